@@ -62,7 +62,7 @@ struct StepTime {
 
 /// A graph compiled for a world, which lives as long as it. Not thread safe; runs of one executable
 /// are in order. Threads may use different executables of one world at the same time, those of one
-/// program included (another()).
+/// program included (another()). One that was moved from throws kInvalidArgument.
 class BRAID_API Executable {
  public:
   /// Lowers the graph, compiles its kernels (or takes them from the cache) and allocates the
@@ -200,6 +200,8 @@ class BRAID_API Executable {
   struct Impl;
   explicit Executable(std::unique_ptr<Impl> impl);
   Executable(const World& world, std::shared_ptr<const LoadedProgram> loaded);
+  /// Throws kInvalidArgument where this was moved from, and in a fork.
+  [[nodiscard]] Impl& impl() const;
   std::unique_ptr<Impl> impl_;
 };
 

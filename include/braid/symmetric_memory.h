@@ -93,6 +93,8 @@ class BRAID_API SymmetricMemory {
 
  private:
   SymmetricMemory(std::shared_ptr<World::Impl> world, std::shared_ptr<SymmetricBlock> block);
+  /// Throws kInvalidArgument where this was moved from, and in a fork.
+  [[nodiscard]] SymmetricBlock& block() const;
   std::shared_ptr<World::Impl> world_;  ///< outlives the block
   std::shared_ptr<SymmetricBlock> block_;
 };

@@ -115,7 +115,8 @@ struct WorldOptions {
 
 /// N ranks and the device they run on; all of them, or some (WorldOptions::rendezvous), live here.
 /// Several executables may share a world. A handle: copies are the same world, which lives until
-/// the last of them and of its executables is gone.
+/// the last of them and of its executables is gone. A child that is forked from the process cannot
+/// use it, nor what was made with it: kInvalidArgument says so; it may only let them go.
 class BRAID_API World {
  public:
   /// Throws kEnvironment, with how to get it, when something is missing, and when the kernels of
@@ -137,6 +138,8 @@ class BRAID_API World {
   friend class SymmetricMemory;
   struct Impl;
   explicit World(std::shared_ptr<Impl> impl);
+  /// Throws kInvalidArgument where this was moved from, and in a fork.
+  [[nodiscard]] Impl& impl() const;
   std::shared_ptr<Impl> impl_;
 };
 

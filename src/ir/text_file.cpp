@@ -31,6 +31,7 @@ namespace {
 
 std::string read_text(const std::string& path, std::size_t limit) {
   constexpr std::size_t kPiece = std::size_t{1} << 20U;
+  if (path.empty()) throw_invalid("path", "is empty; expected that of a file");
   const bool standard = path == "-";
   const std::string where = standard ? "stdin" : path;
   const auto close = [](std::FILE* file) { return file == stdin ? 0 : std::fclose(file); };

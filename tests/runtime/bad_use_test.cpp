@@ -2,13 +2,19 @@
 // for it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstddef>
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "braid/executable.h"
+#include "braid/rendezvous.h"
+#include "braid/symmetric_memory.h"
+#include "runtime/child.h"
 #include "runtime/error_of.h"
 
 namespace braid {
@@ -127,6 +133,129 @@ TEST_F(BadUse, StreamsAndPlans) {
   Executable other = executable_.another();
   EXPECT_THAT(refused([&] { other.run(plan); }), HasSubstr("not one of this executable's"));
   EXPECT_THAT(refused([&] { (void)world_.device().create_stream(2); }), HasSubstr("2"));
+}
+
+// What was moved from has nothing.
+TEST_F(BadUse, WhatWasMovedFrom) {
+  Executable another = executable_.another();
+  const Executable taken = std::move(another);
+  // NOLINTBEGIN(bugprone-use-after-move): that is what is tested
+  for (const std::string& text :
+       {refused([&] { another.run(); }), refused([&] {
+          another.prepare({{"T", 2}});
+        }),
+        refused([&] { another.synchronize(); }), refused([&] { (void)another.arenas(); }),
+        refused([&] { (void)another.another(); }), refused([&] { another.save("/tmp"); })}) {
+    EXPECT_THAT(text, HasSubstr("executable: was moved from"));
+  }
+  World world = world_;
+  const World held = std::move(world);
+  for (const std::string& text :
+       {refused([&] { (void)world.size(); }), refused([&] { (void)world.device(); }), refused([&] {
+          (void)SymmetricMemory::allocate(world, "tp", {2, true, {}}, 8);
+        })}) {
+    EXPECT_THAT(text, HasSubstr("world: was moved from"));
+  }
+  SymmetricMemory memory = SymmetricMemory::allocate(world_, "tp", {2, true, {}}, 8);
+  const SymmetricMemory kept = std::move(memory);
+  EXPECT_THAT(refused([&] { memory.check(); }), HasSubstr("symmetric memory: was moved from"));
+  // NOLINTEND(bugprone-use-after-move)
+  EXPECT_EQ(taken.program_hash(), executable_.program_hash());
+  EXPECT_EQ(held.size(), 2);
+  EXPECT_EQ(kept.size(), 8U);
+}
+
+TEST_F(BadUse, RangesOfCopies) {
+  Device& device = world_.device();
+  const auto stream = device.create_stream(0);
+  const std::uint64_t at = memory_->address();
+  const std::size_t size = memory_->size();
+  std::vector<std::byte> host(size + 1);
+  const auto freed = device.allocate(0, 64)->address();
+  const std::string beyond = ": 128 bytes at that address; expected 129";
+  EXPECT_EQ(refused([&] { stream->fill(at, 1, size + 1); }), "fill" + beyond);
+  EXPECT_EQ(refused([&] { stream->copy_from_host(at, host.data(), size + 1); }),
+            "copy_from_host" + beyond);
+  EXPECT_EQ(refused([&] { stream->copy_to_host(host.data(), at, size + 1); }),
+            "copy_to_host" + beyond);
+  EXPECT_THAT(refused([&] { stream->copy(at, at + 100, 29); }),
+              HasSubstr("copy, source: 28 bytes at that address; expected 29"));
+  EXPECT_THAT(refused([&] { stream->copy(at + 100, at, 29); }), HasSubstr("copy, destination: 28"));
+  const std::string nothing = "no allocation of the cpu device holds the address";
+  for (const std::uint64_t none : {std::uint64_t{0}, freed, at - 1, at + size}) {
+    EXPECT_THAT(refused([&] { stream->fill(none, 1, 4); }), HasSubstr(nothing));
+  }
+  EXPECT_THAT(refused([&] { stream->write_value(at + size, 1); }), HasSubstr(nothing));
+  EXPECT_THAT(refused([&] { stream->copy_from_host(at, nullptr, 4); }), HasSubstr("is null"));
+  EXPECT_THAT(refused([&] { stream->copy_to_host(nullptr, at, 4); }), HasSubstr("is null"));
+  // Nothing is nowhere; and memory of the process does as well.
+  stream->fill(0, 1, 0);
+  stream->copy_from_host(at, nullptr, 0);
+  stream->fill(at, 7, size);
+  stream->copy(reinterpret_cast<std::uint64_t>(host.data()), at, size);
+  stream->synchronize();
+  EXPECT_EQ(host[size - 1], std::byte{7});
+  EXPECT_EQ(host[size], std::byte{0});
+}
+
+TEST_F(BadUse, EventsAndGraphsOfOtherRanks) {
+  Device& device = world_.device();
+  const auto first = device.create_stream(0), second = device.create_stream(1);
+  const auto event = device.create_event(1);
+  EXPECT_EQ(refused([&] { first->record(*event); }),
+            "event: is of rank 1; expected rank 0, the stream's");
+  second->record(*event);
+  first->wait(*event);  // another rank may wait for it
+  first->begin_capture();
+  const auto graph = first->end_capture();
+  EXPECT_EQ(refused([&] { second->replay(*graph); }),
+            "graph: is of rank 0; expected rank 1, the stream's");
+  first->replay(*graph);
+  const World other = World::open({.device = DeviceKind::kCpu, .world = 2, .threads = 1});
+  const auto foreign = other.device().create_event(0);
+  for (const std::string& text :
+       {refused([&] { first->record(*foreign); }), refused([&] { first->wait(*foreign); })}) {
+    EXPECT_EQ(text, "event: is of another device than the stream");
+  }
+  first->synchronize();
+}
+
+TEST_F(BadUse, EmptyPathsAndCallbacks) {
+  EXPECT_EQ(refused([&] { executable_.save(""); }),
+            "directory: is empty; expected one to write into");
+  const std::string no_file = "path: is empty; expected that of a file";
+  EXPECT_EQ(refused([&] { (void)Executable::load("", world_); }), no_file);
+  EXPECT_EQ(refused([&] { (void)load_graph(""); }), no_file);
+  EXPECT_EQ(refused([&] { (void)meet_by_callback(0, 2, {}); }),
+            "rendezvous: the caller's all-gather is empty; expected a function");
+}
+
+// Its threads are the parent's alone: without an error it would wait for them.
+TEST_F(BadUse, AForkOfTheProcess) {
+  const Executable::Plan plan = executable_.prepare({{"T", 2}});
+  const auto stream = world_.device().create_stream(0);
+  const SymmetricMemory memory = SymmetricMemory::allocate(world_, "tp", {2, true, {}}, 8);
+  const int refusals = in_child([&] {
+    ::alarm(60);
+    int count = 0;
+    const auto refused_here = [&](auto call) {
+      const auto [code, text] = error_of(call);
+      const bool told = text.find("a fork") != std::string::npos;
+      count += code == ErrorCode::kInvalidArgument && told ? 1 : 0;
+    };
+    {
+      Executable mine = std::move(executable_);
+      const World world = std::move(world_);
+      refused_here([&] { mine.run(plan); });
+      refused_here([&] { mine.synchronize(); });
+      refused_here([&] { (void)world.device(); });
+      refused_here([&] { (void)Executable::load("/nonexistent", world); });
+      refused_here([&] { memory.barrier(0, *stream); });
+      refused_here([&] { stream->synchronize(); });
+    }  // lets them go
+    return count;
+  });
+  EXPECT_EQ(refusals, 6);
 }
 
 TEST(BadUseOfWorlds, Devices) {

@@ -8,6 +8,7 @@
 
 #include "runtime/cpu/cpu_memory.h"
 #include "runtime/cpu/run/capture.h"
+#include "runtime/stream_home.h"
 
 namespace braid {
 namespace cpu {
@@ -274,24 +275,26 @@ class CpuModule final : public Module {
 
 class CpuEvent final : public TimedEvent {
  public:
-  explicit CpuEvent(bool timed) { state->timed = timed; }
+  CpuEvent(Stream::Home of, bool timed) : home(of) { state->timed = timed; }
   [[nodiscard]] double ns_since(const TimedEvent& earlier) const override {
     return std::chrono::duration<double, std::nano>(state->at -
                                                     ours<const CpuEvent>(earlier).state->at)
         .count();
   }
+  const Stream::Home home;
   std::shared_ptr<EventState> state = std::make_shared<EventState>();
 };
 
 class CpuGraph final : public RecordedGraph {
  public:
-  CpuGraph(std::shared_ptr<Core> core, Recording recorded)
-      : recording(std::move(recorded)), core_(std::move(core)) {}
+  CpuGraph(std::shared_ptr<Core> core, int rank, Recording recorded)
+      : home{core.get(), rank}, recording(std::move(recorded)), core_(std::move(core)) {}
   ~CpuGraph() override {
     for (const auto& lane : recording.lanes) (void)core_->engine.drain(lane);
   }
   CpuGraph(const CpuGraph&) = delete;
   CpuGraph& operator=(const CpuGraph&) = delete;
+  const Stream::Home home;
   const Recording recording;
 
  private:
@@ -317,6 +320,8 @@ class CpuStream final : public Stream {
   }
 
   void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) override {
+    check_memory(*core_, dst, bytes, "copy, destination");
+    check_memory(*core_, src, bytes, "copy, source");
     run(bytes, [=, core = core_.get()](StreamState& on) {
       std::memmove(reinterpret_cast<void*>(dst), reinterpret_cast<const void*>(src), bytes);
       wrote(*core, on, dst, bytes);
@@ -326,6 +331,8 @@ class CpuStream final : public Stream {
   /// The bytes are taken before the call returns; where it is captured, at each replay.
   void copy_from_host(std::uint64_t dst, const void* src, std::size_t bytes) override {
     if (bytes == 0) return;
+    check_host("copy_from_host", src);
+    check_memory(*core_, dst, bytes, "copy_from_host");
     const auto copy = [=, core = core_.get()](StreamState& on, const void* from) {
       std::memcpy(reinterpret_cast<void*>(dst), from, bytes);
       wrote(*core, on, dst, bytes);
@@ -341,18 +348,29 @@ class CpuStream final : public Stream {
   }
 
   void copy_to_host(void* dst, std::uint64_t src, std::size_t bytes) override {
+    if (bytes != 0) check_host("copy_to_host", dst);
+    check_memory(*core_, src, bytes, "copy_to_host");
     run(bytes, [=](StreamState&) { std::memcpy(dst, reinterpret_cast<const void*>(src), bytes); });
   }
 
   void fill(std::uint64_t dst, std::uint8_t value, std::size_t bytes) override {
+    check_memory(*core_, dst, bytes, "fill");
     run(bytes, [=, core = core_.get()](StreamState& on) {
       std::memset(reinterpret_cast<void*>(dst), value, bytes);
       wrote(*core, on, dst, bytes);
     });
   }
 
-  void record(Event& event) override { core_->engine.record(state_, ours<CpuEvent>(event).state); }
-  void wait(Event& event) override { core_->engine.wait(state_, ours<CpuEvent>(event).state); }
+  void record(Event& event) override {
+    const auto& recorded = ours<CpuEvent>(event);
+    check_same_home("event", recorded.home, home());
+    core_->engine.record(state_, recorded.state);
+  }
+  void wait(Event& event) override {
+    const auto& awaited = ours<CpuEvent>(event);
+    check_same_home("event", {awaited.home.device, state_->rank}, home());  // of any rank
+    core_->engine.wait(state_, awaited.state);
+  }
 
   void write_value(std::uint64_t address, std::uint32_t value) override {
     check_word(address);
@@ -369,6 +387,9 @@ class CpuStream final : public Stream {
   }
 
   void synchronize() override {
+    if (core_->engine.is_fork()) {
+      throw_invalid("stream", "is of another process, of which this one is a fork");
+    }
     const std::string error = core_->engine.drain(state_);
     if (!error.empty()) throw_internal("", "kernel " + error);
   }
@@ -376,16 +397,23 @@ class CpuStream final : public Stream {
   [[nodiscard]] bool is_capturing() const override { return core_->engine.is_capturing(state_); }
   void begin_capture() override { core_->engine.begin_capture(state_); }
   [[nodiscard]] std::unique_ptr<RecordedGraph> end_capture() override {
-    return std::make_unique<CpuGraph>(core_, core_->engine.end_capture(state_));
+    return std::make_unique<CpuGraph>(core_, state_->rank, core_->engine.end_capture(state_));
   }
   void replay(RecordedGraph& graph) override {
-    core_->engine.replay(state_, ours<CpuGraph>(graph).recording);
+    const auto& recorded = ours<CpuGraph>(graph);
+    check_same_home("graph", recorded.home, home());
+    core_->engine.replay(state_, recorded.recording);
   }
 
  private:
-  static void check_word(std::uint64_t address) {
-    if (address % sizeof(std::uint32_t) == 0) return;
-    throw_invalid("cpu", "the address of a value is no multiple of 4");
+  void check_word(std::uint64_t address) const {
+    if (address % sizeof(std::uint32_t) != 0) {
+      throw_invalid("cpu", "the address of a value is no multiple of 4");
+    }
+    check_memory(*core_, address, sizeof(std::uint32_t), "value");
+  }
+  static void check_host(const char* where, const void* memory) {
+    if (memory == nullptr) throw_invalid(where, "the host's memory is null");
   }
   static void wrote(Core& core, const StreamState& on, std::uint64_t dst, std::size_t bytes) {
     if (core.sanitizer != nullptr) core.sanitizer->host_wrote(*on.clock, dst, bytes);
@@ -439,7 +467,7 @@ class CpuDevice final : public Device {
   }
   void check_memory(int rank, std::uint64_t address, std::size_t bytes) const override {
     check(rank);
-    cpu::check_memory(*core_, address, bytes);
+    cpu::check_memory(*core_, address, bytes, "");
   }
   [[nodiscard]] bool has_multicast() const override { return true; }
   std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks, std::size_t bytes,
@@ -457,11 +485,11 @@ class CpuDevice final : public Device {
   }
   std::unique_ptr<Event> create_event(int rank) override {
     check(rank);
-    return std::make_unique<CpuEvent>(false);
+    return std::make_unique<CpuEvent>(Stream::Home{core_.get(), rank}, false);
   }
   std::unique_ptr<TimedEvent> create_timed_event(int rank) override {
     check(rank);
-    return std::make_unique<CpuEvent>(true);
+    return std::make_unique<CpuEvent>(Stream::Home{core_.get(), rank}, true);
   }
 
   [[nodiscard]] bool watches() const override { return core_->watches(); }

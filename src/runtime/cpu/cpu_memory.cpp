@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -80,18 +81,6 @@ class CpuMemory final : public Memory {
 
 constexpr const char* kUnknown = "no allocation of the cpu device holds the address";
 
-/// Null where there is none.
-std::shared_ptr<Allocation> find_allocation(Core& core, std::uint64_t address) {
-  std::shared_ptr<Allocation> allocation;  // freed, if it is the last hold, without the lock
-  const std::lock_guard lock(core.mutex);
-  const auto next = core.allocations.upper_bound(address);
-  if (next != core.allocations.begin()) allocation = std::prev(next)->second.lock();
-  if (allocation == nullptr || address - allocation->address() >= allocation->memory.size()) {
-    return nullptr;
-  }
-  return allocation;
-}
-
 }  // namespace
 
 std::unique_ptr<Memory> allocate_memory(const std::shared_ptr<Core>& core, int rank,
@@ -135,21 +124,24 @@ std::unique_ptr<Memory> import_memory(const std::shared_ptr<Core>& core, std::st
 }
 
 std::unique_ptr<Memory> find_memory(const std::shared_ptr<Core>& core, std::uint64_t address) {
-  std::shared_ptr<Allocation> allocation = find_allocation(*core, address);
-  if (allocation == nullptr) throw_invalid("memory", kUnknown);
+  std::shared_ptr<Allocation> allocation;  // freed, if it is the last hold, without the lock
+  const std::lock_guard lock(core->mutex);
+  const auto next = core->allocations.upper_bound(address);
+  if (next != core->allocations.begin()) allocation = std::prev(next)->second.lock();
+  if (allocation == nullptr || address - allocation->address() >= allocation->memory.size()) {
+    throw_invalid("memory", kUnknown);
+  }
   return std::make_unique<CpuMemory>(std::move(allocation));
 }
 
-void check_memory(Core& core, std::uint64_t address, std::size_t bytes) {
-  const std::shared_ptr<Allocation> allocation = find_allocation(core, address);
-  if (allocation == nullptr) {
-    if (core.watches()) throw_invalid("", kUnknown);
-    return;
-  }
-  const std::size_t left = allocation->memory.size() - (address - allocation->address());
-  if (left >= bytes) return;
-  throw_invalid("",
-                std::to_string(left) + " bytes at that address; expected " + std::to_string(bytes));
+void check_memory(Core& core, std::uint64_t address, std::size_t bytes, const char* where) {
+  if (bytes == 0) return;
+  const std::optional<std::size_t> left = core.range.left(address);
+  if (!left && address != 0 && !core.watches()) return;
+  if (left.value_or(0) == 0) throw_invalid(where, kUnknown);
+  if (*left >= bytes) return;
+  throw_invalid(
+      where, std::to_string(*left) + " bytes at that address; expected " + std::to_string(bytes));
 }
 
 std::unique_ptr<Multicast> create_multicast(const std::shared_ptr<Core>& core,

@@ -21,9 +21,9 @@ namespace braid::cpu {
 /// As Device::find_memory.
 [[nodiscard]] std::unique_ptr<Memory> find_memory(const std::shared_ptr<Core>& core,
                                                   std::uint64_t address);
-/// As Device::check_memory. Memory of the process that the device has not allocated does as well,
-/// but where accesses are checked.
-void check_memory(Core& core, std::uint64_t address, std::size_t bytes);
+/// As Device::check_memory, which throws at `where`. Memory of the process that the device has not
+/// allocated does as well, but where accesses are checked.
+void check_memory(Core& core, std::uint64_t address, std::size_t bytes, const char* where);
 /// As Device::create_multicast.
 [[nodiscard]] std::unique_ptr<Multicast> create_multicast(const std::shared_ptr<Core>& core,
                                                           std::span<const int> ranks,

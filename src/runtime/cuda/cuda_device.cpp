@@ -14,6 +14,7 @@
 #include "runtime/cuda/cuda_multicast.h"
 #include "runtime/cuda/gpu.h"
 #include "runtime/cuda/meeting.h"
+#include "runtime/stream_home.h"
 
 namespace braid {
 namespace {
@@ -91,7 +92,7 @@ class CudaModule final : public Module {
 
 class CudaEvent final : public TimedEvent {
  public:
-  CudaEvent(GpuRef gpu, bool timed) : gpu_(std::move(gpu)) {
+  CudaEvent(GpuRef gpu, int rank, bool timed) : gpu_(std::move(gpu)), rank_(rank) {
     const Current current(*gpu_);
     gpu_->api().check(gpu_->api().cuEventCreate(&handle_, timed ? 0 : cuda::kEventDisableTiming),
                       "cuEventCreate");
@@ -108,16 +109,18 @@ class CudaEvent final : public TimedEvent {
     return static_cast<double>(milliseconds) * 1e6;
   }
   [[nodiscard]] cuda::EventHandle handle() const { return handle_; }
+  [[nodiscard]] Stream::Home home() const { return {gpu_->context(), rank_}; }
 
  private:
   GpuRef gpu_;
+  int rank_;
   cuda::EventHandle handle_ = nullptr;
 };
 
 class CudaGraph final : public RecordedGraph {
  public:
   /// Of a capture that ended with `graph`, which goes away.
-  CudaGraph(GpuRef gpu, cuda::GraphHandle graph) : gpu_(std::move(gpu)) {
+  CudaGraph(GpuRef gpu, int rank, cuda::GraphHandle graph) : gpu_(std::move(gpu)), rank_(rank) {
     const Api& api = gpu_->api();
     const cuda::Result result =
         api.require(api.cuGraphInstantiateWithFlags, "cuGraphInstantiate")(&handle_, graph, 0);
@@ -130,9 +133,11 @@ class CudaGraph final : public RecordedGraph {
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
   [[nodiscard]] cuda::GraphExecHandle handle() const { return handle_; }
+  [[nodiscard]] Stream::Home home() const { return {gpu_->context(), rank_}; }
 
  private:
   GpuRef gpu_;
+  int rank_;
   cuda::GraphExecHandle handle_ = nullptr;
 };
 
@@ -187,8 +192,9 @@ class CudaStream final : public Stream {
   }
   void record(Event& event) override {
     const Current current(*gpu_);
-    api_.check(api_.cuEventRecord(static_cast<CudaEvent&>(event).handle(), handle_),
-               "cuEventRecord");
+    auto& recorded = static_cast<CudaEvent&>(event);
+    check_same_home("event", recorded.home(), home());
+    api_.check(api_.cuEventRecord(recorded.handle(), handle_), "cuEventRecord");
   }
   void wait(Event& event) override {
     const Current current(*gpu_);
@@ -233,12 +239,13 @@ class CudaStream final : public Stream {
     cuda::GraphHandle graph = nullptr;
     api_.check(api_.require(api_.cuStreamEndCapture, "cuStreamEndCapture")(handle_, &graph),
                "cuStreamEndCapture");
-    return std::make_unique<CudaGraph>(gpu_, graph);
+    return std::make_unique<CudaGraph>(gpu_, rank_, graph);
   }
   void replay(RecordedGraph& graph) override {
     const Current current(*gpu_);
-    api_.check(api_.require(api_.cuGraphLaunch, "cuGraphLaunch")(
-                   static_cast<CudaGraph&>(graph).handle(), handle_),
+    const auto& recorded = static_cast<CudaGraph&>(graph);
+    check_same_home("graph", recorded.home(), home());
+    api_.check(api_.require(api_.cuGraphLaunch, "cuGraphLaunch")(recorded.handle(), handle_),
                "cuGraphLaunch");
   }
   [[nodiscard]] void* handle() const override { return handle_; }
@@ -375,10 +382,10 @@ class CudaDevice final : public Device {
     cuda::check_memory(gpus_, index(rank), address, bytes);
   }
   [[nodiscard]] std::unique_ptr<Event> create_event(int rank) override {
-    return std::make_unique<CudaEvent>(gpu(rank), false);
+    return std::make_unique<CudaEvent>(gpu(rank), rank, false);
   }
   [[nodiscard]] std::unique_ptr<TimedEvent> create_timed_event(int rank) override {
-    return std::make_unique<CudaEvent>(gpu(rank), true);
+    return std::make_unique<CudaEvent>(gpu(rank), rank, true);
   }
 
  private:

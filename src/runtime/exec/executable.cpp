@@ -85,7 +85,7 @@ const Bindings& Executable::Plan::bindings() const {
 }
 
 Executable Executable::compile(const Graph& graph, const World& world, const PassConfig& passes) {
-  World::Impl& w = *world.impl_;
+  World::Impl& w = world.impl();
   std::shared_ptr<const LoadedProgram> loaded;
   w.take_part([&] {
     Program program = w.lower(graph, passes);
@@ -96,7 +96,7 @@ Executable Executable::compile(const Graph& graph, const World& world, const Pas
 }
 
 Executable Executable::load(const std::string& path, const World& world) {
-  World::Impl& w = *world.impl_;
+  World::Impl& w = world.impl();
   std::shared_ptr<const LoadedProgram> loaded;
   w.take_part([&] {
     Program program = load_program(path);
@@ -109,15 +109,16 @@ Executable Executable::load(const std::string& path, const World& world) {
 
 std::vector<ArenaReport> Executable::memory_estimate(const Graph& graph, const World& world,
                                                      const PassConfig& passes) {
-  return arena_reports(world.impl_->lower(graph, passes));
+  return arena_reports(world.impl().lower(graph, passes));
 }
 
 void Executable::save(const std::string& directory) const {
-  (void)write_artifact(impl_->program, impl_->loaded->code(), directory);
+  if (directory.empty()) throw_invalid("directory", "is empty; expected one to write into");
+  (void)write_artifact(impl().program, impl().loaded->code(), directory);
 }
 
 Executable::Executable(const World& world, Program program, ProgramCode code) {
-  World::Impl& w = *world.impl_;
+  World::Impl& w = world.impl();
   w.take_part([&] {
     check_fits(program, *w.device);
     impl_ = std::make_unique<Impl>(world.impl_, w.load(std::move(program), std::move(code)));
@@ -126,7 +127,7 @@ Executable::Executable(const World& world, Program program, ProgramCode code) {
 }
 
 Executable::Executable(const World& world, std::shared_ptr<const LoadedProgram> loaded) {
-  world.impl_->take_part([&] { impl_ = std::make_unique<Impl>(world.impl_, std::move(loaded)); });
+  world.impl().take_part([&] { impl_ = std::make_unique<Impl>(world.impl_, std::move(loaded)); });
   impl_->meet();
 }
 
@@ -134,10 +135,10 @@ Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Executable Executable::another() {
   std::unique_ptr<Impl> made;
-  impl_->world->take_part([&] {
-    made = std::make_unique<Impl>(impl_->world, impl_->loaded);
+  impl().world->take_part([&] {
+    made = std::make_unique<Impl>(impl().world, impl().loaded);
     for (std::size_t local = 0; local < made->ranks.size(); ++local) {
-      made->ranks[local]->share_parameters(*impl_->ranks[local]);
+      made->ranks[local]->share_parameters(*impl().ranks[local]);
     }
   });
   made->meet();
@@ -146,11 +147,20 @@ Executable Executable::another() {
 
 Executable::Executable(Executable&&) noexcept = default;
 Executable& Executable::operator=(Executable&&) noexcept = default;
-Executable::~Executable() = default;
+Executable::~Executable() {
+  // What it waits for is not in a fork.
+  if (impl_ != nullptr && impl_->world->is_fork()) (void)impl_.release();
+}
+
+Executable::Impl& Executable::impl() const {
+  if (impl_ == nullptr) throw_invalid("executable", "was moved from; expected one that is there");
+  impl_->world->refuse_fork();
+  return *impl_;
+}
 
 void Executable::bind(int rank, std::string_view name, const DeviceTensor& tensor) {
-  const std::size_t local = impl_->local_of(rank);
-  const Program& program = impl_->program;
+  const std::size_t local = impl().local_of(rank);
+  const Program& program = impl().program;
   const ProgramTensor* bound = find(program.inputs, name);
   if (bound == nullptr) bound = find(program.outputs, name);
   if (bound == nullptr) throw_invalid(std::string(name), "is no input or output of the program");
@@ -161,30 +171,30 @@ void Executable::bind(int rank, std::string_view name, const DeviceTensor& tenso
     throw_invalid(bound->name, fmt::format("lies in arena {} and cannot be bound", arena.name()));
   }
   try {
-    impl_->world->device->check_memory(rank, tensor.address, dense_bytes(tensor));
+    impl().world->device->check_memory(rank, tensor.address, dense_bytes(tensor));
   } catch (const Error& error) {
     throw Error(error.code(), bound->name, error.what());
   }
-  impl_->ranks[local]->bind(buffer, tensor);
-  impl_->current = nullptr;
-  impl_->has_run = false;
+  impl().ranks[local]->bind(buffer, tensor);
+  impl().current = nullptr;
+  impl().has_run = false;
 }
 
 Executable::Plan Executable::prepare(const Bindings& bindings) {
   Plan plan;
-  plan.impl_ = impl_->make_plan(bindings);
-  impl_->make_current(plan.impl_);
+  plan.impl_ = impl().make_plan(bindings);
+  impl().make_current(plan.impl_);
   return plan;
 }
 
 bool Executable::ready(const Bindings& bindings) const {
-  return impl_->loaded->is_compiled(variant_at(impl_->program, impl_->checked(bindings)));
+  return impl().loaded->is_compiled(variant_at(impl().program, impl().checked(bindings)));
 }
 
 void Executable::set_input(int rank, std::string_view name, const HostTensor& tensor) {
-  const Plan::Impl& plan = impl_->require_prepared("set_input");
-  const std::size_t local = impl_->local_of(rank);
-  const ProgramTensor* input = find(impl_->program.inputs, name);
+  const Plan::Impl& plan = impl().require_prepared("set_input");
+  const std::size_t local = impl().local_of(rank);
+  const ProgramTensor* input = find(impl().program.inputs, name);
   if (input == nullptr) throw_invalid(std::string(name), "is no input of the program");
   const std::vector<std::int64_t> shape = shape_of(input->type, plan.bindings);
   if (tensor.dtype != input->type.dtype || tensor.shape != shape) {
@@ -198,7 +208,7 @@ void Executable::set_input(int rank, std::string_view name, const HostTensor& te
                   fmt::format("has {} bytes of data; expected {}", tensor.data.size(), bytes));
   }
   if (bytes == 0) return;
-  Stream& stream = impl_->ranks[local]->stream_after_runs();
+  Stream& stream = impl().ranks[local]->stream_after_runs();
   stream.copy_from_host(plan.addresses[local][static_cast<std::size_t>(input->buffer)],
                         tensor.data.data(), bytes);
   stream.synchronize();  // the tensor is the caller's and may go away
@@ -207,37 +217,40 @@ void Executable::set_input(int rank, std::string_view name, const HostTensor& te
 void Executable::run() { run(std::span<Stream* const>()); }
 
 void Executable::run(std::span<Stream* const> streams) {
-  (void)impl_->require_prepared("run");
-  impl_->run(streams);
+  Impl& own = impl();
+  (void)own.require_prepared("run");
+  own.run(streams);
 }
 
 void Executable::run(const Plan& plan, std::span<Stream* const> streams) {
-  impl_->check_own(plan.impl_.get(), "run");
-  impl_->make_current(plan.impl_);
-  impl_->run(streams);
+  Impl& own = impl();
+  own.check_own(plan.impl_.get(), "run");
+  own.make_current(plan.impl_);
+  own.run(streams);
 }
 
 void Executable::run_rank(const Plan& plan, int rank, Stream* stream) {
-  impl_->check_own(plan.impl_.get(), "run_rank");
-  impl_->run_rank(plan.impl_, impl_->local_of(rank), stream);
+  Impl& own = impl();
+  own.check_own(plan.impl_.get(), "run_rank");
+  own.run_rank(plan.impl_, own.local_of(rank), stream);
 }
 
 std::vector<StepTime> Executable::trace() {
-  (void)impl_->require_prepared("trace");
-  return impl_->trace();
+  (void)impl().require_prepared("trace");
+  return impl().trace();
 }
 
-void Executable::cancel() { impl_->cancel(); }
+void Executable::cancel() { impl().cancel(); }
 
-void Executable::synchronize() { impl_->synchronize(); }
+void Executable::synchronize() { impl().synchronize(); }
 
-void Executable::recover() { impl_->recover(); }
+void Executable::recover() { impl().recover(); }
 
 void Executable::poison_outputs() {
-  const Plan::Impl& plan = impl_->require_prepared("poison_outputs");
-  for (std::size_t local = 0; local < impl_->ranks.size(); ++local) {
-    Stream& stream = impl_->ranks[local]->stream_after_runs();
-    for (const ProgramTensor& output : impl_->program.outputs) {
+  const Plan::Impl& plan = impl().require_prepared("poison_outputs");
+  for (std::size_t local = 0; local < impl().ranks.size(); ++local) {
+    Stream& stream = impl().ranks[local]->stream_after_runs();
+    for (const ProgramTensor& output : impl().program.outputs) {
       const std::size_t size = dtype_size(output.type.dtype);
       const std::uint64_t element = poison_bits(output.type.dtype);
       std::vector<std::byte> bytes(
@@ -254,18 +267,18 @@ void Executable::poison_outputs() {
 }
 
 HostTensor Executable::output(int rank, std::string_view name) {
-  const std::size_t local = impl_->local_of(rank);
-  const ProgramTensor* output = find(impl_->program.outputs, name);
+  const std::size_t local = impl().local_of(rank);
+  const ProgramTensor* output = find(impl().program.outputs, name);
   if (output == nullptr) throw_invalid(std::string(name), "is no output of the program");
-  impl_->synchronize();
-  const Plan::Impl& plan = impl_->require_prepared("output");
-  if (!impl_->has_run) throw_invalid(std::string(name), "there is no output before a run");
+  impl().synchronize();
+  const Plan::Impl& plan = impl().require_prepared("output");
+  if (!impl().has_run) throw_invalid(std::string(name), "there is no output before a run");
   HostTensor tensor;
   tensor.dtype = output->type.dtype;
   tensor.shape = shape_of(output->type, plan.bindings);
   tensor.data.resize(static_cast<std::size_t>(tensor.numel()) * dtype_size(tensor.dtype));
   if (tensor.data.empty()) return tensor;
-  Stream& stream = impl_->ranks[local]->stream();
+  Stream& stream = impl().ranks[local]->stream();
   stream.copy_to_host(tensor.data.data(),
                       plan.addresses[local][static_cast<std::size_t>(output->buffer)],
                       tensor.data.size());
@@ -279,22 +292,22 @@ std::vector<KernelReport> Executable::kernels() const {
                         current == nullptr ? nullptr : &current->bindings);
 }
 
-std::vector<ArenaReport> Executable::arenas() const { return arena_reports(impl_->program); }
+std::vector<ArenaReport> Executable::arenas() const { return arena_reports(impl().program); }
 
 std::vector<BufferReport> Executable::buffers() const {
   std::vector<BufferReport> reports;
-  for (const Buffer& buffer : impl_->program.buffers) {
+  for (const Buffer& buffer : impl().program.buffers) {
     if (buffer.slice) continue;
-    const Arena& arena = impl_->program.arenas[static_cast<std::size_t>(buffer.arena)];
+    const Arena& arena = impl().program.arenas[static_cast<std::size_t>(buffer.arena)];
     reports.push_back({buffer.name, arena.name(), buffer.offset, buffer.bytes});
   }
   return reports;
 }
 
 int Executable::launches() const {
-  const Program& program = impl_->program;
+  const Program& program = impl().program;
   const std::vector<Variant> variants = variants_of(program);
-  const auto& current = impl_->current;
+  const auto& current = impl().current;
   const std::size_t v =
       current == nullptr ? variants.size() - 1 : variant_at(program, current->bindings);
   int count = 0;
@@ -304,8 +317,8 @@ int Executable::launches() const {
   return count;
 }
 
-bool Executable::batch_invariant() const { return impl_->program.batch_invariant; }
-const std::string& Executable::program_hash() const { return impl_->program.hash; }
-std::string Executable::program_json() const { return to_json(impl_->program); }
+bool Executable::batch_invariant() const { return impl().program.batch_invariant; }
+const std::string& Executable::program_hash() const { return impl().program.hash; }
+std::string Executable::program_json() const { return to_json(impl().program); }
 
 }  // namespace braid

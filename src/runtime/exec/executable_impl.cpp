@@ -12,6 +12,7 @@
 #include "runtime/exec/block_times.h"
 #include "runtime/exec/run_record.h"
 #include "runtime/exec/watch.h"
+#include "runtime/stream_home.h"
 
 namespace braid {
 namespace {
@@ -365,15 +366,7 @@ void Executable::Impl::check_stream(const char* call, std::size_t local,
     throw_invalid(call,
                   fmt::format("the stream of rank {} is null; expected one, or no streams", rank));
   }
-  const Stream::Home expected = own[local * (own.size() / ranks.size())]->home();
-  const Stream::Home found = stream->home();
-  if (found == expected) return;
-  if (found.rank != rank) {
-    throw_invalid(
-        call, fmt::format("found a stream of rank {}; expected one of rank {}", found.rank, rank));
-  }
-  throw_invalid(call,
-                fmt::format("the stream of rank {} is of another device than the world's", rank));
+  braid::check_stream(call, *stream, own[local * (own.size() / ranks.size())]->home());
 }
 
 bool Executable::Impl::is_recorded(std::span<Stream* const> streams) const {

@@ -206,6 +206,7 @@ std::shared_ptr<Rendezvous> meet_by_callback(int rank, int world, AllGather all_
     throw_invalid(kPlace,
                   fmt::format("found rank {} of {}; expected 0 to {}", rank, world, world - 1));
   }
+  if (!all_gather) throw_invalid(kPlace, "the caller's all-gather is empty; expected a function");
   return std::make_shared<CallbackEnd>(rank, world, std::move(all_gather));
 }
 

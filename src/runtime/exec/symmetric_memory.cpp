@@ -17,7 +17,7 @@ SymmetricMemory::SymmetricMemory(std::shared_ptr<World::Impl> world,
 SymmetricMemory SymmetricMemory::allocate(const World& world, const std::string& name,
                                           const Group& group, std::size_t bytes,
                                           const Options& options) {
-  return {world.impl_, SymmetricBlock::make(*world.impl_, {name, group, bytes, options, {}})};
+  return {world.impl_, SymmetricBlock::make(world.impl(), {name, group, bytes, options, {}})};
 }
 
 SymmetricMemory SymmetricMemory::register_memory(const World& world, const std::string& name,
@@ -26,14 +26,14 @@ SymmetricMemory SymmetricMemory::register_memory(const World& world, const std::
                                                  std::size_t bytes, const Options& options) {
   return {world.impl_,
           SymmetricBlock::make(
-              *world.impl_, {name, group, bytes, options, {addresses.begin(), addresses.end()}})};
+              world.impl(), {name, group, bytes, options, {addresses.begin(), addresses.end()}})};
 }
 
 // By the ranks that share it: equal names of different ranks do not meet.
 SymmetricMemory SymmetricMemory::workspace(const World& world, const std::string& name,
                                            const Group& group, std::size_t min_bytes,
                                            std::span<Stream* const> streams) {
-  World::Impl& w = *world.impl_;
+  World::Impl& w = world.impl();
   const std::lock_guard lock(w.meeting);
   const auto instances = group_instances(group, world.size());
   const auto found = w.workspaces.find(instances);
@@ -57,27 +57,33 @@ SymmetricMemory SymmetricMemory::workspace(const World& world, const std::string
   return {world.impl_, std::move(block)};
 }
 
-std::size_t SymmetricMemory::size() const { return block_->spec().bytes; }
-int SymmetricMemory::channels() const { return block_->spec().options.channels; }
-const std::vector<int>& SymmetricMemory::members(int rank) const { return block_->members(rank); }
+SymmetricBlock& SymmetricMemory::block() const {
+  if (block_ == nullptr) throw_invalid("symmetric memory", "was moved from; expected one");
+  world_->refuse_fork();
+  return *block_;
+}
+
+std::size_t SymmetricMemory::size() const { return block().spec().bytes; }
+int SymmetricMemory::channels() const { return block().spec().options.channels; }
+const std::vector<int>& SymmetricMemory::members(int rank) const { return block().members(rank); }
 
 std::uint64_t SymmetricMemory::buffer(int rank, int peer, std::span<const std::int64_t> shape,
                                       DType dtype, std::size_t offset) const {
-  return block_->buffer(rank, peer, shape, dtype, offset);
+  return block().buffer(rank, peer, shape, dtype, offset);
 }
 
 void SymmetricMemory::barrier(int rank, Stream& stream, int channel) const {
-  block_->barrier(rank, stream, channel);
+  block().barrier(rank, stream, channel);
 }
 void SymmetricMemory::put_signal(int rank, int peer, Stream& stream, int channel) const {
-  block_->put_signal(rank, peer, stream, channel);
+  block().put_signal(rank, peer, stream, channel);
 }
 void SymmetricMemory::wait_signal(int rank, int peer, Stream& stream, int channel) const {
-  block_->wait_signal(rank, peer, stream, channel);
+  block().wait_signal(rank, peer, stream, channel);
 }
-void SymmetricMemory::acquire(int rank, Stream& stream) const { block_->acquire(rank, stream); }
-void SymmetricMemory::release(int rank, Stream& stream) const { block_->release(rank, stream); }
-void SymmetricMemory::check() const { block_->check(); }
-void SymmetricMemory::recover() const { block_->recover(); }
+void SymmetricMemory::acquire(int rank, Stream& stream) const { block().acquire(rank, stream); }
+void SymmetricMemory::release(int rank, Stream& stream) const { block().release(rank, stream); }
+void SymmetricMemory::check() const { block().check(); }
+void SymmetricMemory::recover() const { block().recover(); }
 
 }  // namespace braid

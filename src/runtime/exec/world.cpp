@@ -92,7 +92,8 @@ void check_ranks(const std::string& name, std::int64_t ranks, const Device& devi
                                   device.world()));
 }
 
-World::Impl::Impl(const WorldOptions& options) : target(options.target), tune_db(options.tune_db) {
+World::Impl::Impl(const WorldOptions& options)
+    : process(::getpid()), target(options.target), tune_db(options.tune_db) {
   if (!(options.timeout_s >= 0 && options.timeout_s <= kLongestTimeoutSeconds)) {
     throw_invalid("timeout", fmt::format("{} s; expected 0 to 1e9 s", options.timeout_s));
   }
@@ -111,6 +112,21 @@ World::Impl::Impl(const WorldOptions& options) : target(options.target), tune_db
     throw_invalid("allocator", "has one of allocate and free; expected both or none");
   }
   nccl_communicators = options.nccl_communicators;
+}
+
+std::shared_ptr<World::Impl> World::Impl::make(const WorldOptions& options) {
+  return {new Impl(options), [](const Impl* impl) {
+            if (!impl->is_fork()) delete impl;
+          }};
+}
+
+bool World::Impl::is_fork() const { return ::getpid() != process; }
+
+void World::Impl::refuse_fork() const {
+  if (!is_fork()) return;
+  throw_invalid("world", fmt::format("was opened by process {}, of which this one, {}, is a fork; "
+                                     "expected exec after fork, or a world that is opened after it",
+                                     process, ::getpid()));
 }
 
 void World::Impl::find_worker(const WorldOptions& options) {
@@ -249,7 +265,7 @@ std::shared_ptr<const LoadedProgram> World::Impl::compile(Program program) {
 }
 
 World World::open(const WorldOptions& options) {
-  auto impl = std::make_shared<Impl>(options);
+  auto impl = Impl::make(options);
   if (options.sanitize == kCheckNothing && options.schedule.kind != Schedule::Kind::kTurns) {
     throw_invalid("schedule", "only a checked run can be scheduled; expected sanitize as well");
   }
@@ -271,18 +287,24 @@ World World::open(const WorldOptions& options) {
 }
 
 World World::open(const WorldOptions& options, std::shared_ptr<Device> device) {
-  auto impl = std::make_shared<Impl>(options);
+  auto impl = Impl::make(options);
   impl->set_device(options, std::move(device));
   return World(std::move(impl));
 }
 
 World::World(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-int World::size() const { return impl_->device->world(); }
-const std::vector<int>& World::ranks() const { return impl_->ranks(); }
-Device& World::device() const { return *impl_->device; }
+World::Impl& World::impl() const {
+  if (impl_ == nullptr) throw_invalid("world", "was moved from; expected one that is open");
+  impl_->refuse_fork();
+  return *impl_;
+}
+
+int World::size() const { return impl().device->world(); }
+const std::vector<int>& World::ranks() const { return impl().ranks(); }
+Device& World::device() const { return *impl().device; }
 WorldMetrics World::metrics() const {
-  const Tallies& tallies = impl_->tallies;
+  const Tallies& tallies = impl().tallies;
   return {tallies.kernels_compiled,
           tallies.kernels_from_cache,
           tallies.compile_ms,

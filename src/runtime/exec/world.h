@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -44,6 +46,12 @@ struct World::Impl {
   /// To be called once.
   void set_device(const WorldOptions& options, std::shared_ptr<Device> opened);
 
+  /// One that a fork leaves alone: threads, and all that waits for them, are not there.
+  static std::shared_ptr<Impl> make(const WorldOptions& options);
+  [[nodiscard]] bool is_fork() const;
+  /// Throws kInvalidArgument.
+  void refuse_fork() const;
+
   [[nodiscard]] const std::vector<int>& ranks() const { return rendezvous->ranks(); }
   [[nodiscard]] bool all_here() const {
     return static_cast<int>(ranks().size()) == rendezvous->world();
@@ -66,6 +74,7 @@ struct World::Impl {
   [[nodiscard]] std::shared_ptr<const LoadedProgram> load(Program program, ProgramCode code);
   [[nodiscard]] std::shared_ptr<const LoadedProgram> compile(Program program);
 
+  pid_t process;                     ///< that opened it
   std::unique_ptr<DiskCache> cache;  ///< null when not used; outlives the device
   std::shared_ptr<Device> device;
   std::string target;        ///< what the user asked for, "sm_90a"; empty: see WorldOptions::target

@@ -1,5 +1,7 @@
 #include "runtime/cpu/run/engine.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <system_error>
@@ -23,7 +25,7 @@ bool ValueOp::reached() const {
 }
 
 Engine::Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter)
-    : sanitizer_(sanitizer), scheduler_(scheduler), counter_(counter) {
+    : sanitizer_(sanitizer), scheduler_(scheduler), counter_(counter), process_(::getpid()) {
   start_workers(threads);
 }
 
@@ -126,7 +128,10 @@ void Engine::wait(const std::shared_ptr<StreamState>& stream,
   advance(stream);
 }
 
+bool Engine::is_fork() const { return ::getpid() != process_; }
+
 std::string Engine::drain(const std::shared_ptr<StreamState>& stream) {
+  if (is_fork()) return {};
   std::unique_lock lock(mutex_);
   if (stream->capture != nullptr) {
     throw_invalid("stream", "is being captured; expected synchronize() outside of captures");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -117,7 +119,7 @@ class Engine {
                    const std::function<void(StreamState& on)>& body);
   void record(const std::shared_ptr<StreamState>& stream, const std::shared_ptr<EventState>& event);
   void wait(const std::shared_ptr<StreamState>& stream, const std::shared_ptr<EventState>& event);
-  /// Blocks until the stream is empty; returns and clears its error.
+  /// Blocks until the stream is empty; returns and clears its error. In a fork it returns at once.
   std::string drain(const std::shared_ptr<StreamState>& stream);
   /// The same of a stream that goes away, with a capture that began on it.
   void close(const std::shared_ptr<StreamState>& stream);
@@ -130,6 +132,8 @@ class Engine {
 
   /// As Device::next_interleaving.
   bool next_interleaving();
+  /// Whether this process is a fork of that with the threads.
+  [[nodiscard]] bool is_fork() const;
   [[nodiscard]] int threads() const { return static_cast<int>(workers_.size()); }
 
  private:
@@ -234,6 +238,7 @@ class Engine {
   std::mutex spare_mutex_;                        ///< may be taken inside mutex_
   std::vector<std::unique_ptr<LaunchOp>> spare_;  ///< ended launches
   std::vector<std::thread> workers_;
+  pid_t process_;  ///< that has them
 };
 
 }  // namespace braid::cpu

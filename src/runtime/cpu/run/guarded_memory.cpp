@@ -150,6 +150,16 @@ void AddressRange::forbid(std::uint64_t data) {
   piece->second.forbidden = true;
 }
 
+std::optional<std::size_t> AddressRange::left(std::uint64_t address) {
+  if (address - base_ >= size_) return {};
+  const std::lock_guard lock(mutex_);
+  const auto next = pieces_.upper_bound(address);
+  if (next == pieces_.begin()) return 0;
+  const Piece& piece = std::prev(next)->second;
+  const std::uint64_t offset = address - piece.data;  // large when it lies before
+  return offset >= piece.bytes || piece.forbidden ? 0 : piece.bytes - offset;
+}
+
 std::string AddressRange::describe(std::uint64_t address) {
   const std::lock_guard lock(mutex_);
   if (address - base_ >= size_) return {};

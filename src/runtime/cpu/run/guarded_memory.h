@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "runtime/cpu/run/memory_file.h"
@@ -23,6 +24,9 @@ class AddressRange {
   AddressRange(const AddressRange&) = delete;
   AddressRange& operator=(const AddressRange&) = delete;
 
+  /// How many bytes there are from an address to the end of the piece that holds it: 0 where none
+  /// does; nothing for an address that is not of the range.
+  std::optional<std::size_t> left(std::uint64_t address);
   /// Where an address is: "4 bytes after 400 bytes of memory"; "" when none of it is near.
   std::string describe(std::uint64_t address);
 
