@@ -5,8 +5,8 @@
  * name things and are no pointers: one that is null, destroyed, or of another kind is
  * BRAID_INVALID_ARGUMENT. Different threads may use different executables at the same time, and
  * one executable one after the other, but for braid_run_rank and braid_cancel. Nothing here prints
- * or exits; a warning goes to the callback of the world, or nowhere. A process that has opened a
- * world must not use braid after fork(), unless exec follows; before the first world it may.
+ * or exits; a warning goes to the callback of the world, or nowhere. A child that is forked once a
+ * world is open must not use braid unless exec follows: what is of that world refuses it.
  *
  * docs/embedding.md says how the calls fit together, and where an example is. */
 #ifndef BRAID_BRAID_H_
@@ -39,6 +39,7 @@ typedef struct braid_plan_tag* braid_plan;
 typedef struct braid_stream_tag* braid_stream;
 typedef struct braid_event_tag* braid_event;
 typedef struct braid_graph_tag* braid_graph;
+typedef struct braid_memory_tag* braid_memory;
 typedef struct braid_symmetric_tag* braid_symmetric;
 
 /** "0.1.0". */
@@ -49,7 +50,7 @@ BRAID_API const char* braid_last_error(void);
 
 /** Where kernels run. All zero, but for `bytes`, are the defaults. */
 typedef struct braid_world_options {
-  size_t bytes;          /**< sizeof(braid_world_options) */
+  size_t bytes;          /**< sizeof(braid_world_options), maybe of an older, smaller one */
   const char* device;    /**< "cuda" or "cpu"; null: cuda where there is a GPU */
   int32_t world;         /**< ranks, all of this process unless there is a `host`; 0: one */
   int32_t threads;       /**< of the cpu device; 0: all cores */
@@ -76,8 +77,8 @@ typedef struct braid_world_options {
   /** Where rank 0 listens, of a world that has but one rank in each process: all of them say the
    * same, and their own `rank`. Null: all ranks live in this process. */
   const char* host;
-  int32_t port;          /**< 0: 29500; rank 0 takes one of the next 15 where that is taken */
-  int32_t rank;          /**< of this process */
+  int32_t port;          /**< 0: 29500; where another has it they meet beside it, by `job` */
+  int32_t rank;          /**< of this process; as `port`, refused without a `host` */
   const char* job;       /**< tells this job's processes from others; may be null */
   double meet_timeout_s; /**< how long the others may take to come, or be silent; 0: 30 s */
 } braid_world_options;
@@ -118,6 +119,29 @@ BRAID_API braid_status braid_load(braid_world world, const char* directory,
 BRAID_API braid_status braid_another(braid_executable executable, braid_executable* another);
 /** Waits for its runs. */
 BRAID_API braid_status braid_executable_destroy(braid_executable executable);
+
+/** An input, parameter or output of an executable. Newer libraries may add to its end. */
+typedef struct braid_tensor_info {
+  const char* name;
+  const char* dtype;        /**< as in a graph */
+  int32_t dims;             /**< how many */
+  const char* const* shape; /**< of each dim, as in a graph: "8", "2*T" */
+  int32_t parameter;        /**< of an input, 1: it is given once, 0: anew for each run */
+  int32_t per_rank;         /**< of an input, 1: ranks have their own, 0: all have the same */
+} braid_tensor_info;
+/** A symbol of an executable: from `min` to `max`, in steps of `multiple_of`. Likewise. */
+typedef struct braid_symbol_info {
+  const char* name;
+  int64_t min, max, multiple_of;
+} braid_symbol_info;
+/** One of the inputs (parameters among them) or outputs, in the order of the graph, or of the
+ * symbols: number `index` from 0 on, null past the last. It stays as long as the executable. */
+BRAID_API braid_status braid_input(braid_executable executable, size_t index,
+                                   const braid_tensor_info** input);
+BRAID_API braid_status braid_output(braid_executable executable, size_t index,
+                                    const braid_tensor_info** output);
+BRAID_API braid_status braid_symbol(braid_executable executable, size_t index,
+                                    const braid_symbol_info** symbol);
 
 /** A dense row-major tensor. */
 typedef struct braid_tensor {
@@ -193,6 +217,21 @@ BRAID_API braid_status braid_end_capture(braid_stream stream, braid_graph* graph
 /** All of it again, on a stream of the rank; the order among other runs is the caller's. */
 BRAID_API braid_status braid_replay(braid_graph graph, braid_stream stream);
 BRAID_API braid_status braid_graph_destroy(braid_graph graph);
+
+/** Memory of a rank, for tensors to bind, to copy, and for braid_symmetric_register: 256-byte
+ * aligned, and not zeroed. A GPU may take 2 MiB and more for it. */
+BRAID_API braid_status braid_memory_allocate(braid_world world, int32_t rank, size_t bytes,
+                                             braid_memory* memory);
+BRAID_API braid_status braid_memory_address(braid_memory memory, void** address);
+/** No work that uses it may be in flight. */
+BRAID_API braid_status braid_memory_destroy(braid_memory memory);
+/** Enqueue a copy of device memory to device memory, of any rank, from the host, which may change
+ * the bytes once the stream is synchronized, and to the host, which may read them then. */
+BRAID_API braid_status braid_copy(braid_stream stream, void* to, const void* from, size_t bytes);
+BRAID_API braid_status braid_copy_from_host(braid_stream stream, void* to, const void* from,
+                                            size_t bytes);
+BRAID_API braid_status braid_copy_to_host(braid_stream stream, void* to, const void* from,
+                                          size_t bytes);
 
 /** Memory of the caller's own that all ranks of the world reach: as many bytes on each. Called by
  * all ranks, which say the same, as the next one. The bytes are not zeroed. */

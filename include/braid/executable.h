@@ -45,6 +45,12 @@ struct BufferReport {
   std::int64_t offset = 0, bytes = 0;
 };
 
+/// What an executable gives.
+struct ExecutableOutput {
+  std::string name;
+  TensorType type;  ///< on each rank
+};
+
 /// When one step of a run worked on one rank.
 struct StepTime {
   int rank = 0;
@@ -185,6 +191,11 @@ class BRAID_API Executable {
 
   /// An output of a rank (synchronizes).
   [[nodiscard]] HostTensor output(int rank, std::string_view name);
+
+  /// What it takes, parameters among it, and gives, in the order of the graph, and its symbols.
+  [[nodiscard]] std::vector<GraphInput> inputs() const;
+  [[nodiscard]] std::vector<ExecutableOutput> outputs() const;
+  [[nodiscard]] const SymbolTable& symbols() const;
 
   [[nodiscard]] std::vector<KernelReport> kernels() const;
   [[nodiscard]] std::vector<ArenaReport> arenas() const;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -16,8 +18,10 @@ struct Extents {
   std::vector<std::int64_t> shape, strides;
 };
 
-Extents extents_of(std::int32_t dims, const std::int64_t* shape, const std::int64_t* strides) {
-  if (dims < 0) throw_invalid("tensor", fmt::format("{} dims; expected none or some", dims));
+Extents extents_of(std::int32_t dims, const std::int64_t* shape, const std::int64_t* strides,
+                   int expected) {
+  if (dims != expected)
+    throw_invalid("tensor", fmt::format("{} dims; expected {}", dims, expected));
   if (dims > 0) given(shape, "tensor shape");
   Extents extents;
   extents.shape.assign(shape, shape + dims);
@@ -51,38 +55,47 @@ DType dtype_of(const DLDataType& type) {
 
 std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
-WorldOptions options_of(const braid_world_options* given) {
+braid_world_options all_options(const braid_world_options* given) {
+  braid_world_options all{};
+  if (given == nullptr) return all;
+  constexpr std::size_t kLeast = offsetof(braid_world_options, compile_processes);
+  constexpr std::size_t kMost = sizeof all;
+  if (given->bytes < kLeast || given->bytes > kMost || given->bytes % alignof(decltype(all)) != 0) {
+    throw_invalid("options", fmt::format("`bytes` is {}; expected {}, the size of the struct, or "
+                                         "down to {}, of an older one",
+                                         given->bytes, kMost, kLeast));
+  }
+  std::memcpy(&all, given, given->bytes);
+  return all;
+}
+
+WorldOptions options_of(const braid_world_options& given) {
   WorldOptions options;
   options.warning = [](std::string_view) {};
-  if (given == nullptr) return options;
-  if (given->bytes != sizeof *given) {
-    throw_invalid("options", fmt::format("`bytes` is {}; expected {}, the size of the struct",
-                                         given->bytes, sizeof *given));
-  }
-  options.device = parse_device_kind(text_or_empty(given->device));
-  options.world = given->world == 0 ? 1 : given->world;
-  options.threads = given->threads;
-  options.cache_dir = text_or_empty(given->cache_dir);
-  options.target = text_or_empty(given->target);
-  options.timeout_s = given->timeout_s;
-  options.compile_processes = given->compile_processes;
-  options.compile_worker = text_or_empty(given->compile_worker);
-  options.compile_in_background = given->compile_in_background != 0;
-  void* const context = given->context;
-  if (auto* const warning = given->warning) {
+  options.device = parse_device_kind(text_or_empty(given.device));
+  options.world = given.world == 0 ? 1 : given.world;
+  options.threads = given.threads;
+  options.cache_dir = text_or_empty(given.cache_dir);
+  options.target = text_or_empty(given.target);
+  options.timeout_s = given.timeout_s;
+  options.compile_processes = given.compile_processes;
+  options.compile_worker = text_or_empty(given.compile_worker);
+  options.compile_in_background = given.compile_in_background != 0;
+  void* const context = given.context;
+  if (auto* const warning = given.warning) {
     options.warning = [=](std::string_view what) { warning(context, std::string(what).c_str()); };
   }
-  if (auto* const progress = given->progress) {
+  if (auto* const progress = given.progress) {
     options.progress = [=](std::size_t done, std::size_t total, std::string_view what) {
       if (progress(context, done, total, std::string(what).c_str()) != 0) throw Cancelled();
     };
   }
-  if (auto* const allocate = given->allocate) {
+  if (auto* const allocate = given.allocate) {
     options.allocator.allocate = [=](int rank, std::size_t bytes) {
       return allocate(context, rank, bytes);
     };
   }
-  if (auto* const free = given->free) {
+  if (auto* const free = given.free) {
     options.allocator.free = [=](int rank, std::uint64_t address, std::size_t bytes) {
       free(context, rank, address, bytes);
     };
@@ -90,14 +103,22 @@ WorldOptions options_of(const braid_world_options* given) {
   return options;
 }
 
-std::shared_ptr<Rendezvous> meeting_of(const braid_world_options* given) {
-  if (given == nullptr || given->host == nullptr) return nullptr;
-  SocketOptions options{.ranks = {given->rank},
-                        .world = given->world == 0 ? 1 : given->world,
-                        .address = given->host,
-                        .job = text_or_empty(given->job)};
-  if (given->port != 0) options.port = given->port;
-  if (given->meet_timeout_s != 0) options.timeout_s = given->meet_timeout_s;
+std::shared_ptr<Rendezvous> meeting_of(const braid_world_options& given) {
+  if (given.host == nullptr) {
+    for (const auto& [name, value] :
+         {std::pair("port", given.port), std::pair("rank", given.rank)}) {
+      if (value == 0) continue;
+      throw_invalid("options",
+                    fmt::format("`{}` is {}, and `host` is null; expected a host", name, value));
+    }
+    return nullptr;
+  }
+  SocketOptions options{.ranks = {given.rank},
+                        .world = given.world == 0 ? 1 : given.world,
+                        .address = given.host,
+                        .job = text_or_empty(given.job)};
+  if (given.port != 0) options.port = given.port;
+  if (given.meet_timeout_s != 0) options.timeout_s = given.meet_timeout_s;
   return meet_by_socket(options);
 }
 
@@ -109,18 +130,18 @@ Bindings bindings_of(const char* const* symbols, const std::int64_t* values, std
   return bindings;
 }
 
-DeviceTensor device_tensor(const braid_tensor* tensor) {
+DeviceTensor device_tensor(const braid_tensor* tensor, int dims) {
   given(tensor, "tensor");
   const std::string name = given(tensor->dtype, "tensor dtype");
   const std::optional<DType> dtype = parse_dtype(name);
   if (!dtype)
     throw_invalid("tensor dtype", fmt::format("found \"{}\"; expected that of a graph", name));
-  Extents extents = extents_of(tensor->dims, tensor->shape, tensor->strides);
+  Extents extents = extents_of(tensor->dims, tensor->shape, tensor->strides, dims);
   return {reinterpret_cast<std::uint64_t>(tensor->data), *dtype, std::move(extents.shape),
           std::move(extents.strides)};
 }
 
-DeviceTensor device_tensor(const DLTensor& tensor, std::string_view device) {
+DeviceTensor device_tensor(const DLTensor& tensor, int dims, std::string_view device) {
   constexpr int kDLPackManaged = 13;
   const int kind = tensor.device.device_type;
   const bool here = device == "cpu"
@@ -131,13 +152,13 @@ DeviceTensor device_tensor(const DLTensor& tensor, std::string_view device) {
                   fmt::format("found DLPack's device {}; expected the {} device", kind, device));
   }
   const DType dtype = dtype_of(tensor.dtype);
-  Extents extents = extents_of(tensor.ndim, tensor.shape, tensor.strides);
+  Extents extents = extents_of(tensor.ndim, tensor.shape, tensor.strides, dims);
   return {reinterpret_cast<std::uint64_t>(tensor.data) + tensor.byte_offset, dtype,
           std::move(extents.shape), std::move(extents.strides)};
 }
 
-HostTensor host_tensor(const braid_tensor* tensor) {
-  const DeviceTensor source = device_tensor(tensor);
+HostTensor host_tensor(const braid_tensor* tensor, int dims) {
+  const DeviceTensor source = device_tensor(tensor, dims);
   if (!source.strides.empty()) throw_invalid("tensor strides", "expected null: a dense tensor");
   HostTensor copy{source.dtype, source.shape, {}};
   for (const std::int64_t extent : copy.shape) {

@@ -18,15 +18,18 @@
 namespace braid::c {
 
 std::string text_or_empty(const char* text);
-WorldOptions options_of(const braid_world_options* given);
+/// Those of a caller who may know fewer of them, or none.
+braid_world_options all_options(const braid_world_options* given);
+WorldOptions options_of(const braid_world_options& given);
 /// The end of this process, which waits for the others; null where all ranks live here.
-std::shared_ptr<Rendezvous> meeting_of(const braid_world_options* given);
+std::shared_ptr<Rendezvous> meeting_of(const braid_world_options& given);
 /// Values of symbols, as braid_prepare takes them.
 Bindings bindings_of(const char* const* symbols, const std::int64_t* values, std::size_t count);
-DeviceTensor device_tensor(const braid_tensor* tensor);
+/// `dims`: how many it has to have, so that no more are read of its shape.
+DeviceTensor device_tensor(const braid_tensor* tensor, int dims);
 /// `device`: the kind of that where it has to be.
-DeviceTensor device_tensor(const DLTensor& tensor, std::string_view device);
+DeviceTensor device_tensor(const DLTensor& tensor, int dims, std::string_view device);
 /// A copy.
-HostTensor host_tensor(const braid_tensor* tensor);
+HostTensor host_tensor(const braid_tensor* tensor, int dims);
 
 }  // namespace braid::c

@@ -22,8 +22,20 @@ namespace braid::c {
 namespace {
 
 void add_executable(const World& world, Executable executable, braid_executable* handle) {
-  tables().executables.add(std::make_shared<Compiled>(Compiled{world, std::move(executable)}),
-                           handle);
+  Listing listing(executable);
+  tables().executables.add(
+      std::make_shared<Compiled>(Compiled{world, std::move(executable), std::move(listing)}),
+      handle);
+}
+
+/// What `at` finds at an index, or null.
+template <class Info>
+braid_status list(braid_executable executable, std::size_t index, const Info** info,
+                  const Info* (Listing::*at)(std::size_t) const) {
+  return call([&] {
+    *given(info, "info") = nullptr;
+    *info = (tables().executables.get(executable)->listing.*at)(index);
+  });
 }
 
 /// A stream of each rank that the executable has here, in their order.
@@ -57,8 +69,9 @@ const char* braid_last_error() { return last_error().c_str(); }
 braid_status braid_world_open(const braid_world_options* options, braid_world* world) {
   return call([&] {
     *given(world, "world") = nullptr;
-    braid::WorldOptions opened = options_of(options);
-    opened.rendezvous = meeting_of(options);
+    const braid_world_options all = all_options(options);
+    braid::WorldOptions opened = options_of(all);
+    opened.rendezvous = meeting_of(all);
     tables().worlds.add(
         std::make_shared<OpenWorld>(OpenWorld{braid::World::open(opened), opened.rendezvous}),
         world);
@@ -115,7 +128,8 @@ braid_status braid_load(braid_world world, const char* directory, braid_executab
   return call([&] {
     *given(executable, "executable") = nullptr;
     const auto in = tables().worlds.get(world);
-    const std::string path = std::string(given(directory, "directory")) + "/program.json";
+    if (*given(directory, "directory") == 0) braid::throw_invalid("directory", "is empty");
+    const std::string path = std::string(directory) + "/program.json";
     add_executable(in->world, braid::Executable::load(path, in->world), executable);
   });
 }
@@ -130,20 +144,35 @@ braid_status braid_executable_destroy(braid_executable executable) {
   return destroy(tables().executables, executable);
 }
 
+braid_status braid_input(braid_executable executable, size_t index,
+                         const braid_tensor_info** input) {
+  return list(executable, index, input, &Listing::input);
+}
+braid_status braid_output(braid_executable executable, size_t index,
+                          const braid_tensor_info** output) {
+  return list(executable, index, output, &Listing::output);
+}
+braid_status braid_symbol(braid_executable executable, size_t index,
+                          const braid_symbol_info** symbol) {
+  return list(executable, index, symbol, &Listing::symbol);
+}
+
 braid_status braid_bind(braid_executable executable, std::int32_t rank, const char* name,
                         const braid_tensor* tensor) {
   return call([&] {
     const auto to = tables().executables.get(executable);
-    to->executable.bind(rank, given(name, "name"), device_tensor(tensor));
+    const int dims = to->listing.dims_of(given(name, "name"));
+    to->executable.bind(rank, name, device_tensor(tensor, dims));
   });
 }
 braid_status braid_bind_dlpack(braid_executable executable, std::int32_t rank, const char* name,
                                const DLManagedTensor* tensor) {
   return call([&] {
     const auto to = tables().executables.get(executable);
+    const int dims = to->listing.dims_of(given(name, "name"));
     to->executable.bind(
-        rank, given(name, "name"),
-        device_tensor(given(tensor, "tensor")->dl_tensor, to->world.device().kind()));
+        rank, name,
+        device_tensor(given(tensor, "tensor")->dl_tensor, dims, to->world.device().kind()));
   });
 }
 
@@ -171,7 +200,8 @@ braid_status braid_set_input(braid_executable executable, std::int32_t rank, con
                              const braid_tensor* tensor) {
   return call([&] {
     const auto of = tables().executables.get(executable);
-    of->executable.set_input(rank, given(name, "name"), host_tensor(tensor));
+    const int dims = of->listing.dims_of(given(name, "name"));
+    of->executable.set_input(rank, name, host_tensor(tensor, dims));
   });
 }
 braid_status braid_get_output(braid_executable executable, std::int32_t rank, const char* name,

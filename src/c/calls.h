@@ -14,6 +14,7 @@
 #include "braid/symmetric_memory.h"
 #include "braid/world.h"
 #include "c/handles.h"
+#include "c/listing.h"
 
 // What all calls of the C interface share: what handles stand for, and how a call ends.
 
@@ -26,6 +27,7 @@ struct OpenWorld {
 struct Compiled {
   World world;
   Executable executable;
+  Listing listing;
 };
 struct RankStream {
   World world;
@@ -34,15 +36,17 @@ struct RankStream {
 };
 struct RankEvent {
   World world;
-  int rank;
   std::unique_ptr<Event> event;
 };
 struct RankGraph {
   World world;
-  int rank;
   std::unique_ptr<RecordedGraph> graph;
 };
 
+struct RankMemory {
+  World world;
+  std::unique_ptr<Memory> memory;
+};
 struct Symmetric {
   World world;
   SymmetricMemory memory;
@@ -57,7 +61,8 @@ struct Tables {
   Handles<RankStream> streams{"stream", last};
   Handles<RankEvent> events{"event", last};
   Handles<RankGraph> graphs{"graph", last};
-  Handles<Symmetric> memories{"symmetric memory", last};
+  Handles<RankMemory> memories{"memory", last};
+  Handles<Symmetric> symmetric{"symmetric memory", last};
 };
 Tables& tables();
 
@@ -76,6 +81,7 @@ braid_status call(Work work) noexcept {
   try {
     last_error().clear();
     work();
+    last_error().clear();  // a callback may have called something that failed
     return BRAID_OK;
   } catch (const Error& error) {
     return fail(status_of(error.code()), error.what());

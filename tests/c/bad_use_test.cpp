@@ -24,6 +24,7 @@ struct Things {
   braid_stream stream = nullptr;
   braid_event event = nullptr;
   braid_graph graph = nullptr;
+  braid_memory own = nullptr;
   braid_symmetric memory = nullptr;
 };
 
@@ -45,8 +46,11 @@ std::vector<Call> calls_with_handles() {
   static braid_stream stream;
   static braid_event event;
   static braid_graph graph;
+  static braid_memory own;
   static braid_symmetric memory;
   static braid_metrics metrics;
+  static const braid_tensor_info* tensor;
+  static const braid_symbol_info* symbol;
   static std::int64_t bytes;
   static std::int32_t ready;
   static void* address;
@@ -59,6 +63,9 @@ std::vector<Call> calls_with_handles() {
       {"load", [](auto& t) { return braid_load(t.world, "/nonexistent", &executable); }},
       {"save", [](auto& t) { return braid_save(t.executable, "/proc/none"); }},
       {"another", [](auto& t) { return braid_another(t.executable, &executable); }},
+      {"input", [](auto& t) { return braid_input(t.executable, 0, &tensor); }},
+      {"output", [](auto& t) { return braid_output(t.executable, 0, &tensor); }},
+      {"symbol", [](auto& t) { return braid_symbol(t.executable, 0, &symbol); }},
       {"bind", [](auto& t) { return braid_bind(t.executable, 0, "x", &kTensor); }},
       {"prepare", [](auto& t) { return braid_prepare(t.executable, &kSymbol, &kRows, 1, &plan); }},
       {"ready", [](auto& t) { return braid_ready(t.executable, &kSymbol, &kRows, 1, &ready); }},
@@ -79,6 +86,13 @@ std::vector<Call> calls_with_handles() {
       {"begin_capture", [](auto& t) { return braid_begin_capture(t.stream); }},
       {"end_capture", [](auto& t) { return braid_end_capture(t.stream, &graph); }},
       {"replay", [](auto& t) { return braid_replay(t.graph, t.stream); }},
+      {"memory_allocate", [](auto& t) { return braid_memory_allocate(t.world, 0, 64, &own); }},
+      {"memory_address", [](auto& t) { return braid_memory_address(t.own, &address); }},
+      {"copy", [](auto& t) { return braid_copy(t.stream, values, values + 8, 32); }},
+      {"copy_from_host",
+       [](auto& t) { return braid_copy_from_host(t.stream, values, values + 8, 32); }},
+      {"copy_to_host",
+       [](auto& t) { return braid_copy_to_host(t.stream, values, values + 8, 32); }},
       {"symmetric_allocate",
        [](auto& t) { return braid_symmetric_allocate(t.world, "m", 64, &memory); }},
       {"symmetric_register",
@@ -94,6 +108,7 @@ std::vector<Call> calls_with_handles() {
       {"symmetric_check", [](auto& t) { return braid_symmetric_check(t.memory); }},
       {"symmetric_recover", [](auto& t) { return braid_symmetric_recover(t.memory); }},
       {"symmetric_destroy", [](auto& t) { return braid_symmetric_destroy(t.memory); }},
+      {"memory_destroy", [](auto& t) { return braid_memory_destroy(t.own); }},
       {"graph_destroy", [](auto& t) { return braid_graph_destroy(t.graph); }},
       {"event_destroy", [](auto& t) { return braid_event_destroy(t.event); }},
       {"stream_destroy", [](auto& t) { return braid_stream_destroy(t.stream); }},
@@ -125,6 +140,9 @@ std::vector<Call> calls_with_null() {
       {"load", [](auto& t) { return braid_load(t.world, nullptr, &executable); }},
       {"load", [](auto& t) { return braid_load(t.world, "/nonexistent", nullptr); }},
       {"another", [](auto& t) { return braid_another(t.executable, nullptr); }},
+      {"input", [](auto& t) { return braid_input(t.executable, 0, nullptr); }},
+      {"output", [](auto& t) { return braid_output(t.executable, 0, nullptr); }},
+      {"symbol", [](auto& t) { return braid_symbol(t.executable, 0, nullptr); }},
       {"bind", [](auto& t) { return braid_bind(t.executable, 0, nullptr, &kTensor); }},
       {"bind", [](auto& t) { return braid_bind(t.executable, 0, "x", nullptr); }},
       {"bind_dlpack", [](auto& t) { return braid_bind_dlpack(t.executable, 0, "x", nullptr); }},
@@ -147,6 +165,16 @@ std::vector<Call> calls_with_null() {
       {"stream_wrap", [](auto& t) { return braid_stream_wrap(t.world, 0, nullptr, nullptr); }},
       {"event_create", [](auto& t) { return braid_event_create(t.world, 0, nullptr); }},
       {"end_capture", [](auto& t) { return braid_end_capture(t.stream, nullptr); }},
+      {"memory_allocate", [](auto& t) { return braid_memory_allocate(t.world, 0, 64, nullptr); }},
+      {"memory_address", [](auto& t) { return braid_memory_address(t.own, nullptr); }},
+      {"copy", [](auto& t) { return braid_copy(t.stream, values, nullptr, 4); }},
+      {"copy", [](auto& t) { return braid_copy(t.stream, nullptr, values, 4); }},
+      {"copy_from_host",
+       [](auto& t) { return braid_copy_from_host(t.stream, values, nullptr, 4); }},
+      {"copy_from_host",
+       [](auto& t) { return braid_copy_from_host(t.stream, nullptr, values, 4); }},
+      {"copy_to_host", [](auto& t) { return braid_copy_to_host(t.stream, nullptr, values, 4); }},
+      {"copy_to_host", [](auto& t) { return braid_copy_to_host(t.stream, values, nullptr, 4); }},
       {"symmetric_allocate",
        [](auto& t) { return braid_symmetric_allocate(t.world, nullptr, 64, &memory); }},
       {"symmetric_allocate",
@@ -174,6 +202,7 @@ class BadUseOfC : public ::testing::Test {
     good(braid_prepare(things_.executable, &kSymbol, &kRows, 1, &things_.plan));
     good(braid_stream_create(things_.world, 0, &things_.stream));
     good(braid_event_create(things_.world, 0, &things_.event));
+    good(braid_memory_allocate(things_.world, 0, 64, &things_.own));
     good(braid_symmetric_allocate(things_.world, "m", 64, &things_.memory));
     good(braid_begin_capture(things_.stream));
     good(braid_end_capture(things_.stream, &things_.graph));
@@ -182,6 +211,7 @@ class BadUseOfC : public ::testing::Test {
   void destroy() {
     good(braid_graph_destroy(things_.graph));
     good(braid_symmetric_destroy(things_.memory));
+    good(braid_memory_destroy(things_.own));
     good(braid_event_destroy(things_.event));
     good(braid_stream_destroy(things_.stream));
     good(braid_plan_destroy(things_.plan));
@@ -204,7 +234,8 @@ TEST_F(BadUseOfC, HandlesThatAreNullGoneOrOfAnotherKind) {
   put(swapped.stream, things_.event);
   put(swapped.event, things_.graph);
   put(swapped.graph, things_.memory);
-  put(swapped.memory, things_.world);
+  put(swapped.own, things_.world);
+  put(swapped.memory, things_.own);
   for (const Call& call : calls_with_handles()) refused(call, swapped);
   destroy();
   for (const Call& call : calls_with_handles()) refused(call, things_);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -280,6 +281,8 @@ TEST_F(C, BadArgumentsAreRefused) {
   EXPECT_THAT(bad(braid_compile(world_, nullptr, &executable)), HasSubstr("graph: is null"));
   EXPECT_THAT(bad(braid_compile(world_, "{", &executable)), HasSubstr("1"));
   EXPECT_THAT(bad(braid_compile(world_, R"({"braid": 2})", &executable)), HasSubstr("/braid"));
+  EXPECT_EQ(bad(braid_load(world_, "", &executable)), "directory: is empty");
+  EXPECT_THAT(bad(braid_save(executable_, "")), HasSubstr("directory: is empty"));
   EXPECT_THAT(bad(braid_load(world_, "/nonexistent", &executable)),
               HasSubstr("/nonexistent/program.json"));
 
@@ -324,6 +327,146 @@ TEST_F(C, BadArgumentsAreRefused) {
   good(braid_get_output(executable_, 0, "y", values.data(), 64));
   EXPECT_THAT(bad(braid_stream_create(world_, 7, reinterpret_cast<braid_stream*>(&plan))),
               HasSubstr("rank"));
+}
+
+// Of them but the first is there to be read.
+TEST_F(C, DimsAreThoseOfTheGraph) {
+  alignas(16) Values values{};
+  const std::int64_t extent = 8;
+  braid_tensor wild{values.data(), "f32", 100'000'000, &extent, nullptr};
+  EXPECT_EQ(bad(braid_bind(executable_, 0, "x", &wild)), "tensor: 100000000 dims; expected 2");
+  (void)prepare(4);
+  EXPECT_EQ(bad(braid_set_input(executable_, 0, "x", &wild)), "tensor: 100000000 dims; expected 2");
+  DLManagedTensor managed{};
+  managed.dl_tensor.data = values.data();
+  managed.dl_tensor.device = {kDLCPU, 0};
+  managed.dl_tensor.dtype = {kDLFloat, 32, 1};
+  managed.dl_tensor.ndim = 100'000'000;
+  std::int64_t its_extent = 8;
+  managed.dl_tensor.shape = &its_extent;
+  EXPECT_EQ(bad(braid_bind_dlpack(executable_, 0, "x", &managed)),
+            "tensor: 100000000 dims; expected 2");
+}
+
+TEST_F(C, OptionsMayBeThoseOfAnOlderHeader) {
+  braid_world world = nullptr;
+  options_.compile_processes = -1;  // is not read
+  options_.bytes = offsetof(braid_world_options, compile_processes);
+  good(braid_world_open(&options_, &world));
+  good(braid_world_destroy(world));
+  for (const std::size_t bytes :
+       {std::size_t{0}, options_.bytes - 8, options_.bytes + 4, sizeof options_ + 8}) {
+    options_.bytes = bytes;
+    EXPECT_THAT(bad(braid_world_open(&options_, &world)), HasSubstr("`bytes` is "));
+  }
+}
+
+TEST_F(C, APlaceToMeetHasAHost) {
+  braid_world world = nullptr;
+  options_.rank = 1;
+  EXPECT_EQ(bad(braid_world_open(&options_, &world)),
+            "options: `rank` is 1, and `host` is null; expected a host");
+  options_.rank = 0;
+  options_.port = 29500;
+  EXPECT_THAT(bad(braid_world_open(&options_, &world)), HasSubstr("`port` is 29500"));
+}
+
+// Whatever a callback has called meanwhile.
+TEST_F(C, NoErrorIsLeftAfterSuccess) {
+  options_.progress = [](void* told, std::size_t, std::size_t, const char*) {
+    (void)bad(braid_world_destroy(nullptr));
+    *static_cast<bool*>(told) = true;
+    return 0;
+  };
+  bool told = false;
+  options_.context = &told;
+  braid_world world = nullptr;
+  braid_executable executable = nullptr;
+  good(braid_world_open(&options_, &world));
+  good(braid_compile(world, kGraph, &executable));
+  EXPECT_TRUE(told);
+  good(braid_executable_destroy(executable));
+  good(braid_world_destroy(world));
+}
+
+TEST_F(C, WhatAnExecutableTakesAndGivesIsListed) {
+  braid_executable scaled = nullptr;
+  good(braid_compile(world_, R"({
+    "braid": 1, "name": "scaled", "groups": {"tp": {"size": 2}},
+    "symbols": {"S": {"max": 6, "multiple_of": 2}, "T": {"min": 2, "max": 4}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": ["2*T", "S", 8], "per_rank": true},
+               {"name": "w", "dtype": "f32", "shape": [8], "kind": "parameter"}],
+    "nodes": [{"name": "y", "op": "mul", "inputs": ["x", "w"]}], "outputs": ["y"]})",
+                     &scaled));
+  const braid_tensor_info* x = nullptr;
+  const braid_tensor_info* w = nullptr;
+  const braid_tensor_info* y = nullptr;
+  const braid_symbol_info* symbol = nullptr;
+  good(braid_input(scaled, 0, &x));
+  good(braid_input(scaled, 1, &w));
+  good(braid_output(scaled, 0, &y));
+  for (const braid_tensor_info* info : {x, y}) {
+    ASSERT_EQ(info->dims, 3);
+    EXPECT_STREQ(info->dtype, "f32");
+    EXPECT_STREQ(info->shape[0], "2*T");
+    EXPECT_STREQ(info->shape[1], "S");
+    EXPECT_STREQ(info->shape[2], "8");
+    EXPECT_EQ(info->parameter, 0);
+  }
+  EXPECT_STREQ(x->name, "x");
+  EXPECT_EQ(x->per_rank, 1);
+  EXPECT_STREQ(w->name, "w");
+  EXPECT_EQ(w->parameter, 1);
+  EXPECT_EQ(w->per_rank, 0);
+  EXPECT_STREQ(y->name, "y");
+  good(braid_symbol(scaled, 1, &symbol));
+  EXPECT_STREQ(symbol->name, "T");
+  EXPECT_EQ(symbol->min, 2);
+  EXPECT_EQ(symbol->max, 4);
+  good(braid_symbol(scaled, 0, &symbol));
+  EXPECT_EQ(symbol->multiple_of, 2);
+  good(braid_input(scaled, 2, &x));
+  good(braid_output(scaled, 1, &y));
+  good(braid_symbol(scaled, 2, &symbol));
+  EXPECT_EQ(x, nullptr);
+  EXPECT_EQ(y, nullptr);
+  EXPECT_EQ(symbol, nullptr);
+  good(braid_executable_destroy(scaled));
+}
+
+TEST_F(C, MemoryOfTheDeviceIsAllocatedCopiedAndBound) {
+  std::array<braid_memory, kRanks> memories{};
+  std::array<braid_stream, kRanks> streams{};
+  std::array<void*, kRanks> addresses{};
+  Values values{};
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    good(braid_memory_allocate(world_, rank, 2 * sizeof values, &memories[r]));
+    good(braid_memory_address(memories[r], &addresses[r]));
+    good(braid_stream_create(world_, rank, &streams[r]));
+    values.fill(static_cast<float>(rank + 1));
+    good(braid_copy_from_host(streams[r], addresses[r], values.data(), sizeof values));
+    good(braid_stream_synchronize(streams[r]));
+    const braid_tensor x = tensor(addresses[r]);
+    good(braid_bind(executable_, rank, "x", &x));
+    const braid_tensor y = tensor(static_cast<char*>(addresses[r]) + sizeof values);
+    good(braid_bind(executable_, rank, "y", &y));
+  }
+  good(braid_run(executable_, prepare(4), streams.data(), kRanks));
+  // The other rank's result, by way of the first's input.
+  good(braid_stream_synchronize(streams[1]));
+  char* const result = static_cast<char*>(addresses[1]) + sizeof values;
+  good(braid_copy(streams[0], addresses[0], result, sizeof values));
+  good(braid_copy_to_host(streams[0], values.data(), addresses[0], sizeof values));
+  good(braid_stream_synchronize(streams[0]));
+  EXPECT_EQ(values[31], 3);
+  EXPECT_EQ(bad(braid_copy(streams[0], addresses[0], result, sizeof values + 1)),
+            "copy, source: 128 bytes at that address; expected 129");
+  EXPECT_THAT(bad(braid_memory_allocate(world_, 2, 64, memories.data())), HasSubstr("rank"));
+  EXPECT_EQ(memories[0], nullptr);
+  EXPECT_THAT(bad(braid_memory_allocate(world_, 0, 0, memories.data())), HasSubstr("bytes: 0"));
+  for (braid_stream stream : streams) good(braid_stream_destroy(stream));
+  good(braid_memory_destroy(memories[1]));
 }
 
 TEST_F(C, DlpackTensorsOfOtherKindsAreRefused) {

@@ -286,9 +286,27 @@ HostTensor Executable::output(int rank, std::string_view name) {
   return tensor;
 }
 
+std::vector<GraphInput> Executable::inputs() const {
+  std::vector<GraphInput> inputs;
+  for (const ProgramTensor& input : impl().program.inputs) {
+    inputs.push_back({input.name, input.type, input.kind, input.per_rank});
+  }
+  return inputs;
+}
+
+std::vector<ExecutableOutput> Executable::outputs() const {
+  std::vector<ExecutableOutput> outputs;
+  for (const ProgramTensor& output : impl().program.outputs) {
+    outputs.push_back({output.name, output.type});
+  }
+  return outputs;
+}
+
+const SymbolTable& Executable::symbols() const { return impl().program.symbols; }
+
 std::vector<KernelReport> Executable::kernels() const {
-  const auto& current = impl_->current;
-  return kernel_reports(impl_->program, impl_->loaded->code(),
+  const auto& current = impl().current;
+  return kernel_reports(impl().program, impl().loaded->code(),
                         current == nullptr ? nullptr : &current->bindings);
 }
 
