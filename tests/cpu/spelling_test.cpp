@@ -74,6 +74,11 @@ const std::vector<std::vector<std::string>> kSame = {
      "st.local.b32 [%r11], %r2; ld.local.b32 %r10, [%r11];",
      "mov.b32 %r11, loc; st.local.b32 [%r11], %r2; cvt.u64.u32 %rd5, %r11;"
      "cvta.local.u64 %rd5, %rd5; ld.b32 %r10, [%rd5];"},
+    {"ld.param.b32 %r10, [p+4];", "mov.b32 %r11, p; ld.param.b32 %r10, [%r11+4];",
+     "mov.b32 %r11, p; cvt.u64.u32 %rd5, %r11; cvta.param.u64 %rd5, %rd5; ld.b32 %r10, [%rd5+4];",
+     "mov.b64 %rd5, p; cvta.param.u64 %rd5, %rd5; ld.b32 %r10, [%rd5+4];",
+     "mov.b32 %r11, p; and.b32 %r12, %r1, 0; add.u32 %r11, %r11, %r12; cvt.u64.u32 %rd5, %r11;"
+     "cvta.param.u64 %rd5, %rd5; ld.b32 %r10, [%rd5+4];"},
     {"st.global.cs.b32 [%rd3], %r1; ld.global.b32 %r10, [%rd3];",
      "st.b32.cs.global [%rd3], %r1; ld.global.b32 %r10, [%rd3];"},
     {"st.release.gpu.global.b32 [%rd3], %r1; ld.global.b32 %r10, [%rd3];",

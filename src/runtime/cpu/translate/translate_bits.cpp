@@ -449,12 +449,13 @@ void Translator::op_cvta(const Instruction& i) {
   const Choices mods(i);
   const int space = mods.of("global");
   if (mods.type().bits != 64) bad_combination(i);
-  const bool shared = space == 1 || space == 2 || space == 7;
+  constexpr Space kSpaces[] = {Space::kGlobal, Space::kShared, Space::kShared, Space::kLocal,
+                               Space::kConst,  Space::kParam,  Space::kParam,  Space::kShared};
+  const Space from = kSpaces[space];
+  const bool shared = from == Space::kShared;
   if (i.operands[1].form == Operand::Form::kVariable) {
-    constexpr Space kSpaces[] = {Space::kGlobal, Space::kShared, Space::kShared, Space::kLocal,
-                                 Space::kConst,  Space::kParam,  Space::kParam,  Space::kShared};
     const Space home = module_.variables[static_cast<std::size_t>(i.operands[1].index)].space;
-    if (home != kSpaces[space]) bad(i, "the variable is in another space");
+    if (home != from) bad(i, "the variable is in another space");
   }
   Value* value = read(i.operands[1], 64);
   if (shared && !scalar_ && maps_addresses()) {
@@ -466,11 +467,11 @@ void Translator::op_cvta(const Instruction& i) {
     if (!scalar_) window = splat(window);
     value = mods.name() == 1 ? b_.CreateSub(value, window) : b_.CreateAdd(value, window);
   }
-  if (space == 3 && mods.name() == 0) {
+  if ((from == Space::kLocal || from == Space::kParam) && mods.name() == 0) {
     // An address of 32 bits, extended.
     Value* low = b_.CreateTrunc(value, integer(32, scalar_));
     Value* high = b_.CreateLShr(value, std::uint64_t{32});
-    value = b_.CreateSelect(b_.CreateIsNull(high), local_address(low), value);
+    value = b_.CreateSelect(b_.CreateIsNull(high), whole_address(low, from), value);
   }
   write(i.operands[0], value);
 }

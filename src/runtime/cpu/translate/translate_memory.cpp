@@ -44,14 +44,14 @@ Translator::Address Translator::address(const Instruction& i, const Operand& ope
   result.table = shape.is_table();
   if (space == Space::kCluster) return cluster_address(base, offset);
   const bool narrow = base.is_register() && register_bits(base.index) == 32;
-  if (narrow && space != Space::kShared && space != Space::kLocal) {
-    bad(i, "a 32-bit address outside of shared and local memory");
+  if (narrow && space != Space::kShared && space != Space::kLocal && space != Space::kParam) {
+    bad(i, "a 32-bit address outside of shared and local memory and parameters");
   }
   const unsigned bits = narrow || space == Space::kShared ? 32 : 64;
   result.shape = shape;
   if (space != Space::kShared) {
     Value* at = result.table ? read_scalar(base, bits) : read_lanes(base, bits);
-    if (narrow) at = local_address(at);
+    if (narrow) at = whole_address(at, space);
     (result.table ? result.base : result.lanes) = add_offset(at);
     return result;
   }
@@ -66,9 +66,10 @@ Translator::Address Translator::address(const Instruction& i, const Operand& ope
   return result;
 }
 
-/// The whole of an address in local memory, by its low 32 bits.
-llvm::Value* Translator::local_address(Value* low) {
-  Value* start = field(offsetof(WarpContext, local), 64);
+/// The whole of an address in local memory or in the parameters, by its low 32 bits.
+llvm::Value* Translator::whole_address(Value* low, Space space) {
+  Value* start = field(
+      space == Space::kLocal ? offsetof(WarpContext, local) : offsetof(WarpContext, params), 64);
   Value* start_low = b_.CreateTrunc(start, b_.getInt32Ty());
   const bool lanes = low->getType()->isVectorTy();
   if (lanes) {

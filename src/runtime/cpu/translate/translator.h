@@ -333,7 +333,7 @@ class Translator {
   // Memory: translate_memory.cpp
   Address address(const Instruction& i, const Operand& operand, ptx::Space space);
   Address cluster_address(const Operand& base, std::int64_t offset);
-  Value* local_address(Value* low);
+  Value* whole_address(Value* low, ptx::Space space);
   Value* address_lanes(Address& address);
   Value* address_pointer(Address& address);
   Value* address_offsets(Address& address, unsigned scratch_index);
