@@ -19,6 +19,7 @@ std::vector<KernelCase> async_kernels();
 std::vector<KernelCase> wgmma_kernels();
 std::vector<KernelCase> product_kernels();
 std::vector<KernelCase> library_kernels();
+std::vector<KernelCase> cluster_kernels();
 
 std::vector<float> random_floats(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
@@ -460,7 +461,7 @@ std::vector<KernelCase> kernel_cases() {
   for (const auto& more :
        {synchronizing_kernels(), tile_kernels(), row_kernels(), warp_kernels(), protocol_kernels(),
         two_rank_kernels(), replica_kernels(), async_kernels(), wgmma_kernels(), product_kernels(),
-        library_kernels()}) {
+        library_kernels(), cluster_kernels()}) {
     cases.insert(cases.end(), more.begin(), more.end());
   }
   return cases;

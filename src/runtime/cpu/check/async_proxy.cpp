@@ -21,7 +21,7 @@ std::uint32_t Sanitizer::copies_of(const WarpCheck& warp, std::uint64_t channel)
     const AgentInfo& mine = agents_[warp.agent];
     agents_.push_back(
         {.rank = mine.rank, .block = mine.block, .warp = mine.warp, .stream = mine.stream});
-    agents_.back().role = AgentInfo::kCopies;
+    agents_.back().role = channel == kInits ? AgentInfo::kInits : AgentInfo::kCopies;
     agents_.back().matrix = channel == kMatrix;
   }
   return known->second;
@@ -217,6 +217,33 @@ void Sanitizer::end_bulk(WarpCheck& warp) {
   }
 }
 
+void Sanitizer::exit_block(const WarpCheck& last, const VectorClock& known, std::uint64_t shared) {
+  const std::lock_guard lock(mutex_);
+  Region* const region = find(shared);
+  if (region == nullptr) return;
+  region->kind = Region::kExited;
+  if ((checks_ & kCheckSync) == 0) return;
+  // Copies are end_block()'s.
+  const auto judge = [&](const Access& access, std::uint64_t address) {
+    const AgentInfo& agent = agents_[access.when.agent];
+    if (access.when.time == 0 || known.knows(access.when) || agent.block == last.block) return;
+    if (agent.role == AgentInfo::kCopies) return;
+    WarpCheck warp;
+    warp.launch = last.launch;
+    warp.block = agent.block;
+    warp.warp = agent.warp;
+    add({warp, access.lane, access.line, {}, address}, "exited",
+        "access to a block of the cluster that may have exited: it does not wait for this", region);
+  };
+  region->shadow->visit(region->address, region->bytes,
+                        [&](Cell& cell, std::uint64_t address, std::size_t) {
+                          judge(cell.write, address);
+                          for (std::uint8_t o = 0; o < cell.other_count; ++o) {
+                            judge(cell.others[o], address);
+                          }
+                        });
+}
+
 void Sanitizer::end_block(const std::shared_ptr<LaunchCheck>& launch, std::uint64_t block) {
   const std::lock_guard lock(mutex_);
   const auto copies = launch->in_flight.find(block);
@@ -242,6 +269,20 @@ void Sanitizer::end_block(const std::shared_ptr<LaunchCheck>& launch, std::uint6
 void Sanitizer::Phases::Known::join(const VectorClock& clock, std::uint64_t block, bool wide) {
   by_block[block].join(clock);
   if (wide) all.join(clock);
+}
+
+/// After access(): the write becomes one of an agent that a fence of inits hands on by itself.
+void Sanitizer::initialize(WarpCheck& warp, std::uint64_t barrier) {
+  const std::lock_guard lock(mutex_);
+  phases_.erase(barrier);
+  Region* const region = find(barrier);
+  if (region == nullptr) return;
+  warp.inits.agent = copies_of(warp, kInits);
+  warp.inits.time = ++agents_[warp.inits.agent].issued;
+  warp.seen.add(warp.inits);
+  region->shadow->visit(
+      barrier, sizeof(std::uint64_t),
+      [&](Cell& cell, std::uint64_t, std::size_t) { cell.write.when = warp.inits; });
 }
 
 void Sanitizer::reset_phases(std::uint64_t barrier) {

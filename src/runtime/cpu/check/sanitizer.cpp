@@ -31,6 +31,7 @@ void Sanitizer::add_memory(int rank, std::uint64_t address, std::size_t bytes, s
   region.bytes = bytes;
   region.rank = rank;
   region.lane_bytes = lane_bytes;
+  region.kind = Region::kPlain;
   region.name = std::move(name);
   region.parts.clear();
   region.shadow = std::make_unique<Shadow>(address, bytes, initialized);
@@ -42,7 +43,7 @@ void Sanitizer::add_multicast(std::uint64_t address, std::size_t bytes) {
   Region& region = regions_[address];
   region.address = address;
   region.bytes = bytes;
-  region.multicast = true;
+  region.kind = Region::kMulticast;
   region.name = "multicast addresses";
 }
 
@@ -318,7 +319,7 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
 bool Sanitizer::holds(const Region* region, const Lane& lane, std::size_t bytes) const {
   const std::uint64_t address = lane.address;
   if (region == nullptr || address - region->address + bytes > region->bytes) return false;
-  if (region->multicast) return false;
+  if (region->kind != Region::kPlain) return false;
   if (region->lane_bytes != 0 && (checks_ & kCheckBounds) != 0) {
     const std::uint64_t own = region->address + lane.lane * region->lane_bytes;
     return address >= own && address + bytes <= own + region->lane_bytes;
@@ -341,12 +342,16 @@ std::string Sanitizer::judge_place(const Lane& lane, const Region* region, std::
     if ((checks_ & kCheckBounds) != 0) add(lane, "bounds", message, region);
     return message;
   }
-  if (region->multicast) {
+  if (region->kind == Region::kMulticast) {
     std::string message = what + "at a multicast address, which takes multimem instructions alone";
     add(lane, "bounds", message, region);
     return message;
   }
-  if (!holds(region, lane, bytes)) {
+  if (region->kind == Region::kExited) {
+    if ((checks_ & kCheckSync) != 0) {
+      add(lane, "exited", what + "in a block of the cluster that has exited", region);
+    }
+  } else if (!holds(region, lane, bytes)) {
     add(lane, "bounds",
         what + (region->lane_bytes != 0 ? "outside of the thread's own part"
                                         : "outside of every planned buffer"),
@@ -548,6 +553,11 @@ void Sanitizer::fence(WarpCheck& warp, std::uint8_t scope) {
   ++warp.time;
 }
 
+void Sanitizer::fence_inits(WarpCheck& warp) {
+  const std::lock_guard lock(mutex_);
+  for (const std::size_t reach : {1, 2}) warp.fenced[reach].add(warp.inits);
+}
+
 void Sanitizer::members(WarpCheck& warp, const std::uint32_t* members, std::uint32_t here,
                         std::uint32_t live, std::uint32_t line) {
   if ((checks_ & kCheckSync) == 0) return;
@@ -568,6 +578,12 @@ void Sanitizer::arrive(WarpCheck& warp, VectorClock& barrier) {
   const std::lock_guard lock(mutex_);
   barrier.join(now(warp));
   ++warp.time;
+}
+
+/// What fences before it cover.
+void Sanitizer::arrive_relaxed(const WarpCheck& warp, VectorClock& barrier) {
+  const std::lock_guard lock(mutex_);
+  barrier.join(warp.fenced[2]);
 }
 
 void Sanitizer::depart(WarpCheck& warp, const VectorClock& barrier) {

@@ -142,6 +142,7 @@ struct WarpCheck {
   };
   std::map<std::uint32_t, BulkGroups> bulk;
   WgmmaCheck wgmma;
+  Epoch inits;  ///< its mbarrier.inits are those of an agent of its own
   // What it last polled, for a deadlock's report.
   std::uint64_t polled = 0;
   std::uint32_t polled_line = 0;
@@ -210,6 +211,8 @@ class Sanitizer {
   void stores(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
               const Values& values, std::uint32_t line);
   void fence(WarpCheck& warp, std::uint8_t scope);
+  /// fence.mbarrier_init: one of the warp's mbarrier.inits alone.
+  void fence_inits(WarpCheck& warp);
   /// An operation over lanes, run by those of `here`; members[lane] is the mask that a lane gives.
   void members(WarpCheck& warp, const std::uint32_t* members, std::uint32_t here,
                std::uint32_t live, std::uint32_t line);
@@ -228,14 +231,16 @@ class Sanitizer {
                    std::span<const std::uint32_t> writes, bool sets, std::uint32_t line);
   void wgmma_commit(WarpCheck& warp);
   void wgmma_waited(std::span<WarpCheck* const> group, std::uint32_t pending, std::uint32_t line);
-  /// A warp comes to a block's barrier, and is let go by it.
+  /// A warp comes to a barrier, or does so .relaxed, and is let go by it.
   void arrive(WarpCheck& warp, VectorClock& barrier);
+  void arrive_relaxed(const WarpCheck& warp, VectorClock& barrier);
   void depart(WarpCheck& warp, const VectorClock& barrier);
 
   // --- the async proxy (async_proxy.cpp) ---
   /// The channels of a warp's copies, each of which completes in order; others are the address of
   /// the mbarrier on which copies complete.
-  static constexpr std::uint64_t kBulkReads = 0, kBulkWrites = 1, kMatrix = 2, kLastChannel = 15;
+  static constexpr std::uint64_t kBulkReads = 0, kBulkWrites = 1, kMatrix = 2, kInits = 3,
+                                 kLastChannel = 15;
   /// Lanes of the warp issue a copy, or whatever the async proxy does in their name. Returns its
   /// time in the channel; what it does to memory is said by async_access() before anything else is
   /// issued.
@@ -254,10 +259,15 @@ class Sanitizer {
   void bulk_issued(WarpCheck& warp, std::uint32_t lane, std::uint32_t time, std::uint32_t line);
   void bulk_commit(WarpCheck& warp, std::uint32_t lanes);
   void bulk_wait(WarpCheck& warp, std::uint32_t lanes, std::uint32_t pending, bool reads_only);
+  /// All warps of a block in a cluster have ended, which knew that much; their shared memory may be
+  /// gone for the others.
+  void exit_block(const WarpCheck& last, const VectorClock& known, std::uint64_t shared);
   /// All warps of a block, and of its cluster, have ended.
   void end_block(const std::shared_ptr<LaunchCheck>& launch, std::uint64_t block);
-  /// A new mbarrier; a releasing arrival at one, and the end of a copy; an acquiring test that
-  /// found the phase complete. `wide`: for all of the cluster; `completes`: the phase.
+  /// A new mbarrier, and one that is none any more; a releasing arrival at one, and the end of a
+  /// copy; an acquiring test that found the phase complete. `wide`: for all of the cluster;
+  /// `completes`: the phase.
+  void initialize(WarpCheck& warp, std::uint64_t barrier);
   void reset_phases(std::uint64_t barrier);
   void arrive_at(WarpCheck& warp, std::uint64_t barrier, bool wide, bool completes);
   void copied_to(WarpCheck& warp, std::uint64_t barrier, bool completes);
@@ -287,7 +297,8 @@ class Sanitizer {
     std::size_t bytes = 0;
     int rank = 0;
     std::size_t lane_bytes = 0;
-    bool multicast = false;
+    enum Kind : std::uint8_t { kPlain, kMulticast, kExited };
+    Kind kind = kPlain;  ///< else addresses for multimem alone, or of a block that has exited
     std::string name;
     std::vector<MemoryPart> parts;                   ///< may overlap: buffers that live in turn
     std::map<std::uint64_t, std::uint64_t> covered;  ///< start -> end, apart from each other
@@ -432,10 +443,10 @@ class Sanitizer {
     bool ended = false;
     std::uint32_t start = 0;                           ///< its time when it started
     std::unordered_map<std::uint32_t, Stored> stores;  ///< by line
-    enum Role : std::uint8_t { kWarp, kCopies, kTwin };
-    Role role = kWarp;         ///< else: of its copies, or what they see of it
-    std::uint32_t twin = 0;    ///< the agent that is that
-    std::uint32_t issued = 0;  ///< copies
+    enum Role : std::uint8_t { kWarp, kCopies, kInits, kTwin };
+    Role role = kWarp;       ///< else: of its copies, its mbarrier.inits, or what copies see of it
+    std::uint32_t twin = 0;  ///< the agent that is that
+    std::uint32_t issued = 0;  ///< copies, or inits
     bool matrix = false;       ///< its copies are the reads of wgmma
   };
 

@@ -216,7 +216,12 @@ std::vector<const WarpCheck*> BlockRunner::live_checks() const {
 }
 
 void BlockRunner::end_checks(Warp& warp) {
+  Block& block = *warp.home;
+  if (block_count_ > 1) sanitizer()->arrive(warp.check, block.known);
   sanitizer()->end_warp(warp.check);
+  if (block_count_ > 1 && block.live_warps == 0) {
+    sanitizer()->exit_block(warp.check, block.known, reinterpret_cast<std::uint64_t>(block.shared));
+  }
   if (warp.local != nullptr) {
     sanitizer()->remove_memory(reinterpret_cast<std::uint64_t>(warp.local));
   }

@@ -120,6 +120,7 @@ void BlockRunner::place_blocks(std::uint64_t index) {
     }
     windows_[rank] = block.shared = block.shared_memory.last(span);
     if (launch.sanitizer != nullptr && bytes > 0) {
+      block.known = {};
       launch.sanitizer->add_memory(launch.check->stream->rank,
                                    reinterpret_cast<std::uint64_t>(block.shared), bytes,
                                    "shared memory", false);
@@ -293,6 +294,7 @@ void BlockRunner::straight_main(void* argument) {
     for (std::uint32_t w = 0; w < runner->warp_count_; ++w) {
       runner->set_up(*warp, w);
       runner->launch_->kernel.run(warp, warp->registers);
+      --warp->home->live_warps;
       if (runner->sanitizer() != nullptr) runner->end_checks(*warp);
     }
   } while (runner->next());
@@ -531,6 +533,9 @@ void BlockRunner::cluster_barrier(Warp& warp, std::uint32_t here, std::uint32_t 
       fail(warp, "barrier", "a second arrival at the cluster's barrier without a wait", line);
     }
     if (s != nullptr && what == ClusterBarrier::kArrive) s->arrive(warp.check, phase_.clock);
+    if (s != nullptr && what == ClusterBarrier::kArriveRelaxed) {
+      s->arrive_relaxed(warp.check, phase_.clock);
+    }
     warp.in_cluster_phase = true;
     ++phase_.arrived;
     check_cluster_barrier();

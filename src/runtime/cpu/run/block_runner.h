@@ -218,6 +218,7 @@ class BlockRunner {
     std::uint32_t used_barriers = 0;  ///< bit per barrier that somebody came to
     GuardedMemory shared_memory;
     std::uint8_t* shared = nullptr;  ///< of this launch
+    VectorClock known;               ///< to its warps that have ended, when a cluster is checked
   };
   /// The barrier of a cluster: who comes is counted until all have, and then all may go on.
   struct ClusterPhase {

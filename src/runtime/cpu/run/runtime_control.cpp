@@ -90,6 +90,11 @@ static void braid_cpu_check_fence(braid::cpu::WarpContext* context, std::uint32_
   warp->runner->sanitizer()->fence(warp->check, static_cast<std::uint8_t>(scope));
 }
 
+static void braid_cpu_check_fence_inits(braid::cpu::WarpContext* context) {
+  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  warp->runner->sanitizer()->fence_inits(warp->check);
+}
+
 static void braid_cpu_check_commit(braid::cpu::WarpContext* context) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
   warp->runner->sanitizer()->commit_group(warp->check);
@@ -115,6 +120,8 @@ std::span<const RuntimeHelper> control_helpers() {
       RuntimeHelper{"braid_cpu_check_overlap", reinterpret_cast<void*>(&braid_cpu_check_overlap)},
       RuntimeHelper{"braid_cpu_check_defined", reinterpret_cast<void*>(&braid_cpu_check_defined)},
       RuntimeHelper{"braid_cpu_check_fence", reinterpret_cast<void*>(&braid_cpu_check_fence)},
+      RuntimeHelper{"braid_cpu_check_fence_inits",
+                    reinterpret_cast<void*>(&braid_cpu_check_fence_inits)},
       RuntimeHelper{"braid_cpu_check_commit", reinterpret_cast<void*>(&braid_cpu_check_commit)},
       RuntimeHelper{"braid_cpu_check_wait", reinterpret_cast<void*>(&braid_cpu_check_wait)},
       RuntimeHelper{"braid_cpu_trap", reinterpret_cast<void*>(&braid_cpu_trap)},

@@ -54,7 +54,9 @@ void tell(BlockRunner::Warp& warp, MbarrierCode what, std::uint64_t address, boo
           bool of_copy) {
   Sanitizer* const s = warp.runner->sanitizer();
   if (s == nullptr) return;
-  if (what.what == MbarrierCode::kInit || what.what == MbarrierCode::kInval) {
+  if (what.what == MbarrierCode::kInit) {
+    s->initialize(warp.check, address);
+  } else if (what.what == MbarrierCode::kInval) {
     s->reset_phases(address);
   } else if (of_copy) {
     s->copied_to(warp.check, address, done);

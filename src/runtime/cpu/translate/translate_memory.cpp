@@ -528,7 +528,9 @@ void Translator::op_store(const Instruction& i) {
 }
 
 void Translator::op_fence(const Instruction& i) {
-  if (instrumentation_.checks) {
+  if (instrumentation_.checks && i.is(Op::kFenceInit)) {
+    call("braid_cpu_check_fence_inits", b_.getVoidTy(), {context_});
+  } else if (instrumentation_.checks) {
     call("braid_cpu_check_fence", b_.getVoidTy(), {context_, b_.getInt32(scope_of(Choices(i)))});
   }
   b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
