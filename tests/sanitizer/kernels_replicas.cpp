@@ -50,6 +50,40 @@ extern "C" __global__ void k(const float* x, float* out) {
        },
        {"race", "race", "race"}},
       kSameValue);
+  KernelCase matrices = {"replicas_stmatrix",
+                         R"(
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ alignas(16) unsigned box[128];
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned to = __cvta_generic_to_shared(box) + lane * 16;
+#if BUG == 1
+  const unsigned v = x[lane] + (threadIdx.x == 37);
+#else
+  const unsigned v = x[lane];
+#endif
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" :: "r"(to), "r"(v), "r"(v + 1), "r"(v + 2), "r"(v + 3) : "memory");  // finds 1
+  __syncthreads();
+  out[threadIdx.x] = box[threadIdx.x];
+}
+)",
+                         {1},
+                         {128},
+                         {buffer(0), output(1)},
+                         [] {
+                           std::vector<std::int32_t> x(32);
+                           for (std::int32_t i = 0; i < 32; ++i)
+                             x[static_cast<std::size_t>(i)] = 7 * i;
+                           return Buffers{ints(x), zeros(128)};
+                         },
+                         [](Buffers& b) {
+                           for (std::size_t i = 0; i < 128; ++i) {
+                             const auto lane = static_cast<std::int32_t>(i % 32);
+                             b[1][i] = int_bits(7 * lane + static_cast<std::int32_t>(i / 32));
+                           }
+                         },
+                         {"race"}};
+  matrices.target = "sm_90a";
+  add(cases, std::move(matrices), kSameValue);
   // The last warp comes after one of two writers of one value, or after both.
   add(cases,
       {"two_of_one_value",

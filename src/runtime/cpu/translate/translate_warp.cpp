@@ -332,9 +332,8 @@ llvm::Value* Translator::transposed_bytes(Value* matrix) {
   return b_.CreateBitCast(b_.CreateShuffleVector(bytes, order), integer(32, false));
 }
 
-/// What ldmatrix and stmatrix have in common; tells the sanitizer and the counter of the access.
-Translator::Matrices Translator::parse_matrices(const Instruction& i, std::size_t memory,
-                                                AccessCode::Kind kind) {
+/// What ldmatrix and stmatrix have in common.
+Translator::Matrices Translator::parse_matrices(const Instruction& i, std::size_t memory) {
   const Choices mods(i);
   Matrices matrices;
   matrices.exchanged = mods.has("trans");
@@ -351,8 +350,7 @@ Translator::Matrices Translator::parse_matrices(const Instruction& i, std::size_
     matrices.where.offsets =
         resize(b_.CreateSub(matrices.where.lanes, splat(matrices.where.base)), 32, false);
   }
-  check(matrices.where, {.kind = kind, .bytes = 16},
-        b_.getInt32(static_cast<std::uint32_t>((std::uint64_t{1} << (8 * count)) - 1)));
+  matrices.lanes = b_.getInt32(static_cast<std::uint32_t>((std::uint64_t{1} << (8 * count)) - 1));
   return matrices;
 }
 
@@ -400,7 +398,8 @@ void Translator::take_result(const Operand& operand, unsigned scratch_index) {
 }
 
 void Translator::op_ldmatrix(const Instruction& i) {
-  auto [exchanged, results, where] = parse_matrices(i, 1, AccessCode::kLoad);
+  auto [exchanged, results, where, lanes] = parse_matrices(i, 1);
+  check(where, {.kind = AccessCode::kLoad, .bytes = 16}, lanes);
   const Choices mods(i);
   const unsigned bits = mods.has("b4x16_p64") ? 4 : mods.has("b6x16_p32") ? 6 : 8;
   std::vector<std::uint32_t> places;
@@ -421,17 +420,28 @@ void Translator::op_ldmatrix(const Instruction& i) {
 
 /// The way back of ldmatrix.
 void Translator::op_stmatrix(const Instruction& i) {
-  auto [exchanged, sources, where] = parse_matrices(i, 0, AccessCode::kStore);
-  for (unsigned m = 0; m < sources.size(); ++m) {
-    Value* value = read_lanes(sources[m], 32);
+  auto [exchanged, sources, where, lanes] = parse_matrices(i, 0);
+  std::vector<Value*> matrices;
+  for (const Operand& source : sources) {
+    Value* value = read_lanes(source, 32);
     if (i.is(Op::kStmatrixBytes)) {
       value = transposed_bytes(value);
     } else if (exchanged) {
       value = transposed(value);
     }
+    matrices.push_back(value);
+  }
+  llvm::SmallVector<Value*, 3> values;
+  if (instrumentation_.checks) {
+    // Side by side they are the rows, by the lanes that have their addresses.
+    for (unsigned m = 0; m < matrices.size(); ++m) to_scratch(8 + m, matrices[m]);
+    values = {scratch(8), b_.getInt32(16), b_.getInt32(1)};
+  }
+  check(where, {.kind = AccessCode::kStore, .bytes = 16}, lanes, values);
+  for (unsigned m = 0; m < matrices.size(); ++m) {
     for (unsigned r = 0; r < 8; ++r) {
       const int first = static_cast<int>(4 * r);
-      Value* row = b_.CreateShuffleVector(value, {first, first + 1, first + 2, first + 3});
+      Value* row = b_.CreateShuffleVector(matrices[m], {first, first + 1, first + 2, first + 3});
       b_.CreateAlignedStore(row, row_pointer(where, 8 * m + r), llvm::Align(16));
     }
   }

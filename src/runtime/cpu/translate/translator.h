@@ -94,6 +94,7 @@ class Translator {
     bool exchanged = false;  ///< .trans
     std::vector<Operand> registers;
     Address where;
+    Value* lanes = nullptr;  ///< that have the addresses of rows
   };
   enum class Rounding : std::uint8_t { kNearest, kZero, kDown, kUp };
   /// The modifiers of cvt.
@@ -445,7 +446,7 @@ class Translator {
   Value* barrier(Value* id, Value* threads, Value* votes, BarrierKind how);
   void op_sleep(const Instruction& i);
   void op_trap(const Instruction& i);
-  Matrices parse_matrices(const Instruction& i, std::size_t memory, AccessCode::Kind kind);
+  Matrices parse_matrices(const Instruction& i, std::size_t memory);
   void op_ldmatrix(const Instruction& i);
   void op_stmatrix(const Instruction& i);
   void op_movmatrix(const Instruction& i);
