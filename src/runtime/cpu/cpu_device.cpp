@@ -143,6 +143,7 @@ class CpuFunction final : public Function {
         config.attributes.cluster != Dim3{} || declared().required_cluster[0] != 0;
     launch.dynamic_shared = config.shared_bytes;
     launch.shared_align = entry().shared_align;
+    launch.generic_shared = entry().generic_shared;
     launch.straight_length = entry().straight_length;
     launch.memory = &code_->memory();
     launch.multicasts = &code_->multicasts();

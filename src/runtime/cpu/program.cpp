@@ -122,6 +122,12 @@ void Program::place(Entry& entry) {
         return i.name == "wgmma" || ptx::has_modifier(i, "tensor");
       });
   if (has_tiles) entry.shared_align = kTileAlign;
+  entry.generic_shared =
+      std::any_of(function.body.begin(), function.body.end(), [](const ptx::Instruction& i) {
+        return i.name == "cvta" && !ptx::has_modifier(i, "to") &&
+               (ptx::has_modifier(i, "shared") || ptx::has_modifier(i, "shared::cta") ||
+                ptx::has_modifier(i, "shared::cluster"));
+      });
   entry.straight_length = straight_length(function);
   std::uint64_t local = 0;
   std::uint64_t shared = module_shared_bytes_;

@@ -21,6 +21,9 @@ constexpr int kSpinRounds = 4;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kRegisterStep = 1536;
 
+/// The low bits of a generic address of shared memory are the address there.
+constexpr std::size_t kWindowAlign = std::size_t{1} << 24;
+
 }  // namespace
 
 void BlockRunner::start(const Launch& launch, std::uint64_t index, bool glance) {
@@ -115,10 +118,12 @@ void BlockRunner::place_blocks(std::uint64_t index) {
     for (std::size_t k = 0; k < 3; ++k) block.ctaid[k] = first[k] + block.in_cluster[k];
     begin(block);
     if (span > block.shared_memory.size() || block.shared == nullptr) {
-      block.shared_memory = GuardedMemory(*launch.memory, span);
+      block.shared_memory = GuardedMemory(*launch.memory, span, kWindowAlign);
       for (const auto& warp : warps_) warp->set_up_for = 0;
     }
-    windows_[rank] = block.shared = block.shared_memory.last(span);
+    // Against the pages behind it, where nobody knows the low bits of its addresses.
+    GuardedMemory& memory = block.shared_memory;
+    windows_[rank] = block.shared = launch.generic_shared ? memory.first() : memory.last(span);
     if (launch.sanitizer != nullptr && bytes > 0) {
       block.known = {};
       launch.sanitizer->add_memory(launch.check->stream->rank,

@@ -32,6 +32,7 @@ struct Launch {
   bool explicit_cluster = false;
   std::uint32_t dynamic_shared = 0;
   std::uint32_t shared_align = 1;              ///< of where it begins
+  bool generic_shared = false;                 ///< Program::Entry::generic_shared
   std::uint32_t straight_length = 0;           ///< Program::Entry::straight_length
   AddressRange* memory = nullptr;              ///< of the device
   const MulticastTable* multicasts = nullptr;  ///< the same

@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHugePage = std::size_t{1} << 21;
 constexpr std::size_t kAlign = 256;
+constexpr std::size_t kLeastWindow = std::size_t{1} << 18;
 constexpr std::size_t kMostAddresses = std::size_t{1} << 40;
 constexpr std::size_t kLeastAddresses = std::size_t{1} << 28;
 
@@ -84,10 +85,11 @@ AddressRange::AddressRange() {
 AddressRange::~AddressRange() { munmap(reinterpret_cast<void*>(base_), size_); }
 
 /// The address of `span` bytes with a gap behind them, or 0.
-std::uint64_t AddressRange::find_room(std::size_t span) {
+std::uint64_t AddressRange::find_room(std::size_t span, std::size_t align) {
   const std::uint64_t limit = base_ + size_;
   if (span > size_ - gap_) return 0;
-  const std::size_t align = span < kHugePage ? kPage : kHugePage;
+  align =
+      std::max(std::min(align, std::max(gap_, kLeastWindow)), span < kHugePage ? kPage : kHugePage);
   for (const std::uint64_t from : {next_, first_}) {
     std::uint64_t at = align_up(from, align);
     auto piece = pieces_.upper_bound(from);
@@ -103,7 +105,7 @@ std::uint64_t AddressRange::find_room(std::size_t span) {
   return 0;
 }
 
-std::uint64_t AddressRange::take(std::size_t bytes, const MemoryFile& file) {
+std::uint64_t AddressRange::take(std::size_t bytes, std::size_t align, const MemoryFile& file) {
   const std::size_t whole = align_up(std::max<std::size_t>(bytes, 1), kAlign);
   if (bytes > size_) throw_environment("cpu", "allocation is too large");
   const std::size_t span = align_up(whole, kPage);
@@ -112,7 +114,7 @@ std::uint64_t AddressRange::take(std::size_t bytes, const MemoryFile& file) {
                                 std::to_string(file.size()) + "; expected " + std::to_string(span));
   }
   const std::lock_guard lock(mutex_);
-  const std::uint64_t at = find_room(span);
+  const std::uint64_t at = find_room(span, align);
   errno = ENOMEM;
   if (at == 0 || !map_pages(at, span, file)) {
     throw_environment(
@@ -191,8 +193,9 @@ std::string AddressRange::describe(std::uint64_t address) {
   return text;
 }
 
-GuardedMemory::GuardedMemory(AddressRange& range, std::size_t bytes, const MemoryFile& file)
-    : range_(&range), data_(range.take(bytes, file)), bytes_(bytes) {}
+GuardedMemory::GuardedMemory(AddressRange& range, std::size_t bytes, std::size_t align,
+                             const MemoryFile& file)
+    : range_(&range), data_(range.take(bytes, align, file)), bytes_(bytes) {}
 
 GuardedMemory::~GuardedMemory() {
   if (range_ != nullptr) range_->give(data_);
@@ -206,6 +209,10 @@ GuardedMemory& GuardedMemory::operator=(GuardedMemory&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   return *this;
+}
+
+std::uint8_t* GuardedMemory::first() const {
+  return reinterpret_cast<std::uint8_t*>(data_ / kPage * kPage);
 }
 
 std::uint8_t* GuardedMemory::last(std::size_t bytes) const {

@@ -39,11 +39,11 @@ class AddressRange {
     bool forbidden = false;
   };
 
-  std::uint64_t take(std::size_t bytes, const MemoryFile& file);
+  std::uint64_t take(std::size_t bytes, std::size_t align, const MemoryFile& file);
   void give(std::uint64_t data);
   MemoryFile share(std::uint64_t data);
   void forbid(std::uint64_t data);
-  std::uint64_t find_room(std::size_t span);
+  std::uint64_t find_room(std::size_t span, std::size_t align);
 
   std::mutex mutex_;
   std::size_t size_ = 0;
@@ -60,16 +60,23 @@ class GuardedMemory {
  public:
   GuardedMemory() = default;
   /// Throws kEnvironment when there is not so much.
-  GuardedMemory(AddressRange& range, std::size_t bytes) : GuardedMemory(range, bytes, {}) {}
+  GuardedMemory(AddressRange& range, std::size_t bytes) : GuardedMemory(range, bytes, 1, {}) {}
+  /// Whose first page begins at a multiple of `align`; where the process may not have many
+  /// addresses, at one of at least what a block has of shared memory.
+  GuardedMemory(AddressRange& range, std::size_t bytes, std::size_t align)
+      : GuardedMemory(range, bytes, align, {}) {}
   /// That which another process shares: the file of its share(), and its size(). Throws
   /// kInvalidArgument where they do not fit.
-  GuardedMemory(AddressRange& range, std::size_t bytes, const MemoryFile& file);
+  GuardedMemory(AddressRange& range, std::size_t bytes, const MemoryFile& file)
+      : GuardedMemory(range, bytes, 1, file) {}
   ~GuardedMemory();
   GuardedMemory(GuardedMemory&& other) noexcept;
   GuardedMemory& operator=(GuardedMemory&& other) noexcept;
 
   [[nodiscard]] std::uint8_t* data() const { return reinterpret_cast<std::uint8_t*>(data_); }
   [[nodiscard]] std::size_t size() const { return bytes_; }
+  /// Where its first page begins, which is at most a page before data().
+  [[nodiscard]] std::uint8_t* first() const;
   /// The last `bytes` (at most size(), a multiple of 256), which end at the guard.
   [[nodiscard]] std::uint8_t* last(std::size_t bytes) const;
   /// Makes a file of it that others can map; address and contents stay. Nobody may write to it
@@ -79,6 +86,8 @@ class GuardedMemory {
   void forbid() { range_->forbid(data_); }
 
  private:
+  GuardedMemory(AddressRange& range, std::size_t bytes, std::size_t align, const MemoryFile& file);
+
   AddressRange* range_ = nullptr;
   std::uint64_t data_ = 0;
   std::size_t bytes_ = 0;

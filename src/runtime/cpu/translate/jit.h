@@ -49,6 +49,7 @@ class Program {
     std::vector<Parameter> parameters;
     std::uint32_t parameter_bytes = 0;
     std::uint32_t shared_align = 1;  ///< of where its shared memory begins
+    bool generic_shared = false;     ///< it has generic addresses of that
     /// Instructions, where a warp runs each once at most; else 0.
     std::uint32_t straight_length = 0;
     bool needs_general = false;  ///< its declared block shape has warps that are not full rows
