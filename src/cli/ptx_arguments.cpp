@@ -106,7 +106,7 @@ PtxArguments::Value PtxArguments::parse(std::string_view spec, const std::string
     return address_of(parse_place(spec), "the address of a buffer");
   }
   const bool inside = name.find('.') != name.npos;
-  if (inside && (kind == "struct" || kind == "table" || kind == "bytes" || kind == "tensormap")) {
+  if (inside && (kind == "struct" || kind == "table" || kind == "bytes")) {
     throw_invalid(place_, fmt::format("found {} inside of another argument; expected a scalar or "
                                       "a buffer",
                                       quote(kind)));
@@ -114,7 +114,9 @@ PtxArguments::Value PtxArguments::parse(std::string_view spec, const std::string
   if (kind == "struct") return parse_struct(rest, name);
   if (kind == "table") return parse_table(rest, name);
   if (kind == "bytes") return parse_bytes(rest);
-  if (kind == "tensormap") return parse_tensor_map(rest, name);
+  if (kind == "tensormap" || kind == "im2col") {
+    return parse_tensor_map(rest, name, kind == "im2col");
+  }
   if (rest.empty()) {
     throw_invalid(place_, fmt::format("found {}; expected {}", quote(spec), kForms));
   }
@@ -161,18 +163,29 @@ PtxArguments::Value PtxArguments::parse_bytes(std::string_view digits) const {
 }
 
 PtxArguments::Value PtxArguments::parse_struct(std::string_view fields, const std::string& name) {
-  Value value{.what = "a struct"};
-  std::size_t count = 0;
+  std::vector<Value> values;
   for (const std::string_view spec : split(fields)) {
-    const Value field = parse(spec, fmt::format("{}.{}", name, count++));
-    align_to(value.bytes, field.align);
+    values.push_back(parse(spec, fmt::format("{}.{}", name, values.size())));
+  }
+  return struct_of(std::move(values), TensorMap::kAlign);
+}
+
+PtxArguments::Value PtxArguments::struct_of(std::vector<Value> fields, std::size_t map_align) {
+  Value value{.what = "a struct"};
+  for (const Value& field : fields) {
+    const std::size_t align = field.kind == Value::Kind::kMap ? map_align : field.align;
+    align_to(value.bytes, align);
     for (const auto& [offset, place] : field.addresses) {
       value.addresses.emplace_back(value.bytes.size() + offset, place);
     }
+    for (const auto& [offset, map] : field.maps) {
+      value.maps.emplace_back(value.bytes.size() + offset, map);
+    }
     value.bytes.insert(value.bytes.end(), field.bytes.begin(), field.bytes.end());
-    value.align = std::max(value.align, field.align);
+    value.align = std::max(value.align, align);
   }
   align_to(value.bytes, value.align);
+  value.fields = std::move(fields);
   return value;
 }
 
@@ -298,12 +311,16 @@ void PtxArguments::check(const Function& function, const std::string& entry,
   };
   for (std::size_t i = 0; i < std::min(values_.size(), parameters.size()); ++i) {
     Value& value = values_[i];
-    if (value.map && parameters[i].bytes == sizeof(std::uint64_t)) {
+    if (value.kind == Value::Kind::kMap && parameters[i].bytes == sizeof(std::uint64_t)) {
       // By its address, then.
       Buffer holder{.name = fmt::format("arg{}.map", i)};
       holder.data.resize(TensorMap::kBytes);
-      holder.map = {value.addresses[0].second, *value.map};
+      holder.map = value.maps[0].second;
       value = add_buffer(std::move(holder));
+    }
+    if (!value.fields.empty() && value.bytes.size() != parameters[i].bytes) {
+      // Since CUDA 13 cuda.h aligns its maps to more.
+      value = struct_of(std::move(value.fields), TensorMap::kBytes);
     }
     const std::string place = fmt::format("--arg {}", i);
     const std::size_t bytes = value.bytes.size();
@@ -313,7 +330,7 @@ void PtxArguments::check(const Function& function, const std::string& entry,
                              value.what == "bytes" ? "have" : "has", bytes, bytes == 1 ? "" : "s",
                              i, one_line(entry), parameters[i].bytes, describe(i)));
     }
-    const bool is_number = value.kind != Value::Kind::kBytes;
+    const bool is_number = value.kind < Value::Kind::kBytes;
     if (!takes(parameters[i].type, value.kind == Value::Kind::kFloat, is_number, bytes)) {
       throw_invalid(
           place,
@@ -344,23 +361,20 @@ void PtxArguments::allocate(Device& device) {
     const std::uint64_t address = address_at(place);
     std::memcpy(bytes.data() + offset, &address, sizeof(address));
   };
-  const auto encode = [&](TensorMap map, const Place& place) {
-    map.address = address_at(place);
-    const auto bytes = map.encoded();
-    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  const auto encode = [&](std::vector<std::byte>& bytes, std::size_t offset, Map map) {
+    map.map.address = address_at(map.place);
+    const auto encoded = map.map.encoded();
+    std::copy(encoded.begin(), encoded.end(), bytes.data() + offset);
   };
   for (Buffer& buffer : buffers_) {
     for (std::size_t i = 0; i < buffer.addressed.size(); ++i) {
       put(buffer.data, i * sizeof(std::uint64_t), buffer.addressed[i]);
     }
-    if (buffer.map) buffer.data = encode(buffer.map->second, buffer.map->first);
+    if (buffer.map) encode(buffer.data, 0, *buffer.map);
   }
   for (Value& value : values_) {
-    if (value.map) {
-      value.bytes = encode(*value.map, value.addresses[0].second);
-      continue;
-    }
     for (const auto& [offset, place] : value.addresses) put(value.bytes, offset, place);
+    for (const auto& [offset, map] : value.maps) encode(value.bytes, offset, map);
   }
 }
 

@@ -49,8 +49,11 @@ class PtxArguments {
       "i32:7, f32:0.5, zero:f32:1024, random:f32:1024, poison:f32:1024 (nobody wrote it), "
       "FILE.safetensors:TENSOR, arg0+64 (64 bytes into the buffer of the first one), "
       "bytes:0a0b0c0d, struct:i32:7,f32:0.5,zero:f32:4 (aligned as in C), "
-      "table:zero:f32:4,zero:f32:8 (a buffer that holds the addresses of others) or "
-      "tensormap:BUFFER:64x32:256:16x8:64B (a tensor map: dims, strides in bytes, box and swizzle)";
+      "table:zero:f32:4,zero:f32:8 (a buffer that holds the addresses of others), "
+      "tensormap:BUFFER:64x32:256:16x8:64B (a tensor map: dims, strides in bytes, box and swizzle) "
+      "or im2col:BUFFER:64x9x9x2::64x32:-1x-1:1x1:128B (the same of columns: channels and pixels "
+      "of "
+      "one, lower and upper corner for a box)";
 
   /// Throws kInvalidArgument with what was expected.
   PtxArguments(const std::vector<std::string>& specs, std::uint64_t seed);
@@ -71,35 +74,44 @@ class PtxArguments {
     std::size_t buffer = 0;  ///< its number
     std::size_t offset = 0;  ///< bytes
   };
+  /// A map of what begins there.
+  struct Map {
+    Place place;
+    TensorMap map;
+  };
   struct Buffer {
     std::string name;
     const ElementType* type = nullptr;  ///< null for a table
     std::vector<std::int64_t> shape;
     std::vector<std::byte> data;
-    bool filled = true;                              ///< else nobody wrote it
-    std::vector<Place> addressed;                    ///< by a table
-    std::optional<std::pair<Place, TensorMap>> map;  ///< that it holds, of a buffer
+    bool filled = true;            ///< else nobody wrote it
+    std::vector<Place> addressed;  ///< by a table
+    std::optional<Map> map;        ///< that it holds
     std::unique_ptr<Memory> memory;
   };
   /// What is passed by value.
   struct Value {
-    enum class Kind : std::uint8_t { kFloat, kInteger, kAddress, kBytes };
+    enum class Kind : std::uint8_t { kFloat, kInteger, kAddress, kBytes, kMap };
     std::string what;  ///< "i32", "a struct"
     Kind kind = Kind::kBytes;
     std::vector<std::byte> bytes;
     std::size_t align = 1;
     std::vector<std::pair<std::size_t, Place>> addresses;  ///< offsets and what they hold
-    std::optional<TensorMap> map;  ///< of the buffer in `addresses`; `bytes` are to hold it
+    std::vector<std::pair<std::size_t, Map>> maps;         ///< the same
+    std::vector<Value> fields;                             ///< of a struct
   };
 
   Value parse(std::string_view spec, const std::string& name);
   [[nodiscard]] Value parse_bytes(std::string_view digits) const;
   Value parse_struct(std::string_view fields, const std::string& name);
+  [[nodiscard]] static Value struct_of(std::vector<Value> fields, std::size_t map_align);
   Value parse_table(std::string_view entries, const std::string& name);
-  Value parse_tensor_map(std::string_view spec, const std::string& name);
+  Value parse_tensor_map(std::string_view spec, const std::string& name, bool columns);
   Place parse_mapped(std::string_view& spec, const std::string& name);
   [[nodiscard]] Place parse_place(std::string_view text) const;
-  [[nodiscard]] TensorMap parse_tiles(std::string_view spec, const Buffer& buffer) const;
+  [[nodiscard]] TensorMap parse_boxes(std::string_view spec, const Buffer& buffer,
+                                      bool columns) const;
+  std::size_t parse_columns(std::string_view& spec, TensorMap& map) const;
   template <class T, std::size_t kMost>
   std::size_t parse_extents(std::string_view text, std::string_view what,
                             std::array<T, kMost>& out) const;

@@ -1,4 +1,5 @@
-// tensormap:BUFFER:dims:strides:box:swizzle, an argument of `braid ptx`.
+// tensormap:BUFFER:dims:strides:box:swizzle and
+// im2col:BUFFER:dims:strides:column:lower:upper:swizzle, arguments of `braid ptx`.
 
 #include <fmt/format.h>
 
@@ -84,7 +85,29 @@ PtxArguments::Place PtxArguments::parse_mapped(std::string_view& spec, const std
   return value.addresses[0].second;
 }
 
-TensorMap PtxArguments::parse_tiles(std::string_view spec, const Buffer& buffer) const {
+/// Channels and pixels of a column, and the corners of the pixels at which it begins. Returns how
+/// many dims these have.
+std::size_t PtxArguments::parse_columns(std::string_view& spec, TensorMap& map) const {
+  std::array<std::uint32_t, 2> column{};
+  const std::string_view extents = next_part(spec, ':');
+  if (parse_extents(extents, "extents of a column", column) != 2 || column[1] == 0) {
+    throw_invalid(place_,
+                  fmt::format("found a column {}; expected its channels and pixels, as 64x32",
+                              quote(extents)));
+  }
+  map.box[0] = column[0];
+  map.pixels = column[1];
+  const std::size_t lower = parse_extents(next_part(spec, ':'), "a lower corner", map.lower);
+  const std::size_t upper = parse_extents(next_part(spec, ':'), "an upper corner", map.upper);
+  if (lower != upper) {
+    throw_invalid(place_,
+                  fmt::format("found corners of {} and {} dims; expected as many", lower, upper));
+  }
+  return lower;
+}
+
+TensorMap PtxArguments::parse_boxes(std::string_view spec, const Buffer& buffer,
+                                    bool columns) const {
   TensorMap map;
   const auto type = tensor_type(*buffer.type);
   if (!type) {
@@ -104,25 +127,30 @@ TensorMap PtxArguments::parse_tiles(std::string_view spec, const Buffer& buffer)
       map.strides[d] = stride;
     }
   }
-  const std::size_t boxed = parse_extents(next_part(spec, ':'), "box", map.box);
+  // A column has corners for the dims between channels and images.
+  const std::size_t all = columns ? std::max(map.rank, 2U) - 2 : map.rank;
+  const std::size_t boxed =
+      columns ? parse_columns(spec, map) : parse_extents(next_part(spec, ':'), "box", map.box);
   map.swizzle = parse_swizzle(next_part(spec, ':'), place_);
   map.nan_fill = spec == "nan";
   if (!spec.empty() && !map.nan_fill) {
     throw_invalid(place_,
                   fmt::format("found {} behind the swizzle; expected nan or nothing", quote(spec)));
   }
-  if (found != map.rank - 1 || boxed != map.rank) {
-    throw_invalid(place_, fmt::format("found {} strides and a box of {} for {} dims; expected {} "
+  if (found != map.rank - 1 || boxed != all) {
+    throw_invalid(place_, fmt::format("found {} strides and {} of {} for {} dims; expected {} "
                                       "and {}",
-                                      found, boxed, map.rank, map.rank - 1, map.rank));
+                                      found, columns ? "corners" : "a box", boxed, map.rank,
+                                      map.rank - 1, all));
   }
   return map;
 }
 
-PtxArguments::Value PtxArguments::parse_tensor_map(std::string_view spec, const std::string& name) {
+PtxArguments::Value PtxArguments::parse_tensor_map(std::string_view spec, const std::string& name,
+                                                   bool columns) {
   const Place place = parse_mapped(spec, name);
   const Buffer& buffer = buffers_[place.buffer];
-  const TensorMap map = parse_tiles(spec, buffer);
+  const TensorMap map = parse_boxes(spec, buffer, columns);
   if (const auto problem = map.problem()) throw_invalid(place_, *problem);
   if (place.offset % 16 != 0) {
     throw_invalid(place_,
@@ -133,11 +161,10 @@ PtxArguments::Value PtxArguments::parse_tensor_map(std::string_view spec, const 
     throw_invalid(place_, fmt::format("the tensor has {} bytes; expected at most the buffer's {}",
                                       map.tensor_bytes(), room));
   }
-  Value value{.what = "a tensor map"};
+  Value value{.what = "a tensor map", .kind = Value::Kind::kMap};
   value.bytes.resize(TensorMap::kBytes);
   value.align = TensorMap::kAlign;
-  value.addresses = {{0, place}};
-  value.map = map;
+  value.maps = {{0, {place, map}}};
   return value;
 }
 

@@ -147,16 +147,19 @@ TEST_F(PtxArgumentsTest, APlaceInABufferIsThere) {
           "--arg \"tensormap:arg0+2:8::8:none\": found an offset of 2; expected a multiple of 16");
 }
 
-/// Thread 0 loads a box of 8 x 4 floats at (4, 2) by the tensor map at %rd1; each thread stores
-/// one.
-std::string box_kernel(const std::string& parameter, const std::string& map) {
+/// Thread 0 loads a box of 8 x 4 floats at (4, 2), or what `copy` does, by the tensor map at %rd1;
+/// each thread stores one.
+std::string box_kernel(const std::string& parameter, const std::string& map,
+                       const std::string& copy =
+                           "2d.shared::cta.global.mbarrier::complete_tx::bytes "
+                           "[tile], [%rd1, {4, 2}], [full]") {
   return kernel(parameter + ",\n.param .u64 out", R"(
 .shared .align 128 .b8 tile[128]; .shared .align 8 .b64 full; .reg .pred %p<3>;
 mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra WAIT;
 mbarrier.init.shared.b64 [full], 32; fence.proxy.async.shared::cta;
 )" + map + R"(
 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [full], 128;
-cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1, {4, 2}], [full];
+cp.async.bulk.tensor.)" + copy + R"(;
 WAIT: bar.sync 0; mbarrier.arrive.shared.b64 %rd5, [full];
 AGAIN: mbarrier.try_wait.parity.shared.b64 %p2, [full], 0; @!%p2 bra AGAIN;
 mov.u32 %r2, tile; mad.lo.u32 %r2, %r1, 4, %r2; ld.shared.u32 %r3, [%r2];
@@ -186,6 +189,56 @@ TEST_F(PtxArgumentsTest, ATensorMapIsPassedByValueOrByAddress) {
                 {"--block", "32"})
                 .exit_code,
             0);
+}
+
+// As CUTLASS has it; cuda.h aligns maps to 64 bytes up to CUDA 12, to 128 since.
+TEST_F(PtxArgumentsTest, AStructMayHoldATensorMap) {
+  for (const auto& [bytes, at] : {std::pair(256, 64), std::pair(384, 128)}) {
+    const std::string parameter =
+        ".param .align " + std::to_string(at) + " .b8 s[" + std::to_string(bytes) + "]";
+    const std::string text =
+        box_kernel(parameter, "mov.b64 %rd4, s; cvta.param.u64 %rd1, %rd4; add.u64 %rd1, %rd1, " +
+                                  std::to_string(at) + ";");
+    const auto result = run(
+        text, {"struct:i32:1,tensormap:random:i32:256:16x16::8x4:none,zero:f32:4", "zero:i32:32"},
+        {"--block", "32", "--sanitize"});
+    ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
+    const auto from = elements<std::int32_t>("arg0.1", "I32");
+    const auto box = elements<std::int32_t>("arg1", "I32");
+    for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(box[i], from[(2 + i / 8) * 16 + 4 + i % 8]);
+  }
+  std::filesystem::remove_all(directory_ / "out");
+  refused(kernel(".param .b64 t"), {"table:tensormap:zero:i32:256:16x16::8x4:none"},
+          "--arg \"table:tensormap:zero:i32:256:16x16::8x4:none\": found "
+          "\"tensormap:zero:i32:256:16x16::8x4:none\" in a table; expected buffers");
+}
+
+// Of 2 images of 4 x 4 pixels with 4 channels, 8 pixels from (0, 1) on that have one more to the
+// right and below.
+TEST_F(PtxArgumentsTest, ATensorMapMayBeOneOfColumns) {
+  const std::string text = box_kernel(
+      ".param .u64 m", "ld.param.u64 %rd1, [m];",
+      "4d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [tile], [%rd1, {0, 0, 1, 0}], "
+      "[full], {0, 0}");
+  const auto result =
+      run(text, {"im2col:random:i32:128:4x4x4x2::4x8:0x0:-1x-1:none", "zero:i32:32"},
+          {"--block", "32", "--sanitize"});
+  ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
+  const auto from = elements<std::int32_t>("arg0", "I32");
+  const auto column = elements<std::int32_t>("arg1", "I32");
+  constexpr std::size_t kPixels[] = {4, 5, 6, 8, 9, 10, 16, 17};
+  for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(column[i], from[kPixels[i / 4] * 4 + i % 4]);
+  std::filesystem::remove_all(directory_ / "out");
+  const auto bad = [&](const std::string& rest, const std::string& why) {
+    const std::string argument = "im2col:zero:f32:128:" + rest;
+    refused(text, {argument, "zero:i32:32"}, "--arg \"" + argument + "\": " + why);
+  };
+  bad("4x4x4x2::4:0x0:0x0:none",
+      "found a column \"4\"; expected its channels and pixels, as 64x32");
+  bad("4x4x4x2::4x8:0x0:0:none", "found corners of 2 and 1 dims; expected as many");
+  bad("4x4x4x2::4x8:0:0:none", "found 3 strides and corners of 1 for 4 dims; expected 3 and 2");
+  bad("4x32::4x8:0:0:none", "found 1 strides and corners of 1 for 2 dims; expected 1 and 0");
+  bad("4x4x4x2::4x8:0x0:-4x0:none", "no pixel of dim 1 is between the corners");
 }
 
 TEST_F(PtxArgumentsTest, ATensorMapThatDoesNotFitIsRefused) {
