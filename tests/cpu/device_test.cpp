@@ -285,6 +285,80 @@ TEST(Device, BlocksThatSpinLeaveTheCoresToOthers) {
   bench.stream().synchronize();
 }
 
+// The process has no other thread that could write what they wait for.
+TEST(Device, PollsThatNobodyEndsAreAnError) {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  if (std::distance(begin(threads), end(threads)) != 1) GTEST_SKIP() << "there are other threads";
+  constexpr const char* kPolls = R"(
+extern "C" __global__ void k(volatile int* p, int how) {
+  __shared__ alignas(8) unsigned long long bar;
+  const unsigned at = __cvta_generic_to_shared(&bar);
+  if (how == 0) while (*p == 0) {}
+  if (how == 1) while (p[threadIdx.x % 2] == 0) __nanosleep(100);
+  if (how == 2) {
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], 2;" :: "r"(at));
+    __syncthreads();
+    if (threadIdx.x == 0) asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"(at));
+    asm volatile("{ .reg .pred p; L: mbarrier.try_wait.parity.shared.b64 p, [%0], 0;\n @!p bra L; }" :: "r"(at) : "memory");
+  }
+  if (how == 3) for (int i = 0; i < 200 && *p == 0; ++i) {}
+  if (how == 4) for (const long long end = clock64() + 10000000; clock64() < end && *p == 0;) {}
+  if (how == 5) while (atomicAdd((int*)p, 1) < 2000) {}
+  p[2] = 1;
+}
+)";
+  for (const int threads_of_device : {1, 2}) {
+    Bench bench(kPolls, {.threads = threads_of_device});
+    const std::uint64_t word = bench.upload(std::vector<int>(3));
+    const auto deadlock = [&](int how, unsigned blocks, const std::string& what) {
+      SCOPED_TRACE(how);
+      EXPECT_THAT(
+          error_of([&] { bench.run({blocks}, {64}, 0, word, how); }),
+          testing::AllOf(HasSubstr("kernel k: deadlock: rank 0, block ("), HasSubstr(what),
+                         HasSubstr("1 more of its warps wait"),
+                         HasSubstr(blocks == 1 ? "; nothing is left" : "; 4 more blocks wait")));
+    };
+    deadlock(0, 1, "polls memory, ");
+    deadlock(0, 5, "polls memory, ");
+    deadlock(1, 5, "polls memory, ");
+    deadlock(2, 1, "polls an mbarrier, ");
+    // They end by themselves.
+    for (const int how : {3, 4, 5}) {
+      EXPECT_EQ(error_of([&] { bench.run({5}, {64}, 0, word, how); }), "") << how;
+      bench.stream().fill(word, 0, 12);
+    }
+    // Another thread may still come.
+    const int how = 0;
+    std::thread later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      *reinterpret_cast<volatile int*>(word) = 1;
+    });
+    EXPECT_EQ(error_of([&] { bench.run({5}, {64}, 0, word, how); }), "");
+    later.join();
+  }
+}
+
+// As those of a GPU, whose window of shared memory begins at a multiple of 16 MiB.
+TEST(Device, TheLowBitsOfAGenericAddressAreThatOfSharedMemory) {
+  Bench bench(R"(
+extern "C" __global__ void k(unsigned long long* out) {
+  extern __shared__ __align__(1024) char box[];
+  __shared__ int words[96];
+  const void* const places[] = {box, box + 40, &words[threadIdx.x]};
+  for (int i = 0; i < 3; ++i) {
+    out[2 * i] = (unsigned long long)places[i];
+    out[2 * i + 1] = __cvta_generic_to_shared(places[i]);
+  }
+})",
+              {.threads = 1});
+  const std::uint64_t out = bench.upload(std::vector<std::uint64_t>(6));
+  for (const unsigned shared : {1024U, 40U << 10U, 64U}) {
+    bench.run({1}, {1}, shared, out);
+    const auto places = bench.download<std::uint64_t>(out, 6);
+    for (std::size_t i = 0; i < 6; i += 2) EXPECT_EQ(places[i] & 0xffffff, places[i + 1]);
+  }
+}
+
 TEST(Device, LaunchAttributes) {
   Bench bench("extern \"C\" __global__ void k(int* p, int by) { *p += by; }");
   const std::uint64_t word = bench.upload(std::vector<int>{1});

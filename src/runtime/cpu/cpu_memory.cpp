@@ -56,6 +56,7 @@ class CpuMemory final : public Memory {
     MemoryFile& file = allocation_->file;
     const std::lock_guard lock(core.mutex);
     if (!core.watches() && !file.is_open()) file = allocation_->memory.share();
+    if (file.is_open()) core.engine.share_memory();
     ByteWriter out;
     out.string(kHandleTag);
     out.value(kHandleFormat);
@@ -112,6 +113,7 @@ std::unique_ptr<Memory> import_memory(const std::shared_ptr<Core>& core, std::st
     throw_invalid("memory", "the handle is damaged");
   if (process != ::getpid() || device != reinterpret_cast<std::uint64_t>(core.get())) {
     if (core->watches() || file.empty()) throw_environment("memory", kWatched);
+    core->engine.share_memory();
     return std::make_unique<CpuMemory>(
         std::make_shared<Allocation>(core, static_cast<int>(rank), bytes, MemoryFile::open(file)));
   }

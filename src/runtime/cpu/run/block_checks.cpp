@@ -2,6 +2,7 @@
 // interleavings, which stops warps in front of their operations.
 
 #define XXH_INLINE_ALL
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/run/block_runner.h"
 
 namespace braid::cpu {
@@ -205,6 +207,50 @@ void BlockRunner::stopped_warps(bool polling, std::uint64_t writes,
 void BlockRunner::grant(Warp& warp) {
   warp.stopped = false;
   if (reads_are_stale(warp)) warp.reads.clear();
+}
+
+bool BlockRunner::stands() {
+  bool all = true;
+  for (std::uint32_t w = 0; w < warp_count_; ++w) {
+    Warp& warp = *warps_[w];
+    if (warp.status == Warp::Status::kDone) continue;
+    const std::uint64_t registers =
+        XXH3_64bits(warp.registers, launch_->kernel.info.register_bytes);
+    const bool same = std::exchange(warp.registers_then, registers) == registers;
+    all = std::exchange(warp.acted, 0U) == 0 && same && all;
+  }
+  return all;
+}
+
+std::string BlockRunner::what_waits(const ptx::Function& code, const SourceLines& source) const {
+  const Warp* first = nullptr;
+  std::uint32_t live = 0;
+  for (std::uint32_t w = 0; w < warp_count_; ++w) {
+    if (warps_[w]->status == Warp::Status::kDone) continue;
+    ++live;
+    const bool polls = warps_[w]->status == Warp::Status::kReady;
+    if (first == nullptr || (polls && first->status != Warp::Status::kReady)) first = &*warps_[w];
+  }
+  if (first == nullptr) return "";
+  const std::uint32_t line = first->poll_line;
+  const auto poll = std::find_if(code.body.begin(), code.body.end(),
+                                 [&](const ptx::Instruction& i) { return i.line == line; });
+  const bool in_block = poll != code.body.end() && (ptx::has_modifier(*poll, "shared") ||
+                                                    ptx::has_modifier(*poll, "shared::cta"));
+  const Dim3 thread = position(first->warp * 32ULL, launch_->block);
+  const auto& block = first->home->ctaid;
+  std::string text =
+      fmt::format("rank {}, block ({}, {}, {}), thread ({}, {}, {}) polls {}", launch_->rank,
+                  block[0], block[1], block[2], thread.x, thread.y, thread.z,
+                  poll != code.body.end() && poll->name == "mbarrier" ? "an mbarrier"
+                  : in_block                                          ? "shared memory"
+                                                                      : "memory");
+  if (const std::uint32_t cuda = source.cuda_line(line); cuda != 0) {
+    text += fmt::format(", {}:{}", source.cuda_file, cuda);
+  }
+  text += fmt::format(", {}:{}", source.ptx_file, line);
+  if (live > 1) text += fmt::format("; {} more of its warps wait", live - 1);
+  return text;
 }
 
 std::vector<const WarpCheck*> BlockRunner::live_checks() const {

@@ -89,6 +89,12 @@ class BlockRunner {
   /// Runs until the block is done, fails, only spins, or is left.
   State run();
   [[nodiscard]] const std::string& error() const { return error_; }
+  /// After run()s that ended in kSpinning: whether all its warps have since the last call waited at
+  /// barriers, or looked at memory in loops that came to no other registers. While memory stays as
+  /// it is, such a block goes on like that.
+  bool stands();
+  /// What the first of its warps waits for, and how many others there are.
+  [[nodiscard]] std::string what_waits(const ptx::Function& code, const SourceLines& source) const;
   /// Whether the last run() that ended in kSpinning did more than spin.
   [[nodiscard]] bool progressed() const { return progressed_; }
   /// Ends a block that only spins.
@@ -116,6 +122,8 @@ class BlockRunner {
     std::uint32_t pending_groups = 0;  ///< of wgmma, that it does not wait for
     std::string message;               ///< of a fault, where it is made up
     WarpCheck check;                   ///< only when the launch is checked
+    std::uint32_t poll_line = 0;       ///< of the loop where it last yielded
+    std::uint64_t registers_then = 0;    ///< a hash, as stands() last saw them
     /// Hashes, where it yielded since anything was written.
     std::unordered_set<std::uint64_t> registers_seen;
     std::uint64_t progress_then = 0;

@@ -97,7 +97,8 @@ struct StreamState {
 /// nothing else can: their polls are counted, too, and so are few, and the same in each run.
 ///
 /// Where all blocks only spin, what they wait for comes from another thread or process, which may
-/// want the core: workers yield it, and soon sleep between looks.
+/// want the core: workers yield it, and soon sleep between looks. Where there is no such thread or
+/// process, and no block can come to anything else, they fail.
 class Engine {
  public:
   /// With a sanitizer (else null) there is one thread, and blocks that poll without end are found.
@@ -134,6 +135,8 @@ class Engine {
   bool next_interleaving();
   /// Whether this process is a fork of that with the threads.
   [[nodiscard]] bool is_fork() const;
+  /// From now on other processes may write to the device's memory.
+  void share_memory() { shares_memory_ = true; }
   [[nodiscard]] int threads() const { return static_cast<int>(workers_.size()); }
 
  private:
@@ -161,6 +164,9 @@ class Engine {
   struct Suspended {
     std::shared_ptr<Grid> grid;
     std::unique_ptr<BlockRunner> runner;
+    std::uint64_t at = 0;      ///< changes_, since when
+    std::uint64_t stands = 0;  ///< so many runs left it as it was
+    [[nodiscard]] bool stood(std::uint64_t changes) const { return at == changes && stands > 1; }
   };
   struct Task {
     std::shared_ptr<StreamState> stream;
@@ -201,6 +207,10 @@ class Engine {
   void push(StreamState& stream, StreamOp op);
   bool wait_captured(const std::shared_ptr<StreamState>& stream, const EventState& event);
   bool stuck(BlockRunner& block);
+  void note_change();
+  void note_standing(Suspended& block, bool stands, std::uint64_t changes);
+  [[nodiscard]] bool all_stand() const;
+  [[nodiscard]] std::string deadlock(const Suspended& block) const;
   void give_up(std::size_t which, const std::string& error);
   static void rest(std::size_t rounds);
   void finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t count,
@@ -219,6 +229,9 @@ class Engine {
   std::vector<ValueWait> value_waits_;
   std::size_t resumed_in_vain_ = 0;  ///< since a block ended
   std::size_t resumed_idle_ = 0;     ///< since a block did more than spin
+  std::uint64_t changes_ = 0;        ///< things done that may let a block go on
+  int standing_runs_ = 0;            ///< of blocks that stood() when they were resumed, since then
+  std::atomic<bool> shares_memory_ = false;
   Sanitizer* sanitizer_;
   Scheduler* scheduler_;
   Counter* counter_;

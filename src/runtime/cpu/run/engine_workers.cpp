@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "runtime/cpu/run/engine.h"
@@ -163,6 +166,7 @@ void Engine::poll_values() {
       sanitizer_->heard(*stream->clock, value_waits_[i].op.address);
     }
     value_waits_.erase(value_waits_.begin() + static_cast<std::ptrdiff_t>(i));
+    note_change();
     if (!reached) stream->error = "waits for a value, and another kernel failed: " + failure_;
     --unfinished_;
     complete(stream);
@@ -175,6 +179,7 @@ void Engine::run_task(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   task.op.run(*task.stream);
   lock.lock();
+  note_change();
   complete(task.stream);
 }
 
@@ -241,6 +246,9 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock) {
   std::string error;
   if (!block.grid->failed) {
     const std::size_t rounds = resumed_idle_ / (suspended_.size() + 1);
+    const std::uint64_t changes = changes_;
+    const bool stood = block.stood(changes);
+    if (stood) ++standing_runs_;
     lock.unlock();
     const BlockRunner::State state = caught(error, [&] { return block.runner->run(); });
     if (state == BlockRunner::State::kStopped && !polling_) {
@@ -251,15 +259,22 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock) {
     }
     if (state == BlockRunner::State::kSpinning || state == BlockRunner::State::kStopped) {
       const bool idle = !block.runner->progressed();
+      const bool rests = idle && sanitizer_ == nullptr && rounds > kYields;
+      const bool stands = rests && block.runner->stands();
       if (idle && sanitizer_ == nullptr) rest(rounds);
       lock.lock();
       ++resumed_in_vain_;
       resumed_idle_ = idle ? resumed_idle_ + 1 : 0;
+      if (stood && changes == changes_) --standing_runs_;
+      if (rests) note_standing(block, stands, changes);
       suspended_.push_back(std::move(block));
       // One of them is given up at a time: that may free the others.
       if (sanitizer_ == nullptr) {
-        if (failure_.empty()) return;
-        give_up(suspended_.size() - 1, "polls, and another kernel failed: " + failure_);
+        if (failure_.empty() && rests && all_stand()) {
+          give_up(suspended_.size() - 1, deadlock(suspended_.back()));
+        } else if (!failure_.empty()) {
+          give_up(suspended_.size() - 1, "polls, and another kernel failed: " + failure_);
+        }
       } else if (stuck(*suspended_.back().runner)) {
         give_up(0, "deadlock: every block polls what no one will write");
       }
@@ -281,6 +296,45 @@ void Engine::rest(std::size_t rounds) {
   } else if (rounds > 0) {
     std::this_thread::yield();
   }
+}
+
+void Engine::note_change() {
+  ++changes_;
+  standing_runs_ = 0;
+}
+
+/// `changes`: when its last run began.
+void Engine::note_standing(Suspended& block, bool stands, std::uint64_t changes) {
+  if (!stands) note_change();
+  if (block.at != changes_ || changes != changes_) block.stands = 0;
+  block.at = changes_;
+  if (stands && changes == changes_) ++block.stands;
+}
+
+/// Whether nothing can let any block go on: twice each has come to what it was before, with nothing
+/// done in between, and nobody else is there to do anything: each thread of the process is a worker
+/// or waits for them. To look for others takes long, and so happens at times that double.
+bool Engine::all_stand() const {
+  const std::uint64_t looks = suspended_.back().stands;
+  if (looks < 2 || (looks & (looks - 1)) != 0 || shares_memory_) return false;
+  if (running_ != 1 + standing_runs_) return false;
+  if (!tasks_.empty() || !grids_.empty() || !held_.empty()) return false;
+  for (const Suspended& block : suspended_) {
+    if (!block.stood(changes_)) return false;
+  }
+  std::error_code none;
+  const std::filesystem::directory_iterator threads("/proc/self/task", none);
+  return !none && static_cast<std::size_t>(std::distance(begin(threads), end(threads))) ==
+                      workers_.size() + draining_;
+}
+
+std::string Engine::deadlock(const Suspended& block) const {
+  const LaunchOp& op = *block.grid->op;
+  const SourceLines source = SourceLines::of(op.name, op.file, op.program->source_map());
+  std::string text = "deadlock: " + block.runner->what_waits(*op.function, source);
+  const std::size_t others = suspended_.size() - 1 + static_cast<std::size_t>(standing_runs_);
+  if (others > 0) text += "; " + std::to_string(others) + " more blocks wait";
+  return text + "; nothing is left that could end this";
 }
 
 void Engine::give_up(std::size_t which, const std::string& error) {
@@ -365,6 +419,7 @@ void Engine::finish_blocks(const std::shared_ptr<Grid>& grid, std::uint64_t coun
                            const std::string& error) {
   grid->finished += count;
   resumed_idle_ = 0;
+  note_change();
   if (!error.empty() && !grid->failed) {
     grid->failed = true;
     if (grid->stream->error.empty()) grid->stream->error = grid->op->name + ": " + error;

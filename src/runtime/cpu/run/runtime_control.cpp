@@ -8,8 +8,10 @@
 
 extern "C" {
 
-static void braid_cpu_yield(braid::cpu::WarpContext* context) {
+/// `line`: what the warp polls by; 0 where it sleeps.
+static void braid_cpu_yield(braid::cpu::WarpContext* context, std::uint32_t line) {
   auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+  if (line != 0) warp->poll_line = line;
   if (warp->runner->sanitizer() != nullptr) warp->runner->note_registers(*warp);
   warp->yielded = true;
   warp->fiber.suspend();

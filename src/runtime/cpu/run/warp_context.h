@@ -37,6 +37,7 @@ struct WarpContext {
   /// The registers of a warp that went on from the same barrier before it; null for none.
   const std::uint8_t* leader = nullptr;
   std::uint32_t resume = 0;                   ///< where generated code goes on, 0 at the start
+  std::uint32_t acted = 0;                    ///< it did more than look at memory: see stands()
   alignas(64) std::uint32_t tid[3][32] = {};  ///< per lane; only when warps are not full rows
   alignas(64) std::uint8_t dump[64] = {};     ///< where masked-off lanes may read
 };

@@ -33,6 +33,29 @@ bool stays_in_block(const Instruction& instruction) {
       });
 }
 
+bool reads_time(const Operand& operand) {
+  using ptx::Special;
+  if (operand.form == Operand::Form::kSpecial) {
+    const auto special = static_cast<Special>(operand.index);
+    return special >= Special::kClock && special <= Special::kGlobalTimerHi;
+  }
+  return std::any_of(operand.elements.begin(), operand.elements.end(), reads_time);
+}
+
+/// Its results follow from registers and memory, and it leaves memory as it is.
+bool only_looks(const Instruction& i) {
+  using ptx::Op;
+  using ptx::Unit;
+  if (std::any_of(i.operands.begin(), i.operands.end(), reads_time)) return false;
+  for (const Op op : {Op::kLd, Op::kStrongLd, Op::kMbarrierTest, Op::kFence, Op::kFenceRestricted,
+                      Op::kMembar, Op::kNanosleep}) {
+    if (i.is(op)) return true;
+  }
+  const auto unit = ptx::traits(i).unit;
+  return unit != Unit::kMemory && unit != Unit::kSync && unit != Unit::kControl &&
+         unit != Unit::kMatrix;
+}
+
 }  // namespace
 
 bool has_result(const Instruction& instruction) {
@@ -316,11 +339,15 @@ void ControlFlow::find_liveness(const ptx::Function& function) {
 }
 
 void ControlFlow::find_spins(const ptx::Function& function) {
-  std::vector<bool> waits(blocks_.size()), polls(blocks_.size());
+  std::vector<bool> waits(blocks_.size()), polls(blocks_.size()), acts(blocks_.size());
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
     for (std::uint32_t i = blocks_[b].first; i < blocks_[b].last; ++i) {
       const Instruction& instruction = function.body[i];
       const Flow flow = flow_of(instruction);
+      acts[b] = acts[b] || !only_looks(instruction);
+      if (flow == Flow::kPolls && instruction.entry->has_address()) {
+        blocks_[b].poll_line = instruction.line;
+      }
       const bool barrier = flow == Flow::kBarrier && !parks(instruction);
       if (flow == Flow::kPolls || flow == Flow::kSleeps) waits[b] = true;
       if (flow == Flow::kPolls && !stays_in_block(instruction)) polls[b] = true;
@@ -333,12 +360,22 @@ void ControlFlow::find_spins(const ptx::Function& function) {
   for (int b = 0; b < size(); ++b) {
     for (const int target : {block(b).taken, block(b).next}) {
       if (target < 0 || target > b) continue;
+      Block& last = blocks_[static_cast<std::size_t>(b)];
+      bool acts_there = false;
       for (int inside = target; inside <= b; ++inside) {
-        if (waits[static_cast<std::size_t>(inside)]) {
-          blocks_[static_cast<std::size_t>(b)].spins = true;
+        const auto n = static_cast<std::size_t>(inside);
+        if (waits[n]) {
+          last.spins = true;
           waits_ = Waits::kAnywhere;
         }
-        if (polls[static_cast<std::size_t>(inside)]) waits_for_blocks_ = true;
+        if (polls[n]) waits_for_blocks_ = true;
+        if (last.poll_line == 0) last.poll_line = blocks_[n].poll_line;
+        acts_there = acts_there || acts[n];
+      }
+      if (!last.spins || acts_there) continue;
+      looks_ = true;
+      for (int inside = target; inside <= b; ++inside) {
+        blocks_[static_cast<std::size_t>(inside)].looks = true;
       }
     }
   }

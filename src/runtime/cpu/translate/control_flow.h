@@ -50,9 +50,11 @@ struct Block {
   int next = -1;
   std::uint32_t line = 0;
   std::vector<int> predecessors;
-  bool parks = false;    ///< its last instruction is a barrier where the warp may leave
-  bool spins = false;    ///< ends a loop that may wait for other threads: its back edges yield
-  bool endless = false;  ///< no way leads from it to an exit
+  bool parks = false;  ///< its last instruction is a barrier where the warp may leave
+  bool spins = false;  ///< ends a loop that may wait for other threads: its back edges yield
+  std::uint32_t poll_line = 0;  ///< what that loop polls by, or one of several
+  bool looks = false;           ///< in such a loop that looks at memory, and does nothing to it
+  bool endless = false;         ///< no way leads from it to an exit
   BitSet live_in, live_out;
 };
 
@@ -78,6 +80,8 @@ class ControlFlow {
   int divergent_region(int block, std::vector<int>& region) const;
 
   [[nodiscard]] Waits waits() const { return waits_; }
+  /// Whether some block looks().
+  [[nodiscard]] bool looks() const { return looks_; }
   /// Whether it may wait for other blocks, too: a loop polls global memory.
   [[nodiscard]] bool waits_for_blocks() const { return waits_for_blocks_; }
 
@@ -93,6 +97,7 @@ class ControlFlow {
   std::vector<int> post_dominator_;
   Waits waits_ = Waits::kNever;
   bool waits_for_blocks_ = false;
+  bool looks_ = false;
 };
 
 }  // namespace braid::cpu

@@ -219,6 +219,8 @@ void Translator::emit_block(int index, bool full) {
 void Translator::emit_body(int index) {
   const Block& block = flow_.block(index);
   if (instrumentation_.counts) count_block(index);
+  looks_ = block.looks;
+  tell_action();
   for (std::uint32_t i = block.first; i < block.last; ++i) {
     // Behind a barrier there is nothing, and who waits there is known by one value.
     const std::uint32_t last = block.parks ? block.last - 1 : block.last;

@@ -114,12 +114,19 @@ void Translator::back_edge(int from, int to) {
     call("braid_cpu_endless", b_.getVoidTy(), {context_, b_.getInt32(line_)});
   }
   if (!flow_.block(from).spins) return;
-  call("braid_cpu_yield", b_.getVoidTy(), {context_});
+  call("braid_cpu_yield", b_.getVoidTy(), {context_, b_.getInt32(flow_.block(from).poll_line)});
   const int component = shapes_.component(from);
   if (component < 0) return;
   b_.CreateStore(
       b_.getInt32(static_cast<unsigned>(component_order_[static_cast<std::size_t>(from)]) + 1),
       register_file(rotate_slots_[static_cast<std::size_t>(component)]));
+}
+
+/// Tells that the warp runs code which does more than look at memory, where some does no more.
+void Translator::tell_action() {
+  if (!flow_.looks() || looks_ || instrumentation_.checks) return;
+  b_.CreateStore(b_.getInt32(1), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_,
+                                                               offsetof(WarpContext, acted)));
 }
 
 void Translator::add_pending(int component, int block, Value* mask) {

@@ -289,7 +289,8 @@ void Translator::op_barrier_reduce(const Instruction& i) {
 }
 
 void Translator::op_sleep(const Instruction& /*i*/) {
-  call("braid_cpu_yield", b_.getVoidTy(), {context_});
+  call("braid_cpu_yield", b_.getVoidTy(), {context_, b_.getInt32(0)});
+  tell_action();
 }
 
 void Translator::op_trap(const Instruction& /*i*/) {

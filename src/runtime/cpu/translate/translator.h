@@ -119,6 +119,7 @@ class Translator {
   int conditional_block(const Block& block) const;
   bool gains_from_full_mask(const Block& block) const;
   void emit_conditional(int from, int block, bool full, Value* lanes);
+  void tell_action();
   void add_pending(int component, int block, Value* mask);
   void leave(int from, bool full, Value* dying);
   void find_partial_warps();
@@ -550,6 +551,7 @@ class Translator {
   Value* guard_lanes_ = nullptr;
   Value* guard_scalar_ = nullptr;
   bool divergent_ = false;
+  bool looks_ = false;  ///< Block::looks
   bool recomputing_ = false;
   bool scalar_ = false;  ///< the current instruction computes on bases
   Shape result_shape_;
