@@ -162,6 +162,9 @@ A third operand of a video instruction without `.add` and the like, which ptxas 
 `mapa.u32` or `getctarank.u32` without a space is one of shared memory, whose addresses are the low halves of generic
 ones.
 
+Addresses of parameters and of local memory may be kept in 32 bits, and extended again before `cvta`. The low 24 bits
+of a generic address of shared memory are that address there: the window begins at a multiple of 16 MiB.
+
 A call by address is a choice of the functions it may be: its `.calltargets`, or those of its `.callprototype`
 whose address is taken in the module. Calls are put in place of themselves, so none may be recursive.
 
