@@ -1,5 +1,7 @@
 #include "c/calls.h"
 
+#include <cstddef>
+
 namespace braid::c {
 
 Tables& tables() {
@@ -8,7 +10,11 @@ Tables& tables() {
 }
 
 std::string& last_error() {
+  // Has its place for good, as far as errors go: callers print it beside the call that fails, in
+  // one list of arguments.
+  constexpr std::size_t kRoom = 4096;
   thread_local std::string text;
+  if (text.capacity() < kRoom) text.reserve(kRoom);
   return text;
 }
 

@@ -149,7 +149,8 @@ TEST(SymmetricMemory, ASignalLetsOneWaitPass) {
 // A thread has two peers, or one.
 TEST(SymmetricMemory, BarriersOfMoreRanksThanABlockHasThreads) {
   constexpr int kRanks = 40;
-  const World world = open_world(kRanks);
+  const World world =
+      World::open({.device = DeviceKind::kCpu, .world = kRanks, .threads = 2, .timeout_s = 20});
   const SymmetricMemory memory =
       SymmetricMemory::allocate(world, "tp", {kRanks, true, {}}, 4, {.channels = 1});
   std::vector<std::unique_ptr<Stream>> streams;
