@@ -197,7 +197,8 @@ class Cutter {
       const auto found = of_.find(node.outputs[0]);
       if (found != of_.end()) {
         cut(node, *found->second);
-      } else if (!node.inputs.empty() && node.op->view == View::kPart && of_.contains(node.inputs[0])) {
+      } else if (!node.inputs.empty() && node.op->view == View::kPart &&
+                 of_.contains(node.inputs[0])) {
         take_parts(node);
       } else {
         rewrite_.copy(node);
@@ -319,11 +320,10 @@ class Chooser {
       }
       const Price& price = price_of(joined);
       const bool pays = price.apart_ns < price.joined_ns;
-      Reason reason =
-          pays ? Reason(kSplit, joined.parts.size(), price.kernels, price.apart_ns / 1e3,
-                        price.joined_ns / 1e3)
-               : Reason(kNoGain, joined.parts.size(), price.apart_ns / 1e3, price.kernels,
-                        price.joined_ns / 1e3);
+      Reason reason = pays ? Reason(kSplit, joined.parts.size(), price.kernels,
+                                    price.apart_ns / 1e3, price.joined_ns / 1e3)
+                           : Reason(kNoGain, joined.parts.size(), price.apart_ns / 1e3,
+                                    price.kernels, price.joined_ns / 1e3);
       if (pays) {
         context_.applied(kPass, node.name, std::move(reason));
         chosen.push_back(std::move(joined));

@@ -47,11 +47,10 @@ std::vector<std::string> kernels_of(const Graph& graph, PassContext& context) {
 }
 
 TEST(SplitJoinedMatmuls, GateAndUpAreOneKernel) {
-  const Graph graph = graph_of(
-      input16("x", R"("T", 64)") + "," + input16("w", "64, 128"),
-      joined({node("gu", "mm", R"("x", "w")"), slice("g", "gu", 0, 64), slice("u", "gu", 64, 128),
-              kSiluMul}),
-      R"("h")");
+  const Graph graph = graph_of(input16("x", R"("T", 64)") + "," + input16("w", "64, 128"),
+                               joined({node("gu", "mm", R"("x", "w")"), slice("g", "gu", 0, 64),
+                                       slice("u", "gu", 64, 128), kSiluMul}),
+                               R"("h")");
   PassContext context = sm80();
   EXPECT_THAT(lines(fuse(graph, context)), SizeIs(3));  // two kernels, and the output
   EXPECT_THAT(lines(split(graph, context)),
@@ -65,8 +64,7 @@ TEST(SplitJoinedMatmuls, GateAndUpAreOneKernel) {
 }
 
 TEST(SplitJoinedMatmuls, WeightIsTransposedWithBiasAndBatch) {
-  const std::string transpose =
-      node("t", "transpose", R"("w")", R"("dim0": 0, "dim1": 1)");
+  const std::string transpose = node("t", "transpose", R"("w")", R"("dim0": 0, "dim1": 1)");
   {
     const Graph graph = graph_of(
         input16("x", R"("T", 64)") + "," + input16("w", "128, 64") + "," + input16("b", "128"),
@@ -93,12 +91,12 @@ TEST(SplitJoinedMatmuls, ScalesOfColumns) {
   const auto f8 = [](const std::string& name, const std::string& shape) {
     return R"({"name": ")" + name + R"(", "dtype": "f8e4m3", "shape": [)" + shape + "]}";
   };
-  const Graph graph = graph_of(
-      f8("x", R"("T", 64)") + "," + f8("w", "64, 128") + "," + input("sx", R"("T", 1)") + "," +
-          input("sw", "1, 128"),
-      joined({node("gu", "scaled_mm", R"("x", "w", "sx", "sw")"), slice("g", "gu", 0, 64),
-              slice("u", "gu", 64, 128), kSiluMul}),
-      R"("h")");
+  const Graph graph =
+      graph_of(f8("x", R"("T", 64)") + "," + f8("w", "64, 128") + "," + input("sx", R"("T", 1)") +
+                   "," + input("sw", "1, 128"),
+               joined({node("gu", "scaled_mm", R"("x", "w", "sx", "sw")"), slice("g", "gu", 0, 64),
+                       slice("u", "gu", 64, 128), kSiluMul}),
+               R"("h")");
   PassContext context = sm80();
   context.target.sm = 89;
   const std::vector<std::string> kernels = kernels_of(graph, context);
@@ -121,12 +119,12 @@ TEST(SplitJoinedMatmuls, WeightIsCast) {
 
 // By heads: the columns lie behind a view; the parts differ, and nobody reads the last.
 TEST(SplitJoinedMatmuls, PartsOfAView) {
-  const Graph graph = graph_of(
-      input16("x", R"("T", 64)") + "," + input16("w", "64, 192"),
-      joined({node("p", "mm", R"("x", "w")"),
-              node("heads", "view", R"("p")", R"("shape": ["T", 6, 32])"), slice("g", "heads", 0, 2),
-              slice("u", "heads", 2, 4), kSiluMul}),
-      R"("h")");
+  const Graph graph =
+      graph_of(input16("x", R"("T", 64)") + "," + input16("w", "64, 192"),
+               joined({node("p", "mm", R"("x", "w")"),
+                       node("heads", "view", R"("p")", R"("shape": ["T", 6, 32])"),
+                       slice("g", "heads", 0, 2), slice("u", "heads", 2, 4), kSiluMul}),
+               R"("h")");
   PassContext context = sm80();
   EXPECT_THAT(kernels_of(graph, context), SizeIs(1 + 1));
   EXPECT_THAT(remarks_of(context, "p"), Contains(StartsWith("applied: 2 parts")));
@@ -159,9 +157,8 @@ TEST(SplitJoinedMatmuls, PartsOfSeveralKernels) {
 TEST(SplitJoinedMatmuls, WhyNot) {
   const auto why = [](const std::vector<std::string>& nodes, const std::string& outputs,
                       const std::string& width = "128") {
-    const Graph graph =
-        graph_of(input16("x", R"("T", 64)") + "," + input16("w", "64, " + width),
-                 joined(nodes), outputs);
+    const Graph graph = graph_of(input16("x", R"("T", 64)") + "," + input16("w", "64, " + width),
+                                 joined(nodes), outputs);
     PassContext context = sm80();
     EXPECT_EQ(lines(split(graph, context)), lines(graph));
     const std::vector<std::string> remarks = remarks_of(context, "gu");
@@ -170,9 +167,9 @@ TEST(SplitJoinedMatmuls, WhyNot) {
   const std::string mm = node("gu", "mm", R"("x", "w")");
   const std::string g = slice("g", "gu", 0, 64), u = slice("u", "gu", 64, 128);
   EXPECT_EQ(why({mm, g, u, kSiluMul}, R"("h", "gu")"), "missed: 'gu' is a graph output");
-  EXPECT_EQ(why({mm, g, u, kSiluMul, node("n", "softmax", R"("gu")", R"("dim": -1)")},
-                R"("h", "n")"),
-            "missed: 'n' reads 'gu' across its parts");
+  EXPECT_EQ(
+      why({mm, g, u, kSiluMul, node("n", "softmax", R"("gu")", R"("dim": -1)")}, R"("h", "n")"),
+      "missed: 'n' reads 'gu' across its parts");
   EXPECT_EQ(why({mm, g, slice("u", "gu", 32, 96), kSiluMul}, R"("h")"),
             "missed: columns 32 to 64 are in several parts");
   EXPECT_EQ(why({mm, slice("g", "gu", 0, 60), slice("u", "gu", 60, 120), kSiluMul}, R"("h")"),
