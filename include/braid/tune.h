@@ -52,6 +52,7 @@ struct TunedKernel {
   std::string ops;      ///< "mm+silu"
   int launches = 0;     ///< of one run
   std::string symbols;  ///< at which it was tried, "T=128"
+  std::string serves;   ///< for which values what is found is taken, "T from 17 to 256 by 8"
   /// Why it was not tuned, "it waits for peers, ..."; else empty.
   std::string remark;
   std::size_t candidates = 0;
@@ -77,6 +78,7 @@ struct TunedChoice {
   std::string operands;  ///< their types, "bf16[T, 2048]"
   std::int64_t ranks = 1;
   std::string symbols;  ///< as TunedKernel::symbols
+  std::string serves;   ///< as TunedKernel::serves
   std::vector<TunedOption> options;
   std::size_t tried = 0;          ///< kernels of these, those from the database included
   std::size_t from_database = 0;  ///< of those that were tried

@@ -11,6 +11,7 @@
 #include "cli/common.h"
 #include "cli/remark_lines.h"
 #include "codegen/graph_target.h"
+#include "ir/buckets.h"
 #include "ir/json_value.h"
 #include "lowering/passes.h"
 #include "lowering/plan/variants.h"
@@ -76,16 +77,6 @@ void print_config(const Graph& graph, const PassContext& context) {
     fmt::print("group {}: {} ranks, {}\n", one_line(name), group.size,
                group.symmetric ? "symmetric memory" : "no symmetric memory");
   }
-}
-
-/// "T from 17 to 128 by 8".
-std::string ranges_text(const SymbolTable& symbols) {
-  std::vector<std::string> texts;
-  for (const auto& [name, symbol] : symbols) {
-    texts.push_back(fmt::format("{} from {} to {}", name, symbol.min, symbol.max));
-    if (symbol.multiple_of != 1) texts.back() += fmt::format(" by {}", symbol.multiple_of);
-  }
-  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 /// `program` is null where a pass failed.

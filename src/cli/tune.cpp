@@ -61,13 +61,14 @@ void print_choices(const TuneResult& result, std::string_view op) {
       }
     }
   }
-  std::vector<std::vector<std::string>> rows = {{fmt::format("{} of", op), "ranks", "at"}};
+  std::vector<std::vector<std::string>> rows = {
+      {fmt::format("{} of", op), "ranks", "for", "tried at"}};
   for (const std::string& option : options) rows[0].push_back(option + " us");
   for (const char* head : {"takes", "by the cost model"}) rows[0].emplace_back(head);
   for (const TunedChoice& choice : result.choices) {
     if (choice.op != op) continue;
     std::vector<std::string> row = {one_line(choice.operands), std::to_string(choice.ranks),
-                                    one_line(choice.symbols)};
+                                    one_line(choice.serves), one_line(choice.symbols)};
     for (const std::string& name : options) {
       const auto found =
           std::find_if(choice.options.begin(), choice.options.end(),
@@ -101,9 +102,9 @@ void print_text(const Graph& graph, const TuneResult& result, const std::string&
   std::set<std::string> ops;
   for (const TunedChoice& choice : result.choices) ops.insert(choice.op);
   for (const std::string& op : ops) print_choices(result, op);
-  std::vector<std::vector<std::string>> rows = {{"kernel", "ops", "launches", "at", "tried", "of",
-                                                 "default us", "best us", "times", "settings",
-                                                 "limited by"}};
+  std::vector<std::vector<std::string>> rows = {{"kernel", "ops", "launches", "for", "tried at",
+                                                 "tried", "of", "default us", "best us", "times",
+                                                 "settings", "limited by"}};
   std::vector<std::string> remarks;
   for (const TunedKernel& kernel : result.kernels) {
     if (!kernel.remark.empty()) {
@@ -112,7 +113,7 @@ void print_text(const Graph& graph, const TuneResult& result, const std::string&
     }
     const auto& first = kernel.by_default;
     const auto& best = kernel.best;
-    std::string settings = "none runs", limiter;
+    std::string settings = kernel.tried == 0 ? "not tried" : "none runs", limiter;
     if (best) {
       settings = settings_text(best->config, first ? &first->config : nullptr);
       if (settings.empty()) settings = "the default's";
@@ -122,7 +123,7 @@ void print_text(const Graph& graph, const TuneResult& result, const std::string&
       limiter = fmt::format("{}, was {}", best->limiter, first->limiter);
     }
     rows.push_back({kernel.name, one_line(kernel.ops), std::to_string(kernel.launches),
-                    one_line(kernel.symbols), std::to_string(kernel.tried),
+                    one_line(kernel.serves), one_line(kernel.symbols), std::to_string(kernel.tried),
                     std::to_string(kernel.candidates), us(first), us(best),
                     first && best ? fmt::format("{:.2f}", first->ns / best->ns) : "", settings,
                     limiter});
@@ -155,6 +156,7 @@ Json json_of(const Graph& graph, const TuneResult& result) {
                                     {"ops", kernel.ops},
                                     {"launches", kernel.launches},
                                     {"symbols", kernel.symbols},
+                                    {"serves", kernel.serves},
                                     {"remark", kernel.remark},
                                     {"candidates", kernel.candidates},
                                     {"tried", kernel.tried},
@@ -175,6 +177,7 @@ Json json_of(const Graph& graph, const TuneResult& result) {
                                     {"operands", choice.operands},
                                     {"ranks", choice.ranks},
                                     {"symbols", choice.symbols},
+                                    {"serves", choice.serves},
                                     {"options", options},
                                     {"tried", choice.tried},
                                     {"from_database", choice.from_database},

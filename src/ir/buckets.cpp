@@ -1,6 +1,7 @@
 #include "ir/buckets.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -11,6 +12,13 @@ namespace {
 
 bool holds_any(const Symbol& part) {
   return part.max / part.multiple_of * part.multiple_of >= part.min;
+}
+
+std::string values_of(const Symbol& symbol) {
+  return fmt::format(
+      "{} from {} to {}",
+      symbol.multiple_of == 1 ? "integer" : fmt::format("multiple of {}", symbol.multiple_of),
+      symbol.min, symbol.max);
 }
 
 }  // namespace
@@ -32,6 +40,23 @@ bool holds(const Symbol& symbol, std::int64_t value) {
   return value >= symbol.min && value <= symbol.max && value % symbol.multiple_of == 0;
 }
 
+std::string describe_values(const Symbol& symbol) {
+  return (symbol.multiple_of == 1 ? "an " : "a ") + values_of(symbol);
+}
+
+std::string ranges_text(const SymbolTable& symbols) {
+  std::vector<std::string> texts;
+  for (const auto& [name, symbol] : symbols) {
+    texts.push_back(symbol.min == symbol.max
+                        ? fmt::format("{} = {}", name, symbol.min)
+                        : fmt::format("{} from {} to {}", name, symbol.min, symbol.max));
+    if (symbol.multiple_of != 1 && symbol.min != symbol.max) {
+      texts.back() += fmt::format(" by {}", symbol.multiple_of);
+    }
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 void check_buckets(const std::string& place, const Symbol& symbol) {
   const std::vector<Bucket>& buckets = symbol.buckets;
   if (buckets.size() > kMostBuckets) {
@@ -47,9 +72,12 @@ void check_buckets(const std::string& place, const Symbol& symbol) {
                                              max, symbol.max));
     }
     if (multiple_of != 1 && (multiple_of < 1 || multiple_of % symbol.multiple_of != 0)) {
-      throw_invalid(place_of(i), fmt::format("multiples of {}; expected a multiple of {}, the "
-                                             "symbol's multiple_of",
-                                             multiple_of, symbol.multiple_of));
+      throw_invalid(place_of(i), fmt::format("multiples of {}; expected {}", multiple_of,
+                                             symbol.multiple_of == 1
+                                                 ? "at least 1"
+                                                 : fmt::format("a multiple of {}, the symbol's "
+                                                               "multiple_of",
+                                                               symbol.multiple_of)));
     }
     if (i == 0) continue;
     const Bucket& before = buckets[i - 1];
@@ -63,9 +91,9 @@ void check_buckets(const std::string& place, const Symbol& symbol) {
   const std::vector<Symbol> parts = parts_of(symbol);
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     if (holds_any(parts[i])) continue;
-    throw_invalid(place_of(i), fmt::format("no multiple of {} from {} to {}; expected a bucket "
-                                           "that holds a value of the symbol",
-                                           parts[i].multiple_of, parts[i].min, parts[i].max));
+    throw_invalid(place_of(i),
+                  fmt::format("no {}; expected a bucket that holds a value of the symbol",
+                              values_of(parts[i])));
   }
 }
 

@@ -76,7 +76,7 @@ void check_symbol(const std::string& name, const Symbol& symbol) {
   if (symbol.multiple_of < 1 || symbol.max / symbol.multiple_of * symbol.multiple_of < symbol.min) {
     throw_invalid(
         place + "/multiple_of",
-        fmt::format("multiple_of is {}; expected a positive number with a multiple in [{}, {}]",
+        fmt::format("multiple_of is {}; expected a positive number with a multiple from {} to {}",
                     symbol.multiple_of, symbol.min, symbol.max));
   }
   check_buckets(place, symbol);

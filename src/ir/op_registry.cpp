@@ -161,8 +161,9 @@ void expect_float(std::string_view op, std::span<const TensorType> inputs) {
 std::size_t normalize_axis(std::int64_t axis, std::size_t rank, const std::string& place) {
   const auto signed_rank = static_cast<std::int64_t>(rank);
   if (axis < -signed_rank || axis >= signed_rank) {
-    fail(place,
-         fmt::format("dim {} is out of range; expected [{}, {})", axis, -signed_rank, signed_rank));
+    if (rank == 0) fail(place, fmt::format("dim {} of a scalar, which has none", axis));
+    fail(place, fmt::format("dim {} is out of range; expected an integer from {} to {}", axis,
+                            -signed_rank, signed_rank - 1));
   }
   return static_cast<std::size_t>(axis < 0 ? axis + signed_rank : axis);
 }

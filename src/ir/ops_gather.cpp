@@ -18,9 +18,9 @@ void expect_indices(std::string_view op, const InferContext& context, std::size_
 std::size_t checked_index(const EvalContext& context, std::ptrdiff_t rank, std::int64_t index,
                           std::int64_t extent) {
   if (index >= 0 && index < extent) return static_cast<std::size_t>(index);
-  throw_invalid(
-      context.node.name,
-      fmt::format("rank {}: index {} is out of range; expected [0, {})", rank, index, extent));
+  throw_invalid(context.node.name,
+                fmt::format("rank {}: index {} is out of range; expected an integer from 0 to {}",
+                            rank, index, extent - 1));
 }
 
 std::vector<TensorType> infer_embedding(const InferContext& context) {

@@ -4,6 +4,7 @@
 
 #include "braid/error.h"
 #include "braid/reference.h"
+#include "ir/buckets.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -104,16 +105,14 @@ Bindings check_bindings(const Graph& graph, const Bindings& bindings) {
     auto it = bound.find(name);
     if (it == bound.end()) {
       if (symbol.min != symbol.max) {
-        throw_invalid("", fmt::format("symbol {} has no value; expected one in [{}, {}]",
-                                      quote(name), symbol.min, symbol.max));
+        throw_invalid("", fmt::format("symbol {} has no value; expected {}", quote(name),
+                                      describe_values(symbol)));
       }
       it = bound.emplace(name, symbol.min).first;
     }
-    const std::int64_t value = it->second;
-    if (value < symbol.min || value > symbol.max || value % symbol.multiple_of != 0) {
-      throw_invalid(
-          "", fmt::format("symbol {} is {}; expected a multiple of {} in [{}, {}]", quote(name),
-                          value, symbol.multiple_of, symbol.min, symbol.max));
+    if (!holds(symbol, it->second)) {
+      throw_invalid("", fmt::format("symbol {} is {}; expected {}", quote(name), it->second,
+                                    describe_values(symbol)));
     }
   }
   return bound;

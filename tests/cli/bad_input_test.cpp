@@ -115,7 +115,7 @@ TEST(BadGraph, Collectives) {
   };
   refused("all_gather_into_tensor", {{"group", "pp"}}, {"/nodes/2/attrs/group", "pp"});
   refused("all_gather_into_tensor", {{"group", "tp"}, {"dim", 2}},
-          {"/nodes/2/attrs/dim", "out of range; expected [-2, 2)"});
+          {"/nodes/2/attrs/dim", "out of range; expected an integer from -2 to 1"});
   refused("reduce_scatter_tensor", {{"group", "tp"}, {"reduce_op", "sum"}},
           {"/nodes/2/inputs/0", "dim 0 is T; expected a multiple of 2"});
   refused("reduce_scatter_tensor", {{"group", "tp"}, {"reduce_op", "xor"}},

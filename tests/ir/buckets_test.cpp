@@ -79,7 +79,7 @@ TEST(Buckets, ThatAreNoGoodAreRefusedAtTheirPlace) {
   EXPECT_THAT(error_of(R"("T": {"max": 64, "buckets": [16, {"max": 16, "multiple_of": 8}]})"),
               HasSubstr("of equal ones the larger multiple_of first"));
   EXPECT_THAT(error_of(R"("T": {"min": 8, "max": 64, "buckets": [7]})"),
-              HasSubstr("/symbols/T/buckets/0: no multiple of 1 from 8 to 7"));
+              HasSubstr("/symbols/T/buckets/0: no integer from 8 to 7"));
   EXPECT_THAT(error_of(R"("T": {"max": 64, "multiple_of": 8, "buckets": [8, 12]})"),
               HasSubstr("/symbols/T/buckets/1: no multiple of 8 from 9 to 12"));
   EXPECT_THAT(error_of(R"("T": {"max": 64, "multiple_of": 8,

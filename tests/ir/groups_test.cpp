@@ -22,7 +22,7 @@ TEST(Symbols, AreChecked) {
       is_error(symbol_error("T", {1, std::int64_t{1} << 40, 1}), "/symbols/T/max", "below 2^40"));
   EXPECT_TRUE(is_error(symbol_error("T", {1, 2, 0}), "/symbols/T/multiple_of", "multiple_of is 0"));
   EXPECT_TRUE(
-      is_error(symbol_error("T", {5, 7, 4}), "/symbols/T/multiple_of", "a multiple in [5, 7]"));
+      is_error(symbol_error("T", {5, 7, 4}), "/symbols/T/multiple_of", "a multiple from 5 to 7"));
   Graph graph;
   graph.add_symbol("T", {});
   EXPECT_TRUE(is_error(error_of([&] { graph.add_symbol("T", {}); }), "/symbols/T", "twice"));

@@ -101,7 +101,7 @@ TEST(AllGather, PutsTheRanksChunksInOrderAlongTheDim) {
   EXPECT_EQ(on_ranks({x}, "all_gather_into_tensor", with(group(), integer("dim", 1)), values),
             (std::vector<Values>{{1, 3, 2, 4}, {1, 3, 2, 4}}));
   EXPECT_TRUE(is_error(refused({x}, "all_gather_into_tensor", with(group(), integer("dim", 2))),
-                       "n/attrs/dim", "dim 2 is out of range; expected [-2, 2)"));
+                       "n/attrs/dim", "dim 2 is out of range; expected an integer from -2 to 1"));
 }
 
 TEST(AllGather, OutMustFit) {

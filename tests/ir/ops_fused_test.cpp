@@ -54,7 +54,8 @@ TEST(FusedGather, RefusesAtTheOperandOrAttribute) {
   const TensorType a{kF32, {2, 8}}, b{kF32, {8, 3}};
   const char* op = "fused_all_gather_matmul";
   EXPECT_TRUE(is_error(refused({{kF32, {8}}, b}, op, gather(0)), "n/inputs/0", "two dims"));
-  EXPECT_TRUE(is_error(refused({a, b}, op, gather(2)), "n/attrs/gather_dim", "expected [-2, 2)"));
+  EXPECT_TRUE(is_error(refused({a, b}, op, gather(2)), "n/attrs/gather_dim",
+                       "expected an integer from -2 to 1"));
   EXPECT_TRUE(is_error(refused({a, b}, op, gather(1)), "n/inputs/1", "16 and 8 differ"));
   EXPECT_TRUE(is_error(refused({a, b, {kF32, {7, 3}}}, op, gather(0)), "n/inputs/2", "differ"));
   EXPECT_TRUE(
@@ -142,8 +143,10 @@ TEST(FusedScatter, AddsTheBiasBeforeItReduces) {
 TEST(FusedScatter, RefusesAtTheOperandOrAttribute) {
   const TensorType a{kF32, {4, 8}}, b{kF32, {8, 3}};
   const char* op = "fused_matmul_reduce_scatter";
-  EXPECT_TRUE(is_error(refused({a, b}, op, scatter(0, "max")), "n/attrs/reduce_op", "sum or avg"));
-  EXPECT_TRUE(is_error(refused({a, b}, op, scatter(2)), "n/attrs/scatter_dim", "expected [-2, 2)"));
+  EXPECT_TRUE(is_error(refused({a, b}, op, scatter(0, "max")), "n/attrs/reduce_op",
+                       "expected one of \"sum\", \"avg\""));
+  EXPECT_TRUE(is_error(refused({a, b}, op, scatter(2)), "n/attrs/scatter_dim",
+                       "expected an integer from -2 to 1"));
   EXPECT_TRUE(is_error(refused({a, b}, op, scatter(1)), "n/attrs/scatter_dim",
                        "f32[4, 3] does not divide among the 2 ranks"));
   EXPECT_TRUE(is_error(refused({a, {kF32, {2, 8, 3}}}, op, scatter(0)), "n/inputs/1", "two dims"));

@@ -138,7 +138,7 @@ TEST_P(BadIndex, IsNamedAndTheNextRunIsWell) {
   }
 }
 
-constexpr const char* kNine = "9 is out of range; expected [0, 8)";
+constexpr const char* kNine = "9 is out of range; expected an integer from 0 to 7";
 
 INSTANTIATE_TEST_SUITE_P(
     Each, BadIndex,
@@ -148,20 +148,21 @@ INSTANTIATE_TEST_SUITE_P(
                Build b;
                return b.take({b.op("y", "neg", {b.rows()})});
              },
-             8, "8 is out of range; expected [0, 8)"},
+             8, "8 is out of range; expected an integer from 0 to 7"},
         Case{"negative",
              [] {
                Build b;
                return b.take({b.op("y", "neg", {b.rows(5, kI32)})});
              },
-             -1, "-1 is out of range; expected [0, 8)"},
+             -1, "-1 is out of range; expected an integer from 0 to 7"},
         // Its lower half is a good index.
         Case{"more_than_32_bits",
              [] {
                Build b;
                return b.take({b.op("y", "neg", {b.rows()})});
              },
-             (std::int64_t{1} << 40) + 1, "1099511627777 is out of range; expected [0, 8)"},
+             (std::int64_t{1} << 40) + 1,
+             "1099511627777 is out of range; expected an integer from 0 to 7"},
         Case{"columns_by_index_select",
              [] {
                Build b;
@@ -178,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(
                return b.take({b.op(
                    "y", "neg", {b.op("e", "index_select", {x, b.in("i", kI64, {kT})}, along(0))})});
              },
-             11, "11 is out of range; expected [0, 11)"},
+             11, "11 is out of range; expected an integer from 0 to 10"},
         // Rows in front of a norm, several of them in one tile, with a tail.
         Case{"in_front_of_a_norm",
              [] {
@@ -269,8 +270,8 @@ TEST(BadIndexes, OneOfManyIsTold) {
                                  static_cast<std::int64_t>(t);
       set(indices, t, index);
       // The first rank of those that failed in one step.
-      possible.push_back(
-          fmt::format("e: rank 0: index {} is out of range; expected [0, 8)", index));
+      possible.push_back(fmt::format(
+          "e: rank 0: index {} is out of range; expected an integer from 0 to 7", index));
     }
   }
   World world = open(kCheckNothing);
@@ -293,7 +294,7 @@ TEST(BadIndexes, AreFoundWhileKernelsAreCounted) {
   set_inputs(executable, graph, inputs);
   executable.run();
   EXPECT_EQ(error_of([&] { executable.synchronize(); }),
-            "e: rank 0: index -7 is out of range; expected [0, 8)");
+            "e: rank 0: index -7 is out of range; expected an integer from 0 to 7");
   EXPECT_EQ(world.device().counts().size(), 1U);
 }
 
@@ -327,7 +328,7 @@ TEST(BadIndexes, InTheOperandOfAMatmul) {
   set_inputs(executable, graph, bad);
   executable.run();
   EXPECT_EQ(error_of([&] { executable.synchronize(); }),
-            "e: rank 1: index 8 is out of range; expected [0, 8)");
+            "e: rank 1: index 8 is out of range; expected an integer from 0 to 7");
   EXPECT_TRUE(testing::same_as_reference(graph,
                                          testing::run_once(executable, graph, bindings, good),
                                          evaluate(graph, good, bindings)));

@@ -310,7 +310,7 @@ TEST(BucketsOnCpu, KernelsOfOtherBucketsAreNotLaunched) {
   EXPECT_THAT(error_of([&] {
                 executable.prepare({{"T", 65}});
               }).second,
-              HasSubstr("is 65; expected a multiple of 1 in [1, 64]"));
+              HasSubstr("is 65; expected an integer from 1 to 64"));
 }
 
 }  // namespace

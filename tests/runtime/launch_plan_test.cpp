@@ -326,13 +326,13 @@ TEST_F(LaunchPlanTest, TheEarliestBadIndexIsNamed) {
   records[0].record = {.kind = Record::kBadIndex, .step = 1, .node = 0, .index = 70, .extent = 7};
   const auto text = [&] { return std::string(run_error(program_, records, 1)->what()); };
   EXPECT_EQ(run_error(program_, records, 1)->code(), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(text(), "copy: rank 0: index 70 is out of range; expected [0, 7)");
+  EXPECT_EQ(text(), "copy: rank 0: index 70 is out of range; expected an integer from 0 to 6");
   // What a rank made of a bad index may be another rank's bad index, in a later step.
   records[1].record = {.kind = Record::kBadIndex, .step = 0, .node = 4, .index = -1, .extent = 7};
-  EXPECT_EQ(text(), "f: rank 1: index -1 is out of range; expected [0, 7)");
+  EXPECT_EQ(text(), "f: rank 1: index -1 is out of range; expected an integer from 0 to 6");
   records[1].record.step = 9;
   records[0].record = {};
-  EXPECT_EQ(text(), "step 9: rank 1: index -1 is out of range; expected [0, 7)");
+  EXPECT_EQ(text(), "step 9: rank 1: index -1 is out of range; expected an integer from 0 to 6");
   // What was computed after a wait was lost is worth nothing.
   records[0].record = {.kind = Record::kLostWait, .step = 0, .peer = 1, .expected = 1};
   EXPECT_THAT(text(), HasSubstr("waited for rank 1"));

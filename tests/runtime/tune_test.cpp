@@ -445,7 +445,22 @@ TEST_F(FindTunedTest, TakesNothingOfAnotherDeviceOrToolchain) {
   put(all_[1], 3, [](TuneRow& row) { row.key.arch = "sm_90a"; });
   put(all_[1], 3, [](TuneRow& row) { row.key.toolchain = "NVRTC 1.0"; });
   EXPECT_FALSE(found().config);
-  EXPECT_THAT(found().remark, HasSubstr("on A100 (sm_80) with NVRTC 1.0, this is A100 (sm_80)"));
+  EXPECT_THAT(found().remark, HasSubstr("on A100 (sm_80) with NVRTC 1.0 by braid " +
+                                        std::string(tuner_version()) + ", this is A100 (sm_80)"));
+}
+
+TEST_F(FindTunedTest, SaysThatAnotherVersionTriedIt) {
+  put(all_[1], 3);
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(file_.path.c_str(), &db), SQLITE_OK);
+  sqlite3_exec(db, "UPDATE trials SET braid = '0.0.7'", nullptr, nullptr, nullptr);
+  sqlite3_close(db);
+  EXPECT_FALSE(found().config);
+  EXPECT_THAT(found().remark,
+              HasSubstr("the database has it estimated on A100 (sm_80) with NVRTC " +
+                        nvrtc_version() + " by braid 0.0.7, this is "));
+  put(all_[2], 3);
+  EXPECT_EQ(found().config, all_[2]);
 }
 
 TEST_F(FindTunedTest, TakesNothingThatWouldBeAnotherKernel) {
@@ -470,6 +485,11 @@ TEST_F(FindTunedTest, PrefersTheLargestSymbols) {
   put(all_[1], 9000);
   put(all_[2], 3000, [](TuneRow& row) { row.key.symbols = "T=8"; });
   EXPECT_EQ(found().config, all_[1]);
+}
+
+TEST_F(FindTunedTest, SaysWhatElseOtherSymbolsServe) {
+  put(all_[1], 9000, [](TuneRow& row) { row.key.symbols = "T=8"; });
+  EXPECT_THAT(found().remark, HasSubstr("9.0 us estimated on A100 at T=8 for T from 1 to 40"));
 }
 
 TEST_F(FindTunedTest, KnowsNothingOfOtherKernels) {
@@ -533,6 +553,7 @@ TEST(Tune, EstimatesResumesAndServes) {
   EXPECT_EQ(choice.operands, "f16[T, 64]");
   EXPECT_EQ(choice.ranks, 2);
   EXPECT_EQ(choice.symbols, "T=33");
+  EXPECT_EQ(choice.serves, "T from 1 to 64");
   ASSERT_EQ(choice.options.size(), 3U);  // not multimem, which adds in another order
   const auto taken =
       std::find_if(choice.options.begin(), choice.options.end(),
@@ -670,15 +691,19 @@ TEST(Tune, PartsOfAMatmulWhereTheOrderOfASumMayChange) {
 TEST(Tune, EachBucketAtItsLargestValue) {
   const TemporaryFile file;
   const Graph graph = parse_graph(R"({"braid": 1, "name": "small",
-    "symbols": {"T": {"max": 64, "buckets": [{"max": 8, "multiple_of": 1},
-                                             {"max": 64, "multiple_of": 1}]}},
+    "symbols": {"T": {"max": 64, "buckets": [1, 8, {"max": 64, "multiple_of": 32}]}},
     "inputs": [{"name": "x", "dtype": "f16", "shape": ["T", 64]}],
     "nodes": [{"name": "y", "op": "silu", "inputs": ["x"]}], "outputs": ["y"]})");
   const TuneResult result = tune(graph, small_options(file));
-  ASSERT_EQ(result.kernels.size(), 2U);
-  EXPECT_EQ(result.kernels[0].symbols, "T=8");
-  EXPECT_EQ(result.kernels[1].symbols, "T=64");
-  EXPECT_TRUE(result.kernels[0].best && result.kernels[1].best);
+  std::map<std::string, std::string> at;
+  for (const TunedKernel& kernel : result.kernels) {
+    at[kernel.serves] = kernel.symbols;
+    EXPECT_TRUE(kernel.best) << kernel.serves;
+  }
+  EXPECT_EQ(at, (std::map<std::string, std::string>{{"T = 1", "T=1"},
+                                                    {"T from 2 to 8", "T=8"},
+                                                    {"T from 9 to 64 by 32", "T=64"},
+                                                    {"T from 9 to 64", "T=64"}}));
 }
 
 TEST(Tune, RefusesWhatItCannotDo) {

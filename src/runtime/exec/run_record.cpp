@@ -68,8 +68,8 @@ std::optional<Error> run_error(const Program& program, std::span<const RankRecor
   }
   if (bad == nullptr) return std::nullopt;
   return Error(ErrorCode::kInvalidArgument, node_name(program, bad->record),
-               fmt::format("rank {}: index {} is out of range; expected [0, {})", bad->rank,
-                           bad->record.index, bad->record.extent));
+               fmt::format("rank {}: index {} is out of range; expected an integer from 0 to {}",
+                           bad->rank, bad->record.index, bad->record.extent - 1));
 }
 
 }  // namespace braid

@@ -9,6 +9,7 @@
 
 #include "braid/error.h"
 #include "codegen/device_model.h"
+#include "ir/buckets.h"
 #include "lowering/plan/cost.h"
 #include "lowering/plan/program.h"
 #include "runtime/compile/compiler.h"
@@ -39,7 +40,7 @@ class Finder {
     if (rows.empty()) return {};
     std::vector<const TuneRow*> usable = that_fit(rows, kMeasured);
     if (usable.empty()) usable = that_fit(rows, kEstimated);
-    if (usable.empty()) return {{}, why_none(rows), {}, {}};
+    if (usable.empty()) return {{}, why_none(rows.back()), {}, {}};
     keep_one_binding(usable, body);
     std::erase_if(usable, [](const TuneRow* row) { return !row->trial.ns; });
     std::stable_sort(usable.begin(), usable.end(), [](const TuneRow* a, const TuneRow* b) {
@@ -56,7 +57,8 @@ class Finder {
     if (best == usable.end()) {
       return {{}, "the database has nothing that this version of braid would make", {}, {}};
     }
-    Tuned tuned{(*best)->config, gain(**best, usable, allowed[0]), {}, measure_of(**best)};
+    Tuned tuned{
+        (*best)->config, gain(**best, usable, allowed[0], body), {}, measure_of(**best, body)};
     for (const TuneRow* row : usable) {
       if (row->config == allowed[0] && would_be_made(row)) tuned.default_ns = row->trial.ns;
     }
@@ -66,7 +68,8 @@ class Finder {
  private:
   [[nodiscard]] bool fits(const TuneRow& row, std::string_view measure) const {
     const TuneKey& key = row.key;
-    if (key.measure != measure || key.arch != wanted_.target.arch()) return false;
+    if (row.braid != tuner_version() || key.measure != measure || key.arch != wanted_.target.arch())
+      return false;
     if (!toolchain_.empty() && key.toolchain != toolchain_) return false;
     if (measure == kEstimated) return key.device == model_;
     return wanted_.gpu.empty() ? key.device.find(model_) != std::string::npos
@@ -89,28 +92,33 @@ class Finder {
     std::erase_if(rows, [&](const TuneRow* row) { return !at(row); });
   }
 
-  [[nodiscard]] std::string why_none(const std::vector<TuneRow>& rows) const {
-    const TuneKey& key = rows.back().key;
-    return fmt::format("the database has it {} on {} ({}) with {}, this is {} ({}) with {}",
-                       key.measure, key.device, key.arch, key.toolchain,
-                       wanted_.gpu.empty() ? model_ : std::string_view(wanted_.gpu),
-                       wanted_.target.arch(), toolchain_.empty() ? "no NVRTC" : toolchain_);
+  [[nodiscard]] std::string why_none(const TuneRow& row) const {
+    const TuneKey& key = row.key;
+    return fmt::format(
+        "the database has it {} on {} ({}) with {} by braid {}, this is {} ({}) with {} and braid "
+        "{}",
+        key.measure, key.device, key.arch, key.toolchain, row.braid,
+        wanted_.gpu.empty() ? model_ : std::string_view(wanted_.gpu), wanted_.target.arch(),
+        toolchain_.empty() ? "no NVRTC" : toolchain_, tuner_version());
   }
 
-  static std::string measure_of(const TuneRow& row) {
+  /// Where the symbols were not at their largest values, what it serves all the same.
+  static std::string measure_of(const TuneRow& row, const Graph& body) {
     std::string text = fmt::format("{} on {}", row.key.measure, row.key.device);
-    if (!row.key.symbols.empty()) text += fmt::format(" at {}", row.key.symbols);
-    return text;
+    if (row.key.symbols.empty()) return text;
+    text += fmt::format(" at {}", row.key.symbols);
+    if (row.key.symbols == symbols_text(max_bindings(body.symbols()))) return text;
+    return text + fmt::format(" for {}", ranges_text(body.symbols()));
   }
 
   static std::string gain(const TuneRow& best, const std::vector<const TuneRow*>& rows,
-                          const Config& by_default) {
+                          const Config& by_default, const Graph& body) {
     std::string settings;
     for (const auto& [name, value] : best.config) {
       settings += fmt::format("{}{} {}", settings.empty() ? "" : ", ", name, value);
     }
     std::string text =
-        fmt::format("{}: {:.1f} us {}", settings, *best.trial.ns / 1e3, measure_of(best));
+        fmt::format("{}: {:.1f} us {}", settings, *best.trial.ns / 1e3, measure_of(best, body));
     for (const TuneRow* row : rows) {
       if (row->config != by_default || row->config == best.config) continue;
       text += fmt::format(", {:.1f} by default", *row->trial.ns / 1e3);

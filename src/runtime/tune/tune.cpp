@@ -193,6 +193,7 @@ class Tuner {
       for (const auto& body : option.kernels) {
         const TunedKernel& kernel = *tried(*body);
         result.symbols = kernel.symbols;
+        result.serves = kernel.serves;
         result.tried += kernel.tried;
         result.from_database += kernel.from_database;
         if (!kernel.by_default) time.ns.reset();
@@ -261,6 +262,7 @@ class Tuner {
     result.template_name = kernel.needs.template_name;
     result.ops = op_names(kernel.spec);
     result.symbols = symbols;
+    result.serves = ranges_text(subject.body->symbols());
     if (result_.measured && !kernel.needs.comm_group.empty()) {
       result.remark = "it waits for peers, and here is one GPU: left to the defaults";
       return subject;

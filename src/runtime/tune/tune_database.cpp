@@ -140,6 +140,8 @@ std::string symbols_text(const Bindings& bindings) {
   return config_text(Config(bindings.begin(), bindings.end()));
 }
 
+std::string_view tuner_version() { return BRAID_VERSION; }
+
 TuneDatabase::TuneDatabase(const std::filesystem::path& path, bool create)
     : impl_(std::make_unique<Impl>(path.string())) {
   const int flags = create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
@@ -209,7 +211,7 @@ void TuneDatabase::put(const TuneRow& row) {
   insert.bind(row.text);
   insert.bind(row.trial.ns);
   insert.bind(row.trial.note);
-  insert.bind(BRAID_VERSION);
+  insert.bind(tuner_version());
   if (const int code = insert.step(); code != SQLITE_DONE) impl_->fail(code);
 }
 
@@ -222,7 +224,7 @@ std::optional<Trial> TuneDatabase::find(const TuneKey& key, const Config& config
   select.bind(key);
   select.bind(config_text(config));
   select.bind(text);
-  select.bind(BRAID_VERSION);
+  select.bind(tuner_version());
   const int code = select.step();
   if (code == SQLITE_DONE) return {};
   if (code != SQLITE_ROW) impl_->fail(code);
@@ -234,9 +236,8 @@ std::optional<Trial> TuneDatabase::find(const TuneKey& key, const Config& config
 std::vector<TuneRow> TuneDatabase::rows_of(std::string_view kernel) const {
   Statement select = impl_->statement(
       "SELECT kernel, symbols, arch, device, measure, toolchain, config, text, ns, "
-      "note FROM trials WHERE kernel = ? AND braid = ? ORDER BY rowid");
+      "note, braid FROM trials WHERE kernel = ? ORDER BY rowid");
   select.bind(kernel);
-  select.bind(BRAID_VERSION);
   std::vector<TuneRow> rows;
   for (;;) {
     const int code = select.step();
@@ -246,7 +247,8 @@ std::vector<TuneRow> TuneDatabase::rows_of(std::string_view kernel) const {
                  select.text(5)},
                 {},
                 select.text(7),
-                {select.number(8), select.text(9)}};
+                {select.number(8), select.text(9)},
+                select.text(10)};
     const std::optional<Config> config = config_from(select.text(6));
     if (!config || !is_time(row.trial.ns)) continue;
     row.config = *config;

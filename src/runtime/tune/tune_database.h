@@ -30,7 +30,10 @@ struct TuneRow {
   Config config;
   std::string text;  ///< hash of the kernel's text in this configuration
   Trial trial;
+  std::string braid = {};  ///< the version that tried it: put() stores its own
 };
+/// This one's.
+[[nodiscard]] std::string_view tuner_version();
 
 /// What names a kernel in a database, whatever graph it is in.
 [[nodiscard]] std::string kernel_key(const Graph& body);
@@ -52,7 +55,8 @@ class TuneDatabase {
   /// Nothing where this text was not tried so.
   [[nodiscard]] std::optional<Trial> find(const TuneKey& key, const Config& config,
                                           std::string_view text) const;
-  /// All of a kernel, whatever the rest of the key is, in the order in which they were stored.
+  /// All of a kernel, whatever the rest of the key and the version of braid are, in the order in
+  /// which they were stored.
   /// What is no row that put() makes is left out.
   [[nodiscard]] std::vector<TuneRow> rows_of(std::string_view kernel) const;
 
