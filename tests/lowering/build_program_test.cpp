@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <map>
@@ -79,6 +80,18 @@ TEST(BuildProgram, AHandWrittenKernelFitsItsBody) {
                              node("o", "mm", R"("i", "t")"),
                          warps),
             "k/attrs/config/BLOCK_M: found none; expected a power of two from 16 to 256");
+  // A ring that is filled ahead has two slots or more.
+  for (const int stages : {1, 9}) {
+    EXPECT_EQ(
+        kernel_error(
+            node("t", "transpose", R"("i")", R"("dim0": 0, "dim1": 1)") + "," +
+                node("o", "mm", R"("i", "t")"),
+            fmt::format(
+                R"("config": {{"num_warps": 4, "BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16,)"
+                R"( "GROUP_M": 8, "num_stages": {}}})",
+                stages)),
+        fmt::format("k/attrs/config/num_stages: found {}; expected a number from 2 to 8", stages));
+  }
   EXPECT_EQ(kernel_error(all_reduce("c", "i") + "," + node("o", "wait_tensor", R"("c")"), warps),
             "k/attrs/body: 'c' is all_reduce; expected nodes that run inside a kernel");
   EXPECT_EQ(

@@ -38,7 +38,7 @@ inline constexpr Setting kGemmSettings[] = {
     {"BLOCK_N", 16, 256, true},
     {"BLOCK_K", 16, 256, true},
     {"GROUP_M", 1, 64, false},
-    {"num_stages", 1, 8, false},
+    {"num_stages", 2, 8, false},
 };
 
 }  // namespace braid
