@@ -1,13 +1,13 @@
 #include <gmock/gmock.h>
 
-#include "braid/error.h"
+#include <algorithm>
+
 #include "lowering/fsdp_testing.h"
 
 namespace braid::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const std::string kGroup = R"("group": "tp")";
@@ -75,23 +75,35 @@ TEST(DecomposeFsdp, AnUnreadBufferIsForgotten) {
                           "in2 = cat(in2_flat, in2_flat1)", "u = sub(in, in2)", "-> u"));
 }
 
-TEST(DecomposeFsdp, RefusesABufferThatIsRead) {
-  const auto error = [](const std::vector<std::string>& list,
-                        const std::vector<std::string>& outputs) -> std::string {
-    PassContext context = sm80();
-    try {
-      static_cast<void>(decompose_fsdp(graph_on(2, list, outputs), context));
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument);
-      EXPECT_EQ(e.where(), "in");
-      return e.what();
-    }
-    return "accepted";
+// Where it lies in the buffer depends on the rank.
+TEST(DecomposeFsdp, ABufferThatIsReadIsJoined) {
+  const std::vector<std::string> in{"in_flat = view(a)",
+                                    "in_flat1 = view(b)",
+                                    "in = cat(in_flat, in_flat1)",
+                                    "in_other = chunk_by_rank(buf)",
+                                    "in_other1 = chunk_by_rank(buf)",
+                                    "in_other2 = chunk_by_rank(buf)",
+                                    "in_whole = join_by_rank(in, in_other, in_other1, in_other2)",
+                                    "in_buffer = copy_(buf, in_whole)"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = in;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
   };
-  EXPECT_THAT(error({kCopyIn, call("u", "neg", {"in:1"})}, {"u"}), HasSubstr("neg 'u' reads"));
-  EXPECT_THAT(error({kCopyIn, call("u", "neg", {"buf"}), kGather}, {"u", "w"}),
-              HasSubstr("neg 'u' reads"));
-  EXPECT_THAT(error({kCopyIn}, {"buf"}), HasSubstr("the caller reads"));
+  EXPECT_EQ(plain({kCopyIn, call("u", "neg", {"in:1"})}, {"u"}),
+            with({"u = neg(in_buffer)", "-> u"}));
+  EXPECT_EQ(plain({kCopyIn, call("u", "neg", {"buf"}), kGather}, {"u", "w"}),
+            with({"u = neg(buf)", "g = all_gather_into_tensor_out(in, in_buffer)",
+                  "w = wait_tensor(g)", "-> u, w"}));
+  EXPECT_EQ(plain({kCopyIn}, {"buf"}), with({"-> buf"}));
+  // An earlier copy is read with the rest of the buffer.
+  const std::vector<std::string> twice =
+      plain({kCopyIn, call("in2", "fsdp.all_gather_copy_in", {"b", "a", "buf"}, kGroup)}, {"buf"});
+  EXPECT_EQ(std::count_if(twice.begin(), twice.end(),
+                          [](const std::string& line) {
+                            return line.find("join_by_rank") != std::string::npos;
+                          }),
+            2);
 }
 
 TEST(DecomposeFsdp, SplitWithSizesCopyIsASplit) {

@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <vector>
 
-#include "braid/error.h"
 #include "ir/mutation.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
@@ -15,15 +16,16 @@
 // decompose_fsdp: FSDP's copies in plain ops, which every later pass knows.
 //
 // Matches
-//   - fsdp.all_gather_copy_in(x..., output): a cat of the flattened operands; result 1 is `output`
+//   - fsdp.all_gather_copy_in(x..., output): a cat of the flattened operands; result 1 is `output`,
+//     which gets them only where anything reads it before a gather overwrites all of it: by a
+//     join_by_rank of them with the chunks that `output` has for the other ranks, since where a
+//     rank's part lies depends on the rank
 //   - fsdp.split_with_sizes_copy(x): a split, and a copy of each part where x or the part is
 //     overwritten later on
 //   - fsdp.chunk_cat(x...): a cat of the operands, seen as their chunks
 //   - getitem of these: the result it names
 // fsdp.copy_ and resize_storage_bytes_ stay: they are mutations, like copy_.
-// Refuses, with an error, an output buffer of all_gather_copy_in that anything reads before a
-// gather overwrites all of it: where a rank's part lies depends on the rank, and no plain op does.
-// What the buffer holds otherwise is the gather's business.
+// What a buffer that nobody reads holds is the gather's business.
 namespace braid {
 namespace {
 
@@ -33,6 +35,9 @@ constexpr std::string_view kSplit = "fsdp.split_with_sizes_copy";
 constexpr std::string_view kChunkCat = "fsdp.chunk_cat";
 
 constexpr ReasonCode kFlatCat{"decompose_fsdp.flat_cat", "a cat of the flattened operands"};
+constexpr ReasonCode kJoined{"decompose_fsdp.joined",
+                             "a cat of the flattened operands, and the buffer with it: '{reader}' "
+                             "reads that before a gather"};
 constexpr ReasonCode kIsSplit{"decompose_fsdp.is_split", "a split"};
 constexpr ReasonCode kCatOfChunks{"decompose_fsdp.cat_of_chunks", "a cat of the operands' chunks"};
 
@@ -52,7 +57,7 @@ class Decomposer {
   }
 
   Graph run() {
-    check_buffers();
+    find_readers();
     for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
       const Node& node = graph_.nodes()[id];
       const std::string_view op = node.op_name();
@@ -81,37 +86,28 @@ class Decomposer {
            (source.node->op_name() == kCopyIn || source.node->op_name() == kSplit);
   }
 
-  /// Backwards: whether what a storage holds is still going to be read.
-  void check_buffers() const {
-    std::vector<const Node*> reader(graph_.values().size(), nullptr);
-    std::vector<bool> is_output(graph_.values().size(), false);
-    for (ValueId output : graph_.outputs()) is_output[index(storage(output))] = true;
+  /// Backwards: of each copy into a buffer, who reads that before a gather overwrites all of it.
+  void find_readers() {
+    const std::string caller = "the caller";
+    std::vector<const std::string*> reader(graph_.values().size(), nullptr);
+    for (ValueId output : graph_.outputs()) reader[index(storage(output))] = &caller;
     for (std::size_t id = graph_.nodes().size(); id-- > 0;) {
       const Node& node = graph_.nodes()[id];
       if (node.op_name() == kCopyIn) {
-        const std::size_t buffer = index(storage(node.inputs.back()));
-        if (reader[buffer] != nullptr || is_output[buffer]) {
-          throw_invalid(
-              node.name,
-              fmt::format(
-                  "{} reads the output buffer, in which this rank's part lies among what "
-                  "was there before; expected a gather that overwrites all of it first",
-                  reader[buffer] == nullptr
-                      ? "the caller"
-                      : fmt::format("{} '{}'", reader[buffer]->op_name(), reader[buffer]->name)));
-        }
+        // What is there for other ranks is read with it.
+        const std::string* const found = reader[index(storage(node.inputs.back()))];
+        if (found != nullptr) readers_.emplace(&node, *found);
         for (std::size_t i = 0; i + 1 < node.inputs.size(); ++i) {
-          reader[index(storage(node.inputs[i]))] = &node;
+          reader[index(storage(node.inputs[i]))] = &node.name;
         }
         continue;
       }
       const ValueId written = overwrites_all(node);
       if (written >= 0) {
         reader[index(storage(written))] = nullptr;
-        is_output[index(storage(written))] = false;
       }
       for (ValueId input : node.inputs) {
-        if (input != written && !names_only(node)) reader[index(storage(input))] = &node;
+        if (input != written && !names_only(node)) reader[index(storage(input))] = &node.name;
       }
     }
   }
@@ -148,9 +144,24 @@ class Decomposer {
       flat.push_back(add(fresh(node, "_flat"), "view", {rewrite_(node.inputs[i])},
                          {{"shape", Shape{Dim(-1)}}}));
     }
-    rewrite_.map(node.outputs[0], add(node.name, "cat", std::move(flat), {}));
-    rewrite_.map(node.outputs[1], rewrite_(node.inputs.back()));
-    context_.applied(kPass, node.name, Reason(kFlatCat));
+    const ValueId part = add(node.name, "cat", std::move(flat), {});
+    const ValueId buffer = rewrite_(node.inputs.back());
+    rewrite_.map(node.outputs[0], part);
+    rewrite_.map(node.outputs[1], buffer);
+    const auto reader = readers_.find(&node);
+    if (reader == readers_.end()) {
+      return context_.applied(kPass, node.name, Reason(kFlatCat));
+    }
+    const std::string& group = *node.attr<std::string>("group");
+    std::vector<ValueId> chunks{part};
+    for (std::int64_t shift = 1; shift < graph_.groups().at(group).size; ++shift) {
+      chunks.push_back(add(fresh(node, "_other"), "chunk_by_rank", {buffer},
+                           {{"group", group}, {"shift", shift}}));
+    }
+    const ValueId whole =
+        add(fresh(node, "_whole"), "join_by_rank", std::move(chunks), {{"group", group}});
+    rewrite_.map(node.outputs[1], add(fresh(node, "_buffer"), "copy_", {buffer, whole}, {}));
+    context_.applied(kPass, node.name, Reason(kJoined, reader->second));
   }
 
   void split(const Node& node, NodeId id) {
@@ -186,7 +197,8 @@ class Decomposer {
   const Graph& graph_;
   PassContext& context_;
   std::vector<ValueId> storage_;
-  std::vector<NodeId> overwritten_;  ///< for each storage the last node that does
+  std::vector<NodeId> overwritten_;             ///< for each storage the last node that does
+  std::map<const Node*, std::string> readers_;  ///< of copies into a buffer, one who reads it
   Rewriter rewrite_;
 };
 
