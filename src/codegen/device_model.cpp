@@ -1,5 +1,8 @@
 #include "codegen/device_model.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "codegen/target.h"
 
 namespace braid {
@@ -35,10 +38,32 @@ constexpr DeviceModel kDevices[] = {
 // with Microbenchmarks" (2025); of the matrix units Sun et al., "Dissecting Tensor Cores via
 // Microbenchmarks" (2022). sm_86 goes by sm_89 and sm_100 by sm_90, whose memories are of the same
 // kinds.
-constexpr Architecture kArchitectures[] = {
-    {80, 2048, 32, 29, 38, 262, 466, 33},  {86, 1536, 16, 30, 43, 273, 542, 33},
-    {89, 1536, 24, 30, 43, 273, 542, 33},  {90, 2048, 32, 29, 41, 263, 479, 33},
-    {100, 2048, 32, 29, 41, 263, 479, 33}, {120, 1536, 24, 30, 43, 358, 877, 33}};
+//
+// Shares: wgmma alone has all of a Hopper's rate, mma.sync 62 % of it (Luo et al.); and power holds
+// the clock of a busy matrix unit down: cuBLAS has 716 to 795 TFLOP/s of an H100's 989 (fast.cu's
+// README; blackwell-tensorcore-kernels, results/reference), which is 0.72 to 0.80. sm_100 goes by
+// that. No such limit is known of the others. mma.sync of 8-bit floats has instructions of its own
+// on sm_89 and sm_120; for sm_90 and sm_100 ptxas makes products of 16 bits of it.
+constexpr Architecture kArchitectures[] = {{80, 2048, 32, 29, 38, 262, 466, 33, 1, 1, 1},
+                                           {86, 1536, 16, 30, 43, 273, 542, 33, 1, 1, 1},
+                                           {89, 1536, 24, 30, 43, 273, 542, 33, 1, 1, 2},
+                                           {90, 2048, 32, 29, 41, 263, 479, 33, 0.78, 0.62, 1},
+                                           {100, 2048, 32, 29, 41, 263, 479, 33, 0.78, 0.62, 1},
+                                           {120, 1536, 24, 30, 43, 358, 877, 33, 1, 1, 2}};
+
+/// Letters and digits that stand together; "40GB" is 40.
+std::vector<std::string_view> words_of(std::string_view text) {
+  constexpr std::string_view kBetween = " -";
+  std::vector<std::string_view> words;
+  for (;;) {
+    text.remove_prefix(std::min(text.size(), text.find_first_not_of(kBetween)));
+    if (text.empty()) return words;
+    std::string_view word = text.substr(0, text.find_first_of(kBetween));
+    text.remove_prefix(word.size());
+    if (word.ends_with("GB")) word.remove_suffix(2);
+    words.push_back(word);
+  }
+}
 
 }  // namespace
 
@@ -59,6 +84,25 @@ const DeviceModel* find_device_model(std::string_view name) {
   return nullptr;
 }
 
+const DeviceModel* device_model_of_gpu(std::string_view gpu, int sm) {
+  const std::vector<std::string_view> given = words_of(gpu);
+  const DeviceModel* best = nullptr;
+  std::size_t most = 0;
+  for (const DeviceModel& device : kDevices) {
+    const std::vector<std::string_view> words = words_of(device.name);
+    const auto is_given = [&](std::string_view word) {
+      return std::find(given.begin(), given.end(), word) != given.end();
+    };
+    if (device.sm != sm || words.size() <= most ||
+        !std::all_of(words.begin(), words.end(), is_given)) {
+      continue;
+    }
+    best = &device;
+    most = words.size();
+  }
+  return best;
+}
+
 const DeviceModel& device_model(const Target& target) {
   if (const DeviceModel* named = find_device_model(target.device)) return *named;
   const DeviceModel* best = &kDevices[0];
@@ -66,10 +110,6 @@ const DeviceModel& device_model(const Target& target) {
     if (device.sm <= target.sm && device.sm > best->sm) best = &device;
   }
   return *best;
-}
-
-double mma_sync_share(const DeviceModel& device) {
-  return device.sm >= 90 && device.sm < 120 ? 0.62 : 1;
 }
 
 std::string device_names() {

@@ -8,7 +8,8 @@ namespace braid {
 
 struct Target;
 
-/// What is known of a device: peaks of the vendor's data sheet, and two measured costs.
+/// What is known of a device: peaks of the vendor's data sheet, and two measured costs. What
+/// kernels sustain of these peaks: kMemoryShare, and the shares of an Architecture.
 struct DeviceModel {
   std::string_view name;  ///< "A100", "H100", ...
   int sm;                 ///< its architecture: 90 is sm_90
@@ -34,18 +35,24 @@ struct Architecture {
   // Clocks until a result is there, of memory that does nothing else.
   double shared_clocks, l1_clocks, l2_clocks, memory_clocks;
   double matrix_clocks;  ///< of an mma.m16n8k16
+  // Of f16_tflops, what matrix units sustain.
+  double matrix_share;    ///< by their quickest instructions: wgmma and tcgen05, else mma.sync
+  double mma_sync_share;  ///< by mma.sync, operands of 16 bits
+  double f8_width;        ///< times that where operands are 8-bit floats
 };
 /// The newest one that is not above `sm`.
 [[nodiscard]] const Architecture& architecture(int sm);
 
-/// Of f16_tflops, what mma.sync reaches. wgmma alone has all of a Hopper's; Luo et al.,
-/// "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture" (2024), measured 62 % of it.
-[[nodiscard]] double mma_sync_share(const DeviceModel& device);
+/// Of hbm_gbs, what copies and sums sustain; 80 to 97 % is published.
+inline constexpr double kMemoryShare = 0.9;
 
 /// All of them, by architecture; the first of an architecture stands for it.
 [[nodiscard]] std::span<const DeviceModel> all_devices();
 /// By name ("H200"); nothing when there is none.
 [[nodiscard]] const DeviceModel* find_device_model(std::string_view name);
+/// By what the driver calls a GPU of architecture `sm` ("NVIDIA H200", "NVIDIA A100-SXM4-40GB"):
+/// the device of most words, all of which are there; nothing when there is none.
+[[nodiscard]] const DeviceModel* device_model_of_gpu(std::string_view gpu, int sm);
 /// The device that the target names, else the first of its architecture, or of the newest one not
 /// above it.
 [[nodiscard]] const DeviceModel& device_model(const Target& target);

@@ -120,7 +120,8 @@ struct Requirements {
 /// Communication).
 inline constexpr std::int64_t kMaxCollectiveBlocks = 32;
 
-/// How many blocks of a gather within the kernel of its matmuls copy, by default.
+/// How many blocks of a gather within the kernel of its matmuls copy; by default so many.
+inline constexpr std::string_view kCopyBlocksSetting = "num_copy_blocks";
 inline constexpr std::int64_t kGatherGemmCopyBlocks = 16;
 
 /// A number of a config that the code generator takes: a power of two, or any, in a range.

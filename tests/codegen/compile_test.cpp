@@ -25,6 +25,18 @@ TEST_P(Compile, EverySampleWithoutSpills) {
   }
 }
 
+// What a default takes of registers is reckoned, not asked of a compiler, so that all ranks choose
+// alike: this holds the reckoning to what the compiler says. And no operand is copied byte by byte.
+TEST_P(Compile, LargeMatmulsWithoutSpills) {
+  const Target target = Target::parse(GetParam());
+  for (const auto& sample : testing::large_matmuls(target)) {
+    const CompiledKernel kernel = compile_kernel(emit(sample.spec, target), target, nullptr);
+    EXPECT_EQ(kernel.resources.spill_store_bytes + kernel.resources.spill_load_bytes, 0)
+        << sample.name;
+    EXPECT_EQ(kernel.image.ptx.find("st.shared.u8"), std::string::npos) << sample.name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, Compile, ::testing::Values("sm_80", "sm_90a", "sm_100a"));
 
 // What the width analysis promises is what the PTX does: 16 bytes wherever the shape allows.

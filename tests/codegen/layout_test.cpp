@@ -134,6 +134,35 @@ TEST(Layout, MatrixLoadsFillTheFragments) {
   EXPECT_ANY_THROW(matrix_load(mma_operand_b(64, 64, 1, warps), 1, {2, 4}));
 }
 
+// Transposed, 8-bit elements come as pairs of columns: of two matrices, which have rows 0, 1, 4, 5,
+// ... and 2, 3, 6, 7, ... of 16, the even bytes are one fragment's word and the odd bytes the next
+// one's.
+TEST(Layout, TransposedBytesAreEveryOtherColumn) {
+  const WarpGrid warps{2, 2, 1};
+  const Layout operand = mma_operand_b(64, 64, 1, warps, Columns::kInPairs);
+  const Layout sums = mma_accumulator(64, 64, warps, Columns::kInPairs);
+  EXPECT_TRUE(operand.covers_tile());
+  EXPECT_TRUE(sums.covers_tile());
+  EXPECT_EQ(sums.vector_width(), 4);
+  const MatrixLoad load = matrix_load(operand, 1, {2, 4});
+  EXPECT_TRUE(load.transposed);
+  for (int warp = 0; warp < 4; ++warp) {
+    for (int lane = 0; lane < 32; ++lane) {
+      for (int i = 0; i < 16; ++i) {
+        const int e = i % 4, word = i / 4 % 2, fragment = i / 8;
+        const int matrix = 2 * word + e / 2;
+        const Coord row = load.rows.apply(0, 8 * matrix + lane % 4 * 2 + e % 2, warp);
+        EXPECT_EQ(operand.apply(fragment << 4 | word << 2 | e, lane, warp),
+                  (Coord{row.row, row.col + 2 * (lane / 4) + fragment}));
+        // A fragment's column g is that of its sums: 2t and 2t + 1 of lanes 4g + t.
+        const int g = lane / 4;
+        const Coord sum = sums.apply(fragment | g % 2 << 1, g / 2, warp);
+        EXPECT_EQ(sum.col, operand.apply(fragment << 4, lane, warp).col);
+      }
+    }
+  }
+}
+
 /// All layouts of a tile that the tests convert between.
 std::vector<Layout> layouts_of(int rows, int cols) {
   std::vector<Layout> out{Layout::blocked(rows, cols, 8, 4), Layout::blocked(rows, cols, 1, 4),
@@ -258,6 +287,27 @@ TEST(SharedLayout, EightRowsOfOnePieceTouchEveryBankOnce) {
           EXPECT_EQ(banks.size(), 8u)
               << cols << " columns of " << element_bytes << " bytes, row bytes " << row_bytes;
         }
+      }
+    }
+  }
+}
+
+// So are rows 0, 1, 4, 5, 8, 9, 12 and 13 of 16, and those between them, where that is how they are
+// touched.
+TEST(SharedLayout, PairsOfRowsTouchEveryBankOnce) {
+  for (int cols = 32; cols <= 256; cols *= 2) {
+    const SharedLayout s = SharedLayout::swizzled(64, cols, 1, SharedLayout::kPairsOfRows);
+    std::set<int> offsets;
+    for (int i = 0; i < 64 * cols; ++i) offsets.insert(s.offset(i / cols, i % cols));
+    EXPECT_EQ(offsets.size(), 64U * static_cast<unsigned>(cols));
+    for (int row = 0; row < 64; row += row % 4 == 0 ? 2 : 14) {
+      for (int col = 0; col < cols; col += 16) {
+        std::set<int> banks;
+        for (int i = 0; i < 8; ++i) {
+          banks.insert(s.offset(row + i / 2 * 4 + i % 2, col) / 16 % 8);
+          EXPECT_EQ(s.offset(row + i / 2 * 4 + i % 2, col) % 16, 0);
+        }
+        EXPECT_EQ(banks.size(), 8U) << cols << " columns, row " << row;
       }
     }
   }

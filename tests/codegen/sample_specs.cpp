@@ -290,4 +290,49 @@ std::vector<SampleSpec> sample_specs(const Target& target) {
   return out;
 }
 
+std::vector<SampleSpec> large_matmuls(const Target& target) {
+  std::vector<SampleSpec> out;
+  const Samples add{target, out};
+  const Shape square{4096, 4096};
+  {
+    Body b;
+    const ValueId x = b.input(DType::kBF16, square);
+    const ValueId gate = b.op("mm", {x, b.input(DType::kBF16, square)});
+    const ValueId up = b.op("mm", {x, b.input(DType::kBF16, square)});
+    add("pair", b, {b.op("mul", {b.op("silu", {gate}), up})});
+  }
+  for (const DType dtype : {DType::kBF16, DType::kF8E4M3}) {
+    const bool f8 = dtype == DType::kF8E4M3;
+    if (f8 && target.sm < 89) continue;
+    const auto multiply = [&](Body& b, ValueId x, ValueId w) {
+      if (!f8) return b.op("mm", {x, w});
+      return b.op("scaled_mm", {x, w, b.input(DType::kF32, {}), b.input(DType::kF32, {})});
+    };
+    const std::string name(dtype_name(dtype));
+    for (const std::int64_t rows : {16, 4096}) {
+      Body along_n;
+      const ValueId x = along_n.input(dtype, {rows, 4096});
+      add(name + "_along_n_" + std::to_string(rows), along_n,
+          {multiply(along_n, x, along_n.input(dtype, square))});
+      Body along_k;
+      const ValueId y = along_k.input(dtype, {rows, 4096});
+      add(name + "_along_k_" + std::to_string(rows), along_k,
+          {multiply(along_k, y, along_k.transpose(along_k.input(dtype, square)))});
+    }
+    Body gathers(8);
+    const ValueId g = gathers.collective("all_gather_into_tensor",
+                                         gathers.symmetric(dtype, {512, 4096}), {}, "in_kernel");
+    add(name + "_gathered", gathers, {multiply(gathers, g, gathers.input(dtype, square)), g});
+    Body scatters(8);
+    const ValueId product =
+        multiply(scatters, scatters.input(dtype, square), scatters.input(dtype, square));
+    scatters.mark(product);
+    add(name + "_scattered", scatters,
+        {scatters.collective("reduce_scatter_tensor", product, {{"reduce_op", std::string("sum")}},
+                             "in_kernel"),
+         product});
+  }
+  return out;
+}
+
 }  // namespace braid::testing

@@ -17,4 +17,8 @@ struct SampleSpec {
 /// `target`.
 std::vector<SampleSpec> sample_specs(const Target& target);
 
+/// Matmuls whose default tiles are the largest: products of each width, B along K and along N,
+/// alone and with a collective.
+std::vector<SampleSpec> large_matmuls(const Target& target);
+
 }  // namespace braid::testing

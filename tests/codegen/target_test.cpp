@@ -26,6 +26,25 @@ TEST(Target, ADeviceIsCompiledForItsArchitecture) {
   EXPECT_EQ(device_model(Target::parse("sm_90a")).name, "H100");
 }
 
+TEST(Target, AGpuIsKnownByItsName) {
+  const auto model = [](std::string_view gpu, int sm) {
+    const DeviceModel* const device = device_model_of_gpu(gpu, sm);
+    return device == nullptr ? std::string_view("none") : device->name;
+  };
+  EXPECT_EQ(model("NVIDIA H200", 90), "H200");
+  EXPECT_EQ(model("NVIDIA H100 80GB HBM3", 90), "H100");
+  EXPECT_EQ(model("NVIDIA A100-SXM4-80GB", 80), "A100");
+  EXPECT_EQ(model("NVIDIA A100-SXM4-40GB", 80), "A100-40");
+  EXPECT_EQ(model("NVIDIA RTX A6000", 86), "RTX A6000");
+  EXPECT_EQ(model("NVIDIA L40S", 89), "L40S");
+  EXPECT_EQ(model("NVIDIA GeForce RTX 4090", 89), "RTX 4090");
+  EXPECT_EQ(model("NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", 120),
+            "RTX PRO 6000 Max-Q");
+  EXPECT_EQ(model("NVIDIA H200", 100), "none");
+  EXPECT_EQ(model("NVIDIA L40", 89), "none");
+  EXPECT_EQ(model("", 90), "none");
+}
+
 // CUDA C++ Programming Guide, technical specifications per compute capability.
 TEST(Target, SharedMemoryOfABlock) {
   for (const auto& [text, kib] : {std::pair{"sm_80", 163},

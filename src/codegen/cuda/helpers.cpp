@@ -10,7 +10,7 @@
 namespace braid::tile {
 namespace {
 
-enum Section : int { kTypes, kAccess, kMath, kShared, kCopy, kMatrix };
+enum Section : int { kTypes, kAccess, kMath, kShared, kCopy, kMatrix, kProduct };
 
 constexpr std::string_view kWidenF16 =
     R"(__device__ __forceinline__ float widen_f16(unsigned short x) {
@@ -102,12 +102,54 @@ constexpr std::string_view kLdMatrix =
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
 }}
 )";
+constexpr std::string_view kLdMatrixTransBytes =
+    R"(// Pairs of columns come together: the even ones are a fragment, the odd ones the next.
+__device__ __forceinline__ void ldmatrix_trans_bytes(unsigned* r, unsigned from) {
+  unsigned p[4];
+  ldmatrix_trans(p, from);
+  for (int i = 0; i < 4; ++i) {
+    r[i] = __byte_perm(p[i % 2 * 2], p[i % 2 * 2 + 1], i < 2 ? 0x6420 : 0x7531);
+  }
+}
+)";
 constexpr std::string_view kMma =
     R"(__device__ __forceinline__ void {0}(float* c, const unsigned* a, const unsigned* b) {{
   asm("mma.sync.aligned.m16n8k{1}.row.col.f32.{2}.{3}.f32 {{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, "
       "{{%0, %1, %2, %3}};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "+f"(c[0]), "+f"(c[{4}]), "+f"(c[{5}]), "+f"(c[{6}])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}}
+)";
+// sm_90 and sm_100 have no products of 8-bit floats: they multiply them as f16, twice as many
+// words. A word has four neighbours along K, of which a word of f16 has two: another order, the
+// same for A and B. {0} name, {1} dtype, {2} words, {3} those of half of K
+constexpr std::string_view kWidenFragment =
+    R"(__device__ __forceinline__ void {0}(unsigned* to, const unsigned* from) {{
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+  for (int i = 0; i < {2}; ++i) {{
+    to[i / {3} * {2} + i % {3}] = widen_pair_{1}(from[i]);
+    to[i / {3} * {2} + i % {3} + {3}] = widen_pair_{1}(from[i] >> 16);
+  }}
+#else
+  for (int i = 0; i < {2}; ++i) to[i] = from[i];
+#endif
+}}
+)";
+constexpr std::string_view kMmaF8 =
+    R"(__device__ __forceinline__ void {0}(float* c, const unsigned* a, const unsigned* b) {{
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+  {1}(c, a, b);
+  {1}(c, a + 4, b + 2);
+#else
+  {0}_native(c, a, b);
+#endif
+}}
+)";
+constexpr std::string_view kWidenPair =
+    R"(__device__ __forceinline__ unsigned {0}(unsigned x) {{
+  unsigned y;
+  asm("cvt.rn.f16x2.{1}x2 %0, %1;" : "=r"(y) : "h"((unsigned short)x));
+  return y;
 }}
 )";
 
@@ -304,10 +346,30 @@ std::string Preamble::ldmatrix(bool trans) {
               fmt::format(kLdMatrix, trans ? "_trans" : "", trans ? ".trans" : ""));
 }
 
-std::string Preamble::mma(DType a, DType b) {
-  const std::string name = fmt::format("mma_{}_{}", ptx_name(a), ptx_name(b));
-  const int k = 32 / static_cast<int>(dtype_size(a));
-  return need(kMatrix, name, fmt::format(kMma, name, k, ptx_name(a), ptx_name(b)));
+std::string Preamble::ldmatrix_trans_bytes() {
+  ldmatrix(true);
+  return need(kMatrix, "ldmatrix_trans_bytes", std::string(kLdMatrixTransBytes));
+}
+
+std::string Preamble::mma(DType a, DType b, int step) {
+  const std::string name = fmt::format("mma_{}_{}{}", ptx_name(a), ptx_name(b),
+                                       step == 1 ? "" : fmt::format("_by_{}", step));
+  const auto of = [&](const std::string& own, DType x, DType y) {
+    const int k = 32 / static_cast<int>(dtype_size(x));
+    return need(kMatrix, own,
+                fmt::format(kMma, own, k, ptx_name(x), ptx_name(y), step, 2 * step, 3 * step));
+  };
+  if (!is_float8(a)) return of(name, a, b);
+  const std::string native = of(name + "_native", a, b);
+  return need(kProduct, name, fmt::format(kMmaF8, name, mma(DType::kF16, DType::kF16, step)));
+}
+
+std::string Preamble::widen_fragment(DType dtype, int words) {
+  const std::string_view type = ptx_name(dtype);
+  const std::string pair = fmt::format("widen_pair_{}", type);
+  need(kMath, pair, fmt::format(kWidenPair, pair, type));
+  const std::string name = fmt::format("widen_{}_words_{}", words, type);
+  return need(kMatrix, name, fmt::format(kWidenFragment, name, type, words, words / 2));
 }
 
 std::string Preamble::pack(DType dtype) {

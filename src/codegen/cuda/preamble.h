@@ -50,8 +50,13 @@ class Preamble {
 
   /// `void f(unsigned* r, unsigned from)`.
   std::string ldmatrix(bool trans);
-  /// `void f(float* c, const unsigned* a, const unsigned* b)`.
-  std::string mma(DType a, DType b);
+  /// The same of 8-bit elements: fragments of 16 columns, the even ones and the odd ones.
+  std::string ldmatrix_trans_bytes();
+  /// `void f(float* c, const unsigned* a, const unsigned* b)`, of whose sums every `step`th counts.
+  /// That of 8-bit floats takes what widen_fragment makes of fragments.
+  std::string mma(DType a, DType b, int step);
+  /// `void f(unsigned* to, const unsigned* from)`: `words` become twice as many, where need be.
+  std::string widen_fragment(DType dtype, int words);
   /// `unsigned f(const float* v)`: one word of a fragment.
   std::string pack(DType dtype);
 

@@ -136,8 +136,10 @@ std::string Printer::fragment(const Inst& dot, std::size_t side, std::string_vie
                           {tile, images.slice(step_bits, images.bits() - step_bits)}};
   // Fragments of B are counted one by one and loaded in pairs.
   if (side == 1) terms[1].map.images.insert(terms[1].map.images.begin(), 0);
-  return fmt::format("{}(f{}[{}], {} + {});", preamble_.ldmatrix(trans), letter, tile, letter,
-                     offset(dot.addresses[side], terms));
+  const bool bytes = trans && dtype_size(dot.dtype) == 1;
+  return fmt::format("{}(f{}[{}], {} + {});",
+                     bytes ? preamble_.ldmatrix_trans_bytes() : preamble_.ldmatrix(trans), letter,
+                     tile, letter, offset(dot.addresses[side], terms));
 }
 
 void Printer::dot_mma(Id id) {
@@ -152,7 +154,9 @@ void Printer::dot_mma(Id id) {
   const DotLayouts layouts = dot_layouts(p_, inst);
   const int tiles_m = layouts.a.registers() / (4 * word * steps);
   const int tiles_n = layouts.b.registers() / (2 * word * steps);
-  const std::string mma = preamble_.mma(type_a, type_b);
+  // Of B's columns in pairs two neighbouring fragments have their sums in turns.
+  const bool in_pairs = word == 4 && !inst.trans_b;
+  const std::string mma = preamble_.mma(type_a, type_b, in_pairs ? 2 : 1);
   out_.line("#pragma unroll");
   out_.line(fmt::format("for (int k = 0; k < {}; ++k) {{", steps));
   out_.line(fmt::format("unsigned fa[{}][4], fb[{}][2];", tiles_m, tiles_n));
@@ -173,11 +177,21 @@ void Printer::dot_mma(Id id) {
                         inst.addresses[1] >= 0 ? "n += 2" : "++n"));
   inst.addresses[1] >= 0 ? out_.line("  " + fragment(inst, 1, "k", "n", steps))
                          : from_registers(1, "n", 2);
+  if (word == 4) {
+    out_.line(fmt::format("unsigned wa[{}][8], wb[{}][4];", tiles_m, tiles_n));
+    out_.line("#pragma unroll");
+    out_.line(fmt::format("for (int m = 0; m < {}; ++m) {}(wa[m], fa[m]);", tiles_m,
+                          preamble_.widen_fragment(type_a, 4)));
+    out_.line("#pragma unroll");
+    out_.line(fmt::format("for (int n = 0; n < {}; ++n) {}(wb[n], fb[n]);", tiles_n,
+                          preamble_.widen_fragment(type_b, 2)));
+  }
   out_.line("#pragma unroll");
   out_.line(fmt::format("for (int m = 0; m < {}; ++m) {{", tiles_m));
   out_.line("#pragma unroll");
-  out_.line(fmt::format("for (int n = 0; n < {0}; ++n) {1}({2} + (m * {0} + n) * 4, fa[m], fb[n]);",
-                        tiles_n, mma, storage(id)));
+  out_.line(fmt::format(
+      "for (int n = 0; n < {0}; ++n) {1}({2} + (m * {0} + {3}, {4}a[m], {4}b[n]);", tiles_n, mma,
+      storage(id), in_pairs ? "n / 2 * 2) * 4 + n % 2" : "n) * 4", word == 4 ? 'w' : 'f'));
   out_.line("}");
   out_.line("}");
 }

@@ -12,8 +12,9 @@ DotLayouts dot_layouts(const Program& p, const Inst& dot) {
   if (dot.dtype != DType::kF32) {
     const WarpGrid warps = warp_grid(rows, cols, p.num_warps, p.warps_m);
     const int bytes = static_cast<int>(dtype_size(dot.dtype));
-    return {mma_accumulator(rows, cols, warps), mma_operand_a(rows, k, bytes, warps),
-            mma_operand_b(k, cols, bytes, warps)};
+    const Columns columns = bytes == 1 && !dot.trans_b ? Columns::kInPairs : Columns::kInOrder;
+    return {mma_accumulator(rows, cols, warps, columns), mma_operand_a(rows, k, bytes, warps),
+            mma_operand_b(k, cols, bytes, warps, columns)};
   }
   // Each thread needs the rows and the columns of its elements, at every k.
   DotLayouts out{Layout::fma_accumulator(rows, cols, p.num_warps),

@@ -118,17 +118,22 @@ class LoopPipeliner {
         const bool outside = !ahead_.in_body(operand) && !ahead_.is_carried(operand);
         if (p_.at(operand).type.kind == Kind::kShared || find(operand) != nullptr) continue;
         if (!outside && !ahead_.can_make(operand)) continue;
-        // An FMA dot's lanes own four columns each, which are rows of a transposed B.
-        const bool fma = dot.dtype == DType::kF32;
         const bool load = p_.at(operand).op == Op::kLoad;
-        rings_.push_back({operand, load ? p_.at(operand).dtype : dot.dtype,
-                          fma && side == 1 && dot.trans_b ? 4 : 1, !outside});
+        rings_.push_back(
+            {operand, load ? p_.at(operand).dtype : dot.dtype, row_step(dot, side), !outside});
       }
     }
     // Tiles from outside alone are not worth a ring's barriers.
     if (std::none_of(rings_.begin(), rings_.end(), [](const Ring& ring) { return ring.ahead; })) {
       rings_.clear();
     }
+  }
+
+  static int row_step(const Inst& dot, std::size_t side) {
+    if (side == 0) return 1;
+    // An FMA dot's lanes own four columns each, which are rows of a transposed B.
+    if (dot.dtype == DType::kF32) return dot.trans_b ? 4 : 1;
+    return dtype_size(dot.dtype) == 1 && !dot.trans_b ? SharedLayout::kPairsOfRows : 1;
   }
 
   /// A value that the loop carries from here on.

@@ -34,7 +34,7 @@ using tile::kNone;
 
 namespace {
 
-constexpr const char* kCopyBlocks = "num_copy_blocks";
+const std::string kCopyBlocks(kCopyBlocksSetting);
 
 bool matches(const Graph& body) {
   const auto& nodes = body.nodes();
@@ -247,10 +247,13 @@ class GatherGemm {
   Id copies_ = kNone;   ///< whether this one does
 };
 
-GemmUse use_of(const Graph& body, const BodyInfo& info) {
+GemmUse use_of(const Graph& body, const BodyInfo& info,
+               std::int64_t copy_blocks = kGatherGemmCopyBlocks) {
   const std::int64_t world = body.groups().at(*info.collective->attr<std::string>("group")).size;
-  return {
-      .rows = *info.space[0].divide_exactly(world, body.symbols()), .chunks = world, .waits = true};
+  return {.rows = *info.space[0].divide_exactly(world, body.symbols()),
+          .chunks = world,
+          .waits = true,
+          .copying = copy_blocks};
 }
 
 Config default_config_of(const Graph& body, const Target& target) {
@@ -265,7 +268,7 @@ Config default_config_of(const Graph& body, const Target& target) {
 constexpr std::array kSettings = [] {
   std::array<Setting, std::size(kGemmSettings) + 3> all{};
   const auto end = std::copy(std::begin(kGemmSettings), std::end(kGemmSettings), all.begin());
-  end[0] = {kCopyBlocks, 1, 64, false};
+  end[0] = {kCopyBlocksSetting, 1, 64, false};
   end[1] = {kMarksSetting, 0, 1, false};
   end[2] = kLeaves;
   return all;
@@ -296,7 +299,8 @@ const Template kGatherGemmTemplate = {
     .rough_ns =
         [](const KernelSpec& spec, const Bindings& bindings, const Target& target) {
           const BodyInfo info = analyze(*spec.body);
-          return gemm_ns(spec, info, bindings, target, use_of(*spec.body, info));
+          return gemm_ns(spec, info, bindings, target,
+                         use_of(*spec.body, info, spec.config.at(kCopyBlocks)));
         },
     .build = build,
 };

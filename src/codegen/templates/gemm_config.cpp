@@ -66,8 +66,9 @@ Product product_of(const Graph& body, const BodyInfo& info, const GemmUse& use,
   const auto extent = [&](const Dim& dim) { return std::max<std::int64_t>(1, value(dim)); };
   std::int64_t tiles = use.chunks;
   for (std::size_t d = 0; d + 2 < result.size(); ++d) tiles *= extent(result[d]);
-  const bool computed =
-      !is_moved_input(body, mm.inputs[first]) || !is_moved_input(body, mm.inputs[first + 1]);
+  // What is gathered is loaded as an input is.
+  const bool left_computed = info.gathered < 0 && !is_moved_input(body, mm.inputs[first]);
+  const bool computed = left_computed || !is_moved_input(body, mm.inputs[first + 1]);
   auto weights = static_cast<std::int64_t>(info.matmuls.size());
   for (const Dim& dim : body.type(mm.inputs[first + 1]).shape) weights *= extent(dim);
   return {
@@ -107,6 +108,25 @@ std::int64_t shared_bytes(const Product& p, const Tile& t, const GemmUse& use) {
   return ring + (use.changes_layout ? t.m * t.n * 4 + kReductions : 0);
 }
 
+/// Columns of a warp's part of a tile.
+std::int64_t columns_of_warp(const Tile& t) {
+  constexpr std::int64_t kFragment = 8;  // warps that find none have copies
+  return std::max(t.n * warps_along_m(t.m, t.n, t.warps) / t.warps, kFragment);
+}
+
+/// Whether 8-bit operands become f16 on their way to the matrix unit.
+bool is_widened(const Product& p, const DeviceModel& device) {
+  return p.element == 1 && architecture(device.sm).f8_width == 1;
+}
+
+/// Of a thread: its sums, the fragments that they are made of, addresses and the like.
+std::int64_t registers_of(const Product& p, const Tile& t, const DeviceModel& device) {
+  constexpr std::int64_t kOther = 48;
+  const std::int64_t m = t.m / warps_along_m(t.m, t.n, t.warps);
+  const std::int64_t n = columns_of_warp(t);
+  return p.right * m * n / 32 + (m + n) / 4 * (is_widened(p, device) ? 3 : 1) + kOther;
+}
+
 /// A tile's blocks, and what one asks of a multiprocessor's units, in clocks.
 struct TileWork {
   double blocks;
@@ -121,12 +141,12 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
   const std::int64_t warps_m = warps_along_m(t.m, t.n, t.warps);
   const std::int64_t warps_n = t.warps / warps_m;
   const std::int64_t warp_m = t.m / warps_m;
-  constexpr std::int64_t kFragment = 8;  // columns; warps that find none have copies
-  const std::int64_t warp_n = std::max(t.n / warps_n, kFragment);
+  const std::int64_t warp_n = columns_of_warp(t);
 
+  const Architecture& known = architecture(device.sm);
+  const bool widened = is_widened(p, device);
   constexpr std::int64_t kPartRegisters = 16384;  // of which a warp has its own in one part
-  constexpr std::int64_t kOther = 48;             // registers of addresses and the like
-  const std::int64_t registers = p.right * warp_m * warp_n / 32 + warp_m / 4 + warp_n / 4 + kOther;
+  const std::int64_t registers = registers_of(p, t, device);
   const std::int64_t room =
       std::min({kParts * (kPartRegisters / (registers * 32)) / t.warps,
                 device.shared_kib * std::int64_t{1024} / (shared_bytes(p, t, use) + 1024),
@@ -134,10 +154,10 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
 
   const double steps = number(divide_up(p.k, t.k));
   const double k = steps * number(t.k);
-  const double tflops = p.f32 ? device.f32_tflops : device.f16_tflops;
-  const double width = p.element == 1 ? 2 : 1;
-  const double share = p.f32 ? 1 : mma_sync_share(device);
-  const double flops = tflops * width * share * 1e3 / (device.sms * device.ghz);
+  const double width = p.element == 1 ? known.f8_width : 1;
+  const double tflops =
+      p.f32 ? device.f32_tflops : device.f16_tflops * known.mma_sync_share * width;
+  const double flops = tflops * 1e3 / (device.sms * device.ghz);
   const double products = number(t.warps * warp_m * warp_n * p.right);
   const double read = number(warps_n * t.m + p.right * warps_m * t.n) * number(p.element);
   const double written = number((t.m + p.right * t.n) * p.element);
@@ -146,15 +166,17 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
 
   const double fragments = number(t.k * p.element) / 32;  // steps of the matrix unit in one of K
   const double loads = fragments * number(warp_m + p.right * warp_n) / 16;
-  const double multiplies = fragments * number(warp_m * warp_n * p.right) / 128;
+  const double multiplies = fragments * number(warp_m * warp_n * p.right) / 128 * (widened ? 2 : 1);
+  // Pairs of elements, two slots each.
+  const double conversions = widened ? fragments * number(warp_m + p.right * warp_n) : 0;
   const double copies = written * number(t.k) / 16 / number(32 * t.warps);
-  const Architecture& known = architecture(device.sm);
   constexpr double kAround = 24;  // instructions of a step beside these
   return {.blocks = number(p.tiles * divide_up(p.m, t.m) * divide_up(p.n, t.n)),
           .at_once = number(use.waits ? 1 : std::max<std::int64_t>(1, room)),
           .matrix = 2 * products * k / flops,
           .shared = k * (written + read) / 128,
-          .issue = steps * number(t.warps) * (multiplies + 2 * loads + 4 * copies + kAround) / 4,
+          .issue = steps * number(t.warps) *
+                   (multiplies + conversions + 2 * loads + 4 * copies + kAround) / 4,
           .l2 = (number(p.k) * loaded + number(rows * cols) * 2) * 108 / 5120,
           .latency = steps / number(std::max<std::int64_t>(1, t.stages - 1)) * known.memory_clocks,
           .waiting = steps * fragments * (known.shared_clocks + known.matrix_clocks)};
@@ -194,11 +216,13 @@ double clocks(const Product& p, const Tile& t, const Target& target, const GemmU
   const DeviceModel& device = device_model(target);
   const TileWork work = work_of(p, t, device, use);
   const auto warps = static_cast<double>(t.warps);
-  const double most = work.at_once * device.sms;
-  const double memory = memory_bytes(p, t, most, device) / (0.9 * device.hbm_gbs) * device.ghz;
+  const auto sms = static_cast<double>(device.sms - use.copying);
+  const double most = work.at_once * sms;
+  const double memory =
+      memory_bytes(p, t, most, device) / (kMemoryShare * device.hbm_gbs) * device.ghz;
   const auto wave = [&](double blocks) {
     if (blocks == 0) return 0.0;
-    const double busiest = std::ceil(blocks / device.sms);
+    const double busiest = std::ceil(blocks / sms);
     const double uneven = std::max(1.0, kParts / (busiest * warps));
     double squares = std::pow(memory * blocks / work.blocks, 2);
     for (const double unit : {busiest * uneven * work.matrix, busiest * work.shared,
@@ -231,7 +255,8 @@ std::vector<Tile> tiles_of(const Product& p, const Target& target, const GemmUse
     const std::int64_t most = registers / (2 + 2 * met);
     // A fragment for each warp, where there are as many, and the kernel does not need more warps.
     const std::int64_t busy = t.warps > fewest ? t.warps : std::min(t.warps, fragments);
-    if (sums > most || (use.warps == 0 && t.m * t.n < busy * 16 * 16)) return;
+    if (sums > most || registers_of(p, t, device_model(target)) > registers) return;
+    if (use.warps == 0 && t.m * t.n < busy * 16 * 16) return;
     if (shared_bytes(p, t, use) > target.max_shared_bytes()) return;
     const double time = clocks(p, t, target, use);
     all.emplace_back(time, t);
@@ -302,8 +327,7 @@ double gemm_ns(const KernelSpec& spec, const BodyInfo& info, const Bindings& bin
                   .stages = setting("num_stages"),
                   .warps = setting("num_warps"),
                   .group = setting("GROUP_M")};
-  const DeviceModel& device = device_model(target);
-  return device.launch_ns + clocks(p, tile, target, use) / device.ghz;
+  return clocks(p, tile, target, use) / device_model(target).ghz;
 }
 
 int gemm_warps_m(const Config& config) {

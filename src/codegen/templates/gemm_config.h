@@ -14,6 +14,7 @@ struct GemmUse {
   std::int64_t warps = 0;       ///< as many as the rest of the kernel needs; 0: any
   bool changes_layout = false;  ///< a tile goes through shared memory, beside the ring
   bool waits = false;           ///< for peers: a multiprocessor has one block, not several
+  std::int64_t copying = 0;     ///< multiprocessors that do something else
 };
 
 /// The tiles that take the least by a reckoning from the device's data sheet (gemm_config.cpp).

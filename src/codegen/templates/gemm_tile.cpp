@@ -138,12 +138,11 @@ class Gemm {
   Operand operand(ValueId value, const Extent& rows, const Extent& cols) {
     const Shape& shape = body_.type(value).shape;
     const std::size_t rank = shape.size();
-    // ldmatrix transposes 16-bit elements only: 8-bit ones lie along K in shared memory, whatever
-    // the order in global memory.
-    const bool transposed =
-        is_float8(body_.type(value).dtype)
-            ? &rows != &m_
-            : !is_contiguous(body_, value, rank - 1) && is_contiguous(body_, value, rank - 2);
+    // ldmatrix transposes pairs of 8-bit elements, of B alone: A has its own along K in shared
+    // memory, whatever the order in global memory.
+    const bool transposed = !is_contiguous(body_, value, rank - 1) &&
+                            is_contiguous(body_, value, rank - 2) &&
+                            !(is_float8(body_.type(value).dtype) && &rows == &m_);
     const Extent& outer = transposed ? cols : rows;
     const Extent& inner = transposed ? rows : cols;
     Mask mask;

@@ -33,11 +33,19 @@ WarpGrid warp_grid(int rows, int cols, int warps, int warps_m) {
   return grid;
 }
 
-Layout mma_accumulator(int rows, int cols, const WarpGrid& warps) {
+Layout mma_accumulator(int rows, int cols, const WarpGrid& warps, Columns columns) {
   // lane = 4 * group + t; registers (0,1): row group, columns 2t, 2t+1; registers (2,3): row
   // group + 8.
   Layout out{rows, cols, {{0, 1}, {8, 0}}, {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}, {}};
-  for (int c = 8; c < cols / warps.n; c *= 2) out.reg.push_back({0, c});
+  int next = 8;
+  if (columns == Columns::kInPairs) {
+    // Register 0 is that of the one fragment, register 1 of the other.
+    out.reg = {{0, 1}, {0, 2}, {8, 0}};
+    out.lane[0] = {0, 4};
+    out.lane[1] = {0, 8};
+    next = 16;
+  }
+  for (int c = next; c < cols / warps.n; c *= 2) out.reg.push_back({0, c});
   for (int r = 16; r < rows / warps.m; r *= 2) out.reg.push_back({r, 0});
   out.warp = warp_basis(warps, cols / warps.n, rows / warps.m);
   return out;
@@ -54,12 +62,14 @@ Layout mma_operand_a(int rows, int k, int element_bytes, const WarpGrid& warps) 
   return out;
 }
 
-Layout mma_operand_b(int k, int cols, int element_bytes, const WarpGrid& warps) {
+Layout mma_operand_b(int k, int cols, int element_bytes, const WarpGrid& warps, Columns columns) {
   const int word = 4 / element_bytes;
-  Layout out{k, cols, {}, {{word, 0}, {2 * word, 0}, {0, 1}, {0, 2}, {0, 4}}, {}};
+  const bool in_pairs = columns == Columns::kInPairs;
+  const int c = in_pairs ? 2 : 1;
+  Layout out{k, cols, {}, {{word, 0}, {2 * word, 0}, {0, c}, {0, 2 * c}, {0, 4 * c}}, {}};
   for (int e = 1; e < word; e *= 2) out.reg.push_back({e, 0});
   for (int e = 4 * word; e < k; e *= 2) out.reg.push_back({e, 0});
-  for (int c = 8; c < cols / warps.n; c *= 2) out.reg.push_back({0, c});
+  for (int n = 8; n < cols / warps.n; n *= 2) out.reg.push_back({0, in_pairs && n == 8 ? 1 : n});
   out.warp = warp_basis(warps, cols / warps.n, 0);
   return out;
 }
@@ -72,7 +82,7 @@ MatrixLoad matrix_load(const Layout& operand, int element_bytes, const std::vect
   // eight groups of lanes get.
   std::vector<Coord> straight(reg.begin(), reg.begin() + word_bits);
   straight.insert(straight.end(), {lane[0], lane[1]});
-  const std::vector<Coord> across{lane[2], lane[3], lane[4]};
+  std::vector<Coord> across{lane[2], lane[3], lane[4]};
   const auto is_row = [](const std::vector<Coord>& bits) {
     for (std::size_t i = 0; i < bits.size(); ++i) {
       if (bits[i] != Coord{0, 1 << i}) return false;
@@ -80,11 +90,20 @@ MatrixLoad matrix_load(const Layout& operand, int element_bytes, const std::vect
     return true;
   };
   MatrixLoad load{!is_row(straight), operand};
-  if (load.transposed && (element_bytes != 2 || !is_row(across))) {
-    throw_internal("ldmatrix", "no form of it loads this operand");
+  std::vector<Coord>& rows = load.rows.lane;
+  if (!load.transposed) {
+    rows = across;
+  } else {
+    // Of 8-bit elements a row is a column of two fragments; half a word is two of its rows.
+    const auto next = reg[static_cast<std::size_t>(matrices[1])];
+    if (element_bytes == 1) across.insert(across.begin(), next);
+    if (!is_row(across)) throw_internal("ldmatrix", "no form of it loads this operand");
+    rows = {straight[0], lane[0], lane[1]};
+    if (element_bytes == 1) rows.push_back(straight[1]);
   }
-  load.rows.lane = load.transposed ? straight : across;
-  for (int bit : matrices) load.rows.lane.push_back(reg[static_cast<std::size_t>(bit)]);
+  for (int bit : matrices) {
+    if (rows.size() < 5) rows.push_back(reg[static_cast<std::size_t>(bit)]);
+  }
   load.rows.reg.clear();
   for (int bit = word_bits; bit < static_cast<int>(reg.size()); ++bit) {
     if (std::find(matrices.begin(), matrices.end(), bit) == matrices.end()) {

@@ -17,14 +17,24 @@ struct WarpGrid {
 };
 [[nodiscard]] WarpGrid warp_grid(int rows, int cols, int warps, int warps_m);
 
-[[nodiscard]] Layout mma_accumulator(int rows, int cols, const WarpGrid& warps);
+/// Which columns of the tile a fragment has: eight in order; or every other one of 16, and the next
+/// fragment those between them, as 8-bit elements come by ldmatrix.trans, which moves 16 bits.
+enum class Columns : std::uint8_t { kInOrder, kInPairs };
+
+/// Its registers are those of a fragment, then further columns, then rows; of columns in pairs
+/// those of two fragments in turns.
+[[nodiscard]] Layout mma_accumulator(int rows, int cols, const WarpGrid& warps,
+                                     Columns columns = Columns::kInOrder);
 /// [rows, k]; its registers are words of a 16-row fragment, then K, then further rows.
 [[nodiscard]] Layout mma_operand_a(int rows, int k, int element_bytes, const WarpGrid& warps);
 /// [k, cols]; its registers are words of an 8-column fragment, then K, then further columns.
-[[nodiscard]] Layout mma_operand_b(int k, int cols, int element_bytes, const WarpGrid& warps);
+[[nodiscard]] Layout mma_operand_b(int k, int cols, int element_bytes, const WarpGrid& warps,
+                                   Columns columns = Columns::kInOrder);
 
 /// How ldmatrix fills an operand's registers from a tile in memory, four 8x8 matrices (of 16-bit
 /// elements, or pairs of 8-bit ones) at a time: lane 8j + r gives the address of row r of matrix j.
+/// Transposed, pairs of 8-bit ones are columns of two fragments: the words of both are what two
+/// matrices have at their even bytes, and at their odd ones.
 struct MatrixLoad {
   bool transposed;  ///< ldmatrix.trans
   Layout rows;      ///< where each lane's row begins; its registers number the loads

@@ -198,11 +198,19 @@ SharedLayout SharedLayout::swizzled(int rows, int cols, int element_bytes, int r
   // One wavefront reads 128 bytes. Rows shorter than that share a phase.
   const int in_line = std::max(1, 128 / (cols * element_bytes));
   const int max_phase = std::max(1, std::min(8 / in_line, cols / piece));
-  const int per_phase = std::max(in_line, row_step);
+  const bool in_pairs = row_step == kPairsOfRows;
+  const int per_phase = std::max(in_line, in_pairs ? 1 : row_step);
   SharedLayout out{rows, cols, LinearMap::identity(log2_of(rows * cols))};
   const int col_bits = log2_of(cols);
+  if (in_pairs) {
+    // Those that an access touches come to lie together: bits 0, 2 and 3 of a row, then bit 1.
+    auto& images = out.to_offset.images;
+    const auto bit1 = images.begin() + col_bits + 1;
+    std::rotate(bit1, bit1 + 2, bit1 + 3);
+  }
   for (int phase = 1; phase < max_phase && per_phase * phase < rows; phase *= 2) {
-    const int row_bit = col_bits + log2_of(per_phase * phase);
+    const int place = log2_of(per_phase * phase);
+    const int row_bit = col_bits + (!in_pairs || place < 1 || place > 3 ? place : place % 3 + 1);
     out.to_offset.images[static_cast<std::size_t>(row_bit)] ^=
         static_cast<std::uint32_t>(phase * piece);
   }

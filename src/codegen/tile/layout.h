@@ -87,7 +87,8 @@ struct SharedLayout {
   LinearMap to_offset;  ///< of row * cols + col
 
   /// `row_step`: the distance of the rows that one access touches (1 for ldmatrix and rows that
-  /// neighbouring lanes read).
+  /// neighbouring lanes read), or kPairsOfRows: of every four rows two neighbours.
+  static constexpr int kPairsOfRows = 2;
   static SharedLayout swizzled(int rows, int cols, int element_bytes, int row_step = 1);
   [[nodiscard]] int offset(int row, int col) const {
     return static_cast<int>(to_offset.apply(static_cast<std::uint32_t>(row * cols + col)));

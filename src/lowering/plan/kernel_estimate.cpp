@@ -119,9 +119,16 @@ double matrix_rate(std::string_view instruction, const DeviceModel& device) {
   const auto has = [&](std::string_view part) {
     return instruction.find(part) != std::string_view::npos;
   };
-  const bool of_bytes = has(".s8") || has(".u8") || has("f8f6f4") || has("e4m3") || has("e5m2");
-  const double width = has("tf32") ? 0.5 : has("kind::mxf4") ? 4 : of_bytes ? 2 : 1;
-  return width * (has("wgmma") ? 1 : mma_sync_share(device));
+  const Architecture& known = architecture(device.sm);
+  const bool by_mma_sync = has("mma.sync");
+  const bool of_f8 = has("f8f6f4") || has("e4m3") || has("e5m2");
+  const bool of_bytes = has(".s8") || has(".u8") || of_f8;
+  const double width = has("tf32")            ? 0.5
+                       : has("kind::mxf4")    ? 4
+                       : of_f8 && by_mma_sync ? known.f8_width
+                       : of_bytes             ? 2
+                                              : 1;
+  return width * (has("wgmma") ? 1 : known.mma_sync_share);
 }
 
 /// Clocks of the units of a multiprocessor for all instructions of a kernel.
@@ -177,9 +184,6 @@ Clocks clocks_of(const KernelCounts& kernel, const DeviceModel& device) {
   }
   return clocks;
 }
-
-/// What copies and sums reach of a data sheet's rate; 80 to 97 % is published.
-constexpr double kMemoryShare = 0.9;
 
 /// What launches come to on average.
 struct Averages {
