@@ -181,7 +181,7 @@ class BRAID_API Device {
   [[nodiscard]] virtual std::string description() const = 0;  ///< one line for people
   /// What the ranks' GPU is called by its vendor, "NVIDIA H200"; of another device its kind.
   [[nodiscard]] virtual std::string name() const { return std::string(kind()); }
-  [[nodiscard]] virtual std::string target() const = 0;    ///< e.g. "sm_80"
+  [[nodiscard]] virtual std::string target() const = 0;    ///< e.g. "sm_80", "H200"
   [[nodiscard]] virtual int world() const = 0;             ///< number of ranks
   [[nodiscard]] virtual int ranks_per_device() const = 0;  ///< ranks that share one device
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) = 0;

@@ -177,6 +177,14 @@ TEST_F(CudaDeviceTest, LaunchAttributesReachTheDriver) {
   fake().fail.clear();
 }
 
+TEST_F(CudaDeviceTest, AGpusNameIsItsTargetWhereItIsKnown) {
+  fake().name = "NVIDIA H200";
+  EXPECT_EQ(create_cuda_device(2)->target(), "H200");
+  EXPECT_EQ(create_cuda_device(1)->name(), "NVIDIA H200");
+  fake().name = "NVIDIA H300";
+  EXPECT_EQ(create_cuda_device(2)->target(), "sm_90a");
+}
+
 TEST_F(CudaDeviceTest, RefusesWhatCannotWork) {
   (void)cuda::Api::get(true);
   fake().peer_access = false;

@@ -112,7 +112,7 @@ int cuDeviceGet(int* device, int ordinal) {
   return enter("cuDeviceGet");
 }
 int cuDeviceGetName(char* name, int bytes, int) {
-  std::strncpy(name, "Fake GPU", static_cast<std::size_t>(bytes));
+  std::strncpy(name, state().control.name.c_str(), static_cast<std::size_t>(bytes));
   return enter("cuDeviceGetName");
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {

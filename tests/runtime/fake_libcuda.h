@@ -14,6 +14,7 @@ namespace braid {
 struct FakeCuda {
   int gpus = 2;  ///< $FAKE_CUDA_GPUS
   std::array<int, 8> capability{90, 90, 90, 90, 90, 90, 90, 90};
+  std::string name = "Fake GPU";
   int driver_version = 13000;  ///< $FAKE_CUDA_VERSION
   /// Kernels run on the cpu device, from the PTX that CUDA_FORCE_PTX_JIT=1 makes braid load; else
   /// they do nothing. $FAKE_CUDA_RUN=1.

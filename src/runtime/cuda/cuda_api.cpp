@@ -6,6 +6,8 @@
 #include <cstdlib>
 
 #include "braid/error.h"
+#include "codegen/device_model.h"
+#include "codegen/target.h"
 
 namespace braid::cuda {
 namespace {
@@ -194,6 +196,12 @@ std::string gpu_target(const Api& api, int ordinal) {
   }
   // From Hopper on the instructions of one architecture are in its `a` target.
   return fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
+}
+
+std::string_view gpu_model(const Api& api, int ordinal) {
+  const DeviceModel* const known =
+      device_model_of_gpu(gpu_name(api, ordinal), Target::parse(gpu_target(api, ordinal)).sm);
+  return known == nullptr ? std::string_view() : known->name;
 }
 
 }  // namespace braid::cuda

@@ -295,4 +295,7 @@ struct Api {
 /// capability 8.0.
 [[nodiscard]] std::string gpu_target(const Api& api, int ordinal);
 
+/// Its name in device_model.h's table; empty when it is not there.
+[[nodiscard]] std::string_view gpu_model(const Api& api, int ordinal);
+
 }  // namespace braid::cuda

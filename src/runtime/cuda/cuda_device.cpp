@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "braid/error.h"
@@ -309,6 +311,7 @@ class CudaDevice final : public Device {
     const int used = std::min(world, api_.gpus);
     target_ = cuda::gpu_target(api_, 0);
     const int first = place.gpu - place.rank % used;
+    std::set<std::string_view> models;
     for (int index = 0; index < used; ++index) {
       const int ordinal = ((first + index) % api_.gpus + api_.gpus) % api_.gpus;
       if (const std::string other = cuda::gpu_target(api_, ordinal); other != target_) {
@@ -318,7 +321,10 @@ class CudaDevice final : public Device {
                                       target_, ordinal, other));
       }
       gpus_.push_back(std::make_shared<const Gpu>(api_, ordinal));
+      models.insert(cuda::gpu_model(api_, ordinal));
     }
+    // Plans are for what the GPUs are called, where that is known and the same.
+    if (models.size() == 1 && !models.begin()->empty()) target_ = *models.begin();
     for (std::size_t from = 0; from < gpus_.size(); ++from) {
       for (std::size_t to = 0; to < gpus_.size(); ++to) {
         if (from != to) enable_peer_access(gpus_, from, to);
