@@ -196,6 +196,24 @@ TEST_F(Sockets, WhoIsKilledOrStoppedIsNamed) {
   }
 }
 
+// It would wait for a thread that it does not have.
+TEST_F(Sockets, AForkHasNoPartInIt) {
+  std::vector<std::shared_ptr<Rendezvous>> ends(2);
+  std::thread first([&] { ends[0] = meet_by_socket(options({0}, 2)); });
+  ends[1] = meet_by_socket(options({1}, 2));
+  first.join();
+  EXPECT_EQ(in_child([&] {
+              ::alarm(30);
+              const std::string error = error_of([&] { ends[0]->barrier(); });
+              ends.clear();
+              return error == "rendezvous: is of another process, of which this one is a fork";
+            }),
+            1);
+  std::thread other([&] { EXPECT_EQ(error_of([&] { ends[1]->barrier(); }), "no error"); });
+  EXPECT_EQ(error_of([&] { ends[0]->barrier(); }), "no error");
+  other.join();
+}
+
 TEST_F(Sockets, AJobThatIsStoppedAsAWholeGoesOn) {
   std::vector<pid_t> children;
   for (const int rank : {0, 1}) {

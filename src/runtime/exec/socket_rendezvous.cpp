@@ -63,6 +63,10 @@ class SocketEnd final : public Rendezvous {
   }
 
   ~SocketEnd() override {
+    if (is_fork()) {  // without the thread
+      if (thread_.joinable()) thread_.detach();
+      return;
+    }
     {
       const std::lock_guard lock(mutex_);
       stop_ = true;
@@ -87,6 +91,7 @@ class SocketEnd final : public Rendezvous {
       throw_internal(kPlace,
                      fmt::format("bytes of {} ranks; expected {}", mine.size(), ranks().size()));
     }
+    if (is_fork()) throw_invalid(kPlace, "is of another process, of which this one is a fork");
     const std::lock_guard one_round(rounds_);
     std::unique_lock lock(mutex_);
     if (!loss_.text.empty()) throw_loss({ErrorCode::kEnvironment, loss_.text});
@@ -108,6 +113,8 @@ class SocketEnd final : public Rendezvous {
   }
 
  private:
+  [[nodiscard]] bool is_fork() const { return ::getpid() != process_; }
+
   void wake() const {
     const std::uint64_t one = 1;
     (void)!::write(wake_.get(), &one, sizeof one);
@@ -229,6 +236,7 @@ class SocketEnd final : public Rendezvous {
   }
 
   const SocketOptions options_;
+  const pid_t process_ = ::getpid();
   const bool is_hub_;
   const milliseconds timeout_;
   const milliseconds beat_;  ///< between signs of life
