@@ -132,7 +132,7 @@ class BRAID_API Stream {
   /// ask for.
   virtual void launch(Function& function, const LaunchConfig& config,
                       std::span<const void* const> args) = 0;
-  /// Device to device, same or other rank (peer access is set up when the device opens).
+  /// Device to device, of any rank. Copies and fills past an allocation throw kInvalidArgument.
   virtual void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) = 0;
   virtual void copy_from_host(std::uint64_t dst, const void* src, std::size_t bytes) = 0;
   virtual void copy_to_host(void* dst, std::uint64_t src, std::size_t bytes) = 0;
