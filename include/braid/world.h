@@ -108,6 +108,8 @@ struct WorldOptions {
   /// Executable::compile; where that has returned (compile_in_background) the calls come from the
   /// executable's thread, and prepare() throws it for buckets that are not there.
   std::function<void(std::size_t done, std::size_t total, std::string_view what)> progress;
+  /// Told of each pass before it runs, while a graph becomes a program: before the first kernel.
+  std::function<void(std::string_view pass)> pass_progress;
   /// Told, on one line, of what costs speed only: a cache directory that is not safe to use. Empty:
   /// the line goes to standard error.
   std::function<void(std::string_view what)> warning;

@@ -48,6 +48,7 @@ int compile(const CompileOptions& options) {
     artifact.tools.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
       bar.update(done, total, what);
     };
+    artifact.pass_progress = [&bar](std::string_view pass) { bar.pass(pass); };
     kernels = write_artifact(graph, target, options.output, artifact);
   }
   if (options.json) {

@@ -9,6 +9,7 @@
 #include "braid/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "cli/progress.h"
 #include "cli/remark_lines.h"
 #include "codegen/graph_target.h"
 #include "ir/buckets.h"
@@ -173,6 +174,8 @@ int explain(const ExplainOptions& options) {
   std::string failure;
   std::exception_ptr thrown;
   try {
+    const ProgressBar bar;
+    context.progress = [&bar](std::string_view pass) { bar.pass(pass); };
     program = lower(graph, context);
   } catch (const Error& error) {
     if (context.remarks.empty()) throw;

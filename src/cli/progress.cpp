@@ -30,6 +30,10 @@ void ProgressBar::phase(std::string_view what) const {
   }
 }
 
+void ProgressBar::pass(std::string_view name) const {
+  if (terminal_) phase(fmt::format("lowering: {}", name));
+}
+
 void ProgressBar::warn(std::string_view what) const {
   if (!shown_) return;
   note(fmt::format("{}braid: warning: {}\n", terminal_ ? kClearLine : "", one_line(what)));
@@ -45,10 +49,13 @@ void ProgressBar::update(std::size_t done, std::size_t total, std::string_view w
 }
 
 void ProgressBar::part(std::string_view phase, std::size_t done, std::size_t total) {
-  const std::size_t percent = 100 * done / total;
-  if (!terminal_ || percent == percent_) return;
-  percent_ = percent;
-  draw(done, total, fmt::format("{}% {}", percent, phase));
+  constexpr std::chrono::milliseconds kOften(100);
+  const auto now = std::chrono::steady_clock::now();
+  if (!terminal_ || (phase == drawn_phase_ && now - drawn_ < kOften)) return;
+  drawn_ = now;
+  drawn_phase_ = phase;
+  const double percent = 100 * static_cast<double>(done) / static_cast<double>(total);
+  draw(done, total, fmt::format("{:.1f}% {}", percent, phase));
 }
 
 void ProgressBar::draw(std::size_t done, std::size_t total, std::string_view text) const {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace braid::cli {
@@ -17,6 +19,8 @@ class ProgressBar {
 
   /// Work of unknown length begins.
   void phase(std::string_view what) const;
+  /// A pass over the graph begins; too much to tell but on a terminal.
+  void pass(std::string_view name) const;
   /// `done` of `total` pieces are done and `what` comes next.
   void update(std::size_t done, std::size_t total, std::string_view what) const;
   /// A line that stays.
@@ -29,7 +33,8 @@ class ProgressBar {
 
   bool shown_;
   bool terminal_;
-  std::size_t percent_ = 0;  ///< of the part shown last
+  std::string drawn_phase_;                      ///< a part of which was shown last,
+  std::chrono::steady_clock::time_point drawn_;  ///< and when
 };
 
 }  // namespace braid::cli

@@ -189,6 +189,7 @@ WorldOptions world_options(const RunOptions& options, const RunReport& report,
   result.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
     bar->update(done, total, what);
   };
+  result.pass_progress = [&bar](std::string_view pass) { bar->pass(pass); };
   result.warning = [&bar](std::string_view what) { bar->warn(what); };
   return result;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -28,6 +29,8 @@ struct PassContext {
   FindTuned tuned;  ///< asked for configurations of kernels, and for their times; may be empty
   /// The choices that trials can decide (plan_choice.h), where somebody wants to know.
   std::vector<PlanChoice>* choices = nullptr;
+  /// Told of each pass before it runs, of build_program too; may be empty.
+  std::function<void(std::string_view pass)> progress;
   std::vector<Remark> remarks;
   /// Bytes that the program needed at once before the first of the scheduling passes that follow
   /// each other: the base of all their memory budgets.

@@ -40,6 +40,7 @@ std::optional<Graph> run_all(const Graph& graph, std::span<const Pass* const> pa
   if (!passes.empty()) verify(graph);
   std::optional<Graph> result;
   for (const Pass* pass : passes) {
+    if (context.progress) context.progress(pass->name);
     if (pass->schedules && unscheduled != nullptr && !*unscheduled) {
       *unscheduled = result ? *result : graph;
     }
@@ -64,6 +65,7 @@ Program lower_by(std::span<const Pass* const> passes, const Graph& graph,
     schedules->before = unscheduled ? *std::move(unscheduled) : last;
     schedules->after = last;
   }
+  if (context.progress) context.progress("build_program");
   return build_program(last, context, output_names);
 }
 

@@ -212,9 +212,14 @@ TEST(World, ATerminalSeesHowFarItIs) {
       "$BRAID run --device cpu --check " + (directory / "graph.json").string();
   const auto terminal = run_shell("script -qec \"" + command + "\" /dev/null");
   EXPECT_EQ(terminal.exit_code, 0) << terminal.out;
-  EXPECT_THAT(terminal.out, ContainsRegex("\\[#+\\.+\\] [0-9]+% inputs"));
-  EXPECT_THAT(terminal.out, ContainsRegex("\\[#+\\.+\\] [0-9]+% reference"));
-  EXPECT_EQ(run_shell(command).err.find('%'), std::string::npos);
+  EXPECT_THAT(terminal.out, ContainsRegex("\\[[#.]+\\] [0-9.]+% inputs"));
+  EXPECT_THAT(terminal.out, ContainsRegex("\\[[#.]+\\] [0-9.]+% reference"));
+  for (const char* pass : {"fuse", "overlap", "build_program"}) {
+    EXPECT_THAT(terminal.out, HasSubstr(std::string("lowering: ") + pass + " ..."));
+  }
+  const std::string plain = run_shell(command).err;
+  EXPECT_EQ(plain.find('%'), plain.npos);
+  EXPECT_EQ(plain.find("lowering"), plain.npos);
 }
 
 /// Every collective that reads from several ranks, one kernel each.

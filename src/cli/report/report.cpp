@@ -166,6 +166,8 @@ int report(const ReportOptions& options) {
   PassContext context;
   context.config = options.passes;
   context.target = choose_target(graph, options.target);
+  std::optional<ProgressBar> bar(std::in_place);
+  context.progress = [&bar](std::string_view pass) { bar->pass(pass); };
   Schedules schedules;
   std::optional<Program> program;
   if (has_opaque_nodes(graph) && count_on == nullptr) {
@@ -178,6 +180,7 @@ int report(const ReportOptions& options) {
       program = part_of(*program, program->variants[variant_at(*program, bindings)]);
     }
   }
+  bar.reset();
   std::optional<Run> run;
   if (count_on != nullptr) run = run_once(graph, options, bindings, context.target);
 

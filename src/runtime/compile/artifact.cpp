@@ -143,6 +143,7 @@ std::vector<KernelReport> write_artifact(const Graph& graph, const Target& targe
   context.ranks_per_device = options.ranks_per_device;
   context.config = options.passes;
   context.tuned = options.tuned;
+  context.progress = options.pass_progress;
   const Program program = lower(graph, context);
   return write_artifact(program, compile_program(program, options.tools), directory,
                         options.report);

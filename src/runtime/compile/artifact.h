@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "braid/executable.h"
@@ -19,6 +20,7 @@ struct ArtifactOptions {
   int ranks_per_device = 1;  ///< bounds the grids of kernels that wait
   CompileTools tools;
   FindTuned tuned;  ///< of kernels' configurations; may be empty
+  std::function<void(std::string_view pass)> pass_progress;  ///< PassContext::progress
   /// The content of `kernels.json`, one more of the files. May be empty: then there is none.
   std::function<std::string(const std::vector<KernelReport>& kernels)> report;
 };

@@ -105,6 +105,7 @@ World::Impl::Impl(const WorldOptions& options)
     if (std::string problem = cache->problem(); !problem.empty()) warn(options, problem);
   }
   progress = options.progress;
+  pass_progress = options.pass_progress;
   find_worker(options);
   in_background = options.compile_in_background;
   allocator = options.allocator;
@@ -237,6 +238,7 @@ Program World::Impl::lower(const Graph& graph, const PassConfig& passes) const {
   context.target = target_of(graph);
   context.ranks_per_device = ranks_per_device;
   context.multicast = device->has_multicast();
+  context.progress = pass_progress;
   context.config = passes;
   if (!tune_db.empty()) {
     const bool gpu = device->kind() == "cuda";

@@ -83,6 +83,7 @@ struct World::Impl {
   std::uint64_t timeout_ns = 0;  ///< of a wait for a peer
   bool line_info = false;        ///< kernels are compiled with the lines of their text
   Progress progress;
+  std::function<void(std::string_view pass)> pass_progress;
   std::string worker;         ///< the program; empty: this process compiles
   int compile_processes = 0;  ///< of it
   bool in_background = false;
