@@ -105,6 +105,7 @@ TEST(Report, HasBothTimelinesMemoryRemarksAndKernels) {
     EXPECT_THAT(kernel["cuda"].get<std::string>(), HasSubstr("__global__"));
     EXPECT_FALSE(kernel.contains("counted"));
   }
+  EXPECT_EQ(data["kernels"][0]["shapes"], "bf16[T, 64], bf16[64, 64] → bf16[T, 64]");
   EXPECT_FALSE(data["counted"]);
 }
 

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "braid/error.h"
 #include "braid/executable.h"
@@ -76,6 +79,14 @@ struct Run {
   std::vector<KernelCounts> counts;
 };
 
+/// What tells kernels of one name apart: the types of operands and results.
+std::string shapes_of(const Graph& body) {
+  std::vector<std::string> in, out;
+  for (const GraphInput& input : body.inputs()) in.push_back(input.type.str());
+  for (const ValueId output : body.outputs()) out.push_back(body.type(output).str());
+  return fmt::format("{} → {}", fmt::join(in, ", "), fmt::join(out, ", "));
+}
+
 /// Those of equal text are one.
 Json kernels_json(const Program& program, const Run* run, const DeviceModel* count_on) {
   const ProgramCode code = print_program(program);
@@ -97,6 +108,7 @@ Json kernels_json(const Program& program, const Run* run, const DeviceModel* cou
     Json entry = Json::object({{"name", code.sources[source].entry},
                                {"template", kernel.needs.template_name},
                                {"ops", op_names(kernel.spec)},
+                               {"shapes", shapes_of(*kernel.spec.body)},
                                {"launches", launches[source]},
                                {"grid", kernel.needs.grid.max(program.symbols)},
                                {"threads", kernel.needs.threads},
