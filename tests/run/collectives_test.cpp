@@ -238,6 +238,9 @@ TEST(LargeWorlds, MoreRanksThanThreadsOfABlock) {
 }
 
 TEST(LargeWorlds, TheSumOfMoreRanksThanThreads) {
+  if (testing::world_options(1).device == DeviceKind::kCuda) {
+    GTEST_SKIP() << "the kernels of so many ranks do not wait for each other on one GPU";
+  }
   Builder b(130);
   const Graph graph = b.take({b.waited("all_reduce", {b.input({kT})}, reducing("sum"))});
   EXPECT_TRUE(testing::matches_reference(graph, {{"T", 5}}, 3));
