@@ -117,6 +117,13 @@ Requirements requirements(const KernelSpec& spec, const Target& target, int rank
 KernelSource emit(const KernelSpec& spec, const Target& target) {
   // The text does not depend on the grid, so neither on how many ranks share a device.
   const tile::Program program = tile_program(spec, target, 1);
+  constexpr std::size_t kMostParams =
+      4095;  // of 8 bytes, in what a launch of CUDA 12.1 or newer takes
+  if (program.params.size() > kMostParams) {
+    throw_invalid(program.entry,
+                  fmt::format("has {} parameters; expected at most {}: fewer operands",
+                              program.params.size(), kMostParams));
+  }
   return {program.entry, tile::print_cuda(program)};
 }
 

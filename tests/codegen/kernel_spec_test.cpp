@@ -1,9 +1,12 @@
 #include "codegen/kernel_spec.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
+#include <vector>
 
 #include "braid/error.h"
 #include "codegen/sample_specs.h"
@@ -134,6 +137,25 @@ struct Refused {
   const char* fragment;
   Graph body;
 };
+
+// Nor does the compiler stand the text of such a kernel.
+TEST(KernelSpec, NoMoreParametersThanALaunchTakes) {
+  auto body = std::make_shared<Graph>();
+  std::vector<ValueId> operands;
+  for (int i = 0; i < 20'000; ++i) {
+    operands.push_back(body->add_input({fmt::format("x{}", i), {DType::kF32, {4}}}));
+  }
+  const NodeId y = body->add_node("y", "cat", operands, {{"dim", std::int64_t{0}}});
+  body->add_output(body->node(y).outputs[0]);
+  const KernelSpec spec{body, default_config(*body, Target{})};
+  try {
+    static_cast<void>(emit(spec, Target{}));
+    ADD_FAILURE() << "was emitted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "elementwise_cat: has 20001 parameters; expected at most 4095: fewer operands");
+  }
+}
 
 TEST(CannotFuse, SaysWhy) {
   const auto x_of = [](Graph& g, Shape shape, DType dtype = DType::kF32) {
