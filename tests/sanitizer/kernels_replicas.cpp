@@ -7,6 +7,7 @@ namespace braid::testing {
 namespace {
 
 constexpr const char* kSameValue = "write of the value that was written there";
+constexpr const char* kRounded = "write of what was written there but for rounding";
 constexpr const char* kDiscarded = "read of what another warp writes, unordered, and discarded";
 constexpr const char* kWritesDiscarded =
     "write of what another warp reads, unordered, and discards";
@@ -137,6 +138,44 @@ extern "C" __global__ void k(int* x, int* out) {
        },
        {"race", "race"}},
       kSameValue);
+}
+
+/// Two warps, or the halves of one, have the terms of a sum in two orders.
+void add_sums(std::vector<KernelCase>& cases) {
+  for (const unsigned threads : {64U, 32U}) {
+    add(cases,
+        {threads == 64 ? "replicas_round" : "lanes_round",
+         R"(
+extern "C" __global__ void k(const float* x, float* out) {
+  __shared__ float sums[32];
+  const int half = blockDim.x / 2, e = threadIdx.x % half, replica = threadIdx.x / half;
+  float sum = 0;
+  for (int i = 0; i < 8; ++i) sum += x[(replica ? 7 - i : i) * 32 + e];
+#if BUG == 1
+  sums[e] = sum * (1 + replica * 1e-3f);  // finds 1
+#elif BUG == 2
+  ((int*)sums)[e] = 100000 + replica;  // finds 2
+#else
+  sums[e] = sum;
+#endif
+  __syncthreads();
+  if (replica == 0) out[e] = sums[e];
+}
+)",
+         {1},
+         {threads},
+         {buffer(0), output(1)},
+         [threads] {
+           return Buffers{random_floats(256), zeros(threads / 2)};
+         },
+         [](Buffers& b) {
+           for (std::size_t e = 0; e < b[1].size(); ++e) {
+             for (std::size_t i = 0; i < 8; ++i) b[1][e] += b[0][i * 32 + e];
+           }
+         },
+         {"race", "race"}},
+        kRounded);
+  }
 }
 
 /// A rotation in place. All warps load, one stores.
@@ -275,6 +314,7 @@ std::vector<KernelCase> replica_kernels() {
   std::vector<KernelCase> cases;
   add_discarded(cases);
   add_same_values(cases);
+  add_sums(cases);
   add_rotations(cases);
   return cases;
 }

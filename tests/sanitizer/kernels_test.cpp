@@ -213,6 +213,35 @@ TEST(MissingBarrier, IsNotCalledUninitialized) {
   EXPECT_EQ(read->cuda_line, 5U);
 }
 
+// Each of its instructions races with each of the other line's.
+TEST(Findings, AnUnrolledLineIsOne) {
+  const std::string text = R"(
+extern "C" __global__ void k(float* x) {
+  __shared__ float tile[256][16], unset[32];
+  const int t = threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < 16; ++i) tile[t][i * 5 % 16] = x[i * 256 + t];
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < 16; ++i) sum += tile[255 - t][i];
+  x[t] = sum;
+  x[t + 256] = unset[t % 32];
+}
+)";
+  const auto buffers = [] { return Buffers{testing::ramp(4096)}; };
+  const std::vector<Finding> findings =
+      run({"k", text, {1}, {256}, {testing::buffer(0)}, buffers, {}, {}}, 0).findings;
+  std::multiset<std::pair<std::string, std::uint32_t>> found;
+  for (const Finding& finding : findings) found.emplace(finding.kind, finding.cuda_line);
+  const std::multiset<std::pair<std::string, std::uint32_t>> expected = {
+      {"race", 6}, {"race", 9}, {"uninitialized", 11}};
+  EXPECT_EQ(found, expected);
+  for (const Finding& finding : findings) {
+    if (finding.kind != "race") continue;
+    EXPECT_THAT(finding.text(), HasSubstr(" more like it, of other"));
+  }
+}
+
 TEST(MissingBarrier, WhatNobodyWritesIsStillFound) {
   for (const bool barrier : {true, false}) {
     SCOPED_TRACE(barrier);

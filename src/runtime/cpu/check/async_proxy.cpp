@@ -85,7 +85,7 @@ void Sanitizer::check_async(const Lane& lane, const Stretch& at, bool writes,
   const bool unordered = cell.write.when.time != 0 && !ordered(lane.warp, cell.write);
   const bool same = data != nullptr && cell.async == 0 && (unordered || cell.other_same != 0) &&
                     std::memcmp(reinterpret_cast<const void*>(at.address), data, at.bytes) == 0;
-  const bool joins = check_races(lane, at, writes, same);
+  const bool joins = check_races(lane, at, writes, same ? Same::kValue : Same::kNo);
   if (writes) {
     cell.replace_write(access, joins);
     cell.initialized = true;
@@ -106,11 +106,12 @@ void Sanitizer::check_proxy(const Lane& lane, const Stretch& at) {
   const WarpCheck& copy = lane.warp;
   if (!ordered(copy, before) || copy.launch->start.knows(before.when)) return;
   if (writer.twin != 0 && copy.seen.knows({writer.twin, before.when.time})) return;
-  if (!is_new(lane, "proxy", before.line)) return;
-  record(lane, "proxy",
-         fmt::format("{} after a write, without a fence.proxy.async between them",
-                     verb(lane.code.kind)),
-         &at.region, "the other side: " + place(before));
+  const std::uint64_t side = known_side(before);
+  if (known_.contains({"proxy", lane.warp.launch->kernel_index, lane.line, side})) return;
+  add(lane, "proxy",
+      fmt::format("{} after a write, without a fence.proxy.async between them",
+                  verb(lane.code.kind)),
+      &at.region, "the other side: " + place(before), side);
 }
 
 std::uint32_t Sanitizer::twin_of(std::uint32_t agent) {

@@ -91,22 +91,47 @@ std::string Sanitizer::place(const Access& access) const {
   return text + fmt::format(", {}:{}", source.ptx_file, access.line);
 }
 
-bool Sanitizer::is_new(const Lane& lane, std::string_view kind, std::uint64_t other) {
-  return is_new({std::string(kind), lane.warp.launch->kernel_index, lane.line, other});
-}
-
-bool Sanitizer::is_new(const Known& known) {
-  return findings_.size() < kMostFindings && known_.insert(known).second;
-}
-
 void Sanitizer::add(const Lane& lane, std::string_view kind, std::string message,
-                    const Region* region, std::string other) {
-  if (is_new(lane, kind, 0)) record(lane, kind, std::move(message), region, std::move(other));
+                    const Region* region, std::string other, std::uint64_t side) {
+  const Known known{std::string(kind), lane.warp.launch->kernel_index, lane.line, side};
+  if (known_.contains(known)) return;
+  keep(known, describe(lane, kind, std::move(message), region, std::move(other)));
 }
 
-void Sanitizer::record(const Lane& lane, std::string_view kind, std::string message,
-                       const Region* region, std::string other) {
-  findings_.push_back(describe(lane, kind, std::move(message), region, std::move(other)));
+void Sanitizer::keep(const Known& known, Finding finding) {
+  if (!known_.insert(known).second) return;
+  FindingList::Cause cause = cause_of(known, finding);
+  findings_.add(std::move(cause), std::move(finding));
+}
+
+FindingList::Cause Sanitizer::cause_of(const Known& known, const Finding& finding) const {
+  // The line of a source, and of code inlined there, where the PTX tells.
+  const auto place_of = [&](std::size_t kernel, std::uint32_t line) -> std::uint64_t {
+    const SourceLines& source = sources_[kernel];
+    const SourceMap::Place place =
+        source.map == nullptr ? SourceMap::Place{} : source.map->at(line);
+    if (place.line == 0) return line;
+    return (std::uint64_t{place.inlined} + 1) << 32U | place.line;
+  };
+  FindingList::Cause cause{known.kind,
+                           FindingList::without_numbers(finding.message),
+                           finding.buffer,
+                           known.kernel,
+                           place_of(known.kernel, known.line),
+                           known.other};
+  const bool is_side = (known.other & kSide) != 0 && (known.other >> 63U) == 0;
+  if (is_side) {
+    const std::uint64_t side = known.other & ~kSide;
+    cause.other = place_of(side >> 32U, static_cast<std::uint32_t>(side));
+  }
+  return cause;
+}
+
+/// For Known: the line of another access, or whose host it was.
+std::uint64_t Sanitizer::known_side(const Access& access) const {
+  const AgentInfo& agent = agents_[access.when.agent];
+  if (agent.block == kHostBlock) return kHostBlock - static_cast<unsigned>(agent.rank);
+  return kSide | std::uint64_t{access.kernel} << 32U | access.line;
 }
 
 Finding Sanitizer::describe(const Lane& lane, std::string_view kind, std::string message,
@@ -145,9 +170,7 @@ void Sanitizer::undefined(WarpCheck& warp, std::uint32_t lanes, std::string what
   if ((checks_ & kCheckInit) == 0) return;
   const std::lock_guard lock(mutex_);
   const Lane lane{warp, static_cast<std::uint32_t>(std::countr_zero(lanes)), line, {}};
-  if (is_new(lane, "uninitialized", reg + 1)) {
-    record(lane, "uninitialized", std::move(what), nullptr, "");
-  }
+  add(lane, "uninitialized", std::move(what), nullptr, "", reg + 1);
 }
 
 void Sanitizer::deadlock(const std::vector<const WarpCheck*>& warps) {

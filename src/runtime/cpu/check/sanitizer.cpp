@@ -393,18 +393,9 @@ void Sanitizer::check_cell(const Lane& run, const Stretch& at, bool writes, cons
   if (loads && !cell.initialized && (checks_ & kCheckInit) != 0 && is_read()) {
     add_unwritten(lane, at);
   }
-  const auto changes_nothing = [&] {
-    for (std::size_t b = 0; b < at.bytes; ++b) {
-      const std::size_t offset = at.address + b - run.address;
-      const auto l = static_cast<std::uint32_t>(run.lane + offset / run.code.bytes);
-      const auto* byte = reinterpret_cast<const std::uint8_t*>(at.address + b);
-      if (values->byte(l, offset % run.code.bytes) != *byte) return false;
-    }
-    return true;
-  };
   const bool unordered = cell.write.when.time != 0 && !ordered(warp, cell.write);
-  const bool same = values != nullptr && cell.async == 0 && (unordered || cell.other_same != 0) &&
-                    changes_nothing();
+  const bool compares = values != nullptr && cell.async == 0 && (unordered || cell.other_same != 0);
+  const Same same = compares ? compare(run, at, *values) : Same::kNo;
   const bool joins = check_races(lane, at, writes, same);
   if (writes) {
     cell.replace_write(access, joins);
@@ -413,6 +404,26 @@ void Sanitizer::check_cell(const Lane& run, const Stretch& at, bool writes, cons
     return;
   }
   keep_read(cell, warp, access);
+}
+
+/// What a store writes there, and what is there.
+Sanitizer::Same Sanitizer::compare(const Lane& run, const Stretch& at, const Values& values) {
+  std::array<std::uint8_t, 512> stored{};
+  for (std::size_t b = 0; b < at.bytes; ++b) {
+    const std::size_t offset = at.address + b - run.address;
+    const auto l = static_cast<std::uint32_t>(run.lane + offset / run.code.bytes);
+    stored[b] = values.byte(l, offset % run.code.bytes);
+  }
+  const auto* there = reinterpret_cast<const std::uint8_t*>(at.address);
+  if (std::memcmp(stored.data(), there, at.bytes) == 0) return Same::kValue;
+  const StoredFloats floats = floats_of(*run.warp.launch, run.line);
+  return differ_by_rounding(floats, stored.data(), there, at.bytes) ? Same::kRounded : Same::kNo;
+}
+
+StoredFloats Sanitizer::floats_of(LaunchCheck& launch, std::uint32_t line) {
+  const auto [known, is_new] = launch.floats.try_emplace(line);
+  if (is_new) known->second = stored_floats(*launch.code, line);
+  return known->second;
 }
 
 /// A read takes the place of one that it follows and stands for.
@@ -429,7 +440,7 @@ void Sanitizer::keep_read(Cell& cell, const WarpCheck& warp, const Access& acces
 
 /// Judges what was done before with the bytes that an access touches now; `same`: it writes what
 /// they hold. Returns whether it writes what others wrote that nothing orders before it.
-bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, bool same) {
+bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, Same same) {
   const Cell& cell = at.cell;
   const auto races = [&](const Access& before) {
     return !ordered(lane.warp, before) && !both_strong(lane, before);
@@ -448,9 +459,9 @@ bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, bo
   };
   bool joins = false;
   const auto harmless = [&](const Access& before) {
-    if (same) note(lane, at.region, before);
-    joins = joins || same;
-    return same || known;
+    if (same != Same::kNo) note(lane, at.region, before, same);
+    joins = joins || same != Same::kNo;
+    return same != Same::kNo || known;
   };
   if (cell.async != 0 && cell.write.when.time != 0) {
     race(lane, at.region, cell.write, "a cp.async that is not waited for");
@@ -512,10 +523,11 @@ std::uint8_t Sanitizer::Values::byte(std::uint32_t lane, std::size_t index) cons
   return start[index / bytes * kElementStride + lane * bytes + index % bytes];
 }
 
-bool Sanitizer::Values::same(std::uint32_t a, std::uint32_t b) const {
+bool Sanitizer::Values::same(std::uint32_t a, std::uint32_t b, StoredFloats rounded) const {
   for (std::size_t k = 0; k < count; ++k) {
     const std::uint8_t* element = start + k * kElementStride;
-    if (std::memcmp(element + a * bytes, element + b * bytes, bytes) != 0) return false;
+    const std::uint8_t *x = element + a * bytes, *y = element + b * bytes;
+    if (std::memcmp(x, y, bytes) != 0 && !differ_by_rounding(rounded, x, y, bytes)) return false;
   }
   return true;
 }
@@ -529,6 +541,7 @@ void Sanitizer::stores(WarpCheck& warp, const std::uint64_t* addresses, std::uin
       const auto other = static_cast<std::uint32_t>(std::countr_zero(before));
       if (addresses[other] != addresses[l] || values.same(other, l)) continue;
       const std::lock_guard lock(mutex_);
+      const bool rounded = values.same(other, l, floats_of(*warp.launch, line));
       const Region* region = find(addresses[l]);
       const AccessCode code{.kind = AccessCode::kStore,
                             .bytes = static_cast<std::uint8_t>(values.bytes * values.count)};
@@ -536,9 +549,11 @@ void Sanitizer::stores(WarpCheck& warp, const std::uint64_t* addresses, std::uin
                           .line = line,
                           .kernel = warp.launch->kernel_index,
                           .lane = static_cast<std::uint8_t>(other)};
+      const Lane lane{warp, l, line, code, addresses[l]};
+      if (region != nullptr && rounded) note(lane, *region, access, Same::kRounded);
+      if (rounded) continue;
       if (region != nullptr) {
-        race({warp, l, line, code, addresses[l]}, *region, access,
-             "a write of another value by its own warp");
+        race(lane, *region, access, "a write of another value by its own warp");
       }
       return;
     }

@@ -16,8 +16,10 @@
 
 #include "braid/device.h"
 #include "runtime/cpu/check/access_cost.h"
+#include "runtime/cpu/check/finding_list.h"
 #include "runtime/cpu/check/read_use.h"
 #include "runtime/cpu/check/shadow.h"
+#include "runtime/cpu/check/stored_floats.h"
 #include "runtime/cpu/check/vector_clock.h"
 #include "runtime/cpu/check/wgmma_check.h"
 #include "runtime/cpu/ptx/source_map.h"
@@ -98,9 +100,10 @@ struct LaunchCheck {
   Dim3 grid, block;
   SourceLines source;
   std::shared_ptr<const ptx::Function> code;
-  std::map<std::uint32_t, ReadUse> uses;  ///< by line, of what was asked for
-  VectorClock start;                      ///< what has happened before it
-  VectorClock end;                        ///< what its finished warps know
+  std::map<std::uint32_t, ReadUse> uses;         ///< by line, of what was asked for
+  std::map<std::uint32_t, StoredFloats> floats;  ///< the same
+  VectorClock start;                             ///< what has happened before it
+  VectorClock end;                               ///< what its finished warps know
   /// The last copy of an agent that completes on an mbarrier, by block and agent.
   struct InFlight {
     std::uint32_t time, warp, lane, line;
@@ -201,7 +204,9 @@ class Sanitizer {
     std::uint32_t bytes;
     std::uint32_t count;
     [[nodiscard]] std::uint8_t byte(std::uint32_t lane, std::size_t index) const;
-    [[nodiscard]] bool same(std::uint32_t a, std::uint32_t b) const;
+    /// Of two lanes, or but for rounding.
+    [[nodiscard]] bool same(std::uint32_t a, std::uint32_t b,
+                            StoredFloats rounded = StoredFloats::kNone) const;
   };
   /// One access of the lanes of `mask`. Returns a message when it must not be done. `values`: what
   /// a store writes, where that is known.
@@ -334,7 +339,7 @@ class Sanitizer {
       return result;
     }
   };
-  /// Findings that say the same.
+  /// Findings that say the same. `other`: known_side() of it, or a register.
   struct Known {
     std::string kind;
     std::uint16_t kernel;
@@ -372,6 +377,8 @@ class Sanitizer {
     std::uint32_t time = 0;
     std::uint32_t lanes = 0;
   };
+  /// A write beside others that nothing orders: of what they wrote, or of a float that is as good.
+  enum class Same : std::uint8_t { kNo, kValue, kRounded };
   /// Who read what an access races with.
   struct Reader {
     std::uint32_t agent, time, line;
@@ -395,7 +402,9 @@ class Sanitizer {
   std::string judge_place(const Lane& lane, const Region* region, std::size_t bytes);
   void keep_read(Cell& cell, const WarpCheck& warp, const Access& access) const;
   void check_cell(const Lane& run, const Stretch& at, bool writes, const Values* values);
-  bool check_races(const Lane& lane, const Stretch& at, bool writes, bool same);
+  bool check_races(const Lane& lane, const Stretch& at, bool writes, Same same);
+  static Same compare(const Lane& run, const Stretch& at, const Values& values);
+  static StoredFloats floats_of(LaunchCheck& launch, std::uint32_t line);
   void check_async(const Lane& lane, const Stretch& at, bool writes, const std::uint8_t* data);
   void check_proxy(const Lane& lane, const Stretch& at);
   std::uint32_t copies_of(const WarpCheck& warp, std::uint64_t channel);
@@ -412,7 +421,7 @@ class Sanitizer {
   void settle_values(std::uint32_t agent);
   void judge(std::uint32_t agent, const Suspect& suspect);
   void settle(std::uint32_t agent);
-  void note(const Lane& lane, const Region& region, const Access& before);
+  void note(const Lane& lane, const Region& region, const Access& before, Same same);
   void add_unwritten(const Lane& lane, const Stretch& at);
   void is_written(const Access& read, std::uint64_t start, std::uint64_t end);
   void settle_unwritten(bool all);
@@ -421,18 +430,18 @@ class Sanitizer {
   [[nodiscard]] bool in_scope(const WarpCheck& warp, std::uint8_t scope, std::uint32_t agent) const;
   void synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores);
   /// One finding for each kind, kernel, line and other side.
-  bool is_new(const Lane& lane, std::string_view kind, std::uint64_t other);
-  bool is_new(const Known& known);
   void add(const Lane& lane, std::string_view kind, std::string message, const Region* region,
-           std::string other = "");
-  void record(const Lane& lane, std::string_view kind, std::string message, const Region* region,
-              std::string other);
+           std::string other = "", std::uint64_t side = 0);
+  void keep(const Known& known, Finding finding);
+  [[nodiscard]] FindingList::Cause cause_of(const Known& known, const Finding& finding) const;
+  [[nodiscard]] std::uint64_t known_side(const Access& access) const;
   [[nodiscard]] Finding describe(const Lane& lane, std::string_view kind, std::string message,
                                  const Region* region, std::string other) const;
   [[nodiscard]] std::string place(const Access& access) const;
   std::pair<std::string, std::int64_t> name_of(const Region& region, std::uint64_t address) const;
 
-  static constexpr std::size_t kMostFindings = 100;
+  static constexpr std::size_t kMostNotes = 4096;
+  static constexpr std::uint64_t kSide = std::uint64_t{1} << 62;
   static constexpr std::uint64_t kHostBlock = ~std::uint64_t{0};
   struct AgentInfo {
     int rank;
@@ -466,7 +475,7 @@ class Sanitizer {
   std::map<std::uint64_t, VectorClock> told_;  ///< of each word, what its last writer knew
   std::uint64_t progress_ = 0;
   std::uint64_t ticks_ = 0;
-  std::vector<Finding> findings_;
+  FindingList findings_;
   std::set<Known> known_;
   std::map<Known, Finding> notes_;
   std::map<std::pair<std::uint32_t, Known>, Suspect> suspects_;  ///< by the reader

@@ -43,10 +43,7 @@ const ReadUse* Sanitizer::use_of(const Reader& reader) {
 void Sanitizer::race(const Lane& lane, const Region& region, const Access& before,
                      std::string_view what) {
   if ((checks_ & kCheckRace) == 0) return;
-  const AgentInfo& agent = agents_[before.when.agent];
-  const bool host = agent.block == kHostBlock;
-  const std::uint64_t side = host ? kHostBlock - static_cast<unsigned>(agent.rank) : before.line;
-  const Known known{"race", lane.warp.launch->kernel_index, lane.line, side};
+  const Known known{"race", lane.warp.launch->kernel_index, lane.line, known_side(before)};
   if (known_.contains(known)) return;
   const std::optional<Reader> reads = reader(lane, before, what);
   if (reads && suspects_.contains({reads->agent, known})) return;
@@ -58,10 +55,7 @@ void Sanitizer::race(const Lane& lane, const Region& region, const Access& befor
   Finding finding =
       describe(lane, "race", std::move(message), &region, "the other side: " + place(before));
   const ReadUse* const use = reads ? use_of(*reads) : nullptr;
-  if (use == nullptr || use->always) {
-    if (is_new(known)) findings_.push_back(std::move(finding));
-    return;
-  }
+  if (use == nullptr || use->always) return keep(known, std::move(finding));
   std::string note = what == kRead ? fmt::format(
                                          "{} of what another warp reads, unordered, and "
                                          "discards",
@@ -87,8 +81,7 @@ bool Sanitizer::is_stored(const AgentInfo& reader, const ReadUse& use, std::uint
 void Sanitizer::judge(std::uint32_t agent, const Suspect& suspect) {
   const AgentInfo& reader = agents_[agent];
   if (!reader.ended || is_stored(reader, *suspect.use, suspect.time, ~0U)) {
-    if (is_new(suspect.known)) findings_.push_back(suspect.finding);
-    return;
+    return keep(suspect.known, suspect.finding);
   }
   const auto [note, is_new] = notes_.try_emplace(suspect.known, suspect.finding);
   if (!is_new) return;
@@ -124,14 +117,16 @@ void Sanitizer::settle_values(std::uint32_t agent) {
 }
 
 /// Warps write one value to one place.
-void Sanitizer::note(const Lane& lane, const Region& region, const Access& before) {
+void Sanitizer::note(const Lane& lane, const Region& region, const Access& before, Same same) {
   if ((checks_ & kCheckRace) == 0) return;
-  const Known known{"race", lane.warp.launch->kernel_index, lane.line, before.line};
-  if (notes_.contains(known) || notes_.size() >= kMostFindings) return;
-  notes_.emplace(known, describe(lane, "note",
-                                 "write of the value that was written there, with nothing to "
-                                 "order them",
-                                 &region, "the other side: " + place(before)));
+  const Known known{"race", lane.warp.launch->kernel_index, lane.line, known_side(before)};
+  if (notes_.contains(known) || notes_.size() >= kMostNotes) return;
+  const std::string_view what =
+      same == Same::kValue ? "write of the value that was written there, with nothing to order them"
+                           : "write of what was written there but for rounding, with nothing to "
+                             "order them";
+  notes_.emplace(known, describe(lane, "note", std::string(what), &region,
+                                 "the other side: " + place(before)));
 }
 
 void Sanitizer::add_unwritten(const Lane& lane, const Stretch& at) {
@@ -190,13 +185,13 @@ void Sanitizer::settle_unwritten(bool all) {
       continue;
     }
     Unwritten& unwritten = read->second;
-    if (is_new(unwritten.known)) {
+    if (!known_.contains(unwritten.known)) {
       const Unwritten::Bytes& first = unwritten.bytes.front();
       Finding& finding = unwritten.finding;
       finding.offset = static_cast<std::int64_t>(first.start - unwritten.origin);
       finding.thread =
           position(agent.warp * 32ULL + first.lane, block_shapes_[unwritten.known.kernel]);
-      findings_.push_back(std::move(finding));
+      keep(unwritten.known, std::move(finding));
     }
     read = unwritten_.erase(read);
   }
@@ -207,16 +202,16 @@ std::vector<Finding> Sanitizer::findings() {
   settle_unwritten(true);
   // Of warps that never ended.
   while (!suspects_.empty()) settle(suspects_.begin()->first.first);
-  return findings_;
+  return findings_.list();
 }
 
 std::vector<Finding> Sanitizer::notes() {
   const std::lock_guard lock(mutex_);
-  std::vector<Finding> notes;
+  FindingList notes;
   for (const auto& [known, note] : notes_) {
-    if (!known_.contains(known)) notes.push_back(note);
+    if (!known_.contains(known)) notes.add(cause_of(known, note), note);
   }
-  return notes;
+  return notes.list();
 }
 
 }  // namespace braid::cpu

@@ -92,15 +92,10 @@ void Sanitizer::wgmma_finding(WarpCheck& warp, std::uint32_t other, std::uint32_
                               std::string_view message) {
   if ((checks_ & kCheckRace) == 0) return;
   const std::lock_guard lock(mutex_);
-  const Lane lane{warp, 0, line, {}};
-  if (!is_new(lane, "race", other)) return;
-  std::string side;
-  if (other != 0) {
-    const Access access{
-        .when = {warp.agent, warp.time}, .line = other, .kernel = warp.launch->kernel_index};
-    side = "the other side: " + place(access);
-  }
-  record(lane, "race", std::string(message), nullptr, std::move(side));
+  const Access access{
+      .when = {warp.agent, warp.time}, .line = other, .kernel = warp.launch->kernel_index};
+  add({warp, 0, line, {}}, "race", std::string(message), nullptr,
+      other == 0 ? "" : "the other side: " + place(access), other == 0 ? 0 : known_side(access));
 }
 
 }  // namespace braid::cpu
