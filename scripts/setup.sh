@@ -26,7 +26,7 @@ if [[ "$kLevel" != demo ]]; then
               libgmock-dev libbenchmark-dev)
   kPythonPackages+=('numpy>=1.26' 'ml_dtypes>=0.4' 'safetensors>=0.5,<1')
 fi
-[[ "$kLevel" == soak ]] && kPythonPackages+=('triton>=3.4,<3.5')
+[[ "$kLevel" == soak ]] && kPythonPackages+=('triton>=3.9,<3.10')
 [[ "$kLevel" == develop ]] && kPackages+=(make ccache clang-tidy-14)
 readonly kVenv=build/venv
 readonly kStamp=build/setup.stamp

@@ -52,10 +52,18 @@ class InPlace:
 
 
 @dataclasses.dataclass
+class Described:
+    """A matrix, Out or InPlace of which the kernel gets a tensor descriptor."""
+
+    of: object
+    block: tuple
+
+
+@dataclasses.dataclass
 class Case:
     name: str
     kernel: Callable
-    arguments: list  # in the kernel's order: arrays, Out, InPlace, int or float
+    arguments: list  # in the kernel's order: arrays, Out, InPlace, Described, int or float
     constants: dict
     grid: tuple = (1,)
     options: dict = dataclasses.field(default_factory=dict)
@@ -71,9 +79,15 @@ class Ptx:
     threads: int
     shared: int
     hidden: int  # parameters that Triton adds
+    maps: list  # what it says of the tensor maps of its descriptors, in order
+
+
+def bare(argument):
+    return argument.of if isinstance(argument, Described) else argument
 
 
 def dtype_of(argument):
+    argument = bare(argument)
     if isinstance(argument, Out):
         return np.dtype(argument.dtype)
     return (argument.before if isinstance(argument, InPlace) else argument).dtype
@@ -84,7 +98,8 @@ def spelled(argument):
         return "fp32"
     if isinstance(argument, int):
         return "i32"
-    return "*" + DTYPES[dtype_of(argument)][0]
+    name = DTYPES[dtype_of(argument)][0]
+    return f"tensordesc<{name}{list(argument.block)}>" if isinstance(argument, Described) else "*" + name
 
 
 def compile_ptx(case, capability, directory):
@@ -95,7 +110,8 @@ def compile_ptx(case, capability, directory):
     attributes = {
         (case.kernel.arg_names.index(name),): [["tt.divisibility", 16]]
         for name, argument in zip(names, case.arguments, strict=True)
-        if not isinstance(argument, (int, float)) or (isinstance(argument, int) and argument % 16 == 0)
+        if isinstance(argument, (np.ndarray, Out, InPlace)) or
+        (isinstance(argument, int) and argument % 16 == 0)
     }
     source = ASTSource(case.kernel, {n: signature[n] for n in case.kernel.arg_names}, case.constants,
                        attributes)
@@ -106,11 +122,15 @@ def compile_ptx(case, capability, directory):
     entry = re.search(r"\.entry\s+(\w+)", text).group(1)
     threads = int(re.search(r"\.reqntid\s+(\d+)", text).group(1))
     parameters = text.partition(".entry")[2].partition(")")[0].count(".param")
-    return Ptx(path, entry, threads, kernel.metadata.shared, parameters - len(names))
+    # Behind each map come two extents and two strides.
+    known = len(names) + 4 * sum(isinstance(argument, Described) for argument in case.arguments)
+    return Ptx(path, entry, threads, kernel.metadata.shared, parameters - known,
+               list(kernel.metadata.tensordesc_meta))
 
 
-def read_buffers(path, case):
-    """What braid left in its buffers; numpy itself does not know all of their types."""
+def read_buffers(path, case, places):
+    """What braid left in its buffers, by the case's arguments; `places`: those of braid's. Numpy itself
+    does not know all of their types."""
     data = path.read_bytes()
     start = 8 + int.from_bytes(data[:8], "little")
     buffers = {}
@@ -118,15 +138,30 @@ def read_buffers(path, case):
         if name == "__metadata__":
             continue
         first, last = (start + offset for offset in tensor["data_offsets"])
-        buffers[name] = np.frombuffer(data[first:last], dtype_of(case.arguments[int(name[3:])]))
+        n = places.index(int(name[3:]))
+        buffers[n] = np.frombuffer(data[first:last], dtype_of(case.arguments[n]))
     return buffers
+
+
+def mapped(buffer, argument, described):
+    """The arguments of a descriptor: its map, extents and strides."""
+    of = bare(argument)
+    rows, columns = (of if isinstance(of, np.ndarray) else of.want).shape
+    box = "x".join(map(str, reversed(described["block_size"])))
+    swizzle = ("none", "32B", "64B", "128B")[described["swizzle"]]
+    return [f"tensormap:{buffer}:{columns}x{rows}::{box}:{swizzle}", f"i32:{rows}", f"i32:{columns}",
+            f"i64:{columns}", "i64:1"]
 
 
 def run_ptx(braid, ptx, case, directory):
     """Returns braid's error or its JSON, and the buffers."""
     inputs = {}
     arguments = []
-    for n, argument in enumerate(case.arguments):
+    places = []
+    maps = iter(ptx.maps)
+    for n, passed in enumerate(case.arguments):
+        argument = bare(passed)
+        places.append(len(arguments))
         if isinstance(argument, Out):
             arguments.append(f"poison:{DTYPES[dtype_of(argument)][1]}:{argument.want.size}")
         elif isinstance(argument, int):
@@ -137,6 +172,8 @@ def run_ptx(braid, ptx, case, directory):
             before = argument.before if isinstance(argument, InPlace) else argument
             inputs[f"x{n}"] = np.ascontiguousarray(before)
             arguments.append(f"{directory}/in.safetensors:x{n}")
+        if isinstance(passed, Described):
+            arguments[-1:] = mapped(arguments[-1], passed, next(maps))
     save_file(inputs, directory / "in.safetensors")
     arguments += ["u64:0"] * ptx.hidden
     command = [braid, "ptx", ptx.path, "--entry", ptx.entry, "--block", str(ptx.threads), "--shared",
@@ -147,16 +184,16 @@ def run_ptx(braid, ptx, case, directory):
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     if result.returncode not in (0, 1) or not result.stdout:
         return result.stderr.strip() or f"exit code {result.returncode}", {}
-    return json.loads(result.stdout), read_buffers(directory / "out/buffers.safetensors", case)
+    return json.loads(result.stdout), read_buffers(directory / "out/buffers.safetensors", case, places)
 
 
 def wrong_values(case, buffers):
     """What differs from the reference, or nothing."""
     problems = []
-    for n, argument in enumerate(case.arguments):
+    for n, argument in enumerate(map(bare, case.arguments)):
         if not isinstance(argument, (Out, InPlace)):
             continue
-        got = buffers[f"arg{n}"].reshape(argument.want.shape)
+        got = buffers[n].reshape(argument.want.shape)
         dtype = dtype_of(argument)
         tolerance = getattr(argument, "tolerance", None)
         if tolerance is None:

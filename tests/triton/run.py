@@ -11,6 +11,7 @@ import pathlib
 import sys
 import tempfile
 
+import descriptors
 import others
 import products
 import rows
@@ -37,7 +38,7 @@ def main():
     braid, names = sys.argv[1], sys.argv[2:]
     outcomes = collections.Counter()
     with tempfile.TemporaryDirectory() as directory:
-        for case in rows.cases() + products.cases() + others.cases():
+        for case in rows.cases() + products.cases() + descriptors.cases() + others.cases():
             if names and case.name not in names:
                 continue
             for capability in case.capabilities:
