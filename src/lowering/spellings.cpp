@@ -21,6 +21,7 @@
 //                                                 one size)
 //   bmm of one matrix expanded over the batch  -> matmul with that matrix
 //   cat(parts of wait(all_gather(x)), dim)     -> wait(all_gather(x, dim))
+//   cat(view_dtype of each of them, dim)       -> view_dtype(wait(all_gather(x, dim)))
 //   reduce_scatter(cat(parts of x along dim))  -> reduce_scatter(x, dim)
 //   view_dtype(wait(all_gather(view_dtype(x)))) back to x's dtype, of equal size
 //                                              -> view_dtype(wait(all_gather(x)))
@@ -169,7 +170,7 @@ class SplitCat {
     for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
       const Node& node = graph_.nodes()[id];
       if (const auto same = same_.find(node.outputs[0]); same != same_.end()) {
-        if (same->second >= 0) rewrite.map(node.outputs[0], rewrite(same->second));
+        if (same->second >= 0) stand_for(node, same->second, rewrite);
         continue;
       }
       std::vector<ValueId> inputs = node.inputs;
@@ -184,6 +185,13 @@ class SplitCat {
   }
 
  private:
+  /// The gathered value instead of the cat, as the dtype that the cat's parts are seen as.
+  void stand_for(const Node& cat, ValueId whole, Rewriter& rewrite) const {
+    const DType dtype = graph_.type(cat.outputs[0]).dtype;
+    if (dtype == graph_.type(whole).dtype) return rewrite.map(cat.outputs[0], rewrite(whole));
+    rewrite.copy(cat, "view_dtype", {rewrite(whole)}, {{"dtype", dtype}});
+  }
+
   /// What a collective becomes.
   struct Moved {
     std::size_t axis;
@@ -206,10 +214,19 @@ class SplitCat {
                                                                                          : nullptr;
   }
 
+  /// The value that this one is another dtype of, element by element; else itself.
+  ValueId itself(ValueId value) const {
+    const Node* node = producer(value);
+    if (node == nullptr || node->op_name() != "view_dtype") return value;
+    const ValueId operand = node->inputs[0];
+    const auto size = [&](ValueId of) { return dtype_size(graph_.type(of).dtype); };
+    return size(operand) == size(value) ? operand : value;
+  }
+
   /// What the first part among the operands of a cat is a part of; -1 when none is.
   ValueId whole_of(const Node& cat) const {
     for (ValueId operand : cat.inputs) {
-      if (const Node* cut = cutter(operand)) return cut->inputs[0];
+      if (const Node* cut = cutter(itself(operand))) return cut->inputs[0];
     }
     return -1;
   }
@@ -225,7 +242,7 @@ class SplitCat {
     const Node* last_cut = nullptr;
     std::vector<SliceRange> ranges;
     for (std::size_t i = 0; i < cat.inputs.size(); ++i) {
-      const ValueId part = cat.inputs[i];
+      const ValueId part = itself(cat.inputs[i]);
       const Node* cut = cutter(part);
       if (cut == nullptr || cut->inputs[0] != whole) {
         return Reason(kNoPart, i, graph_.value(part).name, name);
@@ -273,6 +290,9 @@ class SplitCat {
     dims_[graph_.value(gather.outputs[0]).producer] = {axis_of(cat), gather.inputs[0]};
     same_[cat.outputs[0]] = whole;
     for (NodeId user : uses_.of(whole)) same_[graph_.node(user).outputs[0]] = -1;
+    for (ValueId operand : cat.inputs) {
+      if (itself(operand) != operand) same_[operand] = -1;
+    }
     context_.applied(kPass, cat.name, Reason(kGathersAlong, gather.name, axis_of(cat)));
   }
 
@@ -288,11 +308,15 @@ class SplitCat {
       if (cutter(cut.outputs[0]) == nullptr) return Reason(kOtherReader, cut.name);
       parts.insert(parts.end(), cut.outputs.begin(), cut.outputs.end());
     }
-    for (ValueId part : parts) {
-      if (uses_.is_output(part)) return Reason(kGraphOutput, graph_.value(part).name);
-      for (NodeId user : uses_.of(part)) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (uses_.is_output(parts[i])) return Reason(kGraphOutput, graph_.value(parts[i]).name);
+      for (NodeId user : uses_.of(parts[i])) {
         const Node& reader = graph_.node(user);
-        if (&reader != &cat) return Reason(kOtherReaderOfPart, reader.name);
+        if (&reader == &cat) continue;
+        if (itself(reader.outputs[0]) != parts[i]) {
+          return Reason(kOtherReaderOfPart, reader.name);
+        }
+        parts.push_back(reader.outputs[0]);
       }
     }
     return {};
@@ -304,7 +328,8 @@ class SplitCat {
     if (cat == nullptr || cat->op_name() != "cat" || !is_asynchronous(scatter)) return;
     if (same_.contains(cat->outputs[0])) return;  // it is a gathered value by now
     const ValueId whole = whole_of(*cat);
-    if (whole < 0) return;
+    // What is reduced is of the cat's dtype.
+    if (whole < 0 || graph_.type(whole).dtype != graph_.type(cat->outputs[0]).dtype) return;
     std::size_t axis = 0;
     Reason obstacle = find_parts(*cat, whole, group_size(scatter), axis);
     if (!obstacle && axis_of(*cat) != axis_of(scatter)) {

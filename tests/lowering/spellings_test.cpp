@@ -114,6 +114,32 @@ TEST_P(SplitCat, GathersAlongTheDimOfTheCat) {
   EXPECT_THAT(remarks_of(context, "c"), ElementsAre("applied: 'g' gathers along dim 2 itself"));
 }
 
+/// Each of so many parts seen as another dtype, and joined: "c".
+std::string cat_of_bytes(int count) {
+  std::string views, names;
+  for (int i = 0; i < count; ++i) {
+    const std::string name = "v" + std::to_string(i);
+    views += node(name, "view", R"("p:)" + std::to_string(i) + '"', R"("dtype": "i32")") + ",";
+    names += (i ? R"(, ")" : R"(")") + name + '"';
+  }
+  return views + cat(names, 2);
+}
+
+TEST_P(SplitCat, GathersWhatIsSeenAsBytesPartByPart) {
+  const int n = GetParam();
+  const std::string cut = gather() + "," + split("y", 3) + "," + cat_of_bytes(n);
+  const std::string back = node("o", "view", R"("c")", R"("dtype": "f32")");
+  PassContext context = sm80();
+  const Graph both =
+      canonical(graph_of(input("x", "3, 2, 5"), cut + "," + back, R"("o", "c")", n), context);
+  EXPECT_THAT(lines(both), ElementsAre("g = all_gather_into_tensor(x)", "y = wait_tensor(g)",
+                                       "c = view_dtype(y)", "-> y, c"));
+  EXPECT_EQ(dim_of(both, "g"), 2);
+  const std::string read = node("r", "neg", R"("v0")");
+  expect_missed(graph_of(input("x", "3, 2, 5"), cut + "," + read, R"("c", "r")", n), "c",
+                "'r' reads a part of it, too");
+}
+
 // A0-14, C-16: getitem, chunk and slices do as well, and any dim that is gathered.
 TEST_P(SplitCat, PartsInOtherSpellings) {
   const int n = GetParam();
