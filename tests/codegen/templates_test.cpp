@@ -152,6 +152,19 @@ TEST(Elementwise, AThreadHasAsManyElementsAsItsConfigSays) {
   EXPECT_EQ(grid({{"num_warps", 4}, {"elements", 16}}), 8);
 }
 
+// Rows of a weight [K, N] are read by whole lines; of [N, K] a tile has rows of K.
+TEST(MatmulTiles, OfFewRowsReadLinesOfTheirWeight) {
+  for (const char* device : {"A100", "H100"}) {
+    const Target target = Target::parse(device);
+    for (const auto& [n, k] : {std::pair{4096, 4096}, {4096, 14336}, {2048, 1024}, {1024, 8192}}) {
+      for (const Config& config : candidates(product(1, n, k), target)) {
+        ASSERT_GE(config.at("BLOCK_N"), 64) << device << ": " << n << "x" << k;
+      }
+    }
+  }
+  EXPECT_LT(default_config(product(1, 48, 64), Target{}).at("BLOCK_N"), 64);
+}
+
 // They have one block on each multiprocessor, however small the product is.
 TEST(MatmulTiles, OfKernelsThatWaitHaveFourWarps) {
   const Graph gathers = parse_graph(R"({"braid": 1, "name": "mm", "groups": {"tp": {"size": 2}},

@@ -23,6 +23,7 @@
 
 #include "codegen/closed_network.h"
 #include "codegen/device_model.h"
+#include "codegen/templates/gemm_tile.h"
 #include "codegen/tile/tile.h"
 
 namespace braid {
@@ -38,6 +39,11 @@ constexpr std::int64_t kOtherGroups[] = {1, 16};
 /// Of a multiprocessor.
 constexpr std::int64_t kParts = 4;
 
+/// Memory moves 64 bytes at a time, a cache line is 128: columns of a weight that are read together
+/// where its rows lie in memory, by a product of no more rows than this.
+constexpr std::int64_t kLineColumns = 64;
+constexpr std::int64_t kFewRows = 64;
+
 struct Product {
   std::int64_t tiles;  ///< products of these extents, side by side
   std::int64_t m, n, k;
@@ -46,6 +52,7 @@ struct Product {
   std::int64_t element;  ///< bytes
   bool f32;
   std::int64_t met;  ///< what registers hold beside each sum: an operand, what the result meets
+  bool by_columns;   ///< neighbours along N lie side by side in memory, of a right operand
 };
 
 struct Tile {
@@ -71,16 +78,17 @@ Product product_of(const Graph& body, const BodyInfo& info, const GemmUse& use,
   const bool computed = left_computed || !is_moved_input(body, mm.inputs[first + 1]);
   auto weights = static_cast<std::int64_t>(info.matmuls.size());
   for (const Dim& dim : body.type(mm.inputs[first + 1]).shape) weights *= extent(dim);
-  return {
-      .tiles = tiles,
-      .m = extent(use.rows),
-      .n = extent(result.back()),
-      .k = extent(left.shape.back()),
-      .right = static_cast<std::int64_t>(info.matmuls.size()),
-      .weights = weights,
-      .element = static_cast<std::int64_t>(dtype_size(left.dtype)),
-      .f32 = left.dtype == DType::kF32,
-      .met = matrices - 1 - static_cast<std::int64_t>(info.matmuls.size()) + (computed ? 1 : 0)};
+  return {.tiles = tiles,
+          .m = extent(use.rows),
+          .n = extent(result.back()),
+          .k = extent(left.shape.back()),
+          .right = static_cast<std::int64_t>(info.matmuls.size()),
+          .weights = weights,
+          .element = static_cast<std::int64_t>(dtype_size(left.dtype)),
+          .f32 = left.dtype == DType::kF32,
+          .met = matrices - 1 - static_cast<std::int64_t>(info.matmuls.size()) + (computed ? 1 : 0),
+          .by_columns = is_contiguous(body, mm.inputs[first + 1],
+                                      body.type(mm.inputs[first + 1]).shape.size() - 1)};
 }
 
 /// At the symbols' largest values.
@@ -267,8 +275,11 @@ std::vector<Tile> tiles_of(const Product& p, const Target& target, const GemmUse
       if (other_time != time) all.emplace_back(other_time, other);
     }
   };
+  // Where few rows leave a kernel to its weights, it reads whole lines of them.
+  const bool by_lines = p.by_columns && p.m <= kFewRows && p.n >= kLineColumns;
   for (std::int64_t m = 16; m <= 256 && fits(m, p.m); m *= 2) {
     for (std::int64_t n = 16; n <= 256 && fits(n, p.n); n *= 2) {
+      if (by_lines && n < kLineColumns) continue;
       for (const std::int64_t row_bytes : {64, 128}) {
         for (const std::int64_t stages : {2, 3, 4, 5, 6, 8}) {
           for (std::int64_t warps = fewest; warps <= most_warps; warps *= 2) {

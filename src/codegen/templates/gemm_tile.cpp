@@ -29,29 +29,6 @@ std::optional<std::size_t> dim_of_view(const Shape& operand, const Shape& view, 
   return std::nullopt;
 }
 
-/// Whether neighbours along dim `dim` of a value are neighbours in memory, as far as views tell.
-bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
-  for (;;) {
-    const std::size_t rank = body.type(value).shape.size();
-    const NodeId producer = body.value(value).producer;
-    if (producer < 0) return dim + 1 == rank;
-    const Node& node = body.node(producer);
-    if (node.inputs.empty()) return false;
-    if (node.op->view == View::kPermute) {
-      dim = permutation(node.op_name(), node.attrs, rank)[dim];
-    } else if (node.op->view == View::kFlat) {
-      const auto base = dim_of_view(body.type(node.inputs[0]).shape, body.type(value).shape, dim);
-      if (!base) return false;
-      dim = *base;
-    } else if (node.op->view == View::kExpand || node.op->op_class == OpClass::kPointwise) {
-      const std::size_t lead = rank - body.type(node.inputs[0]).shape.size();
-      if (dim < lead) return false;
-      dim -= lead;
-    }
-    value = node.inputs[0];
-  }
-}
-
 /// Whether each element of the value is one element of an input.
 bool is_plain(const Graph& body, ValueId value) {
   const NodeId producer = body.value(value).producer;
@@ -247,6 +224,28 @@ bool is_pair(const Graph& body, const Node& one, const Node& other) {
 }  // namespace
 
 bool is_matmul(const Node& node) { return node.op->op_class == OpClass::kMatmul; }
+
+bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
+  for (;;) {
+    const std::size_t rank = body.type(value).shape.size();
+    const NodeId producer = body.value(value).producer;
+    if (producer < 0) return dim + 1 == rank;
+    const Node& node = body.node(producer);
+    if (node.inputs.empty()) return false;
+    if (node.op->view == View::kPermute) {
+      dim = permutation(node.op_name(), node.attrs, rank)[dim];
+    } else if (node.op->view == View::kFlat) {
+      const auto base = dim_of_view(body.type(node.inputs[0]).shape, body.type(value).shape, dim);
+      if (!base) return false;
+      dim = *base;
+    } else if (node.op->view == View::kExpand || node.op->op_class == OpClass::kPointwise) {
+      const std::size_t lead = rank - body.type(node.inputs[0]).shape.size();
+      if (dim < lead) return false;
+      dim -= lead;
+    }
+    value = node.inputs[0];
+  }
+}
 
 void emit_gemm_tile(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
                     const GemmPlace& place) {

@@ -46,4 +46,7 @@ inline constexpr Setting kLeaves{kLeavesSetting, 0, 256, false};
 
 [[nodiscard]] bool is_matmul(const Node& node);
 
+/// Whether neighbours along dim `dim` of a value are neighbours in memory, as far as views tell.
+[[nodiscard]] bool is_contiguous(const Graph& body, ValueId value, std::size_t dim);
+
 }  // namespace braid

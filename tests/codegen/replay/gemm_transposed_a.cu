@@ -33,121 +33,109 @@ __device__ __forceinline__ void mma_bf16_bf16(float* c, const unsigned* a, const
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-extern "C" __global__ void __launch_bounds__(32, 1) gemm_transpose_mm(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2) {
+extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
-  const int row0 = lane / 2 % 16;
+  const int warp = threadIdx.x >> 5;
+  const int row0 = lane / 2 % 16 + warp % 4 * 16;
   const int col0 = lane % 2 * 8;
-  const int col1 = lane % 4 * 2;
-  const int row2 = lane / 4 % 8;
-  const int at3 = (lane % 32 * 16) ^ (lane / 8 % 2 * 16);
-  const int at4 = ((lane / 4 % 2 * 16) ^ (lane / 8 % 2 * 16)) + lane % 8 * 32 + lane / 16 % 2 * 256;
-  const int at5 = ((lane / 4 % 2 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 32;
+  const int row1 = lane / 8 % 4 + warp % 4 * 4;
+  const int col1 = lane % 8 * 8;
+  const int col2 = lane % 4 * 2 + warp % 4 * 16;
+  const int row3 = lane / 4 % 8;
+  const int at4 = ((lane % 32 * 16) ^ (lane / 8 % 2 * 16)) + warp % 4 * 512;
+  const int at5 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 4 * 512;
+  const int at6 = ((lane / 4 % 2 * 16) ^ (lane / 8 % 2 * 16)) + lane % 8 * 32 + lane / 16 % 2 * 256;
+  const int at7 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 4 * 32)) + lane % 16 * 128;
   const int v1 = (int)(long long)blockIdx.x;
   const int v7 = (v1 % 4) * 16;
-  const int v8 = (v1 / 4) * 16;
-  const int v53 = (int)0;
-  const int v57 = (int)v7;
-  const int v63 = (int)v8;
-  const bool v66 = 0 < 512;
+  const int v9 = (v1 / 4) * 64;
+  const int v56 = (int)0;
+  const int v60 = (int)v7;
+  const int v68 = (int)v9;
+  const bool v72 = 0 < 512;
+  copy_async_16(shared + 0 + at4, (const unsigned short*)p0 + (((v56 + row0) * 64) + (v60 + col0)), v72);
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 0 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)p0 + (((v53 + (row0 + i / 8 % 4 * 16)) * 64) + (v57 + (col0 + i % 8))), v66);
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)p1 + (((v53 + (row0 + i / 8 % 4 * 16)) * 128) + (v63 + (col0 + i % 8))), v66);
+    copy_async_16(shared + 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p1 + (((v56 + (row1 + i / 8 % 4 * 16)) * 128) + (v68 + (col1 + i % 8))), v72);
   commit_group();
-  const bool v73 = 64 < 512;
-  unsigned char* const v76 = p0 + 8192;
+  const bool v79 = 64 < 512;
+  unsigned char* const v82 = p0 + 8192;
+  copy_async_16(shared + 0 + (int)1 * 2048 + at4, (const unsigned short*)v82 + (((v56 + row0) * 64) + (v60 + col0)), v79);
+  unsigned char* const v85 = p1 + 16384;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 0 + (int)1 * 2048 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v76 + (((v53 + (row0 + i / 8 % 4 * 16)) * 64) + (v57 + (col0 + i % 8))), v73);
-  unsigned char* const v79 = p1 + 16384;
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (int)1 * 2048 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v79 + (((v53 + (row0 + i / 8 % 4 * 16)) * 128) + (v63 + (col0 + i % 8))), v73);
+    copy_async_16(shared + 16384 + (int)1 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v85 + (((v56 + (row1 + i / 8 % 4 * 16)) * 128) + (v68 + (col1 + i % 8))), v79);
   commit_group();
-  const bool v82 = 128 < 512;
-  unsigned char* const v83 = p0 + 16384;
+  const bool v88 = 128 < 512;
+  unsigned char* const v89 = p0 + 16384;
+  copy_async_16(shared + 0 + (int)2 * 2048 + at4, (const unsigned short*)v89 + (((v56 + row0) * 64) + (v60 + col0)), v88);
+  unsigned char* const v92 = p1 + 32768;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 0 + (int)2 * 2048 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v83 + (((v53 + (row0 + i / 8 % 4 * 16)) * 64) + (v57 + (col0 + i % 8))), v82);
-  unsigned char* const v86 = p1 + 32768;
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (int)2 * 2048 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v86 + (((v53 + (row0 + i / 8 % 4 * 16)) * 128) + (v63 + (col0 + i % 8))), v82);
+    copy_async_16(shared + 16384 + (int)2 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v92 + (((v56 + (row1 + i / 8 % 4 * 16)) * 128) + (v68 + (col1 + i % 8))), v88);
   commit_group();
-  const bool v91 = 192 < 512;
-  unsigned char* const v94 = p0 + 24576;
+  const bool v97 = 192 < 512;
+  unsigned char* const v100 = p0 + 24576;
+  copy_async_16(shared + 0 + (int)3 * 2048 + at4, (const unsigned short*)v100 + (((v56 + row0) * 64) + (v60 + col0)), v97);
+  unsigned char* const v103 = p1 + 49152;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 0 + (int)3 * 2048 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v94 + (((v53 + (row0 + i / 8 % 4 * 16)) * 64) + (v57 + (col0 + i % 8))), v91);
-  unsigned char* const v97 = p1 + 49152;
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (int)3 * 2048 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v97 + (((v53 + (row0 + i / 8 % 4 * 16)) * 128) + (v63 + (col0 + i % 8))), v91);
+    copy_async_16(shared + 16384 + (int)3 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v103 + (((v56 + (row1 + i / 8 % 4 * 16)) * 128) + (v68 + (col1 + i % 8))), v97);
   commit_group();
-  const bool v102 = 256 < 512;
-  unsigned char* const v103 = p0 + 32768;
+  const bool v108 = 256 < 512;
+  unsigned char* const v109 = p0 + 32768;
+  copy_async_16(shared + 0 + (int)4 * 2048 + at4, (const unsigned short*)v109 + (((v56 + row0) * 64) + (v60 + col0)), v108);
+  unsigned char* const v112 = p1 + 65536;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 0 + (int)4 * 2048 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v103 + (((v53 + (row0 + i / 8 % 4 * 16)) * 64) + (v57 + (col0 + i % 8))), v102);
-  unsigned char* const v106 = p1 + 65536;
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (int)4 * 2048 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v106 + (((v53 + (row0 + i / 8 % 4 * 16)) * 128) + (v63 + (col0 + i % 8))), v102);
+    copy_async_16(shared + 16384 + (int)4 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v112 + (((v56 + (row1 + i / 8 % 4 * 16)) * 128) + (v68 + (col1 + i % 8))), v108);
   commit_group();
-  const bool v111 = 320 < 512;
-  unsigned char* const v114 = p0 + 40960;
+  const bool v117 = 320 < 512;
+  unsigned char* const v120 = p0 + 40960;
+  copy_async_16(shared + 0 + (int)5 * 2048 + at4, (const unsigned short*)v120 + (((v56 + row0) * 64) + (v60 + col0)), v117);
+  unsigned char* const v123 = p1 + 81920;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 0 + (int)5 * 2048 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v114 + (((v53 + (row0 + i / 8 % 4 * 16)) * 64) + (v57 + (col0 + i % 8))), v111);
-  unsigned char* const v117 = p1 + 81920;
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (int)5 * 2048 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v117 + (((v53 + (row0 + i / 8 % 4 * 16)) * 128) + (v63 + (col0 + i % 8))), v111);
+    copy_async_16(shared + 16384 + (int)5 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v123 + (((v56 + (row1 + i / 8 % 4 * 16)) * 128) + (v68 + (col1 + i % 8))), v117);
   commit_group();
-  const bool v122 = 384 < 512;
-  unsigned char* const v123 = p0 + 49152;
+  const bool v128 = 384 < 512;
+  unsigned char* const v129 = p0 + 49152;
+  copy_async_16(shared + 0 + (int)6 * 2048 + at4, (const unsigned short*)v129 + (((v56 + row0) * 64) + (v60 + col0)), v128);
+  unsigned char* const v132 = p1 + 98304;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 0 + (int)6 * 2048 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v123 + (((v53 + (row0 + i / 8 % 4 * 16)) * 64) + (v57 + (col0 + i % 8))), v122);
-  unsigned char* const v126 = p1 + 98304;
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (int)6 * 2048 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v126 + (((v53 + (row0 + i / 8 % 4 * 16)) * 128) + (v63 + (col0 + i % 8))), v122);
+    copy_async_16(shared + 16384 + (int)6 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v132 + (((v56 + (row1 + i / 8 % 4 * 16)) * 128) + (v68 + (col1 + i % 8))), v128);
   commit_group();
   float v13[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v13[i] = 0.0f;
-  int v130 = 0;
-  int v132 = 7;
+  int v136 = 0;
+  int v138 = 7;
   for (long long v12 = 0; v12 < 512; v12 += 64) {
     wait_group_6();
-    const long long v136 = v12 + 448;
-    const bool v137 = v136 < 512;
-    unsigned char* const v142 = p0 + ((v136 * 64) * 2);
+    const long long v142 = v12 + 448;
+    const bool v143 = v142 < 512;
+    unsigned char* const v148 = p0 + ((v142 * 64) * 2);
+    copy_async_16(shared + 0 + (int)v138 * 2048 + at4, (const unsigned short*)v148 + (((v56 + row0) * 64) + (v60 + col0)), v143);
+    unsigned char* const v153 = p1 + ((v142 * 128) * 2);
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 0 + (int)v132 * 2048 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v142 + (((v53 + (row0 + i / 8 % 4 * 16)) * 64) + (v57 + (col0 + i % 8))), v137);
-    unsigned char* const v147 = p1 + ((v136 * 128) * 2);
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 16384 + (int)v132 * 2048 + (at3 + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v147 + (((v53 + (row0 + i / 8 % 4 * 16)) * 128) + (v63 + (col0 + i % 8))), v137);
+      copy_async_16(shared + 16384 + (int)v138 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v153 + (((v56 + (row1 + i / 8 % 4 * 16)) * 128) + (v68 + (col1 + i % 8))), v143);
     commit_group();
     {
-      const unsigned a = shared + 0 + (int)v130 * 2048;
-      const unsigned b = shared + 16384 + (int)v130 * 2048;
+      const unsigned a = shared + 0 + (int)v136 * 2048;
+      const unsigned b = shared + 16384 + (int)v136 * 8192;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         unsigned fa[1][4], fb[2][2];
 #pragma unroll
         for (int m = 0; m < 1; ++m)
-          ldmatrix_trans(fa[m], a + (at4 + k % 4 * 512));
+          ldmatrix_trans(fa[m], a + (at6 + k % 4 * 512));
 #pragma unroll
         for (int n = 0; n < 2; n += 2)
-          ldmatrix_trans(fb[n], b + (at5 + k % 4 * 512));
+          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 2048));
 #pragma unroll
         for (int m = 0; m < 1; ++m) {
 #pragma unroll
@@ -155,20 +143,20 @@ extern "C" __global__ void __launch_bounds__(32, 1) gemm_transpose_mm(unsigned c
         }
       }
     }
-    const int v152 = v130 + 1;
-    const int v156 = (v152 < 8) ? v152 : 0;
-    const int v157 = v132 + 1;
-    const int v159 = (v157 < 8) ? v157 : 0;
-    v130 = v156;
-    v132 = v159;
+    const int v158 = v136 + 1;
+    const int v162 = (v158 < 8) ? v158 : 0;
+    const int v163 = v138 + 1;
+    const int v165 = (v163 < 8) ? v163 : 0;
+    v136 = v162;
+    v138 = v165;
   }
-  const int v35 = (int)v7;
-  const int v38 = (int)v8;
-  int v44[2];
+  const int v38 = (int)v7;
+  const int v41 = (int)v9;
+  int v47[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v44[i] = (v35 + (row2 + i % 2 * 8)) * 128;
+    v47[i] = (v38 + (row3 + i % 2 * 8)) * 128;
 #pragma unroll
   for (int i = 0; i < 8; i += 2)
-    store_bf16_2((unsigned short*)p2 + (v44[i / 2 % 2] + (v38 + (col1 + i % 2 + i / 4 % 2 * 8))), v13 + i, true);
+    store_bf16_2((unsigned short*)p2 + (v47[i / 2 % 2] + (v41 + (col2 + i % 2 + i / 4 % 2 * 8))), v13 + i, true);
 }
