@@ -83,7 +83,7 @@ std::vector<Config> candidates(const Graph& body, const Target& target) {
 
 double rough_ns(const KernelSpec& spec, const Bindings& bindings, const Target& target) {
   const Template& maker = find_template(*spec.body);
-  return maker.rough_ns == nullptr ? 1 : maker.rough_ns(spec, bindings, target);
+  return maker.rough_ns == nullptr ? 0 : maker.rough_ns(spec, bindings, target);
 }
 
 tile::Program tile_program(const KernelSpec& spec, const Target& target, int ranks_per_device) {

@@ -4,8 +4,8 @@
 
 namespace braid {
 
-/// What a tuner orders candidates by before it tries them: only their ratios count. All have the
-/// same where a template's settings say too little.
+/// What the matmuls of a body take in the tiles of its config, without the launch; 0 where it has
+/// none.
 [[nodiscard]] double rough_ns(const KernelSpec& spec, const Bindings& bindings,
                               const Target& target);
 

@@ -60,7 +60,7 @@ double finish_ns(const Graph& graph, const Node& node, const DeviceModel& device
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const std::int64_t bytes = max_bytes(graph.type(node.inputs[i]), graph.symbols()) +
                                max_bytes(graph.type(node.outputs[i]), graph.symbols());
-    ns += device.launch_ns + static_cast<double>(bytes) / device.hbm_gbs;
+    ns += device.launch_ns + traffic_ns(static_cast<double>(bytes), device);
   }
   return ns;
 }

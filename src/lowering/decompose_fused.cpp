@@ -38,28 +38,6 @@ constexpr ReasonCode kNoReduceKernel{"lower_collectives.no_reduce_kernel",
 
 bool is_fused(const Node& node) { return node.op->op_class == OpClass::kFusedMatmul; }
 
-/// Of the node's collective and matmuls, as a graph of their own.
-PipelineEstimate estimate_of(const Graph& graph, const Node& node, const DeviceModel& device) {
-  Graph parts;
-  for (const auto& [name, symbol] : graph.symbols()) parts.add_symbol(name, symbol);
-  for (const auto& [name, group] : graph.groups()) parts.add_group(name, group);
-  std::vector<ValueId> operands;
-  for (ValueId input : node.inputs) {
-    operands.push_back(
-        parts.add_input({.name = fmt::format("i{}", operands.size()), .type = graph.type(input)}));
-  }
-  static_cast<void>(add_composition(parts, node, operands, [](auto) { return std::string(); }));
-  const Node* collective = nullptr;
-  std::vector<NodeId> matmuls;
-  for (std::size_t id = 0; id < parts.nodes().size(); ++id) {
-    const Node& part = parts.nodes()[id];
-    if (part.op->op_class == OpClass::kMatmul) matmuls.push_back(static_cast<NodeId>(id));
-    if (part.op->op_class == OpClass::kCollective && collective == nullptr) collective = &part;
-  }
-  return estimate_pipeline(parts, *collective, matmuls, PipelinedDim::kM,
-                           max_bindings(graph.symbols()), device);
-}
-
 /// The forms that a fused node can take.
 class Forms {
  public:
@@ -68,15 +46,11 @@ class Forms {
         node_(node),
         device_(device_model(context.target)),
         form_(fused_operands(node.op_name(), node.attrs, node.inputs.size())),
-        estimate_(estimate_of(graph, node, device_)),
+        estimate_(estimate_fused(graph, node, max_bindings(graph.symbols()), device_)),
         obstacle_(cannot_chunk(graph, node)) {
     const PassConfig& config = context.config;
     best_ = kApart;
     if (!obstacle_ && (config.always_pipeline || ns(kChunks) < ns(best_))) best_ = kChunks;
-    if (!graph.groups().find(*node.attr<std::string>("group"))->second.symmetric ||
-        (!form_.gathers && *node.attr<bool>("return_mm"))) {
-      estimate_.in_kernel_ns.reset();
-    }
     if (!estimate_.in_kernel_ns) return;
     if (config.in_kernel || (!config.always_pipeline && ns(kKernel) < ns(best_))) {
       best_ = kKernel;

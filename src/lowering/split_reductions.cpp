@@ -9,7 +9,6 @@
 #include <span>
 #include <unordered_map>
 
-#include "codegen/rough_time.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 #include "lowering/analysis/kinds.h"
@@ -161,7 +160,7 @@ class Splitter {
     const Reading whole = reading_of(node, {dims[0], 1});
     const std::int64_t blocks = whole.blocks;
     const double now = time_ns(bytes, whole);
-    if (now - bytes / device_.hbm_gbs < device_.launch_ns) return {};
+    if (now - traffic_ns(bytes, device_) < device_.launch_ns) return {};
 
     Cut best{0, 1};
     double least = now;
@@ -200,8 +199,8 @@ class Splitter {
       PlanOption option{some == 1 ? "whole" : fmt::format("{} parts", some),
                         lone_kernels(node, {dim, some})};
       const std::shared_ptr<const Graph>& body = option.kernels[0];
-      double about = rough_ns({body, default_config(*body, context_.target)},
-                              max_bindings(body->symbols()), context_.target);
+      double about = kernel_ns({body, default_config(*body, context_.target)},
+                               max_bindings(body->symbols()), device_);
       if (some == 1) whole_ns = about;
       if (some > 1) about += device_.launch_ns + adding_ns(result, some);
       constexpr double kHopeless = 2;

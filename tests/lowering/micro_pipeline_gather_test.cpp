@@ -440,11 +440,17 @@ TEST_P(PipelineGather, RefusesTheGroupOrTheWait) {
 // A0-02, C-10, C-31: small ones do not gain, unless told.
 TEST_P(PipelineGather, TheCostModelDecides) {
   const std::string nodes = join(gather("g", "x"), mm("m", "g_w", "w"));
-  // One panel of rows, which one block would copy within the kernel.
-  expect_refused(graph(join(input("x", "33, 4096"), input("w", "4096, 5")), nodes, R"("m")"), "g",
-                 fmt::format(" for f32[{}, 4096] x f32[4096, 5]", 33 * n()), sm80());
-  expect_refused(graph(join(input("x", R"("T", 4096)"), input("w", "4096, 5")), nodes, R"("m")"),
-                 "g", fmt::format(" for f32[{}, 4096] x f32[4096, 5] at T=64", 64 * n()), sm80());
+  // Few rows in chunks; no kernel has both matmuls.
+  const std::string two = join(nodes, mm("k", "g_w", "v"));
+  const std::string weights = join(input("w", "4096, 5"), input("v", "4096, 7"));
+  const auto sizes = [&](std::int64_t rows) {
+    return fmt::format(" for f32[{0}, 4096] x f32[4096, 5], f32[{0}, 4096] x f32[4096, 7]",
+                       rows * n());
+  };
+  expect_refused(graph(join(input("x", "33, 4096"), weights), two, R"("m", "k")"), "g", sizes(33),
+                 sm80());
+  expect_refused(graph(join(input("x", R"("T", 4096)"), weights), two, R"("m", "k")"), "g",
+                 sizes(64) + " at T=64", sm80());
   // So little that a launch counts more.
   PassContext little = sm80();
   EXPECT_THAT(lines(micro_pipeline(graph(kInputs, nodes, R"("m")"), little)).back(), "-> g_fused");

@@ -13,13 +13,14 @@ TEST(PipelineCost, ArithmeticIntensity) {
 }
 
 PipelineEstimate estimate(std::int64_t rows, std::int64_t k, std::int64_t n,
-                          double collective_hint = 0, PipelinedDim dim = PipelinedDim::kM) {
+                          double collective_hint = 0, PipelinedDim dim = PipelinedDim::kM,
+                          std::int64_t ranks = 4) {
   Graph graph("test");
-  graph.add_group("tp", {4, true, {}});
+  graph.add_group("tp", {ranks, true, {}});
   const auto matrix = [](std::int64_t m, std::int64_t c) {
     return TensorType{DType::kBF16, {m, c}};
   };
-  const ValueId x = graph.add_input({.name = "x", .type = matrix(rows / 4, k)});
+  const ValueId x = graph.add_input({.name = "x", .type = matrix(rows / ranks, k)});
   const ValueId w = graph.add_input({.name = "w", .type = matrix(k, n)});
   const NodeId gather =
       graph.add_node("g", "all_gather_into_tensor", {x}, {{"group", std::string("tp")}});
@@ -46,13 +47,21 @@ TEST(PipelineCost, NeverFasterThanTheSlowerOfTheTwo) {
 }
 
 // One block copies a panel of 64 rows, however many others are idle.
-TEST(PipelineCost, WithinAKernelManyRowsGainAndOnePanelDoesNot) {
+TEST(PipelineCost, WithinAKernelManyRowsGainAndOnePanelTakesABlocksTime) {
   const PipelineEstimate few = estimate(256, 65536, 64);
-  EXPECT_GT(few.in_kernel_ns.value(), few.plain_ns);
-  const PipelineEstimate many = estimate(4096, 4096, 4096);
+  EXPECT_GT(few.in_kernel_ns.value(), 64.0 * 65536 * 2 / 44);
+  const PipelineEstimate many = estimate(16384, 4096, 1024);
   EXPECT_LT(many.in_kernel_ns.value(), many.plain_ns);
   EXPECT_LE(many.best_ns(), *many.in_kernel_ns);
   EXPECT_FALSE(estimate(4096, 4096, 4096, 0, PipelinedDim::kK).in_kernel_ns);
+}
+
+// A chunk has fewer tiles than there are multiprocessors: eight of them take longer than the whole.
+TEST(PipelineCost, ChunksPayForTilesOfTheirOwn) {
+  const PipelineEstimate eight = estimate(4096, 4096, 4096, 0, PipelinedDim::kM, 8);
+  EXPECT_GT(eight.pipelined_ns, eight.plain_ns);
+  EXPECT_NEAR(eight.plain_ns, 430e3, 15e3);
+  EXPECT_NEAR(eight.pipelined_ns, 460e3, 15e3);
 }
 
 TEST(PipelineCost, OnlyRowsAreCut) {

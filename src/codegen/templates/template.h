@@ -24,7 +24,7 @@ struct Template {
   /// What a tuner may choose from, the default among them. None changes an order of summation, so
   /// results do not depend on the choice.
   std::vector<Config> (*candidates)(const Graph& body, const Target& target);
-  /// A rough time of a launch, by the settings alone; null where these say too little.
+  /// A rough time of its matmuls in their tiles, without the launch; null where it has none.
   double (*rough_ns)(const KernelSpec& spec, const Bindings& bindings,
                      const Target& target) = nullptr;
   /// The tile program before the passes. `ranks_per_device` bounds a grid that waits. The kernel is

@@ -90,7 +90,7 @@ bool is_cheap_prologue(const Clusters& clusters, int host, NodeId collective) {
   const std::int64_t blocks = kMaxCollectiveBlocks / clusters.context.ranks_per_device;
   const double in_flight = std::max(kStreamInFlight, row_in_flight(clusters.graph, operand));
   return memory_ns(bytes, std::max<std::int64_t>(1, blocks), in_flight, device) <
-         bytes / device.hbm_gbs + device.launch_ns;
+         traffic_ns(bytes, device) + device.launch_ns;
 }
 
 bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul) {

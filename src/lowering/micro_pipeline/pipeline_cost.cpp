@@ -1,15 +1,19 @@
 #include "lowering/micro_pipeline/pipeline_cost.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cmath>
 #include <limits>
+#include <memory>
 
 #include "codegen/kernel_spec.h"
 #include "ir/collective.h"
+#include "ir/fused.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/ops.h"
 #include "ir/views.h"
+#include "lowering/chunk_fused.h"
 
 namespace braid {
 
@@ -43,14 +47,6 @@ double scatter_ns(int steps, double chunk_ns, double meet_ns, double transfer_ns
   return std::max(computed + chunk_ns, arrived);
 }
 
-double bytes_each(const TensorType& type) { return static_cast<double>(dtype_size(type.dtype)); }
-
-std::int64_t tiles_of(double rows, double columns) {
-  constexpr double kTile = 64;
-  const double tiles = std::ceil(rows / kTile) * std::ceil(columns / kTile);
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(tiles));
-}
-
 double bytes_of(const TensorType& type, const Bindings& bindings) {
   return numel_at(type, bindings) * static_cast<double>(dtype_size(type.dtype));
 }
@@ -62,7 +58,7 @@ double moved_ns(const Graph& graph, const Node& collective, std::span<const Node
   const std::size_t dim = axis_of(collective.attrs, "dim", operand.shape.size());
   if (lies_in_front(operand.shape, dim)) return 0;
   const auto copy_ns = [&](const TensorType& type) {
-    return device.launch_ns + 2 * bytes_of(type, bindings) / device.hbm_gbs;
+    return device.launch_ns + traffic_ns(2 * bytes_of(type, bindings), device);
   };
   if (collective.op_name() != "all_gather_into_tensor") {
     return copy_ns(graph.type(graph.node(matmuls[0]).inputs[0]));
@@ -70,31 +66,6 @@ double moved_ns(const Graph& graph, const Node& collective, std::span<const Node
   double ns = copy_ns(operand);
   for (NodeId id : matmuls) ns += copy_ns(graph.type(graph.node(id).outputs[0]));
   return ns;
-}
-
-/// Some multiprocessors copy instead of multiplying, each a panel of rows at a time; the last rows
-/// that come are still to be multiplied.
-double gather_kernel_ns(const TensorType& shard, double gather_ns, double matmul_ns, double ranks,
-                        const Bindings& bindings, const DeviceModel& device) {
-  constexpr double kPanelRows = 64;
-  constexpr double kBlockGbs = 44;  // of one multiprocessor over NVLink: NCCL 2.28's own model
-  const auto copy_blocks = static_cast<double>(kGatherGemmCopyBlocks);
-  const double width = static_cast<double>(shard.shape.back().evaluate(bindings));
-  const double rows = numel_at(shard, bindings) / width;
-  const double panels = std::ceil(rows / kPanelRows) * (ranks - 1);
-  const double panel_bytes =
-      std::min(rows, kPanelRows) * width * static_cast<double>(dtype_size(shard.dtype));
-  const double copied_ns = std::ceil(panels / copy_blocks) * panel_bytes / kBlockGbs;
-  const double sms = device.sms;
-  const double work_ns = matmul_ns * sms / (sms - copy_blocks);
-  return std::max(work_ns, std::max(gather_ns, device.barrier_ns + copied_ns) + work_ns / ranks);
-}
-
-/// Tiles are sent while others are multiplied, but for this rank's own, which come last; then all
-/// meet, and what came is added up.
-double scatter_kernel_ns(double transfer_ns, double matmul_ns, double sum_ns,
-                         const DeviceModel& device) {
-  return std::max(matmul_ns, transfer_ns) + device.barrier_ns + sum_ns;
 }
 
 /// The node by this algorithm.
@@ -116,6 +87,7 @@ double quickest_ns(const Graph& graph, const Node& node, const Bindings& binding
 
 /// Whether the rows of all ranks lie one after the other, and one kernel holds the matmuls.
 bool has_one_kernel(const Graph& graph, const Node& collective, std::span<const NodeId> matmuls) {
+  if (collective.op_name() == "all_reduce") return true;
   const Shape& operand = graph.type(collective.inputs[0]).shape;
   const std::size_t dim = axis_of(collective.attrs, "dim", operand.size());
   if (collective.op_name() == "reduce_scatter_tensor") return lies_in_front(operand, dim);
@@ -127,74 +99,165 @@ bool has_one_kernel(const Graph& graph, const Node& collective, std::span<const 
          graph.type(one.inputs[1]) == graph.type(other.inputs[1]);
 }
 
-}  // namespace
+/// A matmul [m, k] x [k, n], at some values of the symbols.
+struct Product {
+  Matmul kind;
+  DType left, right, result;
+  std::int64_t m, n, k;
 
-PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
-                                   std::span<const NodeId> matmuls, PipelinedDim dim,
-                                   const Bindings& bindings, const DeviceModel& device) {
-  const double ranks =
-      static_cast<double>(graph.groups().find(*collective.attr<std::string>("group"))->second.size);
-  // Chunks come straight from their owners, as in the one-shot form.
-  const double collective_ns = by_algorithm_ns(graph, collective, kOneShot, bindings, device);
-  const bool all_reduce = collective.op_name() == "all_reduce";
-
-  PipelineEstimate estimate{
-      .plain_ns = all_reduce ? quickest_ns(graph, collective, bindings, device) : collective_ns,
-      .intensity = std::numeric_limits<double>::infinity()};
-  double chunk_ns = 0;
-  double matmul_ns = 0;
-  double tiles_ns = 0;  // of matmuls that are not split where they have few tiles
-  for (NodeId id : matmuls) {
-    const Node& node = graph.node(id);
-    const TensorType& a = graph.type(node.inputs[0]);
-    const TensorType& b = graph.type(node.inputs[1]);
-    double k = static_cast<double>(a.shape.back().evaluate(bindings));
-    double n = static_cast<double>(b.shape.back().evaluate(bindings));
-    double m = numel_at(a, bindings) / k;
-    tiles_ns += memory_ns((m * k) * bytes_each(a) + (k * n) * bytes_each(b) +
-                              (m * n) * bytes_each(graph.type(node.outputs[0])),
-                          tiles_of(m, n), kTilesInFlight, device);
-    (dim == PipelinedDim::kM ? m : dim == PipelinedDim::kN ? n : k) /= ranks;
-    const double traffic = m * k * bytes_each(a) + k * n * bytes_each(b) +
-                           m * n * bytes_each(graph.type(node.outputs[0]));
-    const double whole_ns = node_ns(graph, node, bindings, device);
-    const double work_ns = std::max(0.0, whole_ns - device.launch_ns) / ranks;
-    chunk_ns += device.launch_ns + std::max(work_ns, traffic / device.hbm_gbs);
-    estimate.plain_ns += whole_ns;
-    matmul_ns += std::max(0.0, whole_ns - device.launch_ns);
-    estimate.intensity = std::min(estimate.intensity, arithmetic_intensity(m, n, k));
+  /// Adds it to a graph that has its left operand, with a right one of its own.
+  ValueId add_to(Graph& graph, ValueId a) const {
+    const auto input = [&](const TensorType& type) {
+      return graph.add_input({.name = fmt::format("i{}", graph.inputs().size()), .type = type});
+    };
+    const bool scaled = kind == Matmul::kScaled;
+    std::vector<ValueId> operands{a, input({right, {k, n}})};
+    if (scaled)
+      operands.insert(operands.end(), {input({DType::kF32, {}}), input({DType::kF32, {}})});
+    const NodeId id =
+        graph.add_node("", scaled ? "scaled_mm" : "mm", operands, {{"out_dtype", result}});
+    return graph.node(id).outputs[0];
   }
+  [[nodiscard]] double ns(const DeviceModel& device) const {
+    Graph graph;
+    const ValueId product = add_to(graph, graph.add_input({.name = "a", .type = {left, {m, k}}}));
+    return node_ns(graph, graph.node(graph.value(product).producer), {}, device);
+  }
+};
+
+Product product_of(const Graph& graph, const Node& matmul, const Bindings& bindings) {
+  const TensorType& a = graph.type(matmul.inputs[0]);
+  const TensorType& b = graph.type(matmul.inputs[1]);
+  const std::int64_t k = a.shape.back().evaluate(bindings);
+  const double rows = k == 0 ? 0 : numel_at(a, bindings) / static_cast<double>(k);
+  return {.kind = matmul.op->matmul,
+          .left = a.dtype,
+          .right = b.dtype,
+          .result = graph.type(matmul.outputs[0]).dtype,
+          .m = static_cast<std::int64_t>(rows),
+          .n = b.shape.back().evaluate(bindings),
+          .k = k};
+}
+
+/// The kernel that holds the collective and its matmuls.
+double in_kernel_ns(const Graph& graph, const Node& collective, std::span<const NodeId> matmuls,
+                    const Bindings& bindings, const DeviceModel& device) {
+  const std::string& name = *collective.attr<std::string>("group");
+  const Group& group = graph.groups().find(name)->second;
+  auto body = std::make_shared<Graph>();
+  body->add_group(name, group);
+  const auto add_collective = [&](ValueId operand, Attrs attrs) {
+    body->set_comm_group(operand, name);
+    attrs.insert({{"group", name}, {"algorithm", std::string(kInKernel)}});
+    const NodeId id = body->add_node("", collective.op_name(), {operand}, std::move(attrs));
+    for (const auto& [key, hint] : collective.hints) body->set_hint(id, key, hint);
+    body->add_output(body->node(id).outputs[0]);
+    return body->node(id).outputs[0];
+  };
+  const bool gathers = collective.op_name() == "all_gather_into_tensor";
+  const Product first = product_of(graph, graph.node(matmuls[0]), bindings);
+  const std::int64_t rows = gathers ? std::max<std::int64_t>(1, first.m / group.size) : first.m;
+  ValueId left = body->add_input({.name = "a", .type = {first.left, {rows, first.k}}});
+  if (gathers) left = add_collective(left, {});
+  for (const NodeId id : matmuls) {
+    body->add_output(product_of(graph, graph.node(id), bindings).add_to(*body, left));
+  }
+  if (!gathers) {
+    Attrs attrs{{"reduce_op", collective.attrs.at("reduce_op")}};
+    if (collective.op_name() != "all_reduce") attrs.emplace("dim", std::int64_t{0});
+    add_collective(body->outputs()[0], std::move(attrs));
+  }
+  const Config config = default_config(*body, Target::parse(device.name));
+  return kernel_ns({std::move(body), config}, {}, device);
+}
+
+/// In one chunk for each rank, whose matmuls take so long.
+double chunked_ns(const Graph& graph, const Node& collective, std::span<const NodeId> matmuls,
+                  double chunk_ns, double collective_ns, const Bindings& bindings,
+                  const DeviceModel& device) {
+  const std::int64_t ranks =
+      graph.groups().find(*collective.attr<std::string>("group"))->second.size;
   const int steps = static_cast<int>(ranks) - 1;  // the rank's own chunk needs no transfer
-  if (dim != PipelinedDim::kM || steps == 0 || all_reduce) {
-    estimate.pipelined_ns = estimate.plain_ns;
-    if (all_reduce && steps > 0) {
-      estimate.in_kernel_ns = std::max(matmul_ns, tiles_ns) + collective_ns;
-    }
-    return estimate;
-  }
   // Of a collective that reads straight from the owners, what is no transfer is paid by each copy.
   const double meet_ns = device.launch_ns + device.barrier_ns;
   const double transfer_ns = device.launch_ns + std::max(0.0, collective_ns - meet_ns) / steps;
   const double moved = moved_ns(graph, collective, matmuls, bindings, device);
   if (collective.op_name() == "all_gather_into_tensor") {
-    estimate.pipelined_ns = moved + gather_ns(steps, chunk_ns, meet_ns, transfer_ns);
-    if (has_one_kernel(graph, collective, matmuls)) {
-      estimate.in_kernel_ns =
-          device.launch_ns + gather_kernel_ns(graph.type(collective.inputs[0]),
-                                              collective_ns - device.launch_ns, matmul_ns, ranks,
-                                              bindings, device);
-    }
-    return estimate;
+    return moved + gather_ns(steps, chunk_ns, meet_ns, transfer_ns);
   }
   const double result_bytes = bytes_of(graph.type(collective.outputs[0]), bindings);
-  const double sum_ns = (ranks + 1) * result_bytes / device.hbm_gbs;
-  estimate.pipelined_ns = moved + scatter_ns(steps, chunk_ns, meet_ns, transfer_ns) +
-                          std::max(device.launch_ns + sum_ns, meet_ns);
-  if (has_one_kernel(graph, collective, matmuls)) {
-    const double sent_ns = std::max(0.0, collective_ns - meet_ns);
-    estimate.in_kernel_ns =
-        device.launch_ns +
-        scatter_kernel_ns(sent_ns, std::max(matmul_ns, tiles_ns), sum_ns, device);
+  const double sum_ns = traffic_ns(static_cast<double>(ranks + 1) * result_bytes, device);
+  return moved + scatter_ns(steps, chunk_ns, meet_ns, transfer_ns) +
+         std::max(device.launch_ns + sum_ns, meet_ns);
+}
+
+}  // namespace
+
+PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
+                                   std::span<const NodeId> matmuls, PipelinedDim dim,
+                                   const Bindings& bindings, const DeviceModel& device) {
+  const std::int64_t ranks =
+      graph.groups().find(*collective.attr<std::string>("group"))->second.size;
+  // Chunks come straight from their owners, as in the one-shot form.
+  const double collective_ns = by_algorithm_ns(graph, collective, kOneShot, bindings, device);
+  const bool all_reduce = collective.op_name() == "all_reduce";
+  const bool has_chunks = dim == PipelinedDim::kM && ranks > 1 && !all_reduce;
+
+  PipelineEstimate estimate{
+      .plain_ns = all_reduce ? quickest_ns(graph, collective, bindings, device) : collective_ns,
+      .intensity = std::numeric_limits<double>::infinity()};
+  double chunk_ns = 0;
+  for (NodeId id : matmuls) {
+    const Node& node = graph.node(id);
+    const double whole_ns = node_ns(graph, node, bindings, device);
+    estimate.plain_ns += whole_ns;
+    Product product = product_of(graph, node, bindings);
+    const double model_ns = node.hints.empty() ? whole_ns : product.ns(device);
+    std::int64_t& cut = dim == PipelinedDim::kM   ? product.m
+                        : dim == PipelinedDim::kN ? product.n
+                                                  : product.k;
+    cut = std::max<std::int64_t>(1, cut / ranks);
+    estimate.intensity =
+        std::min(estimate.intensity, arithmetic_intensity(static_cast<double>(product.m),
+                                                          static_cast<double>(product.n),
+                                                          static_cast<double>(product.k)));
+    if (has_chunks) chunk_ns += product.ns(device) * (whole_ns / model_ns);
+  }
+  estimate.pipelined_ns =
+      has_chunks ? chunked_ns(graph, collective, matmuls, chunk_ns, collective_ns, bindings, device)
+                 : estimate.plain_ns;
+  if (ranks > 1 && (all_reduce || dim == PipelinedDim::kM) &&
+      has_one_kernel(graph, collective, matmuls)) {
+    estimate.in_kernel_ns = in_kernel_ns(graph, collective, matmuls, bindings, device);
+  }
+  return estimate;
+}
+
+PipelineEstimate estimate_fused(const Graph& graph, const Node& node, const Bindings& bindings,
+                                const DeviceModel& device) {
+  Graph parts;
+  for (const auto& [name, symbol] : graph.symbols()) parts.add_symbol(name, symbol);
+  for (const auto& [name, group] : graph.groups()) parts.add_group(name, group);
+  std::vector<ValueId> operands;
+  for (ValueId input : node.inputs) {
+    operands.push_back(
+        parts.add_input({.name = fmt::format("i{}", operands.size()), .type = graph.type(input)}));
+  }
+  static_cast<void>(add_composition(parts, node, operands, [](auto) { return std::string(); }));
+  const Node* collective = nullptr;
+  std::vector<NodeId> matmuls;
+  for (std::size_t id = 0; id < parts.nodes().size(); ++id) {
+    const Node& part = parts.nodes()[id];
+    if (part.op->op_class == OpClass::kMatmul) matmuls.push_back(static_cast<NodeId>(id));
+    if (part.op->op_class == OpClass::kCollective && collective == nullptr) collective = &part;
+  }
+  PipelineEstimate estimate =
+      estimate_pipeline(parts, *collective, matmuls, PipelinedDim::kM, bindings, device);
+  if (cannot_chunk(graph, node)) estimate.pipelined_ns = estimate.plain_ns;
+  const auto* returns_product = node.attr<bool>("return_mm");
+  if (!graph.groups().find(*node.attr<std::string>("group"))->second.symmetric ||
+      (returns_product != nullptr && *returns_product)) {
+    estimate.in_kernel_ns.reset();
   }
   return estimate;
 }

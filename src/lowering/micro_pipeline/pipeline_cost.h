@@ -31,14 +31,17 @@ struct PipelineEstimate {
   [[nodiscard]] double best_ns() const {
     return std::min(pipelined_ns, in_kernel_ns.value_or(pipelined_ns));
   }
+  [[nodiscard]] double least_ns() const { return std::min(plain_ns, best_ns()); }
 };
 /// Of a gather or scatter and the matmuls behind or in front of it, whose right operands are
-/// matrices, as chunk_fused.h pipelines them. A chunk's matmul has its share of the work, but reads
-/// a whole B, is a launch of its own, and cannot be faster than its traffic: that is why few rows
-/// do not gain.
+/// matrices, as chunk_fused.h pipelines them. A chunk's matmul is a kernel of its own, with tiles
+/// of its own, and reads a whole B: that is why few rows do not gain.
 [[nodiscard]] PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
                                                  std::span<const NodeId> matmuls, PipelinedDim dim,
                                                  const Bindings& bindings,
                                                  const DeviceModel& device);
+/// Of a fused node, in the forms that it can take.
+[[nodiscard]] PipelineEstimate estimate_fused(const Graph& graph, const Node& node,
+                                              const Bindings& bindings, const DeviceModel& device);
 
 }  // namespace braid

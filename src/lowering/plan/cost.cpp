@@ -3,14 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <utility>
 
 #include "braid/error.h"
+#include "codegen/rough_time.h"
 #include "ir/collective.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
+#include "lowering/fuse/kernel_body.h"
+#include "lowering/micro_pipeline/pipeline_cost.h"
 
 namespace braid {
 namespace {
@@ -52,18 +56,16 @@ double type_bytes(const TensorType& type, const Bindings& bindings) {
   return bytes;
 }
 
-/// How fast a node's arithmetic goes: matrix units take operands of 16 bits, and of 8 at twice the
-/// rate. An opaque matmul says so, and has the dtype of its result.
+/// How fast a node's arithmetic goes, matmuls apart. An opaque matmul says so, and has the dtype of
+/// its result; it has all that matrix units sustain, which take operands of 8 bits at twice the
+/// rate of 16.
 double tflops_of(const Graph& graph, const Node& node, const DeviceModel& device) {
-  const OpClass c = node.op->op_class;
-  const auto* kind = c == OpClass::kOpaque ? node.attr<std::string>("kind") : nullptr;
-  const bool opaque_matmul = kind != nullptr && *kind == "gemm";
-  if (c != OpClass::kMatmul && c != OpClass::kFusedMatmul && !opaque_matmul) {
-    return device.f32_tflops;
-  }
-  const ValueId of = opaque_matmul ? node.outputs[0] : node.inputs[0];
-  const std::size_t bytes = dtype_size(graph.type(of).dtype);
-  return bytes == 1 ? 2 * device.f16_tflops : bytes == 2 ? device.f16_tflops : device.f32_tflops;
+  const auto* kind =
+      node.op->op_class == OpClass::kOpaque ? node.attr<std::string>("kind") : nullptr;
+  if (kind == nullptr || *kind != "gemm") return device.f32_tflops;
+  const std::size_t bytes = dtype_size(graph.type(node.outputs[0]).dtype);
+  if (bytes > 2) return device.f32_tflops;
+  return (bytes == 1 ? 2 : 1) * architecture(device.sm).matrix_share * device.f16_tflops;
 }
 
 /// Operations of one node, in nanoseconds of the unit that does them.
@@ -83,7 +85,7 @@ double traffic_ns(const Graph& graph, const Node& node, const Bindings& bindings
     for (ValueId value : node.inputs) bytes += type_bytes(graph.type(value), bindings);
     for (ValueId value : node.outputs) bytes += type_bytes(graph.type(value), bindings);
   }
-  return bytes / device.hbm_gbs;
+  return traffic_ns(bytes, device);
 }
 
 /// The protocols of an algorithm: most have one.
@@ -119,20 +121,6 @@ double collective_node_ns(const Graph& graph, const Node& node, const Bindings& 
                             device);
 }
 
-/// A collective and its matmuls, side by side: each rank needs the shards, or makes the chunks, of
-/// all others.
-double fused_matmul_ns(const Graph& graph, const Node& node, const Bindings& bindings,
-                       const DeviceModel& device) {
-  const Group& group = graph.groups().find(*node.attr<std::string>("group"))->second;
-  const bool gathers = node.attr<std::int64_t>("gather_dim") != nullptr;
-  const ValueId part = gathers ? node.inputs[0] : node.outputs[0];
-  const double moved = static_cast<double>(group.size - 1) * type_bytes(graph.type(part), bindings);
-  const double links_ns = moved / (collective_models(kPeers)[0].share * device.nvlink_gbs);
-  return device.launch_ns + device.barrier_ns +
-         std::max({links_ns, arithmetic_ns(graph, node, bindings, device),
-                   traffic_ns(graph, node, bindings, device)});
-}
-
 /// What a body reads: of a table that it only looks rows up in, these; of what it only takes parts
 /// of, those.
 double bytes_read(const Graph& body, const Bindings& bindings) {
@@ -154,23 +142,46 @@ double bytes_read(const Graph& body, const Bindings& bindings) {
   return bytes;
 }
 
-/// A body: its collective, then the slowest of its traffic, its arithmetic and what goes on beside.
-double kernel_ns(const Graph& graph, const Node& node, const Graph& body, const Bindings& bindings,
+/// Some multiprocessors copy while the others multiply, each a panel of rows at a time; the last
+/// rows that come are still to be multiplied.
+double beside_gather_ns(const KernelSpec& spec, const Node& gather, double gather_ns,
+                        double matmul_ns, const Bindings& bindings, const DeviceModel& device) {
+  constexpr double kBlockGbs = 44;  // of one multiprocessor over NVLink: NCCL 2.28's own model
+  const Graph& body = *spec.body;
+  const auto copy_blocks = static_cast<double>(spec.config.at(std::string(kCopyBlocksSetting)));
+  const auto panel_rows = static_cast<double>(spec.config.at("BLOCK_M"));
+  const auto ranks =
+      static_cast<double>(body.groups().find(*gather.attr<std::string>("group"))->second.size);
+  const TensorType& shard = body.type(gather.inputs[0]);
+  const double rows = static_cast<double>(shard.shape[0].evaluate(bindings));
+  const double panels = std::ceil(rows / panel_rows) * (ranks - 1);
+  const double panel_bytes = type_bytes(shard, bindings) * std::min(1.0, panel_rows / rows);
+  const double copied_ns = std::ceil(panels / copy_blocks) * panel_bytes / kBlockGbs;
+  return std::max(matmul_ns,
+                  std::max(gather_ns, device.barrier_ns + copied_ns) + matmul_ns / ranks);
+}
+
+/// Tiles are sent while others are multiplied, but for this rank's own, which come last; then all
+/// meet, and what came is added up.
+double beside_scatter_ns(const Graph& body, const Node& scatter, double scatter_ns,
+                         double matmul_ns, const Bindings& bindings, const DeviceModel& device) {
+  const double sum_ns = traffic_ns(type_bytes(body.type(scatter.inputs[0]), bindings) +
+                                       type_bytes(body.type(scatter.outputs[0]), bindings),
+                                   device);
+  const double sent_ns = std::max(0.0, scatter_ns - device.barrier_ns);
+  return std::max(matmul_ns, sent_ns) + device.barrier_ns + sum_ns;
+}
+
+/// A matmul as a kernel of its own.
+double matmul_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                  const DeviceModel& device) {
-  double bytes = bytes_read(body, bindings);
-  double arithmetic = 0;
-  double collective = 0;
-  double beside = 0;  // of a collective that goes on while others are multiplied
-  for (ValueId value : node.outputs) bytes += type_bytes(graph.type(value), bindings);
-  for (const Node& inner : body.nodes()) {
-    if (inner.op->op_class == OpClass::kCollective) {
-      const bool goes_on = is_in_kernel(inner) && inner.op_name() != "all_reduce";
-      (goes_on ? beside : collective) += collective_node_ns(body, inner, bindings, device);
-    } else {
-      arithmetic += arithmetic_ns(body, inner, bindings, device);
-    }
+  std::vector<ValueId> inputs;
+  for (const ValueId input : node.inputs) {
+    if (std::find(inputs.begin(), inputs.end(), input) == inputs.end()) inputs.push_back(input);
   }
-  return device.launch_ns + collective + std::max({beside, arithmetic, bytes / device.hbm_gbs});
+  const NodeId id = graph.value(node.outputs[0]).producer;
+  const auto body = make_body(graph, std::span(&id, 1), inputs, node.outputs);
+  return kernel_ns({body, default_config(*body, Target::parse(device.name))}, bindings, device);
 }
 
 }  // namespace
@@ -228,10 +239,14 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
     case OpClass::kCollective:
       return device.launch_ns + collective_node_ns(graph, node, bindings, device);
     case OpClass::kFusedMatmul:
-      return fused_matmul_ns(graph, node, bindings, device);
+      return estimate_fused(graph, node, bindings, device).least_ns();
+    case OpClass::kMatmul:
+      return matmul_ns(graph, node, bindings, device);
     case OpClass::kKernel:
-      return kernel_ns(graph, node, **node.attr<std::shared_ptr<const Graph>>("body"), bindings,
-                       device);
+      check_kernel(node);  // who wrote it may have left out what its price depends on
+      return kernel_ns(
+          {*node.attr<std::shared_ptr<const Graph>>("body"), *node.attr<Config>("config")},
+          bindings, device);
     default:
       break;
   }
@@ -239,10 +254,47 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                                      traffic_ns(graph, node, bindings, device));
 }
 
+double kernel_ns(const KernelSpec& spec, const Bindings& bindings, const DeviceModel& device) {
+  const Graph& body = *spec.body;
+  double bytes = bytes_read(body, bindings);
+  for (ValueId value : body.outputs()) bytes += type_bytes(body.type(value), bindings);
+  const double multiplied = rough_ns(spec, bindings, Target::parse(device.name));
+  double arithmetic = 0;
+  double before = 0;  // of a collective
+  const Node* beside = nullptr;
+  for (const Node& inner : body.nodes()) {
+    if (inner.op->op_class == OpClass::kMatmul) continue;
+    if (inner.op->op_class != OpClass::kCollective) {
+      arithmetic += arithmetic_ns(body, inner, bindings, device);
+    } else if (is_in_kernel(inner) && inner.op_name() != "all_reduce") {
+      beside = &inner;
+    } else {
+      before += node_ns(body, inner, bindings, device) - device.launch_ns;
+      // What it moves itself is in its time.
+      for (const ValueId value : inner.inputs) {
+        if (body.value(value).producer < 0) bytes -= type_bytes(body.type(value), bindings);
+      }
+      for (const ValueId value : inner.outputs) bytes -= type_bytes(body.type(value), bindings);
+    }
+  }
+  const double work = std::max({multiplied, arithmetic, traffic_ns(std::max(0.0, bytes), device)});
+  if (beside == nullptr) return device.launch_ns + before + work;
+  const double collective = node_ns(body, *beside, bindings, device) - device.launch_ns;
+  return device.launch_ns +
+         (gathers_in_kernel(*beside)
+              ? beside_gather_ns(spec, *beside, collective, work, bindings, device)
+              : beside_scatter_ns(body, *beside, collective, work, bindings, device));
+}
+
+double traffic_ns(double bytes, const DeviceModel& device) {
+  return bytes / (kMemoryShare * device.hbm_gbs);
+}
+
 double memory_ns(double bytes, std::int64_t blocks, double in_flight, const DeviceModel& device) {
   // Of a memory that is busy: an H100 needs about 2.3 MB in flight for its rate.
   constexpr double kLatencyNs = 700;
-  return bytes / std::min(device.hbm_gbs, static_cast<double>(blocks) * in_flight / kLatencyNs);
+  return std::max(traffic_ns(bytes, device),
+                  bytes * kLatencyNs / (static_cast<double>(blocks) * in_flight));
 }
 
 Bindings max_bindings(const SymbolTable& symbols) {

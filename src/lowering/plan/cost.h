@@ -5,7 +5,7 @@
 
 #include "braid/graph.h"
 #include "codegen/device_model.h"
-#include "codegen/target.h"
+#include "codegen/kernel_spec.h"
 
 namespace braid {
 
@@ -30,17 +30,27 @@ inline constexpr std::string_view kByCopies = "copy_engine";
                                         std::string_view algorithm, const Bindings& bindings,
                                         const DeviceModel& device);
 
-/// Nanoseconds of one node on its own: its `runtime_ns` hint where there is one, else the larger of
-/// bytes / memory rate and operations / arithmetic rate, plus a launch; an opaque node by the
-/// operations that it declares; a collective by its algorithm; one with its matmuls by the slower
-/// of both; a copy from a peer by its link; a kernel by its body; a view, a chunk and a wait are
-/// free.
+/// Nanoseconds of one launch of a kernel. All who ask what a kernel takes before it runs ask this:
+/// passes, schedules, the tuner. A matmul takes what its template says of its tiles; the rest of a
+/// body the larger of bytes / memory rate and operations / arithmetic rate; to it comes what of its
+/// collective does not go on beside.
+[[nodiscard]] double kernel_ns(const KernelSpec& spec, const Bindings& bindings,
+                               const DeviceModel& device);
+
+/// Nanoseconds of one node on its own: its `runtime_ns` hint where there is one; a kernel by
+/// kernel_ns, and so a matmul, as the kernel of it alone in its default configuration; an opaque
+/// node by the operations that it declares; a collective by its algorithm, one with its matmuls by
+/// the quickest of its forms (estimate_fused); a copy from a peer by its link; a view, a chunk and
+/// a wait are free; others the larger of bytes / memory rate and operations / arithmetic rate, plus
+/// a launch.
 [[nodiscard]] double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                              const DeviceModel& device);
 
 /// Bytes that a block keeps on their way from memory: each of 256 threads 16, or a ring of tiles.
 inline constexpr double kStreamInFlight = 4096;
 inline constexpr double kTilesInFlight = 32768;
+/// Nanoseconds of so many bytes to and from memory, at the rate that kernels sustain.
+[[nodiscard]] double traffic_ns(double bytes, const DeviceModel& device);
 /// Nanoseconds that a kernel of `blocks` blocks needs to move `bytes`, when each has `in_flight`
 /// bytes on their way: by Little's law all of these arrive once in a latency of the memory, up to
 /// its rate.

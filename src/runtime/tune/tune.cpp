@@ -17,7 +17,6 @@
 #include "braid/error.h"
 #include "codegen/device_model.h"
 #include "codegen/graph_target.h"
-#include "codegen/rough_time.h"
 #include "ir/buckets.h"
 #include "lowering/lone_kernel.h"
 #include "lowering/passes.h"
@@ -269,7 +268,8 @@ class Tuner {
     }
     subject.space.candidates = candidates(*subject.body, target_);
     for (const Config& config : subject.space.candidates) {
-      subject.space.rough_ns.push_back(rough_ns({subject.body, config}, subject.bindings, target_));
+      subject.space.rough_ns.push_back(
+          kernel_ns({subject.body, config}, subject.bindings, device_model(target_)));
     }
     result.candidates = subject.space.candidates.size();
     subject.trials.resize(result.candidates);
