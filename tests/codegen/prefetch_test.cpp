@@ -54,8 +54,19 @@ std::string changed(std::string text, std::string_view from, std::string_view to
   return text.replace(at, from.size(), to);
 }
 
+/// kSums with other tiles.
+std::string in_tiles_of(int columns) {
+  return std::regex_replace(std::string(kSums), std::regex(R"(\[1, 32\])"),
+                            "[1, " + std::to_string(columns) + "]");
+}
+
+std::ptrdiff_t count(const std::string& text, const char* pattern) {
+  const std::regex regex(pattern);
+  return std::distance(std::sregex_iterator(text.begin(), text.end(), regex), {});
+}
+
 TEST(Prefetch, LoadsForTheNextIterationBeforeThisOnesSum) {
-  EXPECT_EQ(text_after(kSums, prefetch, remove_dead), R"(kernel k
+  EXPECT_EQ(text_after(in_tiles_of(1024), prefetch, remove_dead), R"(kernel k
 warps 1
 world 2
 grid 1
@@ -73,37 +84,57 @@ param 3 offset 0 group "tp" divisor 256
   %6 = constant 1 : i64
   %22 = lt %3, %4 : pred
   %23 = peer %2, %3 : ptr
-  %24 = range 1 : i32[1, 32]
-  %25 = add %3, %24 : i64[1, 32]
-  %26 = load.f32 %23, %25, %22 : f32[1, 32]
+  %24 = range 1 : i32[1, 1024]
+  %25 = add %3, %24 : i64[1, 1024]
+  %26 = load.f32 %23, %25, %22 : f32[1, 1024]
   %27 = peer %2, %6 : ptr
-  %28 = lt %25, %4 : pred[1, 32]
-  %29 = and %28, %22 : pred[1, 32]
-  %30 = load.f32 %27, %25, %29 : f32[1, 32]
-  %31 = load.f32 %0, %25, %22 : f32[1, 32]
-  %7 = for %8 = %3 to %4 step %5 carry %12 = %26 : f32[1, 32], %15 = %30 : f32[1, 32], %17 = %31 : f32[1, 32] {
+  %28 = lt %25, %4 : pred[1, 1024]
+  %29 = and %28, %22 : pred[1, 1024]
+  %30 = load.f32 %27, %25, %29 : f32[1, 1024]
+  %31 = load.f32 %0, %25, %22 : f32[1, 1024]
+  %7 = for %8 = %3 to %4 step %5 carry %12 = %26 : f32[1, 1024], %15 = %30 : f32[1, 1024], %17 = %31 : f32[1, 1024] {
     %32 = add %8, %5 : i64
     %33 = lt %32, %4 : pred
     %34 = peer %2, %3 : ptr
-    %35 = range 1 : i32[1, 32]
-    %36 = add %32, %35 : i64[1, 32]
-    %37 = load.f32 %34, %36, %33 : f32[1, 32]
+    %35 = range 1 : i32[1, 1024]
+    %36 = add %32, %35 : i64[1, 1024]
+    %37 = load.f32 %34, %36, %33 : f32[1, 1024]
     %38 = peer %2, %6 : ptr
-    %39 = lt %36, %4 : pred[1, 32]
-    %40 = and %39, %33 : pred[1, 32]
-    %41 = load.f32 %38, %36, %40 : f32[1, 32]
-    %42 = load.f32 %0, %36, %33 : f32[1, 32]
-    %9 = range 1 : i32[1, 32]
-    %10 = add %8, %9 : i64[1, 32]
-    %16 = add %12, %15 : f32[1, 32]
-    %18 = add %16, %17 : f32[1, 32]
-    %19 = load.f32 %0, %9 : f32[1, 32]
-    %20 = add %18, %19 : f32[1, 32]
+    %39 = lt %36, %4 : pred[1, 1024]
+    %40 = and %39, %33 : pred[1, 1024]
+    %41 = load.f32 %38, %36, %40 : f32[1, 1024]
+    %42 = load.f32 %0, %36, %33 : f32[1, 1024]
+    %9 = range 1 : i32[1, 1024]
+    %10 = add %8, %9 : i64[1, 1024]
+    %16 = add %12, %15 : f32[1, 1024]
+    %18 = add %16, %17 : f32[1, 1024]
+    %19 = load.f32 %0, %9 : f32[1, 1024]
+    %20 = add %18, %19 : f32[1, 1024]
     store.f32 %1, %10, %20
     yield %37, %41, %42
   }
 }
 )");
+}
+
+// Small pieces: four iterations ahead, and what all of them read before the loop.
+TEST(Prefetch, LoadsSeveralIterationsAhead) {
+  const std::string after = text_after(kSums, prefetch, remove_dead);
+  const std::string before = after.substr(0, after.find(" = for "));
+  EXPECT_EQ(count(before, R"(load\.f32)"), 4 * 3 + 1);
+  EXPECT_EQ(count(after, R"(load\.f32)"), 5 * 3 + 1);
+  EXPECT_NE(before.find("load.f32 %0, %22 : f32[1, 32]"), std::string::npos) << before;
+  EXPECT_EQ(count(after, R"(constant 128 : i64)"), 1) << after;
+}
+
+// A row of this GPU alone, too, if it is reduced.
+TEST(Prefetch, LoadsRowsAheadThatAreReduced) {
+  std::string text(kSums);
+  text = changed(std::move(text), "load.f32 %11", "load.f32 %0");
+  text = changed(std::move(text), "load.f32 %13", "load.f32 %0");
+  text = changed(std::move(text), "    store.f32 %1, %10, %20\n",
+                 "    %21 = reduce.max %20 : f32[1, 1]\n    store.f32 %1, %10, %20\n");
+  EXPECT_EQ(count(text_after(text, prefetch, remove_dead), R"(load\.f32)"), 3 * 3 + 1);
 }
 
 TEST(Prefetch, LeavesALoopThatReadsNoArena) {
@@ -143,13 +174,8 @@ TEST(Prefetch, LeavesBlocksWhoseThreadsHaveFewRegisters) {
 TEST(Prefetch, TakesWhatRegistersHold) {
   for (const auto& [columns, ahead] :
        {std::pair{2048, 3}, std::pair{4096, 1}, std::pair{8192, 0}}) {
-    std::string text = std::regex_replace(std::string(kSums), std::regex(R"(\[1, 32\])"),
-                                          "[1, " + std::to_string(columns) + "]");
-    text = changed(std::move(text), "warps 1\n", "warps 2\n");
-    const std::string after = text_after(text, prefetch);
-    const std::regex load(R"(load\.f32)");
-    EXPECT_EQ(std::distance(std::sregex_iterator(after.begin(), after.end(), load), {}), 4 + ahead)
-        << columns;
+    const std::string text = changed(in_tiles_of(columns), "warps 1\n", "warps 2\n");
+    EXPECT_EQ(count(text_after(text, prefetch), R"(load\.f32)"), 4 + ahead) << columns;
   }
 }
 
@@ -160,19 +186,17 @@ std::size_t first(const std::string& text, const char* pattern) {
                                                          : text.size();
 }
 
-// Of a row: what all ranks have of the first and of the next one, and both rows of the residual.
-TEST(Prefetch, ThePtxOfAnAllReduceLoadsTheNextPieceBeforeItAdds) {
+// Of a row: what all ranks have of so many rows as registers hold, and of the residual, and the
+// weight of all rows.
+TEST(Prefetch, ThePtxOfAnAllReduceLoadsTheNextPiecesBeforeItAdds) {
   const Target target = Target::parse("sm_90a");
   int seen = 0;
   for (const auto& sample : braid::testing::sample_specs(target)) {
-    for (const int ranks : {2, 4, 8}) {
+    for (const auto& [ranks, ahead] : {std::pair{2, 4}, {4, 4}, {8, 2}}) {
       if (sample.name != "all_reduce_add_rms_norm_" + std::to_string(ranks)) continue;
       const std::string ptx = compile_kernel(emit(sample.spec, target), target, nullptr).image.ptx;
       const std::string before = ptx.substr(0, first(ptx, R"(add(\.rn)?\.f32)"));
-      const std::regex load(R"(ld\.global\.v4)");
-      EXPECT_EQ(std::distance(std::sregex_iterator(before.begin(), before.end(), load), {}),
-                2 * (ranks + 1))
-          << sample.name;
+      EXPECT_EQ(count(before, R"(ld\.global\.v4)"), (ahead + 1) * (ranks + 1) + 1) << sample.name;
       ++seen;
     }
   }

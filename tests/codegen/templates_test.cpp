@@ -165,6 +165,23 @@ TEST(MatmulTiles, OfFewRowsReadLinesOfTheirWeight) {
   EXPECT_LT(default_config(product(1, 48, 64), Target{}).at("BLOCK_N"), 64);
 }
 
+// A collective has 32 blocks at most, so each takes as much of a flat tensor as threads can.
+TEST(Collectives, OfFlatTensorsHaveThreadsByTheirSize) {
+  const auto warps = [](int rows, int columns) {
+    const Graph body = parse_graph(R"({"braid": 1, "name": "c", "groups": {"tp": {"size": 4}},
+      "inputs": [{"name": "x", "dtype": "bf16", "shape": [)" +
+                                   std::to_string(rows) + ", " + std::to_string(columns) +
+                                   R"(], "per_rank": true}],
+      "nodes": [{"name": "p", "op": "copy", "inputs": ["x"]},
+                {"name": "c", "op": "all_reduce", "inputs": ["p"], "attrs":
+                  {"reduce_op": "sum", "group": "tp", "algorithm": "ll"}}], "outputs": ["c"]})");
+    return default_config(body, Target{}).at("num_warps");
+  };
+  EXPECT_EQ(warps(1, 4096), 4);
+  EXPECT_EQ(warps(16, 4096), 8);
+  EXPECT_EQ(warps(512, 4096), 16);
+}
+
 // They have one block on each multiprocessor, however small the product is.
 TEST(MatmulTiles, OfKernelsThatWaitHaveFourWarps) {
   const Graph gathers = parse_graph(R"({"braid": 1, "name": "mm", "groups": {"tp": {"size": 2}},

@@ -276,13 +276,13 @@ class Lowering {
     inst.warps = bits_where(layout(inst).warp, is_copy);
   }
 
-  /// Carried values are written one after another.
+  /// Carried values are written one after another: one may become what another one still is.
   void check_yields(Id id) {
     const Inst& loop = p_.at(id);
     for (std::size_t i = 0; i < loop.yields.size(); ++i) {
-      for (std::size_t j = 1; j < loop.body_args.size(); ++j) {
-        if (j != i + 1 && loop.yields[i] == loop.body_args[j]) {
-          throw_invalid(fmt::format("%{} (for)", id), "yields one carried value as another");
+      for (std::size_t j = 1; j <= i; ++j) {
+        if (loop.yields[i] == loop.body_args[j]) {
+          throw_invalid(fmt::format("%{} (for)", id), "yields a carried value that is overwritten");
         }
       }
     }

@@ -1,15 +1,19 @@
-// What comes from other ranks is under way while the piece before it is worked on. Matches a loop,
-// at any depth, whose own body loads from the arenas of ranks, at places that follow from the
-// induction variable and from what stands outside of the loop:
+// What comes from memory is under way while the pieces before it are worked on. Matches a loop, at
+// any depth, whose own body loads from the arenas of ranks, or reduces what it loads, at places
+// that follow from the induction variable and from what stands outside of the loop:
 //
-//     load what the first iteration needs, if there is one
-//     for i:  load what the next one needs, if there is one; the body, on what was loaded for it
+//     load what the first iterations need, where there are as many
+//     for i:  load what a later one needs, if there is one; the body, on what was loaded for it
 //
-// What was loaded is carried in registers: as many loads, in order, as a quarter of a thread's
-// registers holds; the others stay where they were. The local loads go along as far as another
-// eighth holds them, for a thread would wait for them, too, before it sends for the next piece. The
-// largest blocks, whose threads have 64 registers, are left alone, for the piece itself takes
-// those; and so is a loop that signals or waits for peers: nothing moves across a wait.
+// What was loaded is carried in registers, packed as in memory: as many loads of arenas, in order,
+// as a quarter of a thread's registers holds; the others stay where they were. The local loads go
+// along as far as another eighth holds them, for a thread would wait for them, too, before it sends
+// for the next piece. So many iterations ahead as these registers hold, up to four from other ranks
+// and two from this one: a link, and memory, need more bytes under way than one piece of each
+// thread. Local loads of the same in every iteration
+// stand before the loop, where that leaves room. The largest blocks, whose threads have 64
+// registers, are left alone, for the piece itself takes those; and so is a loop that signals or
+// waits for peers: nothing moves across a wait.
 
 #include "codegen/passes/prefetch.h"
 
@@ -24,10 +28,15 @@
 namespace braid::tile {
 namespace {
 
-/// Registers of a thread that a value takes, rows side by side.
-int registers_of(const Type& type, int num_warps) {
-  const int elements = std::max(1, type.rows * type.cols / (32 * num_warps));
-  return elements * std::max(1, value_bytes(type.kind) / 4);
+/// Iterations that loads are ahead at most, of arenas of other ranks and of this GPU alone, whose
+/// memory all multiprocessors draw from.
+constexpr int kMostAhead = 4;
+constexpr int kMostAheadHere = 2;
+
+/// Registers of a thread that what is loaded takes, rows side by side: what widens it comes later.
+int registers_of(const Inst& load, int num_warps) {
+  const int elements = std::max(1, load.type.rows * load.type.cols / (32 * num_warps));
+  return std::max(1, elements * static_cast<int>(dtype_size(load.dtype)) / 4);
 }
 
 class LoopPrefetcher {
@@ -40,21 +49,40 @@ class LoopPrefetcher {
     std::vector<Id> before;
     find_loads();
     if (loads_.empty()) return before;
-    const Id position = loop_.body_args[0];
-    std::vector<Id> body;
+    const Id low = loop_.args[0], step = loop_.args[2];
+    const auto after = [&](Id position, int iterations) {
+      if (iterations == 0) return position;
+      const Id distance = iterations == 1 ? step : b_.map(Fn::kMul, {step, b_.integer(iterations)});
+      return b_.map(Fn::kAdd, {position, distance});
+    };
     b_.set_block(&before);
-    const std::vector<Id> first = load_for(loop_.args[0]);
+    hoist(before);
+    std::vector<std::vector<Id>> first;  // of each iteration
+    for (int i = 0; i < iterations_; ++i) first.push_back(load_for(after(low, i)));
+    std::vector<Id> body;
     b_.set_block(&body);
-    const std::vector<Id> next = load_for(b_.map(Fn::kAdd, {position, loop_.args[2]}));
+    const std::vector<Id> next = load_for(after(loop_.body_args[0], iterations_));
     std::copy_if(loop_.body.begin(), loop_.body.end(), std::back_inserter(body), [&](Id id) {
-      return std::find(loads_.begin(), loads_.end(), id) == loads_.end();
+      return std::find(loads_.begin(), loads_.end(), id) == loads_.end() &&
+             std::find(same_.begin(), same_.end(), id) == same_.end();
     });
     for (std::size_t i = 0; i < loads_.size(); ++i) {
-      const auto number = static_cast<int>(loop_.body_args.size());
-      p_.at(loads_[i]) = {
-          .op = Op::kForArg, .type = p_.at(loads_[i]).type, .args = {first[i]}, .index = number};
-      loop_.args.push_back(first[i]);
-      loop_.body_args.push_back(loads_[i]);
+      for (int ahead = 0; ahead < iterations_; ++ahead) {
+        const Id from = first[static_cast<std::size_t>(ahead)][i];
+        const Inst carried{.op = Op::kForArg,
+                           .type = p_.at(loads_[i]).type,
+                           .args = {from},
+                           .index = static_cast<int>(loop_.body_args.size())};
+        Id value = loads_[i];
+        if (ahead == 0) {
+          p_.at(value) = carried;
+        } else {
+          value = b_.detached(carried);
+          loop_.yields.push_back(value);
+        }
+        loop_.args.push_back(from);
+        loop_.body_args.push_back(value);
+      }
       loop_.yields.push_back(next[i]);
     }
     loop_.body = std::move(body);
@@ -64,24 +92,40 @@ class LoopPrefetcher {
 
  private:
   void find_loads() {
-    bool meets = false;
+    bool meets = false, reduces = false;
     for_each_inst(p_, loop_.body, [&](Id id) {
       const Op op = p_.at(id).op;
       meets = meets || op == Op::kSignal || op == Op::kWait || op == Op::kLlLoad;
     });
+    for (Id id : loop_.body) reduces = reduces || p_.at(id).op == Op::kReduce;
     constexpr int kLeastRegisters = 128;
     const int registers = registers_of_thread(p_.num_warps);
     if (meets || registers < kLeastRegisters) return;
-    left_ = registers / 4;
+    const int for_arenas = registers / 4, for_local = registers / 8;
+    left_ = for_arenas;
     for (Id id : loop_.body) {
       if (is_of_arena(id)) take(id);
     }
-    if (loads_.empty()) return;
-    left_ += registers / 8;
+    if (loads_.empty() && !reduces) return;
+    const int of_arenas = for_arenas - left_;
+    left_ += for_local;
     for (Id id : loop_.body) {
-      if (p_.at(id).op == Op::kLoad && !is_of_arena(id) && ahead_.varies(id)) take(id);
+      if (is_local_load(id) && ahead_.varies(id)) take(id);
+    }
+    if (loads_.empty()) return;
+    const int of_all = for_arenas + for_local - left_;
+    const int most = of_arenas > 0 ? kMostAhead : kMostAheadHere;
+    while (iterations_ < most && (iterations_ + 1) * of_arenas <= for_arenas &&
+           (iterations_ + 1) * of_all <= for_arenas + for_local) {
+      ++iterations_;
+    }
+    left_ = for_arenas + for_local - iterations_ * of_all;
+    for (Id id : loop_.body) {
+      if (is_local_load(id) && !ahead_.varies(id) && fits(id)) same_.push_back(id);
     }
   }
+
+  bool is_local_load(Id id) const { return p_.at(id).op == Op::kLoad && !is_of_arena(id); }
 
   bool is_of_arena(Id id) const {
     const Inst& inst = p_.at(id);
@@ -89,15 +133,30 @@ class LoopPrefetcher {
     return loads && symmetric_buffer(p_, inst.args[0]) != nullptr;
   }
 
-  /// Where its place is known ahead, and there is room.
   void take(Id load) {
+    if (fits(load)) loads_.push_back(load);
+  }
+
+  /// Whether its place is known ahead, and there is room, which it takes.
+  bool fits(Id load) {
     const Inst& inst = p_.at(load);
-    const int registers = registers_of(inst.type, p_.num_warps);
+    const int registers = registers_of(inst, p_.num_warps);
     const bool known = std::all_of(inst.args.begin(), inst.args.end(),
                                    [&](Id arg) { return ahead_.can_make(arg); });
-    if (!known || registers > left_) return;
+    if (!known || registers > left_) return false;
     left_ -= registers;
-    loads_.push_back(load);
+    return true;
+  }
+
+  /// Moves what is the same in every iteration.
+  void hoist(std::vector<Id>& before) {
+    Cloner clone(b_, ahead_, loop_.args[0]);
+    for (const Id load : same_) {
+      std::vector<Id> args = p_.at(load).args;
+      for (Id& arg : args) arg = clone(arg);
+      p_.at(load).args = std::move(args);
+      before.push_back(load);
+    }
   }
 
   /// The loads of the iteration at `position`; nothing where there is none.
@@ -121,8 +180,10 @@ class LoopPrefetcher {
   Inst loop_;
   Ahead ahead_;
   Id loop_id_;
-  int left_ = 0;  ///< registers
+  int left_ = 0;        ///< registers
+  int iterations_ = 1;  ///< ahead
   std::vector<Id> loads_;
+  std::vector<Id> same_;  ///< loads that stand before the loop
 };
 
 void prefetch_block(Program& p, std::vector<Id>& block) {

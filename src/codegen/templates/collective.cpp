@@ -42,6 +42,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "codegen/templates/body.h"
 #include "codegen/templates/template.h"
@@ -109,8 +110,17 @@ std::string refuse(const Graph& body) {
   return info.refusal;
 }
 
+/// A collective has few blocks, so of flat chunks each takes as large ones as leave all blocks some
+/// (rows say themselves how many threads they have), up to threads of 128 registers, which load a
+/// piece ahead (passes/prefetch.cpp).
 Config default_config_of(const Graph& body, const Target&) {
-  return piece_config(body, analyze(body));
+  const BodyInfo info = analyze(body);
+  if (info.rows != Rows::kNone) return piece_config(body, info);
+  KernelSpec spec{std::make_shared<Graph>(body), piece_config(body, info)};
+  const auto chunks = [&] { return piece_work(spec, info).count.max(body.symbols()); };
+  std::int64_t& warps = spec.config.at("num_warps");
+  while (warps < 16 && chunks() >= 2 * kMaxCollectiveBlocks) warps *= 2;
+  return spec.config;
 }
 
 /// Emits for each piece that block b shares with its like: pieces b, b + grid, ...
@@ -220,8 +230,11 @@ const Template kCollectiveTemplate = {
         },
     .refuse = refuse,
     .default_config = default_config_of,
-    .candidates = [](const Graph& body, const Target&) -> std::vector<Config> {
-      return piece_candidates(body, analyze(body));
+    .candidates = [](const Graph& body, const Target& target) -> std::vector<Config> {
+      std::vector<Config> all = piece_candidates(body, analyze(body));
+      std::iter_swap(all.begin(),
+                     std::find(all.begin(), all.end(), default_config_of(body, target)));
+      return all;
     },
     .build = build,
 };

@@ -1,7 +1,10 @@
 // Everything that is computed element by element or row by row: a block takes a chunk of the
 // flattened space, one row, or several short ones, with everything around the reductions in the
-// same registers.
+// same registers. Rows that are more than the device holds blocks are dealt to as many as it does.
 
+#include <algorithm>
+
+#include "codegen/device_model.h"
 #include "codegen/templates/body.h"
 #include "codegen/templates/template.h"
 
@@ -12,14 +15,30 @@ Config default_config_of(const Graph& body, const Target&) {
   return piece_config(body, analyze(body));
 }
 
-tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_device*/) {
+/// Blocks that a device holds of rows whose threads have the registers for the next ones, too.
+std::int64_t resident_blocks(const KernelSpec& spec, const Target& target) {
+  constexpr std::int64_t kThreads = 1024;  // of a multiprocessor, of 64 registers each
+  const std::int64_t threads = 32 * spec.config.at("num_warps");
+  return device_model(target).sms * std::max<std::int64_t>(1, kThreads / threads);
+}
+
+tile::Program build(const KernelSpec& spec, const Target& target, int /*ranks_per_device*/) {
   tile::Program program;
   tile::Builder b(program);
   const BodyInfo info = analyze(*spec.body);
   const PieceWork work = piece_work(spec, info);
-  program.grid = work.count;
   program.columns = work.together;
-  emit_piece(b, spec, info, work, b.program_id());
+  const std::int64_t resident = resident_blocks(spec, target);
+  if (info.rows != Rows::kHeld || work.count.max(spec.body->symbols()) <= resident) {
+    program.grid = work.count;
+    emit_piece(b, spec, info, work, b.program_id());
+    return program;
+  }
+  // A block loads its next row before it reduces this one (passes/prefetch.cpp).
+  program.grid = min(work.count, Expr(resident));
+  const tile::Id loop = b.begin_for(b.program_id(), b.scalar(work.count), b.num_programs(), {});
+  emit_piece(b, spec, info, work, b.induction(loop));
+  b.end_for(loop, {});
   return program;
 }
 

@@ -91,7 +91,7 @@ __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int sl
   __syncthreads();
   if (threadIdx.x < 4) fence();
 #pragma unroll 1
-  for (int r = threadIdx.x; r < 4; r += 128) {
+  for (int r = threadIdx.x; r < 4; r += 512) {
     store_flag(flag_at(c, peers.base[r], slot, c.rank), c.epoch);
   }
 }
@@ -136,7 +136,7 @@ __device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slo
 __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot) {
   bool lost = false;
 #pragma unroll 1
-  for (int first = 0; first < 4; first += 128) {
+  for (int first = 0; first < 4; first += 512) {
     const int peer = first + threadIdx.x;
     if (peer >= 4 || lost) break;
     lost = await(c, peers, slot, peer);
@@ -144,99 +144,138 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) all_gather_into_tensor_silu(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, long long p15, long long p16, unsigned char* p17) {
+extern "C" __global__ void __launch_bounds__(512, 1) all_gather_into_tensor_silu(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, long long p15, unsigned char* p16) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
-  const int col0 = lane % 32 * 8 + warp % 4 * 256;
+  const int col0 = lane % 32 * 8 + warp % 16 * 256;
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
-  const bool v89 = (long long)blockIdx.x < p7;
-  unsigned char* const v92 = peers.base[0] + p9;
-  const int v95 = (int)((long long)blockIdx.x * 1024);
-  const int v106 = (int)p10;
-  float v110[8];
-  load_bf16_8(v110 + 0, (const unsigned short*)v92 + ((((v95 + col0) / 2048) * 2048) + ((v95 + col0) % 2048)), ((((v95 + col0) < p8) && (((v95 + col0) / 2048) < v106)) && v89));
-  unsigned char* const v112 = peers.base[1] + p9;
-  const int v114 = (int)p11;
-  const int v121 = (int)p12;
-  float v125[8];
-  load_bf16_8(v125 + 0, (const unsigned short*)v112 + (((((v95 + col0) / 2048) + v114) * 2048) + ((v95 + col0) % 2048)), (((((v95 + col0) < p8) && (!(((v95 + col0) / 2048) < v106))) && (((v95 + col0) / 2048) < v121)) && v89));
-  unsigned char* const v127 = peers.base[2] + p9;
-  const int v129 = (int)p13;
-  const int v136 = (int)p14;
-  float v140[8];
-  load_bf16_8(v140 + 0, (const unsigned short*)v127 + (((((v95 + col0) / 2048) + v129) * 2048) + ((v95 + col0) % 2048)), (((((v95 + col0) < p8) && (!(((v95 + col0) / 2048) < v121))) && (((v95 + col0) / 2048) < v136)) && v89));
-  unsigned char* const v142 = peers.base[3] + p9;
-  const int v144 = (int)p15;
-  float v151[8];
-  load_bf16_8(v151 + 0, (const unsigned short*)v142 + (((((v95 + col0) / 2048) + v144) * 2048) + ((v95 + col0) % 2048)), ((((v95 + col0) < p8) && (!(((v95 + col0) / 2048) < v136))) && v89));
+  const bool v88 = (long long)blockIdx.x < p7;
+  unsigned char* const v91 = peers.base[0] + p9;
+  const int v94 = (int)((long long)blockIdx.x * 4096);
+  const int v105 = (int)p10;
+  float v109[8];
+  load_bf16_8(v109 + 0, (const unsigned short*)v91 + ((((v94 + col0) / 2048) * 2048) + ((v94 + col0) % 2048)), ((((v94 + col0) < p8) && (((v94 + col0) / 2048) < v105)) && v88));
+  unsigned char* const v111 = peers.base[1] + p9;
+  const int v113 = (int)p11;
+  const int v119 = (int)p7;
+  float v123[8];
+  load_bf16_8(v123 + 0, (const unsigned short*)v111 + (((((v94 + col0) / 2048) + v113) * 2048) + ((v94 + col0) % 2048)), (((((v94 + col0) < p8) && (!(((v94 + col0) / 2048) < v105))) && (((v94 + col0) / 2048) < v119)) && v88));
+  unsigned char* const v125 = peers.base[2] + p9;
+  const int v127 = (int)p12;
+  const int v134 = (int)p13;
+  float v138[8];
+  load_bf16_8(v138 + 0, (const unsigned short*)v125 + (((((v94 + col0) / 2048) + v127) * 2048) + ((v94 + col0) % 2048)), (((((v94 + col0) < p8) && (!(((v94 + col0) / 2048) < v119))) && (((v94 + col0) / 2048) < v134)) && v88));
+  unsigned char* const v140 = peers.base[3] + p9;
+  const int v142 = (int)p14;
+  float v149[8];
+  load_bf16_8(v149 + 0, (const unsigned short*)v140 + (((((v94 + col0) / 2048) + v142) * 2048) + ((v94 + col0) % 2048)), ((((v94 + col0) < p8) && (!(((v94 + col0) / 2048) < v134))) && v88));
+  const long long v150 = (long long)blockIdx.x + (long long)gridDim.x;
+  const bool v151 = v150 < p7;
+  const int v153 = (int)(v150 * 4096);
+  float v163[8];
+  load_bf16_8(v163 + 0, (const unsigned short*)v91 + ((((v153 + col0) / 2048) * 2048) + ((v153 + col0) % 2048)), ((((v153 + col0) < p8) && (((v153 + col0) / 2048) < v105)) && v151));
+  float v172[8];
+  load_bf16_8(v172 + 0, (const unsigned short*)v111 + (((((v153 + col0) / 2048) + v113) * 2048) + ((v153 + col0) % 2048)), (((((v153 + col0) < p8) && (!(((v153 + col0) / 2048) < v105))) && (((v153 + col0) / 2048) < v119)) && v151));
+  float v181[8];
+  load_bf16_8(v181 + 0, (const unsigned short*)v125 + (((((v153 + col0) / 2048) + v127) * 2048) + ((v153 + col0) % 2048)), (((((v153 + col0) < p8) && (!(((v153 + col0) / 2048) < v119))) && (((v153 + col0) / 2048) < v134)) && v151));
+  float v188[8];
+  load_bf16_8(v188 + 0, (const unsigned short*)v140 + (((((v153 + col0) / 2048) + v142) * 2048) + ((v153 + col0) % 2048)), ((((v153 + col0) < p8) && (!(((v153 + col0) / 2048) < v134))) && v151));
   float v34[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v34[i] = v110[i];
-  float v47[8];
+    v34[i] = v109[i];
+  float v253[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v47[i] = v125[i];
-  float v61[8];
+    v253[i] = v163[i];
+  float v46[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v61[i] = v140[i];
-  float v74[8];
+    v46[i] = v123[i];
+  float v254[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v74[i] = v151[i];
+    v254[i] = v172[i];
+  float v60[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v60[i] = v138[i];
+  float v255[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v255[i] = v181[i];
+  float v73[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v73[i] = v149[i];
+  float v256[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v256[i] = v188[i];
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    const long long v152 = v12 + (long long)gridDim.x;
-    const bool v153 = v152 < p7;
-    unsigned char* const v156 = peers.base[0] + p9;
-    const int v159 = (int)(v152 * 1024);
-    const int v170 = (int)p10;
-    float v174[8];
-    load_bf16_8(v174 + 0, (const unsigned short*)v156 + ((((v159 + col0) / 2048) * 2048) + ((v159 + col0) % 2048)), ((((v159 + col0) < p8) && (((v159 + col0) / 2048) < v170)) && v153));
-    unsigned char* const v176 = peers.base[1] + p9;
-    const int v178 = (int)p11;
-    const int v185 = (int)p12;
-    float v189[8];
-    load_bf16_8(v189 + 0, (const unsigned short*)v176 + (((((v159 + col0) / 2048) + v178) * 2048) + ((v159 + col0) % 2048)), (((((v159 + col0) < p8) && (!(((v159 + col0) / 2048) < v170))) && (((v159 + col0) / 2048) < v185)) && v153));
-    unsigned char* const v191 = peers.base[2] + p9;
-    const int v193 = (int)p13;
-    const int v200 = (int)p14;
-    float v204[8];
-    load_bf16_8(v204 + 0, (const unsigned short*)v191 + (((((v159 + col0) / 2048) + v193) * 2048) + ((v159 + col0) % 2048)), (((((v159 + col0) < p8) && (!(((v159 + col0) / 2048) < v185))) && (((v159 + col0) / 2048) < v200)) && v153));
-    unsigned char* const v206 = peers.base[3] + p9;
-    const int v208 = (int)p15;
-    float v215[8];
-    load_bf16_8(v215 + 0, (const unsigned short*)v206 + (((((v159 + col0) / 2048) + v208) * 2048) + ((v159 + col0) % 2048)), ((((v159 + col0) < p8) && (!(((v159 + col0) / 2048) < v200))) && v153));
-    const int v16 = (int)(v12 * 1024);
+    const long long v191 = v12 + ((long long)gridDim.x * 2);
+    const bool v192 = v191 < p7;
+    unsigned char* const v195 = peers.base[0] + p9;
+    const int v198 = (int)(v191 * 4096);
+    const int v209 = (int)p10;
+    float v213[8];
+    load_bf16_8(v213 + 0, (const unsigned short*)v195 + ((((v198 + col0) / 2048) * 2048) + ((v198 + col0) % 2048)), ((((v198 + col0) < p8) && (((v198 + col0) / 2048) < v209)) && v192));
+    unsigned char* const v215 = peers.base[1] + p9;
+    const int v217 = (int)p11;
+    const int v223 = (int)p7;
+    float v227[8];
+    load_bf16_8(v227 + 0, (const unsigned short*)v215 + (((((v198 + col0) / 2048) + v217) * 2048) + ((v198 + col0) % 2048)), (((((v198 + col0) < p8) && (!(((v198 + col0) / 2048) < v209))) && (((v198 + col0) / 2048) < v223)) && v192));
+    unsigned char* const v228 = peers.base[2] + p9;
+    const int v230 = (int)p12;
+    const int v237 = (int)p13;
+    float v241[8];
+    load_bf16_8(v241 + 0, (const unsigned short*)v228 + (((((v198 + col0) / 2048) + v230) * 2048) + ((v198 + col0) % 2048)), (((((v198 + col0) < p8) && (!(((v198 + col0) / 2048) < v223))) && (((v198 + col0) / 2048) < v237)) && v192));
+    unsigned char* const v243 = peers.base[3] + p9;
+    const int v245 = (int)p14;
+    float v252[8];
+    load_bf16_8(v252 + 0, (const unsigned short*)v243 + (((((v198 + col0) / 2048) + v245) * 2048) + ((v198 + col0) % 2048)), ((((v198 + col0) < p8) && (!(((v198 + col0) / 2048) < v237))) && v192));
+    const int v16 = (int)(v12 * 4096);
     const int v28 = (int)p10;
-    const int v39 = (int)p12;
-    const int v52 = (int)p14;
-    float v77[8];
+    const int v38 = (int)p7;
+    const int v51 = (int)p13;
+    float v76[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v77[i] = (((v16 + (col0 + i % 8)) / 2048) < v28) ? v34[i] : ((((v16 + (col0 + i % 8)) / 2048) < v39) ? v47[i] : ((((v16 + (col0 + i % 8)) / 2048) < v52) ? v61[i] : v74[i]));
-    float v82[8];
+      v76[i] = (((v16 + (col0 + i % 8)) / 2048) < v28) ? v34[i] : ((((v16 + (col0 + i % 8)) / 2048) < v38) ? v46[i] : ((((v16 + (col0 + i % 8)) / 2048) < v51) ? v60[i] : v73[i]));
+    float v81[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v82[i] = v77[i] / (1.0f + (expf((-v77[i]))));
-    store_bf16_8((unsigned short*)p17 + (v16 + col0), v82 + 0, ((v16 + col0) < p8));
+      v81[i] = v76[i] / (1.0f + (expf((-v76[i]))));
+    store_bf16_8((unsigned short*)p16 + (v16 + col0), v81 + 0, ((v16 + col0) < p8));
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v34[i] = v174[i];
+      v34[i] = v253[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v47[i] = v189[i];
+      v253[i] = v213[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v61[i] = v204[i];
+      v46[i] = v254[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v74[i] = v215[i];
+      v254[i] = v227[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v60[i] = v255[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v255[i] = v241[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v73[i] = v256[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v256[i] = v252[i];
   }
-  const long long v86 = (long long)gridDim.x + (long long)blockIdx.x;
-  if (p6) signal(comm, peers, v86);
-  if (p6 && !wait(comm, peers, v86)) return;
+  const long long v85 = (long long)gridDim.x + (long long)blockIdx.x;
+  if (p6) signal(comm, peers, v85);
+  if (p6 && !wait(comm, peers, v85)) return;
   close_comm(comm);
 }

@@ -154,118 +154,186 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
-  const bool v85 = (long long)blockIdx.x < p7;
-  unsigned char* const v88 = peers.base[0] + p8;
-  const long long v92 = ((long long)blockIdx.x * 2048) * 2;
-  unsigned char* const v93 = v88 + v92;
-  float v95[8];
-  load_bf16_8(v95 + 0, (const unsigned short*)v93 + col0, v85);
-  unsigned char* const v97 = peers.base[1] + p8;
-  unsigned char* const v98 = v97 + v92;
-  float v99[8];
-  load_bf16_8(v99 + 0, (const unsigned short*)v98 + col0, v85);
-  unsigned char* const v100 = peers.base[2] + p8;
-  unsigned char* const v101 = v100 + v92;
-  float v102[8];
-  load_bf16_8(v102 + 0, (const unsigned short*)v101 + col0, v85);
-  unsigned char* const v104 = peers.base[3] + p8;
-  unsigned char* const v105 = v104 + v92;
-  float v106[8];
-  load_bf16_8(v106 + 0, (const unsigned short*)v105 + col0, v85);
-  unsigned char* const v108 = peers.base[4] + p8;
-  unsigned char* const v109 = v108 + v92;
-  float v110[8];
-  load_bf16_8(v110 + 0, (const unsigned short*)v109 + col0, v85);
-  unsigned char* const v112 = peers.base[5] + p8;
-  unsigned char* const v113 = v112 + v92;
-  float v114[8];
-  load_bf16_8(v114 + 0, (const unsigned short*)v113 + col0, v85);
-  unsigned char* const v116 = peers.base[6] + p8;
-  unsigned char* const v117 = v116 + v92;
-  float v118[8];
-  load_bf16_8(v118 + 0, (const unsigned short*)v117 + col0, v85);
-  unsigned char* const v120 = peers.base[7] + p8;
-  unsigned char* const v121 = v120 + v92;
-  float v122[8];
-  load_bf16_8(v122 + 0, (const unsigned short*)v121 + col0, v85);
-  unsigned char* const v124 = p9 + v92;
-  float v125[8];
-  load_bf16_8(v125 + 0, (const unsigned short*)v124 + col0, v85);
+  float v73[8];
+  load_bf16_8(v73 + 0, (const unsigned short*)p10 + col0, true);
+  const bool v87 = (long long)blockIdx.x < p7;
+  unsigned char* const v90 = peers.base[0] + p8;
+  const long long v94 = ((long long)blockIdx.x * 2048) * 2;
+  unsigned char* const v95 = v90 + v94;
+  float v96[8];
+  load_bf16_8(v96 + 0, (const unsigned short*)v95 + col0, v87);
+  unsigned char* const v98 = peers.base[1] + p8;
+  unsigned char* const v99 = v98 + v94;
+  float v100[8];
+  load_bf16_8(v100 + 0, (const unsigned short*)v99 + col0, v87);
+  unsigned char* const v101 = peers.base[2] + p8;
+  unsigned char* const v102 = v101 + v94;
+  float v103[8];
+  load_bf16_8(v103 + 0, (const unsigned short*)v102 + col0, v87);
+  unsigned char* const v105 = peers.base[3] + p8;
+  unsigned char* const v106 = v105 + v94;
+  float v107[8];
+  load_bf16_8(v107 + 0, (const unsigned short*)v106 + col0, v87);
+  unsigned char* const v109 = peers.base[4] + p8;
+  unsigned char* const v110 = v109 + v94;
+  float v111[8];
+  load_bf16_8(v111 + 0, (const unsigned short*)v110 + col0, v87);
+  unsigned char* const v113 = peers.base[5] + p8;
+  unsigned char* const v114 = v113 + v94;
+  float v115[8];
+  load_bf16_8(v115 + 0, (const unsigned short*)v114 + col0, v87);
+  unsigned char* const v117 = peers.base[6] + p8;
+  unsigned char* const v118 = v117 + v94;
+  float v119[8];
+  load_bf16_8(v119 + 0, (const unsigned short*)v118 + col0, v87);
+  unsigned char* const v121 = peers.base[7] + p8;
+  unsigned char* const v122 = v121 + v94;
+  float v123[8];
+  load_bf16_8(v123 + 0, (const unsigned short*)v122 + col0, v87);
+  unsigned char* const v125 = p9 + v94;
+  float v126[8];
+  load_bf16_8(v126 + 0, (const unsigned short*)v125 + col0, v87);
+  const long long v127 = (long long)blockIdx.x + (long long)gridDim.x;
+  const bool v128 = v127 < p7;
+  const long long v130 = (v127 * 2048) * 2;
+  unsigned char* const v131 = v90 + v130;
+  float v132[8];
+  load_bf16_8(v132 + 0, (const unsigned short*)v131 + col0, v128);
+  unsigned char* const v133 = v98 + v130;
+  float v134[8];
+  load_bf16_8(v134 + 0, (const unsigned short*)v133 + col0, v128);
+  unsigned char* const v135 = v101 + v130;
+  float v136[8];
+  load_bf16_8(v136 + 0, (const unsigned short*)v135 + col0, v128);
+  unsigned char* const v137 = v105 + v130;
+  float v138[8];
+  load_bf16_8(v138 + 0, (const unsigned short*)v137 + col0, v128);
+  unsigned char* const v139 = v109 + v130;
+  float v140[8];
+  load_bf16_8(v140 + 0, (const unsigned short*)v139 + col0, v128);
+  unsigned char* const v141 = v113 + v130;
+  float v142[8];
+  load_bf16_8(v142 + 0, (const unsigned short*)v141 + col0, v128);
+  unsigned char* const v143 = v117 + v130;
+  float v144[8];
+  load_bf16_8(v144 + 0, (const unsigned short*)v143 + col0, v128);
+  unsigned char* const v145 = v121 + v130;
+  float v146[8];
+  load_bf16_8(v146 + 0, (const unsigned short*)v145 + col0, v128);
+  unsigned char* const v147 = p9 + v130;
+  float v148[8];
+  load_bf16_8(v148 + 0, (const unsigned short*)v147 + col0, v128);
   float v24[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v24[i] = v95[i];
+    v24[i] = v96[i];
+  float v192[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v192[i] = v132[i];
   float v27[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v27[i] = v99[i];
+    v27[i] = v100[i];
+  float v193[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v193[i] = v134[i];
   float v31[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v31[i] = v102[i];
+    v31[i] = v103[i];
+  float v194[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v194[i] = v136[i];
   float v36[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v36[i] = v106[i];
+    v36[i] = v107[i];
+  float v195[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v195[i] = v138[i];
   float v41[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v41[i] = v110[i];
+    v41[i] = v111[i];
+  float v196[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v196[i] = v140[i];
   float v46[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v46[i] = v114[i];
+    v46[i] = v115[i];
+  float v197[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v197[i] = v142[i];
   float v51[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v51[i] = v118[i];
+    v51[i] = v119[i];
+  float v198[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v198[i] = v144[i];
   float v56[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v56[i] = v122[i];
+    v56[i] = v123[i];
+  float v199[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v199[i] = v146[i];
   float v61[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v61[i] = v125[i];
+    v61[i] = v126[i];
+  float v200[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v200[i] = v148[i];
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    const long long v126 = v12 + (long long)gridDim.x;
-    const bool v127 = v126 < p7;
-    unsigned char* const v130 = peers.base[0] + p8;
-    const long long v134 = (v126 * 2048) * 2;
-    unsigned char* const v135 = v130 + v134;
-    float v137[8];
-    load_bf16_8(v137 + 0, (const unsigned short*)v135 + col0, v127);
-    unsigned char* const v139 = peers.base[1] + p8;
-    unsigned char* const v140 = v139 + v134;
-    float v141[8];
-    load_bf16_8(v141 + 0, (const unsigned short*)v140 + col0, v127);
-    unsigned char* const v142 = peers.base[2] + p8;
-    unsigned char* const v143 = v142 + v134;
-    float v144[8];
-    load_bf16_8(v144 + 0, (const unsigned short*)v143 + col0, v127);
-    unsigned char* const v146 = peers.base[3] + p8;
-    unsigned char* const v147 = v146 + v134;
-    float v148[8];
-    load_bf16_8(v148 + 0, (const unsigned short*)v147 + col0, v127);
-    unsigned char* const v150 = peers.base[4] + p8;
-    unsigned char* const v151 = v150 + v134;
-    float v152[8];
-    load_bf16_8(v152 + 0, (const unsigned short*)v151 + col0, v127);
-    unsigned char* const v154 = peers.base[5] + p8;
-    unsigned char* const v155 = v154 + v134;
-    float v156[8];
-    load_bf16_8(v156 + 0, (const unsigned short*)v155 + col0, v127);
-    unsigned char* const v158 = peers.base[6] + p8;
-    unsigned char* const v159 = v158 + v134;
-    float v160[8];
-    load_bf16_8(v160 + 0, (const unsigned short*)v159 + col0, v127);
-    unsigned char* const v162 = peers.base[7] + p8;
-    unsigned char* const v163 = v162 + v134;
-    float v164[8];
-    load_bf16_8(v164 + 0, (const unsigned short*)v163 + col0, v127);
-    unsigned char* const v166 = p9 + v134;
-    float v167[8];
-    load_bf16_8(v167 + 0, (const unsigned short*)v166 + col0, v127);
+    const long long v151 = v12 + ((long long)gridDim.x * 2);
+    const bool v152 = v151 < p7;
+    unsigned char* const v155 = peers.base[0] + p8;
+    const long long v158 = (v151 * 2048) * 2;
+    unsigned char* const v159 = v155 + v158;
+    float v161[8];
+    load_bf16_8(v161 + 0, (const unsigned short*)v159 + col0, v152);
+    unsigned char* const v163 = peers.base[1] + p8;
+    unsigned char* const v164 = v163 + v158;
+    float v165[8];
+    load_bf16_8(v165 + 0, (const unsigned short*)v164 + col0, v152);
+    unsigned char* const v166 = peers.base[2] + p8;
+    unsigned char* const v167 = v166 + v158;
+    float v168[8];
+    load_bf16_8(v168 + 0, (const unsigned short*)v167 + col0, v152);
+    unsigned char* const v170 = peers.base[3] + p8;
+    unsigned char* const v171 = v170 + v158;
+    float v172[8];
+    load_bf16_8(v172 + 0, (const unsigned short*)v171 + col0, v152);
+    unsigned char* const v174 = peers.base[4] + p8;
+    unsigned char* const v175 = v174 + v158;
+    float v176[8];
+    load_bf16_8(v176 + 0, (const unsigned short*)v175 + col0, v152);
+    unsigned char* const v178 = peers.base[5] + p8;
+    unsigned char* const v179 = v178 + v158;
+    float v180[8];
+    load_bf16_8(v180 + 0, (const unsigned short*)v179 + col0, v152);
+    unsigned char* const v182 = peers.base[6] + p8;
+    unsigned char* const v183 = v182 + v158;
+    float v184[8];
+    load_bf16_8(v184 + 0, (const unsigned short*)v183 + col0, v152);
+    unsigned char* const v186 = peers.base[7] + p8;
+    unsigned char* const v187 = v186 + v158;
+    float v188[8];
+    load_bf16_8(v188 + 0, (const unsigned short*)v187 + col0, v152);
+    unsigned char* const v190 = p9 + v158;
+    float v191[8];
+    load_bf16_8(v191 + 0, (const unsigned short*)v190 + col0, v152);
     const long long v22 = (v12 * 2048) * 2;
     float v63[8];
 #pragma unroll
@@ -295,8 +363,6 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     const float v67 = (float)2048;
     float v70[1];
     v70[0] = rsqrtf(((v65[0] / v67) + 1e-05f));
-    float v73[8];
-    load_bf16_8(v73 + 0, (const unsigned short*)p10 + col0, true);
     float v74[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -307,31 +373,58 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     store_bf16_8((unsigned short*)v80 + col0, v63 + 0, true);
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v24[i] = v137[i];
+      v24[i] = v192[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v27[i] = v141[i];
+      v192[i] = v161[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v31[i] = v144[i];
+      v27[i] = v193[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v36[i] = v148[i];
+      v193[i] = v165[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v41[i] = v152[i];
+      v31[i] = v194[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v46[i] = v156[i];
+      v194[i] = v168[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v51[i] = v160[i];
+      v36[i] = v195[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v56[i] = v164[i];
+      v195[i] = v172[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v61[i] = v167[i];
+      v41[i] = v196[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v196[i] = v176[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v46[i] = v197[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v197[i] = v180[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v51[i] = v198[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v198[i] = v184[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v56[i] = v199[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v199[i] = v188[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v61[i] = v200[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v200[i] = v191[i];
   }
   const long long v82 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v82);

@@ -76,7 +76,7 @@ __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int sl
   __syncthreads();
   if (threadIdx.x < 3) fence();
 #pragma unroll 1
-  for (int r = threadIdx.x; r < 3; r += 128) {
+  for (int r = threadIdx.x; r < 3; r += 512) {
     store_flag(flag_at(c, peers.base[r], slot, c.rank), c.epoch);
   }
 }
@@ -121,7 +121,7 @@ __device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slo
 __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot) {
   bool lost = false;
 #pragma unroll 1
-  for (int first = 0; first < 3; first += 128) {
+  for (int first = 0; first < 3; first += 512) {
     const int peer = first + threadIdx.x;
     if (peer >= 3 || lost) break;
     lost = await(c, peers, slot, peer);
@@ -129,16 +129,16 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, unsigned char* p10) {
+extern "C" __global__ void __launch_bounds__(512, 1) all_reduce(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, unsigned char* p10) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
-  const int col0 = lane % 32 * 8 + warp % 4 * 256;
+  const int col0 = lane % 32 * 8 + warp % 16 * 256;
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
   const bool v38 = (long long)blockIdx.x < p7;
   unsigned char* const v41 = peers.base[0] + p9;
-  const int v44 = (int)((long long)blockIdx.x * 1024);
+  const int v44 = (int)((long long)blockIdx.x * 4096);
   float v50[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
@@ -169,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const __grid_con
     const long long v57 = v12 + (long long)gridDim.x;
     const bool v58 = v57 < p7;
     unsigned char* const v61 = peers.base[0] + p9;
-    const int v64 = (int)(v57 * 1024);
+    const int v64 = (int)(v57 * 4096);
     float v70[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -184,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const __grid_con
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       load_f32_1(v76 + i, (const float*)v75 + (v64 + (col0 + i % 8)), (((v64 + (col0 + i % 8)) < p8) && v58));
-    const int v16 = (int)(v12 * 1024);
+    const int v16 = (int)(v12 * 4096);
     float v32[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)

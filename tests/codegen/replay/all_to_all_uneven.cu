@@ -163,28 +163,73 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_to_all_single(const __g
   const int v84 = (int)(v66 ? 0 : 3);
   float v90[8];
   load_bf16_8(v90 + 0, (const unsigned short*)v81 + ((((((v61 + col0) / 2048) - v76) + v84) * 2048) + ((v61 + col0) % 2048)), ((!(((v61 + col0) / 2048) < v76)) && v55));
+  const long long v91 = (long long)blockIdx.x + (long long)gridDim.x;
+  const bool v92 = v91 < 16;
+  const int v94 = (int)(v91 * 1024);
+  float v103[8];
+  load_bf16_8(v103 + 0, (const unsigned short*)v58 + (((((v94 + col0) / 2048) + v69) * 2048) + ((v94 + col0) % 2048)), ((((v94 + col0) / 2048) < v76) && v92));
+  float v110[8];
+  load_bf16_8(v110 + 0, (const unsigned short*)v81 + ((((((v94 + col0) / 2048) - v76) + v84) * 2048) + ((v94 + col0) % 2048)), ((!(((v94 + col0) / 2048) < v76)) && v92));
+  const long long v113 = (long long)blockIdx.x + ((long long)gridDim.x * 2);
+  const bool v114 = v113 < 16;
+  const int v116 = (int)(v113 * 1024);
+  float v125[8];
+  load_bf16_8(v125 + 0, (const unsigned short*)v58 + (((((v116 + col0) / 2048) + v69) * 2048) + ((v116 + col0) % 2048)), ((((v116 + col0) / 2048) < v76) && v114));
+  float v132[8];
+  load_bf16_8(v132 + 0, (const unsigned short*)v81 + ((((((v116 + col0) / 2048) - v76) + v84) * 2048) + ((v116 + col0) % 2048)), ((!(((v116 + col0) / 2048) < v76)) && v114));
+  const long long v134 = (long long)blockIdx.x + ((long long)gridDim.x * 3);
+  const bool v135 = v134 < 16;
+  const int v137 = (int)(v134 * 1024);
+  float v146[8];
+  load_bf16_8(v146 + 0, (const unsigned short*)v58 + (((((v137 + col0) / 2048) + v69) * 2048) + ((v137 + col0) % 2048)), ((((v137 + col0) / 2048) < v76) && v135));
+  float v153[8];
+  load_bf16_8(v153 + 0, (const unsigned short*)v81 + ((((((v137 + col0) / 2048) - v76) + v84) * 2048) + ((v137 + col0) % 2048)), ((!(((v137 + col0) / 2048) < v76)) && v135));
   float v37[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v37[i] = v79[i];
+  float v193[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v193[i] = v103[i];
+  float v194[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v194[i] = v125[i];
+  float v195[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v195[i] = v146[i];
   float v48[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v48[i] = v90[i];
+  float v196[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v196[i] = v110[i];
+  float v197[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v197[i] = v132[i];
+  float v198[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v198[i] = v153[i];
   for (long long v12 = (long long)blockIdx.x; v12 < 16; v12 += (long long)gridDim.x) {
-    const long long v91 = v12 + (long long)gridDim.x;
-    const bool v92 = v91 < 16;
-    unsigned char* const v95 = peers.base[0] + p7;
-    const int v98 = (int)(v91 * 1024);
-    const bool v103 = (long long)rank == 0;
-    const int v106 = (int)(v103 ? 0 : 5);
-    const int v113 = (int)(v103 ? 5 : 3);
-    float v116[8];
-    load_bf16_8(v116 + 0, (const unsigned short*)v95 + (((((v98 + col0) / 2048) + v106) * 2048) + ((v98 + col0) % 2048)), ((((v98 + col0) / 2048) < v113) && v92));
-    unsigned char* const v118 = peers.base[1] + p7;
-    const int v121 = (int)(v103 ? 0 : 3);
-    float v127[8];
-    load_bf16_8(v127 + 0, (const unsigned short*)v118 + ((((((v98 + col0) / 2048) - v113) + v121) * 2048) + ((v98 + col0) % 2048)), ((!(((v98 + col0) / 2048) < v113)) && v92));
+    const long long v156 = v12 + ((long long)gridDim.x * 4);
+    const bool v157 = v156 < 16;
+    unsigned char* const v160 = peers.base[0] + p7;
+    const int v163 = (int)(v156 * 1024);
+    const bool v168 = (long long)rank == 0;
+    const int v171 = (int)(v168 ? 0 : 5);
+    const int v178 = (int)(v168 ? 5 : 3);
+    float v181[8];
+    load_bf16_8(v181 + 0, (const unsigned short*)v160 + (((((v163 + col0) / 2048) + v171) * 2048) + ((v163 + col0) % 2048)), ((((v163 + col0) / 2048) < v178) && v157));
+    unsigned char* const v183 = peers.base[1] + p7;
+    const int v186 = (int)(v168 ? 0 : 3);
+    float v192[8];
+    load_bf16_8(v192 + 0, (const unsigned short*)v183 + ((((((v163 + col0) / 2048) - v178) + v186) * 2048) + ((v163 + col0) % 2048)), ((!(((v163 + col0) / 2048) < v178)) && v157));
     const int v16 = (int)(v12 * 1024);
     const int v31 = (int)(((long long)rank == 0) ? 5 : 3);
     float v49[8];
@@ -194,10 +239,28 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_to_all_single(const __g
     store_bf16_8((unsigned short*)p8 + (v16 + col0), v49 + 0, true);
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v37[i] = v116[i];
+      v37[i] = v193[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v48[i] = v127[i];
+      v193[i] = v194[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v194[i] = v195[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v195[i] = v181[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v48[i] = v196[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v196[i] = v197[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v197[i] = v198[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v198[i] = v192[i];
   }
   const long long v52 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v52);

@@ -231,19 +231,55 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
       load_bf16_8(v283 + i, (const unsigned short*)v278 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v280) && v276));
+    const long long v284 = v41 + 8192;
+    const bool v285 = v284 < v40;
+    unsigned char* const v287 = v27 + (v284 * 2);
+    const long long v288 = v40 - v284;
+    float v291[32];
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      load_bf16_8(v291 + i, (const unsigned short*)v287 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v288) && v285));
+    const long long v294 = v41 + 16384;
+    const bool v295 = v294 < v40;
+    unsigned char* const v297 = v27 + (v294 * 2);
+    const long long v298 = v40 - v294;
+    float v301[32];
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      load_bf16_8(v301 + i, (const unsigned short*)v297 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v298) && v295));
+    const long long v304 = v41 + 24576;
+    const bool v305 = v304 < v40;
+    unsigned char* const v307 = v27 + (v304 * 2);
+    const long long v308 = v40 - v304;
+    float v311[32];
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      load_bf16_8(v311 + i, (const unsigned short*)v307 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v308) && v305));
     float v50[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
       v50[i] = v283[i];
+    float v323[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v323[i] = v291[i];
+    float v324[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v324[i] = v301[i];
+    float v325[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v325[i] = v311[i];
     for (long long v43 = v41; v43 < v40; v43 += 8192) {
-      const long long v284 = v43 + 8192;
-      const bool v285 = v284 < v40;
-      unsigned char* const v287 = v27 + (v284 * 2);
-      const long long v289 = v40 - v284;
-      float v292[32];
+      const long long v314 = v43 + 32768;
+      const bool v315 = v314 < v40;
+      unsigned char* const v317 = v27 + (v314 * 2);
+      const long long v319 = v40 - v314;
+      float v322[32];
 #pragma unroll
       for (int i = 0; i < 32; i += 8)
-        load_bf16_8(v292 + i, (const unsigned short*)v287 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v289) && v285));
+        load_bf16_8(v322 + i, (const unsigned short*)v317 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v319) && v315));
       const long long v46 = v40 - v43;
       unsigned char* const v51 = v34 + (v43 * 2);
 #pragma unroll
@@ -251,7 +287,16 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
         store_bf16_8((unsigned short*)v51 + (col0 + i % 8 + i / 8 % 4 * 2048), v50 + i, ((col0 + i % 8 + i / 8 % 4 * 2048) < v46));
 #pragma unroll
       for (int i = 0; i < 32; ++i)
-        v50[i] = v292[i];
+        v50[i] = v323[i];
+#pragma unroll
+      for (int i = 0; i < 32; ++i)
+        v323[i] = v324[i];
+#pragma unroll
+      for (int i = 0; i < 32; ++i)
+        v324[i] = v325[i];
+#pragma unroll
+      for (int i = 0; i < 32; ++i)
+        v325[i] = v322[i];
     }
     const bool v54 = v19 < 14;
     const long long v56 = 32 + v19;

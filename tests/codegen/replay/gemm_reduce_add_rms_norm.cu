@@ -331,42 +331,185 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatt
   }
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait_slots(comm, peers, 0, (long long)gridDim.x)) return;
+  float v161[8];
+  load_bf16_8(v161 + 0, (const unsigned short*)p16 + col5, true);
+  const bool v258 = (long long)blockIdx.x < p9;
+  const long long v263 = ((long long)blockIdx.x * 2048) * 2;
+  unsigned char* const v264 = p13 + v263;
+  float v265[8];
+  load_bf16_8(v265 + 0, (const unsigned short*)v264 + col5, v258);
+  unsigned char* const v268 = p13 + (p14 * 2);
+  unsigned char* const v269 = v268 + v263;
+  float v270[8];
+  load_bf16_8(v270 + 0, (const unsigned short*)v269 + col5, v258);
+  unsigned char* const v273 = p13 + ((2 * p14) * 2);
+  unsigned char* const v274 = v273 + v263;
+  float v275[8];
+  load_bf16_8(v275 + 0, (const unsigned short*)v274 + col5, v258);
+  unsigned char* const v279 = p13 + ((3 * p14) * 2);
+  unsigned char* const v280 = v279 + v263;
+  float v281[8];
+  load_bf16_8(v281 + 0, (const unsigned short*)v280 + col5, v258);
+  unsigned char* const v285 = p13 + ((4 * p14) * 2);
+  unsigned char* const v286 = v285 + v263;
+  float v287[8];
+  load_bf16_8(v287 + 0, (const unsigned short*)v286 + col5, v258);
+  unsigned char* const v291 = p13 + ((5 * p14) * 2);
+  unsigned char* const v292 = v291 + v263;
+  float v293[8];
+  load_bf16_8(v293 + 0, (const unsigned short*)v292 + col5, v258);
+  unsigned char* const v297 = p13 + ((6 * p14) * 2);
+  unsigned char* const v298 = v297 + v263;
+  float v299[8];
+  load_bf16_8(v299 + 0, (const unsigned short*)v298 + col5, v258);
+  unsigned char* const v303 = p13 + ((7 * p14) * 2);
+  unsigned char* const v304 = v303 + v263;
+  float v305[8];
+  load_bf16_8(v305 + 0, (const unsigned short*)v304 + col5, v258);
+  unsigned char* const v307 = p15 + v263;
+  float v308[8];
+  load_bf16_8(v308 + 0, (const unsigned short*)v307 + col5, v258);
+  const long long v309 = (long long)blockIdx.x + (long long)gridDim.x;
+  const bool v310 = v309 < p9;
+  const long long v312 = (v309 * 2048) * 2;
+  unsigned char* const v313 = p13 + v312;
+  float v314[8];
+  load_bf16_8(v314 + 0, (const unsigned short*)v313 + col5, v310);
+  unsigned char* const v315 = v268 + v312;
+  float v316[8];
+  load_bf16_8(v316 + 0, (const unsigned short*)v315 + col5, v310);
+  unsigned char* const v317 = v273 + v312;
+  float v318[8];
+  load_bf16_8(v318 + 0, (const unsigned short*)v317 + col5, v310);
+  unsigned char* const v319 = v279 + v312;
+  float v320[8];
+  load_bf16_8(v320 + 0, (const unsigned short*)v319 + col5, v310);
+  unsigned char* const v321 = v285 + v312;
+  float v322[8];
+  load_bf16_8(v322 + 0, (const unsigned short*)v321 + col5, v310);
+  unsigned char* const v323 = v291 + v312;
+  float v324[8];
+  load_bf16_8(v324 + 0, (const unsigned short*)v323 + col5, v310);
+  unsigned char* const v325 = v297 + v312;
+  float v326[8];
+  load_bf16_8(v326 + 0, (const unsigned short*)v325 + col5, v310);
+  unsigned char* const v327 = v303 + v312;
+  float v328[8];
+  load_bf16_8(v328 + 0, (const unsigned short*)v327 + col5, v310);
+  unsigned char* const v329 = p15 + v312;
+  float v330[8];
+  load_bf16_8(v330 + 0, (const unsigned short*)v329 + col5, v310);
+  float v99[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v99[i] = v265[i];
+  float v385[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v385[i] = v314[i];
+  float v103[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v103[i] = v270[i];
+  float v386[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v386[i] = v316[i];
+  float v109[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v109[i] = v275[i];
+  float v387[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v387[i] = v318[i];
+  float v116[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v116[i] = v281[i];
+  float v388[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v388[i] = v320[i];
+  float v123[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v123[i] = v287[i];
+  float v389[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v389[i] = v322[i];
+  float v130[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v130[i] = v293[i];
+  float v390[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v390[i] = v324[i];
+  float v137[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v137[i] = v299[i];
+  float v391[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v391[i] = v326[i];
+  float v144[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v144[i] = v305[i];
+  float v392[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v392[i] = v328[i];
+  float v149[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v149[i] = v308[i];
+  float v393[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v393[i] = v330[i];
   for (long long v88 = (long long)blockIdx.x; v88 < p9; v88 += (long long)gridDim.x) {
+    const long long v333 = v88 + ((long long)gridDim.x * 2);
+    const bool v334 = v333 < p9;
+    const long long v338 = (v333 * 2048) * 2;
+    unsigned char* const v339 = p13 + v338;
+    float v341[8];
+    load_bf16_8(v341 + 0, (const unsigned short*)v339 + col5, v334);
+    unsigned char* const v344 = p13 + (p14 * 2);
+    unsigned char* const v345 = v344 + v338;
+    float v346[8];
+    load_bf16_8(v346 + 0, (const unsigned short*)v345 + col5, v334);
+    unsigned char* const v349 = p13 + ((2 * p14) * 2);
+    unsigned char* const v350 = v349 + v338;
+    float v351[8];
+    load_bf16_8(v351 + 0, (const unsigned short*)v350 + col5, v334);
+    unsigned char* const v355 = p13 + ((3 * p14) * 2);
+    unsigned char* const v356 = v355 + v338;
+    float v357[8];
+    load_bf16_8(v357 + 0, (const unsigned short*)v356 + col5, v334);
+    unsigned char* const v361 = p13 + ((4 * p14) * 2);
+    unsigned char* const v362 = v361 + v338;
+    float v363[8];
+    load_bf16_8(v363 + 0, (const unsigned short*)v362 + col5, v334);
+    unsigned char* const v367 = p13 + ((5 * p14) * 2);
+    unsigned char* const v368 = v367 + v338;
+    float v369[8];
+    load_bf16_8(v369 + 0, (const unsigned short*)v368 + col5, v334);
+    unsigned char* const v373 = p13 + ((6 * p14) * 2);
+    unsigned char* const v374 = v373 + v338;
+    float v375[8];
+    load_bf16_8(v375 + 0, (const unsigned short*)v374 + col5, v334);
+    unsigned char* const v379 = p13 + ((7 * p14) * 2);
+    unsigned char* const v380 = v379 + v338;
+    float v381[8];
+    load_bf16_8(v381 + 0, (const unsigned short*)v380 + col5, v334);
+    unsigned char* const v383 = p15 + v338;
+    float v384[8];
+    load_bf16_8(v384 + 0, (const unsigned short*)v383 + col5, v334);
     const long long v97 = (v88 * 2048) * 2;
-    unsigned char* const v98 = p13 + v97;
-    float v99[8];
-    load_bf16_8(v99 + 0, (const unsigned short*)v98 + col5, true);
-    unsigned char* const v101 = p13 + (p14 * 2);
-    unsigned char* const v102 = v101 + v97;
-    float v103[8];
-    load_bf16_8(v103 + 0, (const unsigned short*)v102 + col5, true);
-    unsigned char* const v107 = p13 + ((2 * p14) * 2);
-    unsigned char* const v108 = v107 + v97;
-    float v109[8];
-    load_bf16_8(v109 + 0, (const unsigned short*)v108 + col5, true);
-    unsigned char* const v114 = p13 + ((3 * p14) * 2);
-    unsigned char* const v115 = v114 + v97;
-    float v116[8];
-    load_bf16_8(v116 + 0, (const unsigned short*)v115 + col5, true);
-    unsigned char* const v121 = p13 + ((4 * p14) * 2);
-    unsigned char* const v122 = v121 + v97;
-    float v123[8];
-    load_bf16_8(v123 + 0, (const unsigned short*)v122 + col5, true);
-    unsigned char* const v128 = p13 + ((5 * p14) * 2);
-    unsigned char* const v129 = v128 + v97;
-    float v130[8];
-    load_bf16_8(v130 + 0, (const unsigned short*)v129 + col5, true);
-    unsigned char* const v135 = p13 + ((6 * p14) * 2);
-    unsigned char* const v136 = v135 + v97;
-    float v137[8];
-    load_bf16_8(v137 + 0, (const unsigned short*)v136 + col5, true);
-    unsigned char* const v142 = p13 + ((7 * p14) * 2);
-    unsigned char* const v143 = v142 + v97;
-    float v144[8];
-    load_bf16_8(v144 + 0, (const unsigned short*)v143 + col5, true);
-    unsigned char* const v148 = p15 + v97;
-    float v149[8];
-    load_bf16_8(v149 + 0, (const unsigned short*)v148 + col5, true);
     float v151[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -395,8 +538,6 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatt
     const float v155 = (float)2048;
     float v158[1];
     v158[0] = rsqrtf(((v153[0] / v155) + 1e-05f));
-    float v161[8];
-    load_bf16_8(v161 + 0, (const unsigned short*)p16 + col5, true);
     float v162[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -405,6 +546,60 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatt
     store_bf16_8((unsigned short*)v165 + col5, v162 + 0, true);
     unsigned char* const v168 = p18 + v97;
     store_bf16_8((unsigned short*)v168 + col5, v151 + 0, true);
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v99[i] = v385[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v385[i] = v341[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v103[i] = v386[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v386[i] = v346[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v109[i] = v387[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v387[i] = v351[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v116[i] = v388[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v388[i] = v357[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v123[i] = v389[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v389[i] = v363[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v130[i] = v390[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v390[i] = v369[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v137[i] = v391[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v391[i] = v375[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v144[i] = v392[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v392[i] = v381[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v149[i] = v393[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v393[i] = v384[i];
   }
   const long long v170 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v170);

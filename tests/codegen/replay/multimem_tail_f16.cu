@@ -83,7 +83,7 @@ __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int sl
   __syncthreads();
   if (threadIdx.x < 3) fence();
 #pragma unroll 1
-  for (int r = threadIdx.x; r < 3; r += 128) {
+  for (int r = threadIdx.x; r < 3; r += 512) {
     store_flag(flag_at(c, peers.base[r], slot, c.rank), c.epoch);
   }
 }
@@ -128,7 +128,7 @@ __device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slo
 __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot) {
   bool lost = false;
 #pragma unroll 1
-  for (int first = 0; first < 3; first += 128) {
+  for (int first = 0; first < 3; first += 512) {
     const int peer = first + threadIdx.x;
     if (peer >= 3 || lost) break;
     lost = await(c, peers, slot, peer);
@@ -192,10 +192,10 @@ __device__ __forceinline__ void multimem_store_part_f16_8(const float* v, const 
   if (ok7) store_one_f16(peers, multicast, p + 7, v[7]);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, long long p6, long long p7, long long p8, unsigned char* multicast, unsigned char* p10) {
+extern "C" __global__ void __launch_bounds__(512, 1) all_reduce(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, long long p6, long long p7, long long p8, unsigned char* multicast, unsigned char* p10) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
-  const int col0 = lane % 32 * 8 + warp % 4 * 256;
+  const int col0 = lane % 32 * 8 + warp % 16 * 256;
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
@@ -203,57 +203,135 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_reduce(const __grid_con
   const long long v17 = (long long)gridDim.x * 3;
   const bool v52 = v16 < p6;
   unsigned char* const v54 = multicast + p8;
-  const int v57 = (int)(v16 * 1024);
+  const int v57 = (int)(v16 * 4096);
   float v63[8];
   multimem_reduce_part_f16_8(v63 + 0, peers, multicast, v54, (v57 + col0), (((v57 + col0) < p7) && v52), (((v57 + (col0 + (0 + 1) % 8)) < p7) && v52), (((v57 + (col0 + (0 + 2) % 8)) < p7) && v52), (((v57 + (col0 + (0 + 3) % 8)) < p7) && v52), (((v57 + (col0 + (0 + 4) % 8)) < p7) && v52), (((v57 + (col0 + (0 + 5) % 8)) < p7) && v52), (((v57 + (col0 + (0 + 6) % 8)) < p7) && v52), (((v57 + (col0 + (0 + 7) % 8)) < p7) && v52));
+  const long long v64 = v16 + v17;
+  const bool v65 = v64 < p6;
+  const int v67 = (int)(v64 * 4096);
+  float v71[8];
+  multimem_reduce_part_f16_8(v71 + 0, peers, multicast, v54, (v67 + col0), (((v67 + col0) < p7) && v65), (((v67 + (col0 + (0 + 1) % 8)) < p7) && v65), (((v67 + (col0 + (0 + 2) % 8)) < p7) && v65), (((v67 + (col0 + (0 + 3) % 8)) < p7) && v65), (((v67 + (col0 + (0 + 4) % 8)) < p7) && v65), (((v67 + (col0 + (0 + 5) % 8)) < p7) && v65), (((v67 + (col0 + (0 + 6) % 8)) < p7) && v65), (((v67 + (col0 + (0 + 7) % 8)) < p7) && v65));
+  const long long v74 = v16 + (v17 * 2);
+  const bool v75 = v74 < p6;
+  const int v77 = (int)(v74 * 4096);
+  float v81[8];
+  multimem_reduce_part_f16_8(v81 + 0, peers, multicast, v54, (v77 + col0), (((v77 + col0) < p7) && v75), (((v77 + (col0 + (0 + 1) % 8)) < p7) && v75), (((v77 + (col0 + (0 + 2) % 8)) < p7) && v75), (((v77 + (col0 + (0 + 3) % 8)) < p7) && v75), (((v77 + (col0 + (0 + 4) % 8)) < p7) && v75), (((v77 + (col0 + (0 + 5) % 8)) < p7) && v75), (((v77 + (col0 + (0 + 6) % 8)) < p7) && v75), (((v77 + (col0 + (0 + 7) % 8)) < p7) && v75));
+  const long long v84 = v16 + (v17 * 3);
+  const bool v85 = v84 < p6;
+  const int v87 = (int)(v84 * 4096);
+  float v91[8];
+  multimem_reduce_part_f16_8(v91 + 0, peers, multicast, v54, (v87 + col0), (((v87 + col0) < p7) && v85), (((v87 + (col0 + (0 + 1) % 8)) < p7) && v85), (((v87 + (col0 + (0 + 2) % 8)) < p7) && v85), (((v87 + (col0 + (0 + 3) % 8)) < p7) && v85), (((v87 + (col0 + (0 + 4) % 8)) < p7) && v85), (((v87 + (col0 + (0 + 5) % 8)) < p7) && v85), (((v87 + (col0 + (0 + 6) % 8)) < p7) && v85), (((v87 + (col0 + (0 + 7) % 8)) < p7) && v85));
   float v32[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v32[i] = v63[i];
+  float v107[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v107[i] = v71[i];
+  float v108[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v108[i] = v81[i];
+  float v109[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v109[i] = v91[i];
   for (long long v19 = v16; v19 < p6; v19 += v17) {
-    const long long v64 = v19 + v17;
-    const bool v65 = v64 < p6;
-    unsigned char* const v67 = multicast + p8;
-    const int v70 = (int)(v64 * 1024);
-    float v76[8];
-    multimem_reduce_part_f16_8(v76 + 0, peers, multicast, v67, (v70 + col0), (((v70 + col0) < p7) && v65), (((v70 + (col0 + (0 + 1) % 8)) < p7) && v65), (((v70 + (col0 + (0 + 2) % 8)) < p7) && v65), (((v70 + (col0 + (0 + 3) % 8)) < p7) && v65), (((v70 + (col0 + (0 + 4) % 8)) < p7) && v65), (((v70 + (col0 + (0 + 5) % 8)) < p7) && v65), (((v70 + (col0 + (0 + 6) % 8)) < p7) && v65), (((v70 + (col0 + (0 + 7) % 8)) < p7) && v65));
-    const int v23 = (int)(v19 * 1024);
+    const long long v94 = v19 + (v17 * 4);
+    const bool v95 = v94 < p6;
+    unsigned char* const v97 = multicast + p8;
+    const int v100 = (int)(v94 * 4096);
+    float v106[8];
+    multimem_reduce_part_f16_8(v106 + 0, peers, multicast, v97, (v100 + col0), (((v100 + col0) < p7) && v95), (((v100 + (col0 + (0 + 1) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 2) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 3) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 4) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 5) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 6) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 7) % 8)) < p7) && v95));
+    const int v23 = (int)(v19 * 4096);
     unsigned char* const v30 = multicast + p8;
     multimem_store_part_f16_8(v32 + 0, peers, multicast, v30, (v23 + col0), ((v23 + col0) < p7), ((v23 + (col0 + (0 + 1) % 8)) < p7), ((v23 + (col0 + (0 + 2) % 8)) < p7), ((v23 + (col0 + (0 + 3) % 8)) < p7), ((v23 + (col0 + (0 + 4) % 8)) < p7), ((v23 + (col0 + (0 + 5) % 8)) < p7), ((v23 + (col0 + (0 + 6) % 8)) < p7), ((v23 + (col0 + (0 + 7) % 8)) < p7));
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v32[i] = v76[i];
+      v32[i] = v107[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v107[i] = v108[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v108[i] = v109[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v109[i] = v106[i];
   }
   const long long v34 = (long long)gridDim.x + (long long)blockIdx.x;
   signal(comm, peers, v34);
   if (!wait(comm, peers, v34)) return;
-  const bool v77 = (long long)blockIdx.x < p6;
-  unsigned char* const v79 = peers.base[(long long)rank] + p8;
-  const int v82 = (int)((long long)blockIdx.x * 1024);
-  float v88[8];
+  const bool v110 = (long long)blockIdx.x < p6;
+  unsigned char* const v112 = peers.base[(long long)rank] + p8;
+  const int v115 = (int)((long long)blockIdx.x * 4096);
+  float v121[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    load_f16_1(v88 + i, (const unsigned short*)v79 + (v82 + (col0 + i % 8)), (((v82 + (col0 + i % 8)) < p7) && v77));
+    load_f16_1(v121 + i, (const unsigned short*)v112 + (v115 + (col0 + i % 8)), (((v115 + (col0 + i % 8)) < p7) && v110));
+  const long long v122 = (long long)blockIdx.x + (long long)gridDim.x;
+  const bool v123 = v122 < p6;
+  const int v125 = (int)(v122 * 4096);
+  float v129[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    load_f16_1(v129 + i, (const unsigned short*)v112 + (v125 + (col0 + i % 8)), (((v125 + (col0 + i % 8)) < p7) && v123));
+  const long long v132 = (long long)blockIdx.x + ((long long)gridDim.x * 2);
+  const bool v133 = v132 < p6;
+  const int v135 = (int)(v132 * 4096);
+  float v139[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    load_f16_1(v139 + i, (const unsigned short*)v112 + (v135 + (col0 + i % 8)), (((v135 + (col0 + i % 8)) < p7) && v133));
+  const long long v142 = (long long)blockIdx.x + ((long long)gridDim.x * 3);
+  const bool v143 = v142 < p6;
+  const int v145 = (int)(v142 * 4096);
+  float v149[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    load_f16_1(v149 + i, (const unsigned short*)v112 + (v145 + (col0 + i % 8)), (((v145 + (col0 + i % 8)) < p7) && v143));
   float v49[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v49[i] = v88[i];
+    v49[i] = v121[i];
+  float v165[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v165[i] = v129[i];
+  float v166[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v166[i] = v139[i];
+  float v167[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v167[i] = v149[i];
   for (long long v37 = (long long)blockIdx.x; v37 < p6; v37 += (long long)gridDim.x) {
-    const long long v89 = v37 + (long long)gridDim.x;
-    const bool v90 = v89 < p6;
-    unsigned char* const v92 = peers.base[(long long)rank] + p8;
-    const int v95 = (int)(v89 * 1024);
-    float v101[8];
+    const long long v152 = v37 + ((long long)gridDim.x * 4);
+    const bool v153 = v152 < p6;
+    unsigned char* const v155 = peers.base[(long long)rank] + p8;
+    const int v158 = (int)(v152 * 4096);
+    float v164[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load_f16_1(v101 + i, (const unsigned short*)v92 + (v95 + (col0 + i % 8)), (((v95 + (col0 + i % 8)) < p7) && v90));
-    const int v41 = (int)(v37 * 1024);
+      load_f16_1(v164 + i, (const unsigned short*)v155 + (v158 + (col0 + i % 8)), (((v158 + (col0 + i % 8)) < p7) && v153));
+    const int v41 = (int)(v37 * 4096);
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       store_f16_1((unsigned short*)p10 + (v41 + (col0 + i % 8)), v49 + i, ((v41 + (col0 + i % 8)) < p7));
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v49[i] = v101[i];
+      v49[i] = v165[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v165[i] = v166[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v166[i] = v167[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v167[i] = v164[i];
   }
   close_comm(comm);
 }

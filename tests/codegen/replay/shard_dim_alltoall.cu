@@ -91,7 +91,7 @@ __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int sl
   __syncthreads();
   if (threadIdx.x < 4) fence();
 #pragma unroll 1
-  for (int r = threadIdx.x; r < 4; r += 128) {
+  for (int r = threadIdx.x; r < 4; r += 512) {
     store_flag(flag_at(c, peers.base[r], slot, c.rank), c.epoch);
   }
 }
@@ -136,7 +136,7 @@ __device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slo
 __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot) {
   bool lost = false;
 #pragma unroll 1
-  for (int first = 0; first < 4; first += 128) {
+  for (int first = 0; first < 4; first += 512) {
     const int peer = first + threadIdx.x;
     if (peer >= 4 || lost) break;
     lost = await(c, peers, slot, peer);
@@ -144,97 +144,136 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 1) shard_dim_alltoall(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, long long p15, unsigned char* p16) {
+extern "C" __global__ void __launch_bounds__(512, 1) shard_dim_alltoall(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, long long p15, long long p16, unsigned char* p17) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
-  const int col0 = lane % 32 * 8 + warp % 4 * 256;
+  const int col0 = lane % 32 * 8 + warp % 16 * 256;
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
-  const bool v86 = (long long)blockIdx.x < p7;
-  unsigned char* const v89 = peers.base[0] + p9;
-  const int v92 = (int)((long long)blockIdx.x * 1024);
-  const int v101 = (int)((long long)rank * 512);
-  const int v107 = (int)p10;
-  float v111[8];
-  load_bf16_8(v111 + 0, (const unsigned short*)v89 + ((((v92 + col0) / 512) * 2048) + (((v92 + col0) % 512) + v101)), ((((v92 + col0) < p8) && (((v92 + col0) / 512) < v107)) && v86));
-  unsigned char* const v113 = peers.base[1] + p9;
-  const int v115 = (int)p11;
-  const int v121 = (int)p7;
-  float v125[8];
-  load_bf16_8(v125 + 0, (const unsigned short*)v113 + (((((v92 + col0) / 512) + v115) * 2048) + (((v92 + col0) % 512) + v101)), (((((v92 + col0) < p8) && (!(((v92 + col0) / 512) < v107))) && (((v92 + col0) / 512) < v121)) && v86));
-  unsigned char* const v127 = peers.base[2] + p9;
-  const int v129 = (int)p12;
-  const int v136 = (int)p13;
-  float v140[8];
-  load_bf16_8(v140 + 0, (const unsigned short*)v127 + (((((v92 + col0) / 512) + v129) * 2048) + (((v92 + col0) % 512) + v101)), (((((v92 + col0) < p8) && (!(((v92 + col0) / 512) < v121))) && (((v92 + col0) / 512) < v136)) && v86));
-  unsigned char* const v142 = peers.base[3] + p9;
-  const int v144 = (int)p14;
-  float v151[8];
-  load_bf16_8(v151 + 0, (const unsigned short*)v142 + (((((v92 + col0) / 512) + v144) * 2048) + (((v92 + col0) % 512) + v101)), ((((v92 + col0) < p8) && (!(((v92 + col0) / 512) < v136))) && v86));
+  const bool v87 = (long long)blockIdx.x < p7;
+  unsigned char* const v90 = peers.base[0] + p9;
+  const int v93 = (int)((long long)blockIdx.x * 4096);
+  const int v102 = (int)((long long)rank * 512);
+  const int v108 = (int)p10;
+  float v112[8];
+  load_bf16_8(v112 + 0, (const unsigned short*)v90 + ((((v93 + col0) / 512) * 2048) + (((v93 + col0) % 512) + v102)), ((((v93 + col0) < p8) && (((v93 + col0) / 512) < v108)) && v87));
+  unsigned char* const v114 = peers.base[1] + p9;
+  const int v116 = (int)p11;
+  const int v123 = (int)p12;
+  float v127[8];
+  load_bf16_8(v127 + 0, (const unsigned short*)v114 + (((((v93 + col0) / 512) + v116) * 2048) + (((v93 + col0) % 512) + v102)), (((((v93 + col0) < p8) && (!(((v93 + col0) / 512) < v108))) && (((v93 + col0) / 512) < v123)) && v87));
+  unsigned char* const v129 = peers.base[2] + p9;
+  const int v131 = (int)p13;
+  const int v138 = (int)p14;
+  float v142[8];
+  load_bf16_8(v142 + 0, (const unsigned short*)v129 + (((((v93 + col0) / 512) + v131) * 2048) + (((v93 + col0) % 512) + v102)), (((((v93 + col0) < p8) && (!(((v93 + col0) / 512) < v123))) && (((v93 + col0) / 512) < v138)) && v87));
+  unsigned char* const v144 = peers.base[3] + p9;
+  const int v146 = (int)p15;
+  float v153[8];
+  load_bf16_8(v153 + 0, (const unsigned short*)v144 + (((((v93 + col0) / 512) + v146) * 2048) + (((v93 + col0) % 512) + v102)), ((((v93 + col0) < p8) && (!(((v93 + col0) / 512) < v138))) && v87));
+  const long long v154 = (long long)blockIdx.x + (long long)gridDim.x;
+  const bool v155 = v154 < p7;
+  const int v157 = (int)(v154 * 4096);
+  float v168[8];
+  load_bf16_8(v168 + 0, (const unsigned short*)v90 + ((((v157 + col0) / 512) * 2048) + (((v157 + col0) % 512) + v102)), ((((v157 + col0) < p8) && (((v157 + col0) / 512) < v108)) && v155));
+  float v177[8];
+  load_bf16_8(v177 + 0, (const unsigned short*)v114 + (((((v157 + col0) / 512) + v116) * 2048) + (((v157 + col0) % 512) + v102)), (((((v157 + col0) < p8) && (!(((v157 + col0) / 512) < v108))) && (((v157 + col0) / 512) < v123)) && v155));
+  float v186[8];
+  load_bf16_8(v186 + 0, (const unsigned short*)v129 + (((((v157 + col0) / 512) + v131) * 2048) + (((v157 + col0) % 512) + v102)), (((((v157 + col0) < p8) && (!(((v157 + col0) / 512) < v123))) && (((v157 + col0) / 512) < v138)) && v155));
+  float v193[8];
+  load_bf16_8(v193 + 0, (const unsigned short*)v144 + (((((v157 + col0) / 512) + v146) * 2048) + (((v157 + col0) % 512) + v102)), ((((v157 + col0) < p8) && (!(((v157 + col0) / 512) < v138))) && v155));
   float v38[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v38[i] = v111[i];
-  float v50[8];
+    v38[i] = v112[i];
+  float v263[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v50[i] = v125[i];
-  float v64[8];
+    v263[i] = v168[i];
+  float v51[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v64[i] = v140[i];
-  float v77[8];
+    v51[i] = v127[i];
+  float v264[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v77[i] = v151[i];
+    v264[i] = v177[i];
+  float v65[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v65[i] = v142[i];
+  float v265[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v265[i] = v186[i];
+  float v78[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v78[i] = v153[i];
+  float v266[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v266[i] = v193[i];
   for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    const long long v152 = v12 + (long long)gridDim.x;
-    const bool v153 = v152 < p7;
-    unsigned char* const v156 = peers.base[0] + p9;
-    const int v159 = (int)(v152 * 1024);
-    const int v168 = (int)((long long)rank * 512);
-    const int v174 = (int)p10;
-    float v178[8];
-    load_bf16_8(v178 + 0, (const unsigned short*)v156 + ((((v159 + col0) / 512) * 2048) + (((v159 + col0) % 512) + v168)), ((((v159 + col0) < p8) && (((v159 + col0) / 512) < v174)) && v153));
-    unsigned char* const v180 = peers.base[1] + p9;
-    const int v182 = (int)p11;
-    const int v188 = (int)p7;
-    float v192[8];
-    load_bf16_8(v192 + 0, (const unsigned short*)v180 + (((((v159 + col0) / 512) + v182) * 2048) + (((v159 + col0) % 512) + v168)), (((((v159 + col0) < p8) && (!(((v159 + col0) / 512) < v174))) && (((v159 + col0) / 512) < v188)) && v153));
-    unsigned char* const v194 = peers.base[2] + p9;
-    const int v196 = (int)p12;
-    const int v203 = (int)p13;
-    float v207[8];
-    load_bf16_8(v207 + 0, (const unsigned short*)v194 + (((((v159 + col0) / 512) + v196) * 2048) + (((v159 + col0) % 512) + v168)), (((((v159 + col0) < p8) && (!(((v159 + col0) / 512) < v188))) && (((v159 + col0) / 512) < v203)) && v153));
-    unsigned char* const v209 = peers.base[3] + p9;
-    const int v211 = (int)p14;
-    float v218[8];
-    load_bf16_8(v218 + 0, (const unsigned short*)v209 + (((((v159 + col0) / 512) + v211) * 2048) + (((v159 + col0) % 512) + v168)), ((((v159 + col0) < p8) && (!(((v159 + col0) / 512) < v203))) && v153));
-    const int v16 = (int)(v12 * 1024);
+    const long long v196 = v12 + ((long long)gridDim.x * 2);
+    const bool v197 = v196 < p7;
+    unsigned char* const v200 = peers.base[0] + p9;
+    const int v203 = (int)(v196 * 4096);
+    const int v212 = (int)((long long)rank * 512);
+    const int v218 = (int)p10;
+    float v222[8];
+    load_bf16_8(v222 + 0, (const unsigned short*)v200 + ((((v203 + col0) / 512) * 2048) + (((v203 + col0) % 512) + v212)), ((((v203 + col0) < p8) && (((v203 + col0) / 512) < v218)) && v197));
+    unsigned char* const v224 = peers.base[1] + p9;
+    const int v226 = (int)p11;
+    const int v233 = (int)p12;
+    float v237[8];
+    load_bf16_8(v237 + 0, (const unsigned short*)v224 + (((((v203 + col0) / 512) + v226) * 2048) + (((v203 + col0) % 512) + v212)), (((((v203 + col0) < p8) && (!(((v203 + col0) / 512) < v218))) && (((v203 + col0) / 512) < v233)) && v197));
+    unsigned char* const v238 = peers.base[2] + p9;
+    const int v240 = (int)p13;
+    const int v247 = (int)p14;
+    float v251[8];
+    load_bf16_8(v251 + 0, (const unsigned short*)v238 + (((((v203 + col0) / 512) + v240) * 2048) + (((v203 + col0) % 512) + v212)), (((((v203 + col0) < p8) && (!(((v203 + col0) / 512) < v233))) && (((v203 + col0) / 512) < v247)) && v197));
+    unsigned char* const v253 = peers.base[3] + p9;
+    const int v255 = (int)p15;
+    float v262[8];
+    load_bf16_8(v262 + 0, (const unsigned short*)v253 + (((((v203 + col0) / 512) + v255) * 2048) + (((v203 + col0) % 512) + v212)), ((((v203 + col0) < p8) && (!(((v203 + col0) / 512) < v247))) && v197));
+    const int v16 = (int)(v12 * 4096);
     const int v31 = (int)p10;
-    const int v42 = (int)p7;
-    const int v55 = (int)p13;
-    float v80[8];
+    const int v43 = (int)p12;
+    const int v56 = (int)p14;
+    float v81[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v80[i] = (((v16 + (col0 + i % 8)) / 512) < v31) ? v38[i] : ((((v16 + (col0 + i % 8)) / 512) < v42) ? v50[i] : ((((v16 + (col0 + i % 8)) / 512) < v55) ? v64[i] : v77[i]));
-    store_bf16_8((unsigned short*)p16 + (v16 + col0), v80 + 0, ((v16 + col0) < p8));
+      v81[i] = (((v16 + (col0 + i % 8)) / 512) < v31) ? v38[i] : ((((v16 + (col0 + i % 8)) / 512) < v43) ? v51[i] : ((((v16 + (col0 + i % 8)) / 512) < v56) ? v65[i] : v78[i]));
+    store_bf16_8((unsigned short*)p17 + (v16 + col0), v81 + 0, ((v16 + col0) < p8));
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v38[i] = v178[i];
+      v38[i] = v263[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v50[i] = v192[i];
+      v263[i] = v222[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v64[i] = v207[i];
+      v51[i] = v264[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v77[i] = v218[i];
+      v264[i] = v237[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v65[i] = v265[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v265[i] = v251[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v78[i] = v266[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v266[i] = v262[i];
   }
-  const long long v83 = (long long)gridDim.x + (long long)blockIdx.x;
-  if (p6) signal(comm, peers, v83);
-  if (p6 && !wait(comm, peers, v83)) return;
+  const long long v84 = (long long)gridDim.x + (long long)blockIdx.x;
+  if (p6) signal(comm, peers, v84);
+  if (p6 && !wait(comm, peers, v84)) return;
   close_comm(comm);
 }

@@ -190,74 +190,133 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
   unsigned char* const v150 = v149 + v121;
   float v151[8];
   load_bf16_8(v151 + 0, (const unsigned short*)v150 + col0, v114);
+  const long long v152 = v17 + v18;
+  const bool v153 = v152 < p7;
+  const long long v155 = (v152 * 2048) * 2;
+  unsigned char* const v156 = v117 + v155;
+  float v157[8];
+  load_bf16_8(v157 + 0, (const unsigned short*)v156 + col0, v153);
+  unsigned char* const v158 = v126 + v155;
+  float v159[8];
+  load_bf16_8(v159 + 0, (const unsigned short*)v158 + col0, v153);
+  unsigned char* const v160 = v129 + v155;
+  float v161[8];
+  load_bf16_8(v161 + 0, (const unsigned short*)v160 + col0, v153);
+  unsigned char* const v162 = v133 + v155;
+  float v163[8];
+  load_bf16_8(v163 + 0, (const unsigned short*)v162 + col0, v153);
+  unsigned char* const v164 = v137 + v155;
+  float v165[8];
+  load_bf16_8(v165 + 0, (const unsigned short*)v164 + col0, v153);
+  unsigned char* const v166 = v141 + v155;
+  float v167[8];
+  load_bf16_8(v167 + 0, (const unsigned short*)v166 + col0, v153);
+  unsigned char* const v168 = v145 + v155;
+  float v169[8];
+  load_bf16_8(v169 + 0, (const unsigned short*)v168 + col0, v153);
+  unsigned char* const v170 = v149 + v155;
+  float v171[8];
+  load_bf16_8(v171 + 0, (const unsigned short*)v170 + col0, v153);
   float v32[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v32[i] = v124[i];
+  float v212[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v212[i] = v157[i];
   float v35[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v35[i] = v128[i];
+  float v213[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v213[i] = v159[i];
   float v39[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v39[i] = v131[i];
+  float v214[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v214[i] = v161[i];
   float v44[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v44[i] = v135[i];
+  float v215[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v215[i] = v163[i];
   float v49[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v49[i] = v139[i];
+  float v216[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v216[i] = v165[i];
   float v54[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v54[i] = v143[i];
+  float v217[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v217[i] = v167[i];
   float v59[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v59[i] = v147[i];
+  float v218[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v218[i] = v169[i];
   float v64[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v64[i] = v151[i];
+  float v219[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v219[i] = v171[i];
   for (long long v20 = v17; v20 < p7; v20 += v18) {
-    const long long v152 = v20 + v18;
-    const bool v153 = v152 < p7;
-    unsigned char* const v156 = peers.base[0] + p8;
-    const long long v160 = (v152 * 2048) * 2;
-    unsigned char* const v161 = v156 + v160;
-    float v163[8];
-    load_bf16_8(v163 + 0, (const unsigned short*)v161 + col0, v153);
-    unsigned char* const v165 = peers.base[1] + p8;
-    unsigned char* const v166 = v165 + v160;
-    float v167[8];
-    load_bf16_8(v167 + 0, (const unsigned short*)v166 + col0, v153);
-    unsigned char* const v168 = peers.base[2] + p8;
-    unsigned char* const v169 = v168 + v160;
-    float v170[8];
-    load_bf16_8(v170 + 0, (const unsigned short*)v169 + col0, v153);
-    unsigned char* const v172 = peers.base[3] + p8;
-    unsigned char* const v173 = v172 + v160;
-    float v174[8];
-    load_bf16_8(v174 + 0, (const unsigned short*)v173 + col0, v153);
-    unsigned char* const v176 = peers.base[4] + p8;
-    unsigned char* const v177 = v176 + v160;
-    float v178[8];
-    load_bf16_8(v178 + 0, (const unsigned short*)v177 + col0, v153);
-    unsigned char* const v180 = peers.base[5] + p8;
-    unsigned char* const v181 = v180 + v160;
-    float v182[8];
-    load_bf16_8(v182 + 0, (const unsigned short*)v181 + col0, v153);
-    unsigned char* const v184 = peers.base[6] + p8;
-    unsigned char* const v185 = v184 + v160;
-    float v186[8];
-    load_bf16_8(v186 + 0, (const unsigned short*)v185 + col0, v153);
-    unsigned char* const v188 = peers.base[7] + p8;
-    unsigned char* const v189 = v188 + v160;
-    float v190[8];
-    load_bf16_8(v190 + 0, (const unsigned short*)v189 + col0, v153);
+    const long long v174 = v20 + (v18 * 2);
+    const bool v175 = v174 < p7;
+    unsigned char* const v178 = peers.base[0] + p8;
+    const long long v181 = (v174 * 2048) * 2;
+    unsigned char* const v182 = v178 + v181;
+    float v184[8];
+    load_bf16_8(v184 + 0, (const unsigned short*)v182 + col0, v175);
+    unsigned char* const v186 = peers.base[1] + p8;
+    unsigned char* const v187 = v186 + v181;
+    float v188[8];
+    load_bf16_8(v188 + 0, (const unsigned short*)v187 + col0, v175);
+    unsigned char* const v189 = peers.base[2] + p8;
+    unsigned char* const v190 = v189 + v181;
+    float v191[8];
+    load_bf16_8(v191 + 0, (const unsigned short*)v190 + col0, v175);
+    unsigned char* const v193 = peers.base[3] + p8;
+    unsigned char* const v194 = v193 + v181;
+    float v195[8];
+    load_bf16_8(v195 + 0, (const unsigned short*)v194 + col0, v175);
+    unsigned char* const v197 = peers.base[4] + p8;
+    unsigned char* const v198 = v197 + v181;
+    float v199[8];
+    load_bf16_8(v199 + 0, (const unsigned short*)v198 + col0, v175);
+    unsigned char* const v201 = peers.base[5] + p8;
+    unsigned char* const v202 = v201 + v181;
+    float v203[8];
+    load_bf16_8(v203 + 0, (const unsigned short*)v202 + col0, v175);
+    unsigned char* const v205 = peers.base[6] + p8;
+    unsigned char* const v206 = v205 + v181;
+    float v207[8];
+    load_bf16_8(v207 + 0, (const unsigned short*)v206 + col0, v175);
+    unsigned char* const v209 = peers.base[7] + p8;
+    unsigned char* const v210 = v209 + v181;
+    float v211[8];
+    load_bf16_8(v211 + 0, (const unsigned short*)v210 + col0, v175);
     float v65[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -267,62 +326,145 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     store_bf16_8((unsigned short*)v68 + col0, v65 + 0, true);
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v32[i] = v163[i];
+      v32[i] = v212[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v35[i] = v167[i];
+      v212[i] = v184[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v39[i] = v170[i];
+      v35[i] = v213[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v44[i] = v174[i];
+      v213[i] = v188[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v49[i] = v178[i];
+      v39[i] = v214[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v54[i] = v182[i];
+      v214[i] = v191[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v59[i] = v186[i];
+      v44[i] = v215[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v64[i] = v190[i];
+      v215[i] = v195[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v49[i] = v216[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v216[i] = v199[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v54[i] = v217[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v217[i] = v203[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v59[i] = v218[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v218[i] = v207[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v64[i] = v219[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v219[i] = v211[i];
   }
   const long long v70 = (long long)gridDim.x + (long long)blockIdx.x;
   signal(comm, peers, v70);
   if (!wait(comm, peers, v70)) return;
-  const bool v191 = (long long)blockIdx.x < p7;
-  const long long v195 = ((long long)blockIdx.x + ((long long)blockIdx.x / (long long)gridDim.x)) % 8;
-  unsigned char* const v196 = peers.base[v195] + p8;
-  const long long v200 = ((long long)blockIdx.x * 2048) * 2;
-  unsigned char* const v201 = v196 + v200;
-  float v203[8];
-  load_bf16_8(v203 + 0, (const unsigned short*)v201 + col0, v191);
-  unsigned char* const v205 = p9 + v200;
-  float v206[8];
-  load_bf16_8(v206 + 0, (const unsigned short*)v205 + col0, v191);
+  float v102[8];
+  load_bf16_8(v102 + 0, (const unsigned short*)p10 + col0, true);
+  const bool v222 = (long long)blockIdx.x < p7;
+  const long long v226 = ((long long)blockIdx.x + ((long long)blockIdx.x / (long long)gridDim.x)) % 8;
+  unsigned char* const v227 = peers.base[v226] + p8;
+  const long long v231 = ((long long)blockIdx.x * 2048) * 2;
+  unsigned char* const v232 = v227 + v231;
+  float v233[8];
+  load_bf16_8(v233 + 0, (const unsigned short*)v232 + col0, v222);
+  unsigned char* const v235 = p9 + v231;
+  float v236[8];
+  load_bf16_8(v236 + 0, (const unsigned short*)v235 + col0, v222);
+  const long long v237 = (long long)blockIdx.x + (long long)gridDim.x;
+  const bool v238 = v237 < p7;
+  const long long v241 = ((long long)blockIdx.x + (v237 / (long long)gridDim.x)) % 8;
+  unsigned char* const v242 = peers.base[v241] + p8;
+  const long long v244 = (v237 * 2048) * 2;
+  unsigned char* const v245 = v242 + v244;
+  float v246[8];
+  load_bf16_8(v246 + 0, (const unsigned short*)v245 + col0, v238);
+  unsigned char* const v247 = p9 + v244;
+  float v248[8];
+  load_bf16_8(v248 + 0, (const unsigned short*)v247 + col0, v238);
+  const long long v250 = (long long)blockIdx.x + ((long long)gridDim.x * 2);
+  const bool v251 = v250 < p7;
+  const long long v254 = ((long long)blockIdx.x + (v250 / (long long)gridDim.x)) % 8;
+  unsigned char* const v255 = peers.base[v254] + p8;
+  const long long v257 = (v250 * 2048) * 2;
+  unsigned char* const v258 = v255 + v257;
+  float v259[8];
+  load_bf16_8(v259 + 0, (const unsigned short*)v258 + col0, v251);
+  unsigned char* const v260 = p9 + v257;
+  float v261[8];
+  load_bf16_8(v261 + 0, (const unsigned short*)v260 + col0, v251);
+  const long long v264 = (long long)blockIdx.x + ((long long)gridDim.x * 3);
+  const bool v265 = v264 < p7;
+  const long long v268 = ((long long)blockIdx.x + (v264 / (long long)gridDim.x)) % 8;
+  unsigned char* const v269 = peers.base[v268] + p8;
+  const long long v271 = (v264 * 2048) * 2;
+  unsigned char* const v272 = v269 + v271;
+  float v273[8];
+  load_bf16_8(v273 + 0, (const unsigned short*)v272 + col0, v265);
+  unsigned char* const v274 = p9 + v271;
+  float v275[8];
+  load_bf16_8(v275 + 0, (const unsigned short*)v274 + col0, v265);
   float v87[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v87[i] = v203[i];
+    v87[i] = v233[i];
+  float v295[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v295[i] = v246[i];
+  float v296[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v296[i] = v259[i];
+  float v297[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v297[i] = v273[i];
   float v90[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v90[i] = v206[i];
+    v90[i] = v236[i];
+  float v298[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v298[i] = v248[i];
+  float v299[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v299[i] = v261[i];
+  float v300[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v300[i] = v275[i];
   for (long long v73 = (long long)blockIdx.x; v73 < p7; v73 += (long long)gridDim.x) {
-    const long long v207 = v73 + (long long)gridDim.x;
-    const bool v208 = v207 < p7;
-    const long long v212 = ((long long)blockIdx.x + (v207 / (long long)gridDim.x)) % 8;
-    unsigned char* const v213 = peers.base[v212] + p8;
-    const long long v217 = (v207 * 2048) * 2;
-    unsigned char* const v218 = v213 + v217;
-    float v220[8];
-    load_bf16_8(v220 + 0, (const unsigned short*)v218 + col0, v208);
-    unsigned char* const v222 = p9 + v217;
-    float v223[8];
-    load_bf16_8(v223 + 0, (const unsigned short*)v222 + col0, v208);
+    const long long v278 = v73 + ((long long)gridDim.x * 4);
+    const bool v279 = v278 < p7;
+    const long long v283 = ((long long)blockIdx.x + (v278 / (long long)gridDim.x)) % 8;
+    unsigned char* const v284 = peers.base[v283] + p8;
+    const long long v288 = (v278 * 2048) * 2;
+    unsigned char* const v289 = v284 + v288;
+    float v291[8];
+    load_bf16_8(v291 + 0, (const unsigned short*)v289 + col0, v279);
+    unsigned char* const v293 = p9 + v288;
+    float v294[8];
+    load_bf16_8(v294 + 0, (const unsigned short*)v293 + col0, v279);
     const long long v85 = (v73 * 2048) * 2;
     float v92[8];
 #pragma unroll
@@ -352,8 +494,6 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     const float v96 = (float)2048;
     float v99[1];
     v99[0] = rsqrtf(((v94[0] / v96) + 1e-05f));
-    float v102[8];
-    load_bf16_8(v102 + 0, (const unsigned short*)p10 + col0, true);
     float v103[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
@@ -364,10 +504,28 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
     store_bf16_8((unsigned short*)v109 + col0, v92 + 0, true);
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v87[i] = v220[i];
+      v87[i] = v295[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v90[i] = v223[i];
+      v295[i] = v296[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v296[i] = v297[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v297[i] = v291[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v90[i] = v298[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v298[i] = v299[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v299[i] = v300[i];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v300[i] = v294[i];
   }
   const long long v111 = (long long)gridDim.x + v70;
   if (p6) signal(comm, peers, v111);
