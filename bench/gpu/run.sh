@@ -9,7 +9,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.."
 
 parts=("$@")
-(($#)) || parts=(doctor:15 kernels:85 counters:75 sanitizer:55 ranks:60 tests:140 tune:60)
+(($#)) || parts=(doctor:15 kernels:85 counters:75 sanitizer:55 ranks:55 tests:140 tune:55)
 export carried=$PWD/build/gpu results=${OUT:-$PWD/bench/results}
 export braid=$carried/bin/braid graphs=$carried/graphs
 export BRAID_CACHE_DIR=$carried/cache BRAID_SOURCE_DIR=$PWD BRAID_TEST_DEVICE=cuda
@@ -25,11 +25,14 @@ if compiler=$(command -v nvcc); then
   export BRAID_CUDA_HOME=${BRAID_CUDA_HOME:-${compiler%/bin/*}}
 fi
 
-# attempt LIMIT COMMAND...: for so many seconds. `bad` is what failed so far.
+# attempt LIMIT COMMAND...: for so many seconds, then it ends with all that it started; so it does
+# where the part ends before. `bad` is whether anything failed so far.
 attempt() {
   local code=0
-  # In this process group: where the part is ended, so is what it has started.
-  timeout --foreground -k 5 "$@" || code=$?
+  timeout -k 5 "$@" <&0 &
+  running=$!
+  wait $running || code=$?
+  running=
   ((code == 0)) && return
   echo "failed ($code): ${*:2}"
   bad=1
@@ -105,10 +108,10 @@ part_tune() {
   attempt 25 "$braid" tune examples/llama_mlp.json --device cuda --budget 15s --tune-db "$work/tune.db"
 }
 
-# run_part NAME LIMIT: in a process group of its own, all of which ends with it.
+# run_part NAME LIMIT: in a process group of its own.
 run_part() {
   local code=0 start=$SECONDS how=good
-  timeout -k 5 "$2" bash -c "bad=0; part_$1; exit \$bad" \
+  timeout -k 5 "$2" bash -c "bad=0 running=; trap 'kill \$running; wait; exit 1' TERM; part_$1; exit \$bad" \
     >"$results/$1.txt" 2>&1 </dev/null || code=$?
   case $code in
   0) ;;

@@ -73,10 +73,18 @@ expect 2 'no counters' counters.txt doctor:5 ranks:5 counters:20
 rm "$place/ill"
 
 # A part that hangs ends at its limit, with what it started, and what came until then is there.
+expect_ended() {
+  grep -qs 'State:.*[RSD] ' "/proc/$(<"$1")/status" || return 0  # gone, or a zombie
+  echo "what hangs in $1 still runs" >&2
+  exit 1
+}
 touch "$place/hangs"
 expect 1 'tests .* cut off at its limit of 2 s' summary.txt tests:2 doctor:5
 grep -q "^0 shard 0" "$OUT/tests.txt"
-if grep -qs 'State:.*[RSD] ' "/proc/$(<"$place/hangs")/status"; then  # no zombie
-  echo "the test that hangs still runs" >&2
-  exit 1
-fi
+expect_ended "$place/hangs"
+stand_in stand-ins/compute-sanitizer <<'END'
+(echo $BASHPID >"${OUT%/*}/checked"; sleep 600)
+echo "and went on"
+END
+expect 1 'sanitizer .* cut off at its limit of 2 s' summary.txt sanitizer:2
+expect_ended "$place/checked"
