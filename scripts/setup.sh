@@ -48,7 +48,7 @@ quietly() {
 
 # What apt says that these packages take: to fetch, and on the disk.
 apt_sizes() {
-  LC_ALL=C apt-get install --assume-no --no-install-recommends "$@" 2>/dev/null |
+  "${as_root[@]}" env LC_ALL=C apt-get install --assume-no --no-install-recommends "$@" 2>/dev/null |
     grep -E '^(Need to get|After this operation)' | tr '\n' ' ' || true
 }
 
