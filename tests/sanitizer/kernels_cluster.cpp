@@ -129,10 +129,44 @@ extern "C" __global__ void k(int* out) {
                    {"exited", "exited", "exited"}});
 }
 
+/// Who has waited for the copy that another block has sent it may leave.
+KernelCase sent_to_both() {
+  return in_pairs({"sent_to_both",
+                   R"(
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ alignas(128) int box[32];
+  __shared__ alignas(8) u64 full;
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" :: "r"(at(&full)) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" :: "r"(at(&full)) : "memory");
+  }
+  asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+  if (threadIdx.x == 0 && rank_here() == 0) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 128, [%2], %3;" :: "r"(at(box)), "l"(x), "r"(at(&full)), "h"((short)3) : "memory");  // finds 1
+  }
+#if BUG == 1
+  if (rank_here() == 0)
+#endif
+  asm volatile("{ .reg .pred p; L: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra L; }" :: "r"(at(&full)) : "memory");
+  out[blockIdx.x * 32 + threadIdx.x] = box[threadIdx.x];  // finds 1
+}
+)",
+                   {2},
+                   {32},
+                   {buffer(0), output(1)},
+                   [] {
+                     return Buffers{ramp(32), zeros(64)};
+                   },
+                   [](Buffers& b) {
+                     for (std::size_t i = 0; i < 64; ++i) b[1][i] = b[0][i % 32];
+                   },
+                   {"race"}});
+}
+
 }  // namespace
 
 std::vector<KernelCase> cluster_kernels() {
-  return {relaxed_meeting(), fenced_meeting(), stays_for_its_peer()};
+  return {relaxed_meeting(), fenced_meeting(), stays_for_its_peer(), sent_to_both()};
 }
 
 }  // namespace braid::testing

@@ -299,8 +299,14 @@ void Sanitizer::arrive_at(WarpCheck& warp, std::uint64_t barrier, bool wide, boo
   if (completes) phases.done = phases.now;
 }
 
+/// After access(): it is the copy that completes, not the warp.
 void Sanitizer::copied_to(WarpCheck& warp, std::uint64_t barrier, bool completes) {
   const std::lock_guard lock(mutex_);
+  const Epoch copy{warp.copy->agent, warp.copy->time};
+  if (Region* const region = find(barrier)) {
+    region->shadow->visit(barrier, sizeof(std::uint64_t),
+                          [&](Cell& cell, std::uint64_t, std::size_t) { cell.write.when = copy; });
+  }
   Phases& phases = phases_[barrier];
   phases.now.join(now(*warp.copy), warp.block, true);
   if (completes) phases.done = phases.now;

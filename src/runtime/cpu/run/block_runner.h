@@ -123,7 +123,7 @@ class BlockRunner {
     std::string message;               ///< of a fault, where it is made up
     WarpCheck check;                   ///< only when the launch is checked
     std::uint32_t poll_line = 0;       ///< of the loop where it last yielded
-    std::uint64_t registers_then = 0;    ///< a hash, as stands() last saw them
+    std::uint64_t registers_then = 0;  ///< a hash, as stands() last saw them
     /// Hashes, where it yielded since anything was written.
     std::unordered_set<std::uint64_t> registers_seen;
     std::uint64_t progress_then = 0;
