@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "braid/error.h"
-#include "ir/collective.h"
 #include "ir/ops.h"
 #include "ir/place.h"
 #include "ir/text.h"
@@ -27,13 +27,14 @@ std::size_t alternative(AttrType type) {
       return 2;
     case AttrType::kString:
     case AttrType::kGroup:
-    case AttrType::kReduceOp:
+    case AttrType::kExtent:
       return 3;
     case AttrType::kDType:
       return 4;
     case AttrType::kInts:
       return 5;
     case AttrType::kShape:
+    case AttrType::kExtents:
       return 6;
     case AttrType::kConfig:
       return 7;
@@ -43,20 +44,54 @@ std::size_t alternative(AttrType type) {
   throw_internal("attributes", "unknown type");
 }
 
+/// The value in the one form of its type.
+AttrValue normalized(AttrType type, AttrValue value) {
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
+      list && type == AttrType::kExtents) {
+    return Shape(list->begin(), list->end());
+  }
+  if (const auto* text = std::get_if<std::string>(&value); text && type == AttrType::kExtent) {
+    const std::optional<Dim> dim = Dim::parse(*text);
+    return dim ? as_bound(*dim) : value;
+  }
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  if (!integer) return value;
+  if (type == AttrType::kDouble) return static_cast<double>(*integer);
+  if (type == AttrType::kInts) return std::vector<std::int64_t>{*integer};
+  if (type == AttrType::kExtents) return Shape{*integer};
+  return value;
+}
+
+void check_dim(const Graph& graph, const Dim& dim, const std::string& place) {
+  for (const Dim::Term& term : dim.terms()) {
+    if (graph.symbols().find(term.symbol) != graph.symbols().end()) continue;
+    fail(place, fmt::format("unknown symbol {}; expected {}", quote(term.symbol),
+                            list_names(graph.symbols())));
+  }
+}
+
+/// Of bounds and sizes, of which a result's shape may say nothing.
+void check_whole(const Graph& graph, const Dim& dim, const std::string& place) {
+  check_dim(graph, dim, place);
+  if (dim.is_whole(graph.symbols())) return;
+  fail(place, fmt::format("{} is not whole for all values of its symbols; expected symbols whose "
+                          "multiple_of the divisors divide",
+                          dim.str()));
+}
+
 void check_value(const Graph& graph, const AttrDef& def, AttrValue& value) {
   const auto place = [&] { return "/attrs/" + def.name; };
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) {
-    if (def.type == AttrType::kDouble) value = static_cast<double>(*integer);
-    if (def.type == AttrType::kInts) value = std::vector<std::int64_t>{*integer};
-  }
+  value = normalized(def.type, std::move(value));
   const bool is_integer = std::holds_alternative<std::int64_t>(value);
-  if (value.index() != alternative(def.type) && !(is_integer && def.type == AttrType::kNumber)) {
+  const bool takes_both = def.type == AttrType::kNumber || def.type == AttrType::kExtent;
+  if (value.index() != alternative(def.type) && !(is_integer && takes_both)) {
     fail(place(), fmt::format("wrong type; expected {}", describe_attr_type(def.type)));
   }
   if (const auto* text = std::get_if<std::string>(&value); text && !is_utf8(*text)) {
     fail(place(), fmt::format("{} is not UTF-8", quote(*text)));
   }
-  if (const auto* number = std::get_if<double>(&value); number && !std::isfinite(*number)) {
+  const auto* number = std::get_if<double>(&value);
+  if (number && !std::isfinite(*number) && def.type != AttrType::kNumber) {
     fail(place(), fmt::format("{} is not a finite number", *number));
   }
   if (def.type == AttrType::kGroup) {
@@ -66,21 +101,28 @@ void check_value(const Graph& graph, const AttrDef& def, AttrValue& value) {
            fmt::format("unknown group {}; expected {}", quote(group), list_names(graph.groups())));
     }
   }
-  if (def.type == AttrType::kReduceOp) {
-    const auto& name = std::get<std::string>(value);
-    if (!parse_reduce_op(name)) {
-      fail(place(), fmt::format("unknown reduction {}; expected {}", quote(name),
-                                fmt::join(kReduceOpNames, ", ")));
+  if (!def.choices.empty()) {
+    const auto& text = std::get<std::string>(value);
+    if (std::find(def.choices.begin(), def.choices.end(), text) == def.choices.end()) {
+      std::vector<std::string> choices;
+      for (const std::string_view choice : def.choices) choices.push_back(quote(choice));
+      fail(place(), fmt::format("found {}; expected {}{}", quote(text),
+                                choices.size() > 1 ? "one of " : "", fmt::join(choices, ", ")));
     }
+  }
+  if (def.type == AttrType::kExtent && !is_integer) {
+    const auto& text = std::get<std::string>(value);
+    if (!Dim::parse(text)) {
+      fail(place(),
+           fmt::format("found {}; expected {}", quote(text), describe_attr_type(def.type)));
+    }
+    check_whole(graph, bound_of(value), place());
   }
   if (const auto* shape = std::get_if<Shape>(&value)) {
     for (std::size_t i = 0; i < shape->size(); ++i) {
-      for (const Dim::Term& term : (*shape)[i].terms()) {
-        if (graph.symbols().find(term.symbol) != graph.symbols().end()) continue;
-        fail(fmt::format("{}/{}", place(), i),
-             fmt::format("unknown symbol {}; expected {}", quote(term.symbol),
-                         list_names(graph.symbols())));
-      }
+      const std::string at = fmt::format("{}/{}", place(), i);
+      def.type == AttrType::kShape ? check_dim(graph, (*shape)[i], at)
+                                   : check_whole(graph, (*shape)[i], at);
     }
   }
   if (def.type == AttrType::kGraph && std::get<std::shared_ptr<const Graph>>(value) == nullptr) {
@@ -90,6 +132,16 @@ void check_value(const Graph& graph, const AttrDef& def, AttrValue& value) {
 
 }  // namespace
 
+Dim bound_of(const AttrValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return text ? *Dim::parse(*text) : Dim(std::get<std::int64_t>(value));
+}
+
+AttrValue as_bound(const Dim& dim) {
+  if (dim.is_constant()) return dim.constant();
+  return dim.str();
+}
+
 std::string_view describe_attr_type(AttrType type) {
   switch (type) {
     case AttrType::kBool:
@@ -97,8 +149,9 @@ std::string_view describe_attr_type(AttrType type) {
     case AttrType::kInt:
       return "an integer";
     case AttrType::kDouble:
-    case AttrType::kNumber:
       return "a number";
+    case AttrType::kNumber:
+      return "a number, true, false, \"inf\", \"-inf\" or \"nan\"";
     case AttrType::kString:
       return "a string";
     case AttrType::kDType:
@@ -113,8 +166,10 @@ std::string_view describe_attr_type(AttrType type) {
       return "a graph";
     case AttrType::kGroup:
       return "the name of a group";
-    case AttrType::kReduceOp:
-      return "the name of a reduction";
+    case AttrType::kExtent:
+      return "an integer or an expression of symbols";
+    case AttrType::kExtents:
+      return "an integer, an expression of symbols, or a list of these";
   }
   return "";
 }

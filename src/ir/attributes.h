@@ -10,6 +10,10 @@ namespace braid {
 /// What a value of this type is, for error messages: "an integer", "a list of integers", ...
 [[nodiscard]] std::string_view describe_attr_type(AttrType type);
 
+/// A bound among the attributes (AttrType::kExtent), and as what it stands there.
+[[nodiscard]] Dim bound_of(const AttrValue& value);
+[[nodiscard]] AttrValue as_bound(const Dim& dim);
+
 /// The op's attribute of that name. Throws kInvalidArgument at "/attrs/key" when it has none.
 [[nodiscard]] const AttrDef& find_attribute(const OpDef& op, std::string_view key);
 

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 
 #include "braid/error.h"
 #include "ir/checked.h"
+#include "ir/expr.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -41,71 +41,6 @@ std::int64_t term_at(const Dim::Term& term, std::int64_t value) {
   return product / term.divisor;
 }
 
-/// Reads one affine expression from left to right.
-class Reader {
- public:
-  explicit Reader(std::string_view text) : rest_(text) {}
-
-  std::optional<Dim> read() {
-    Dim sum;
-    bool first = true;
-    while (true) {
-      std::int64_t sign = 1;
-      if (accept('-')) {
-        sign = -1;
-      } else if (!first && !accept('+')) {
-        break;
-      }
-      std::optional<Dim> term = read_term();
-      if (!term) return std::nullopt;
-      sum += *term * sign;
-      first = false;
-    }
-    skip_space();
-    if (!rest_.empty()) return std::nullopt;
-    return sum;
-  }
-
- private:
-  void skip_space() {
-    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
-  }
-  bool accept(char c) {
-    skip_space();
-    if (rest_.empty() || rest_.front() != c) return false;
-    rest_.remove_prefix(1);
-    return true;
-  }
-
-  std::optional<Dim> read_term() {
-    std::optional<Dim> left = read_factor();
-    if (left && accept('*')) {
-      const std::optional<Dim> right = read_factor();
-      if (!right || (!left->is_constant() && !right->is_constant())) return std::nullopt;
-      left = left->is_constant() ? *right * left->constant() : *left * right->constant();
-    }
-    if (!left || !accept('/')) return left;
-    const std::optional<Dim> by = read_factor();
-    return by && by->is_constant() ? left->over(by->constant()) : std::nullopt;
-  }
-
-  std::optional<Dim> read_factor() {
-    skip_space();
-    std::size_t n = 0;
-    while (n < rest_.size() && is_identifier_char(rest_[n])) ++n;
-    std::string_view word = rest_.substr(0, n);
-    if (word.empty()) return std::nullopt;
-    rest_.remove_prefix(n);
-    if (is_identifier(word)) return Dim::symbol(word);
-    std::int64_t value = 0;
-    auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-    return Dim(value);
-  }
-
-  std::string_view rest_;
-};
-
 }  // namespace
 
 Dim Dim::symbol(std::string_view name) {
@@ -116,11 +51,8 @@ Dim Dim::symbol(std::string_view name) {
 
 std::optional<Dim> Dim::parse(std::string_view text) {
   if (text.size() > kMaxDimText) return std::nullopt;
-  try {
-    return Reader(text).read();
-  } catch (const Error&) {  // a factor that does not fit 64 bits
-    return std::nullopt;
-  }
+  const std::optional<Expr> expr = Expr::parse(text);
+  return expr ? expr->dim() : std::nullopt;
 }
 
 std::int64_t Dim::evaluate(const Bindings& bindings) const {

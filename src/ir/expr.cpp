@@ -228,6 +228,7 @@ class Reader {
     std::optional<Expr> left = atom(depth);
     while (left) {
       const bool divides = accept('/');
+      if (divides) static_cast<void>(accept('/'));  // that of integers, which is whole here, too
       if (!divides && !accept('*')) return left;
       const std::optional<Expr> right = atom(depth);
       if (!right) return std::nullopt;

@@ -270,7 +270,7 @@ void Graph::drop_unused_tables() {
     if (!value.comm_group.empty()) groups[value.comm_group] = groups_.at(value.comm_group);
   }
   for (const Node& node : nodes_) {
-    if (const auto* shape = node.attr<Shape>("shape")) use_shape(*shape);
+    use_shape(dims_of_attributes(node));
     if (const auto* group = node.attr<std::string>("group")) groups[*group] = groups_.at(*group);
   }
   symbols_ = std::move(symbols);

@@ -5,9 +5,9 @@
 
 #include <limits>
 
-#include "ir/collective.h"
 #include "ir/json_writer.h"
 #include "ir/op_registry.h"
+#include "ir/promotion.h"
 
 namespace braid {
 namespace {
@@ -95,21 +95,28 @@ constexpr std::string_view kHead = R"({
       }
     },
     "dtype": {"enum": ["f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "u8", "bool"]},
-    "shape": {
-      "type": "array",
-      "maxItems": 8,
-      "items": {
-        "anyOf": [
-          {"type": "integer"},
-          {
-            "type": "string",
-            "description": "An affine expression of symbols, such as \"2*T+1\"; \"T/2\" where T has a multiple_of that 2 divides."
-          }
-        ]
-      }
+    "extent": {
+      "anyOf": [
+        {"type": "integer"},
+        {
+          "type": "string",
+          "description": "An affine expression of symbols, such as \"2*T+1\"; \"T/2\" or \"T//2\" where T has a multiple_of that 2 divides."
+        }
+      ]
     },
+    "shape": {"type": "array", "maxItems": 8, "items": {"$ref": "#/$defs/extent"}},
     "inputs": {"type": "array", "items": {"$ref": "#/$defs/input"}},
     "nodes": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+    "number": {
+      "anyOf": [
+        {"type": ["number", "boolean"]},
+        {"enum": ["inf", "-inf", "nan", "Infinity", "-Infinity", "NaN"]}
+      ]
+    },
+    "operand": {
+      "description": "A value, or a number, which counts as ATen's scalars do.",
+      "anyOf": [{"$ref": "#/$defs/value"}, {"type": ["number", "boolean"]}]
+    },
     "outputs": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/value"}},
     "value": {
       "type": "string",
@@ -143,7 +150,7 @@ constexpr std::string_view kHead = R"({
         "name": {"type": "string", "minLength": 1},
         "op": {"enum": [)";
 constexpr std::string_view kNode = R"(]},
-        "inputs": {"type": "array", "items": {"$ref": "#/$defs/value"}},
+        "inputs": {"type": "array"},
         "attrs": {"type": "object"},
         "hints": {"type": "object", "additionalProperties": {"type": "number"}},
         "comm_group": {
@@ -182,8 +189,9 @@ std::string type_of(AttrType type) {
     case AttrType::kInt:
       return R"("type": "integer")";
     case AttrType::kDouble:
-    case AttrType::kNumber:
       return R"("type": "number")";
+    case AttrType::kNumber:
+      return R"("$ref": "#/$defs/number")";
     case AttrType::kString:
     case AttrType::kGroup:
       return R"("type": "string")";
@@ -197,14 +205,19 @@ std::string type_of(AttrType type) {
       return R"("type": "object", "additionalProperties": {"type": "integer"})";
     case AttrType::kGraph:
       return R"("$ref": "#/$defs/body")";
-    case AttrType::kReduceOp:
-      return fmt::format(R"("enum": ["{}"])", fmt::join(kReduceOpNames, "\", \""));
+    case AttrType::kExtent:
+      return R"("$ref": "#/$defs/extent")";
+    case AttrType::kExtents:
+      return R"("anyOf": [{"$ref": "#/$defs/extent"}, {"type": "array", "items": {"$ref": "#/$defs/extent"}}])";
   }
   return "";
 }
 
 std::string attribute(const AttrDef& def) {
-  std::string text = fmt::format("{}: {{{}", json_string(def.name), type_of(def.type));
+  const std::string type = def.choices.empty()
+                               ? type_of(def.type)
+                               : fmt::format(R"("enum": ["{}"])", fmt::join(def.choices, "\", \""));
+  std::string text = fmt::format("{}: {{{}", json_string(def.name), type);
   const auto* integer = def.fallback ? std::get_if<std::int64_t>(&*def.fallback) : nullptr;
   const bool to_the_end =
       integer != nullptr && *integer == std::numeric_limits<std::int64_t>::max();
@@ -225,7 +238,10 @@ std::string rule(const OpDef& op) {
     properties.push_back(attribute(def));
     if (!def.fallback && !def.optional && !has_other) required.push_back(json_string(def.name));
   }
-  std::string operands = fmt::format("\"minItems\": {}", op.min_inputs);
+  std::string operands = fmt::format(
+      R"({}"items": {{"$ref": "#/$defs/{}"}}, "minItems": {})",
+      op.promotes == Promotes::kBranches ? R"("prefixItems": [{"$ref": "#/$defs/value"}], )" : "",
+      takes_numbers(op) ? "operand" : "value", op.min_inputs);
   if (op.max_inputs != std::numeric_limits<int>::max()) {
     operands += fmt::format(", \"maxItems\": {}", op.max_inputs);
   }

@@ -115,6 +115,30 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
   json* slot_ = nullptr;     ///< of the last key
 };
 
+/// The text with Infinity, -Infinity and NaN, which Python's json writes as bare words, in quotes.
+std::string quote_special_numbers(std::string_view text) {
+  std::string quoted;
+  quoted.reserve(text.size());
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t length = 1;
+    if (in_string) {
+      length = text[at] == '\\' && at + 1 < text.size() ? 2 : 1;
+    } else {
+      for (const std::string_view word : {"-Infinity", "Infinity", "NaN"}) {
+        if (text.substr(at).starts_with(word)) length = word.size();
+      }
+    }
+    const bool is_word = length > 2;
+    if (is_word) quoted += '"';
+    quoted += text.substr(at, length);
+    if (is_word) quoted += '"';
+    if (text[at] == '"') in_string = !in_string;
+    at += length;
+  }
+  return quoted;
+}
+
 }  // namespace
 
 Document::~Document() { take_apart(root); }
@@ -152,8 +176,8 @@ std::int64_t read_int(const json& value, const Place& place, std::string_view ex
   if (!is_int(value)) fail_type(value, place, expected);
   return value.get<std::int64_t>();
 }
-double read_number(const json& value, const Place& place) {
-  if (!value.is_number()) fail_type(value, place, "a number");
+double read_number(const json& value, const Place& place, std::string_view expected) {
+  if (!value.is_number()) fail_type(value, place, expected);
   return value.get<double>();
 }
 std::vector<std::int64_t> read_ints(const json& value, const Place& place,
@@ -172,16 +196,38 @@ DType read_dtype(const json& value, const Place& place) {
 Shape read_shape(const json& value, const Place& place) {
   Shape shape;
   const auto& items = read_array(value, place, describe_attr_type(AttrType::kShape));
+  const std::string_view expected = describe_attr_type(AttrType::kExtent);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (!items[i].is_string()) {
-      shape.emplace_back(read_int(items[i], place / i, "an integer or an expression of symbols"));
-      continue;
-    }
-    std::optional<Dim> dim = Dim::parse(items[i].get_ref<const std::string&>());
-    if (!dim) fail_type(items[i], place / i, "an affine expression of symbols such as \"2*T+1\"");
-    shape.push_back(std::move(*dim));
+    shape.push_back(read_dim(items[i], place / i, expected));
   }
   return shape;
+}
+Dim read_dim(const json& value, const Place& place, std::string_view expected) {
+  if (!value.is_string()) return read_int(value, place, expected);
+  std::optional<Dim> dim = Dim::parse(value.get_ref<const std::string&>());
+  if (!dim) fail_type(value, place, "an affine expression of symbols such as \"2*T+1\"");
+  return *dim;
+}
+Scalar read_scalar(const json& value, const Place& place) {
+  if (value.is_boolean()) return {std::int64_t{value.get<bool>() ? 1 : 0}, DType::kBool};
+  if (is_int(value)) return {value.get<std::int64_t>(), DType::kI64};
+  if (const std::optional<double> special = special_number(value)) return {*special, DType::kF32};
+  return {read_number(value, place, describe_attr_type(AttrType::kNumber)), DType::kF32};
+}
+std::optional<double> special_number(const json& value) {
+  if (!value.is_string()) return std::nullopt;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr std::pair<std::string_view, double> kSpellings[] = {
+      {"inf", kInfinity},
+      {"Infinity", kInfinity},
+      {"-inf", -kInfinity},
+      {"-Infinity", -kInfinity},
+      {"nan", std::numeric_limits<double>::quiet_NaN()},
+      {"NaN", std::numeric_limits<double>::quiet_NaN()}};
+  for (const auto& [spelling, number] : kSpellings) {
+    if (value.get_ref<const std::string&>() == spelling) return number;
+  }
+  return std::nullopt;
 }
 
 void fail_unknown(const Place& place, std::string_view key,
@@ -203,7 +249,7 @@ void parse(std::string_view text, const Place& place, Document& document) {
     fail_at(place, fmt::format("not JSON: byte {} is 0", zero));
   }
   DocumentBuilder builder(place, document.root);
-  json::sax_parse(text, &builder);
+  json::sax_parse(quote_special_numbers(text), &builder);
 }
 
 }  // namespace braid::json_read

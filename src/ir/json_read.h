@@ -30,11 +30,22 @@ bool read_bool(const json& value, const Place& place);
 bool is_int(const json& value);
 std::int64_t read_int(const json& value, const Place& place,
                       std::string_view expected = "an integer");
-double read_number(const json& value, const Place& place);
+double read_number(const json& value, const Place& place, std::string_view expected = "a number");
 std::vector<std::int64_t> read_ints(const json& value, const Place& place,
                                     std::string_view expected);
 DType read_dtype(const json& value, const Place& place);
 Shape read_shape(const json& value, const Place& place);
+/// An extent or a bound.
+Dim read_dim(const json& value, const Place& place, std::string_view expected);
+
+/// A number where ATen takes a Scalar: true is 1.
+struct Scalar {
+  AttrValue value;  ///< an integer or a float
+  DType dtype;      ///< what it counts as: bool, i64, or f32 for any float
+};
+Scalar read_scalar(const json& value, const Place& place);
+/// An infinity or NaN, which JSON has no number for, by its usual names: "inf", "-Infinity", "nan".
+std::optional<double> special_number(const json& value);
 
 [[noreturn]] void fail_unknown(const Place& place, std::string_view key,
                                std::initializer_list<std::string_view> expected);

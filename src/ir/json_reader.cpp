@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
+#include <set>
+
 #include "braid/error.h"
 #include "braid/graph.h"
 #include "ir/attributes.h"
 #include "ir/json_read.h"
 #include "ir/op_registry.h"
+#include "ir/promotion.h"
+#include "ir/scalar.h"
 #include "ir/text.h"
 #include "ir/text_file.h"
 
@@ -27,6 +31,20 @@ auto with_place(const Place& place, const std::string& own, Add add) {
 /// Names of getitem nodes that stand between a collective and its wait, as PyTorch writes what has
 /// several results: each is another name of a result, since nothing but a wait may read that.
 using OtherNames = std::map<std::string, ValueId, std::less<>>;
+
+/// The nodes of a program that is being read.
+struct Nodes {
+  const json::array_t& list;
+  OtherNames others = {};
+  std::set<std::string_view> names = {};  ///< of all of them; empty until it is asked for
+};
+
+/// What stands in the place of an operand: a value, or a number.
+struct GivenOperand {
+  ValueId value = -1;
+  Scalar number = {};
+  Place place;
+};
 
 class Reader {
  public:
@@ -58,16 +76,14 @@ class Reader {
     const auto& inputs = read_array(fields.get("inputs"), inputs_place);
     for (std::size_t i = 0; i < inputs.size(); ++i) read_input(graph, inputs[i], inputs_place / i);
     const Place nodes_place = place / "nodes";
-    const auto& nodes = read_array(fields.get("nodes"), nodes_place);
-    OtherNames others;
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      read_node(graph, nodes, i, nodes_place / i, others);
+    Nodes nodes{read_array(fields.get("nodes"), nodes_place)};
+    for (std::size_t i = 0; i < nodes.list.size(); ++i) {
+      read_node(graph, nodes, i, nodes_place / i);
     }
     const Place outputs_place = place / "outputs";
     const auto& outputs = read_array(fields.get("outputs"), outputs_place);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      graph.add_output(
-          read_value(graph, outputs[i], outputs_place / i, nodes, nodes.size(), others));
+      graph.add_output(read_value(graph, outputs[i], outputs_place / i, nodes, nodes.list.size()));
     }
   }
 
@@ -94,13 +110,12 @@ class Reader {
     }
   }
 
-  static void read_node(Graph& graph, const json::array_t& nodes, std::size_t index,
-                        const Place& place, OtherNames& others) {
-    const Fields fields(nodes[index], place,
+  static void read_node(Graph& graph, Nodes& nodes, std::size_t index, const Place& place) {
+    const Fields fields(nodes.list[index], place,
                         {"name", "op", "inputs", "attrs", "hints", "comm_group"});
     const std::string& name = read_string(fields.get("name"), place / "name");
     if (name.empty()) fail_at(place / "name", "empty; expected a name");
-    if (others.contains(name)) {
+    if (nodes.others.contains(name)) {
       fail_at(place / "name", fmt::format("{} is defined twice", quote(name)));
     }
     const std::string& op = read_string(fields.get("op"), place / "op");
@@ -113,26 +128,31 @@ class Reader {
     if (value != nullptr && def != nullptr) {
       attrs = read_attributes(graph, *def, *value, place);
     }
-    std::vector<ValueId> operands;
+    std::vector<GivenOperand> given;
     const auto& inputs = read_array(fields.get("inputs"), inputs_place, "a list of names");
     for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Place here = inputs_place / i;
       if (op == "getitem") {
         if (const auto result = read_result(graph, inputs[i], attrs)) {
-          operands.push_back(*result);
+          given.push_back({.value = *result, .place = here});
           continue;
         }
       }
-      operands.push_back(read_value(graph, inputs[i], inputs_place / i, nodes, index, others));
-      if (op == "getitem") check_index(graph, operands.back(), attrs, place / "attrs" / "index");
+      const bool may_be_number =
+          def != nullptr && takes_numbers(*def) && (i > 0 || def->promotes != Promotes::kBranches);
+      if (may_be_number && is_scalar(graph, inputs[i])) {
+        given.push_back({.number = read_scalar(inputs[i], here), .place = here});
+        continue;
+      }
+      given.push_back({.value = read_value(graph, inputs[i], here, nodes, index), .place = here});
+      if (op == "getitem") check_index(graph, given.back().value, attrs, place / "attrs" / "index");
     }
-    if (op == "getitem" && operands.size() == 1 && is_unfinished(graph, operands[0]) &&
+    if (op == "getitem" && given.size() == 1 && is_unfinished(graph, given[0].value) &&
         !graph.find(name) && !graph.find(name + ":0")) {
-      others.emplace(name, operands[0]);
+      nodes.others.emplace(name, given[0].value);
       return;
     }
-    const NodeId id = with_place(place, printable(name), [&] {
-      return graph.add_node(name, op, std::move(operands), std::move(attrs));
-    });
+    const NodeId id = add_promoted(graph, nodes, name, op, def, given, std::move(attrs), place);
     if (const json* hints = fields.find("hints")) {
       const Place hints_place = place / "hints";
       for (const auto& [key, hint] : read_object(*hints, hints_place)) {
@@ -142,6 +162,94 @@ class Reader {
     if (const json* groups = fields.find("comm_group")) {
       read_comm_groups(graph, graph.node(id), *groups, place / "comm_group");
     }
+  }
+
+  static bool is_scalar(const Graph& graph, const json& value) {
+    if (value.is_number() || value.is_boolean()) return true;
+    return special_number(value) && !graph.find(value.get_ref<const std::string&>());
+  }
+
+  /// The node, with casts of its operands and constants for numbers, as ATen would promote them.
+  static NodeId add_promoted(Graph& graph, Nodes& nodes, const std::string& name,
+                             const std::string& op, const OpDef* def,
+                             const std::vector<GivenOperand>& given, Attrs attrs,
+                             const Place& place) {
+    using Kind = PromotedOperand::Kind;
+    std::vector<PromotedOperand> operands;
+    for (const GivenOperand& operand : given) {
+      if (operand.value < 0) {
+        operands.push_back({operand.number.dtype, Kind::kNumber});
+        continue;
+      }
+      const TensorType& type = graph.type(operand.value);
+      operands.push_back({type.dtype, type.shape.empty() ? Kind::kScalarTensor : Kind::kTensor});
+    }
+    const auto add = [&](const Place& at, const std::string& as, std::string_view what,
+                         std::vector<ValueId> inputs, Attrs with) {
+      return with_place(at, printable(as), [&] {
+        return graph.add_node(as, what, std::move(inputs), std::move(with));
+      });
+    };
+    const auto add_value = [&](const Place& at, const std::string& base, std::string_view what,
+                               std::vector<ValueId> inputs, Attrs with) {
+      const std::string as = fresh_name(graph, nodes, base);
+      return graph.node(add(at, as, what, std::move(inputs), std::move(with))).outputs[0];
+    };
+    std::optional<DType> rounded;  // the result's dtype where it is computed in f32
+    for (std::size_t i = 0; i < given.size() && def != nullptr && keeps_numbers(*def); ++i) {
+      const auto dtype = wanted_dtype(*def, attrs, operands, i);
+      const bool narrow = dtype == DType::kF16 || dtype == DType::kBF16;
+      if (given[i].value < 0 && narrow && !holds_exactly(*dtype, given[i].number.value)) {
+        rounded = dtype;
+      }
+    }
+    std::vector<ValueId> inputs;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      const auto dtype = rounded          ? std::optional(DType::kF32)
+                         : def == nullptr ? std::nullopt
+                                          : wanted_dtype(*def, attrs, operands, i);
+      const std::string base = fmt::format("{}_in{}", name, i);
+      if (given[i].value < 0) {
+        const Attrs constant{{"value", given[i].number.value},
+                             {"dtype", dtype.value_or(given[i].number.dtype)}};
+        try {
+          inputs.push_back(add_value(given[i].place, base, "full", {}, constant));
+        } catch (const Error& error) {
+          fail_at(given[i].place, std::string(message_of(error)));
+        }
+      } else if (dtype && *dtype != graph.type(given[i].value).dtype) {
+        inputs.push_back(
+            add_value(given[i].place, base, "to", {given[i].value}, {{"dtype", *dtype}}));
+      } else {
+        inputs.push_back(given[i].value);
+      }
+    }
+    if (!rounded) return add(place, name, op, std::move(inputs), std::move(attrs));
+    const ValueId wide = add_value(place, name + "_f32", op, std::move(inputs), std::move(attrs));
+    return add(place, name, "to", {wide}, {{"dtype", *rounded}});
+  }
+
+  static bool holds_exactly(DType dtype, const AttrValue& number) {
+    const double value = number_like(0.0, number);
+    return round_to(dtype, value) == value;
+  }
+
+  /// A name that nothing else in the program has.
+  static std::string fresh_name(const Graph& graph, Nodes& nodes, const std::string& base) {
+    if (nodes.names.empty()) {
+      for (const json& node : nodes.list) {
+        if (!node.is_object()) continue;
+        const auto name = node.find("name");
+        if (name != node.end() && name->is_string()) {
+          nodes.names.insert(name->get_ref<const std::string&>());
+        }
+      }
+    }
+    std::string name = base;
+    for (int i = 1; graph.find(name) || nodes.names.contains(name); ++i) {
+      name = fmt::format("{}_{}", base, i);
+    }
+    return name;
   }
 
   static bool is_unfinished(const Graph& graph, ValueId value) {
@@ -176,20 +284,22 @@ class Reader {
   }
 
   static ValueId read_value(const Graph& graph, const json& value, const Place& place,
-                            const json::array_t& nodes, std::size_t index,
-                            const OtherNames& others) {
+                            const Nodes& nodes, std::size_t index) {
     const std::string& name = read_string(value, place, "the name of a value");
     if (std::optional<ValueId> id = graph.find(name)) return *id;
-    if (const auto other = others.find(name); other != others.end()) return other->second;
+    if (const auto other = nodes.others.find(name); other != nodes.others.end()) {
+      return other->second;
+    }
     if (graph.find(name + ":0")) {
       fail_at(place, fmt::format("{} has several results; expected one of them, such as {}",
                                  quote(name), quote(name + ":0")));
     }
     // Only now, in the error, is it worth looking ahead.
-    for (std::size_t later = index; later < nodes.size(); ++later) {
-      if (!nodes[later].is_object()) continue;
-      auto it = nodes[later].find("name");
-      if (it == nodes[later].end() || !it->is_string()) continue;
+    for (std::size_t later = index; later < nodes.list.size(); ++later) {
+      const json& node = nodes.list[later];
+      if (!node.is_object()) continue;
+      auto it = node.find("name");
+      if (it == node.end() || !it->is_string()) continue;
       const auto& candidate = it->get_ref<const std::string&>();
       if (candidate == name || name.starts_with(candidate + ":")) {
         fail_at(place,
@@ -225,11 +335,9 @@ class Reader {
       case AttrType::kDouble:
         return read_number(value, place);
       case AttrType::kNumber:
-        if (is_int(value)) return value.get<std::int64_t>();
-        return read_number(value, place);
+        return read_scalar(value, place).value;
       case AttrType::kString:
       case AttrType::kGroup:
-      case AttrType::kReduceOp:
         return read_string(value, place, expected);
       case AttrType::kDType:
         return read_dtype(value, place);
@@ -238,6 +346,11 @@ class Reader {
         return read_ints(value, place, expected);
       case AttrType::kShape:
         return read_shape(value, place);
+      case AttrType::kExtent:
+        return as_bound(read_dim(value, place, expected));
+      case AttrType::kExtents:
+        if (value.is_array()) return read_shape(value, place);
+        return Shape{read_dim(value, place, expected)};
       case AttrType::kConfig: {
         std::map<std::string, std::int64_t> config;
         for (const auto& [key, entry] : read_object(value, place)) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <type_traits>
 
 #include "braid/error.h"
@@ -213,6 +214,8 @@ std::string json_attribute(const AttrValue& value) {
           }
           return text + '}';
         } else if constexpr (std::is_same_v<T, double>) {
+          if (std::isnan(v)) return "\"nan\"";
+          if (std::isinf(v)) return v > 0 ? "\"inf\"" : "\"-inf\"";
           const std::string text = fmt::format("{}", v);  // 2.0 and -0.0 stay floats
           return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
         } else if constexpr (std::is_same_v<T, std::shared_ptr<const Graph>>) {

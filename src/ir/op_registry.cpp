@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "braid/error.h"
+#include "ir/attributes.h"
 #include "ir/collective.h"
 #include "ir/ops.h"
 #include "ir/text.h"
@@ -56,6 +57,18 @@ const OpDef* find_op(std::string_view name) {
   const auto& by_name = registry().by_name;
   const auto found = by_name.find(name);
   return found == by_name.end() ? nullptr : found->second;
+}
+
+std::vector<Dim> dims_of_attributes(const Node& node) {
+  std::vector<Dim> dims;
+  for (const auto& [key, value] : node.attrs) {
+    if (const auto* shape = std::get_if<Shape>(&value)) {
+      dims.insert(dims.end(), shape->begin(), shape->end());
+    } else if (find_attribute(*node.op, key).type == AttrType::kExtent) {
+      dims.push_back(bound_of(value));
+    }
+  }
+  return dims;
 }
 
 std::span<const OpDef* const> all_ops() { return registry().sorted; }

@@ -23,24 +23,26 @@ enum class AttrType : std::uint8_t {
   kConfig,
   kGraph,
   kGroup,
-  kReduceOp,
-  kNumber,  ///< an integer or a float, told apart
+  kNumber,   ///< an integer or a float, told apart; a float may be an infinity or NaN
+  kExtent,   ///< a bound: an integer, or a Dim's text
+  kExtents,  ///< a Shape of sizes
 };
 
 struct AttrDef {
   std::string name;
   AttrType type;
-  std::optional<AttrValue> fallback;  ///< required when empty, unless optional
-  bool optional = false;              ///< may be absent, which means something
-  std::string_view about{};           ///< for people, in the schema
+  std::optional<AttrValue> fallback;           ///< required when empty, unless optional
+  bool optional = false;                       ///< may be absent, which means something
+  std::string_view about{};                    ///< for people, in the schema
+  std::vector<std::string_view> choices = {};  ///< of a string: what it may be; empty: anything
 };
 
 /// How codegen and the fuser see an op.
 enum class OpClass : std::uint8_t {
   kPointwise,  ///< element by element, operands broadcast; arithmetic in pointwise.h
-  kReduction,  ///< sum, mean, amax, amin, argmax: over `dim`, with `keepdim`; in row.h
-  kNorm,    ///< softmax and the norms: a row reduction with pointwise around it, over the last dim;
-            ///< in row.h
+  kReduction,  ///< sum, prod, mean, amax, amin, argmax: over `dim`, with `keepdim`; in row.h
+  kNorm,    ///< softmax and the norms: a row reduction with pointwise around it, over the last dim
+            ///< (softmax, until it is canonical, over any); in row.h
   kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm
   kView,    ///< view, transpose, permute, expand, slice, split, cat, shard, ...: no arithmetic
   kGather,  ///< embedding, index_select, rotary_embedding: elements from elsewhere
@@ -78,6 +80,17 @@ enum class Matmul : std::uint8_t {
 /// The operands whose memory an op overwrites, each with one of its last results, in order. Who
 /// reads such an operand later reads the result.
 enum class Mutates : std::uint8_t { kNothing, kFirst, kLast, kAll };
+
+/// What operands of several dtypes become, as in ATen, where a graph is read; shape inference wants
+/// them so.
+enum class Promotes : std::uint8_t {
+  kNothing,     ///< they stay: a matmul, a collective
+  kResultType,  ///< all of them their common dtype
+  kBranches,    ///< all but the first, which is a condition
+  kFloats,      ///< that, or f32 where it is none of floats
+  kTruths,      ///< bool, where they differ
+  kToFirst,     ///< that of the first one, which is written
+};
 
 /// The values of one operand on one rank, as the evaluator sees them: floats in double, integers
 /// and bool (0 or 1) in int64.
@@ -143,6 +156,7 @@ struct OpDef {
   int least_sm = kLeastSm;
   View view = View::kNone;
   Matmul matmul = Matmul::kPlain;
+  Promotes promotes = Promotes::kNothing;
   /// The values of the second operand are indices into the first.
   bool takes_indices = false;
   /// A collective that waits by itself.
@@ -162,6 +176,9 @@ struct OpDef {
 /// Whether the values of an operand are indices (embedding, index_select), which may be out of
 /// range.
 [[nodiscard]] bool takes_indices(const Node& node);
+
+/// The extents, sizes and bounds among a node's attributes.
+[[nodiscard]] std::vector<Dim> dims_of_attributes(const Node& node);
 
 /// Nothing when there is no such op.
 [[nodiscard]] const OpDef* find_op(std::string_view name);

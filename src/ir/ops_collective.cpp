@@ -25,23 +25,17 @@ std::vector<TensorType> infer_collective(std::string_view op, std::size_t operan
 }
 
 /// Lowering chooses it, once the collective is on one operand and out of place.
-void check_algorithm(std::string_view op, Mutates mutates, const Attrs& attrs) {
-  const auto& algorithm = get_attr<std::string>(attrs, "algorithm");
-  const bool plain = mutates == Mutates::kNothing && !op.ends_with("_coalesced");
-  std::vector<std::string_view> known;
-  if (plain) known.push_back(kOneShot);
-  if (plain && op == "all_reduce") known.insert(known.end(), {kTwoShot, kPackets, kMultimem});
-  if (plain &&
-      (op == "all_gather_into_tensor" || op == "reduce_scatter_tensor" || op == "all_reduce")) {
+/// What lowering may give such an op; none where it takes the op apart before.
+std::vector<std::string_view> algorithms_of(std::string_view op, Mutates mutates) {
+  std::vector<std::string_view> known{""};
+  if (mutates != Mutates::kNothing || op.ends_with("_coalesced")) return known;
+  known.push_back(kOneShot);
+  if (op == "all_reduce") known.insert(known.end(), {kTwoShot, kPackets, kMultimem});
+  if (op == "all_gather_into_tensor" || op == "reduce_scatter_tensor" || op == "all_reduce") {
     known.push_back(kInKernel);
   }
-  if (plain && op != "shard_dim_alltoall") known.push_back(kByCommunicator);
-  if (algorithm.empty() || std::find(known.begin(), known.end(), algorithm) != known.end()) return;
-  fail("/attrs/algorithm",
-       fmt::format("found {}; expected no algorithm for {}, which lowering gives one{}",
-                   quote(algorithm), op,
-                   known.empty() ? " after it was taken apart"
-                                 : fmt::format(": {}", fmt::join(known, " or "))));
+  if (op != "shard_dim_alltoall") known.push_back(kByCommunicator);
+  return known;
 }
 
 /// all_gather_into_tensor_out(x, out)
@@ -171,17 +165,23 @@ double collective_flops(std::string_view op, std::span<const TensorType> inputs,
 
 void add_collective_ops(std::vector<OpDef>& ops) {
   const AttrDef group = {"group", AttrType::kGroup, {}};
-  const AttrDef reduce_op = {"reduce_op", AttrType::kReduceOp, {}};
+  const AttrDef reduce_op = {.name = "reduce_op",
+                             .type = AttrType::kString,
+                             .fallback = {},
+                             .choices = {kReduceOpNames.begin(), kReduceOpNames.end()}};
   const AttrDef dim = {"dim", AttrType::kInt, std::int64_t{0}, false,
                        "The one that is gathered or scattered."};
-  const AttrDef algorithm = {
-      "algorithm", AttrType::kString, std::string(), false,
-      "Set by lowering: but for nccl, the node is synchronous then and needs no "
-      "wait."};
   constexpr int kMany = std::numeric_limits<int>::max();
 
   const auto add = [&](const std::string& name, int operands, Mutates mutates,
                        std::vector<AttrDef> attrs) {
+    const AttrDef algorithm = {.name = "algorithm",
+                               .type = AttrType::kString,
+                               .fallback = std::string(),
+                               .about =
+                                   "Set by lowering: but for nccl, the node is synchronous "
+                                   "then and needs no wait.",
+                               .choices = algorithms_of(name, mutates)};
     attrs.insert(attrs.end(), {group, algorithm});
     ops.push_back({
         .name = name,
@@ -191,7 +191,6 @@ void add_collective_ops(std::vector<OpDef>& ops) {
         .attrs = std::move(attrs),
         .infer =
             [=](const InferContext& context) {
-              check_algorithm(name, mutates, context.attrs);
               if (mutates == Mutates::kLast) return infer_out(name, context);
               return infer_collective(name, context.inputs.size(), context);
             },

@@ -116,10 +116,6 @@ std::vector<TensorType> infer_gather(std::string_view op, const InferContext& co
 /// The product, before it is reduced.
 TensorType infer_reduced(const FusedOperands& form, const InferContext& context) {
   const TensorType& a = context.inputs[0];
-  const auto& reduce_op = get_attr<std::string>(context.attrs, "reduce_op");
-  if (reduce_op != "sum" && reduce_op != "avg") {
-    fail("/attrs/reduce_op", fmt::format("{}; expected sum or avg", quote(reduce_op)));
-  }
   return infer_matmul_of(context, form, 0, a, std::array{a});
 }
 
@@ -223,7 +219,8 @@ void add_fused_ops(std::vector<OpDef>& ops) {
                                {},
                                false,
                                "Of the product, whose dims are A's but for the last."};
-  const AttrDef reduce_op = {"reduce_op", AttrType::kReduceOp, {}};
+  const AttrDef reduce_op = {
+      .name = "reduce_op", .type = AttrType::kString, .fallback = {}, .choices = {"sum", "avg"}};
   const AttrDef return_mm = {"return_mm", AttrType::kBool, false, false,
                              "The second result is this rank's product."};
   const AttrDef bias = {"bias", AttrType::kBool, false, false,

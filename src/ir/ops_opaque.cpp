@@ -20,13 +20,9 @@ void add_opaque_ops(std::vector<OpDef>& ops) {
                 {.name = "kind",
                  .type = AttrType::kString,
                  .fallback = std::string("compute"),
-                 .about = "compute, gemm (a matmul) or extern (of a library)"}},
+                 .about = "gemm is a matmul, extern of a library.",
+                 .choices = {"compute", "gemm", "extern"}}},
       .infer = [](const InferContext& context) -> std::vector<TensorType> {
-        const auto& kind = get_attr<std::string>(context.attrs, "kind");
-        if (kind != "compute" && kind != "gemm" && kind != "extern") {
-          fail("/attrs/kind",
-               fmt::format("found {}; expected compute, gemm or extern", quote(kind)));
-        }
         if (get_attr<double>(context.attrs, "flops") < 0) {
           fail("/attrs/flops", "below 0; expected the float operations of the node");
         }

@@ -12,7 +12,7 @@ namespace braid {
 namespace {
 
 /// Whether a value of `dtype` can be `number`: an integer in its range, or a float that does not
-/// round to infinity. As truth values all numbers do.
+/// become infinite. As truth values all numbers do.
 bool can_hold(DType dtype, const AttrValue& number) {
   if (dtype == DType::kBool) return true;
   if (const auto* integer = std::get_if<std::int64_t>(&number)) {
@@ -20,6 +20,8 @@ bool can_hold(DType dtype, const AttrValue& number) {
                            : wrap_to(dtype, *integer) == *integer;
   }
   const double value = std::get<double>(number);
+  if (std::isnan(value)) return is_float(dtype);
+  if (std::isinf(value)) return is_float(dtype) && dtype != DType::kF8E4M3;
   if (is_float8(dtype)) return std::fabs(value) <= (dtype == DType::kF8E4M3 ? 448 : 57344);
   if (is_float(dtype)) return std::isfinite(round_to(dtype, round_to(DType::kF32, value)));
   // 2^63 would become the largest i64, and what an integer of more than 64 bits was rounded to is
@@ -37,6 +39,11 @@ void expect_held(DType dtype, const Attrs& attrs, const std::string& key) {
 void expect_operand(std::string_view op, Operands takes, std::span<const TensorType> inputs) {
   if (takes == Operands::kFloat) return expect_float(op, inputs);
   const DType dtype = inputs[0].dtype;
+  if (takes == Operands::kInteger && (is_float(dtype) || dtype == DType::kBool)) {
+    fail("/inputs/0", fmt::format("the operand of {} is {}; expected i32, i64 or u8: of floats "
+                                  "there is div, and floor",
+                                  op, inputs[0].str()));
+  }
   if (is_float8(dtype) || (dtype == DType::kBool && takes == Operands::kNumber)) {
     fail("/inputs/0", fmt::format("the operand of {} is {}; expected a number{}: insert `to`", op,
                                   inputs[0].str(), is_float8(dtype) ? " of at least 16 bits" : ""));
@@ -140,16 +147,37 @@ OpDef definition(const PointwiseRow& row, int entry) {
       .infer = [row](const InferContext& context) { return infer_pointwise(row, context); },
       .flops = flops_per_element(row.flops),
       .evaluate = evaluate_pointwise,
+      .promotes = row.promotes,
       .entry = entry,
   };
 }
 
 }  // namespace
 
-void check_gelu(const InferContext& context) {
-  const auto& form = get_attr<std::string>(context.attrs, "approximate");
-  if (form == "none" || form == "tanh") return;
-  fail("/attrs/approximate", fmt::format("found {}; expected \"none\" or \"tanh\"", quote(form)));
+std::vector<AttrDef> gelu_attributes() {
+  return {{.name = "approximate",
+           .type = AttrType::kString,
+           .fallback = std::string("none"),
+           .choices = {"none", "tanh"}}};
+}
+
+std::vector<AttrDef> div_attributes() {
+  return {{.name = "rounding_mode",
+           .type = AttrType::kString,
+           .fallback = {},
+           .optional = true,
+           .about = "Of integers; left out, that of floats.",
+           .choices = {"trunc", "floor"}}};
+}
+
+/// A quotient is that of floats, or that of integers with a rounding.
+void check_div(const InferContext& context) {
+  const bool rounds = context.attrs.contains("rounding_mode");
+  if (is_float(context.inputs[0].dtype) != rounds) return;
+  fail(rounds ? "/attrs/rounding_mode" : "/inputs/0",
+       fmt::format("the operand of div is {}; expected {}", context.inputs[0].str(),
+                   rounds ? "i32, i64 or u8: of floats there is floor"
+                          : "f32, f16 or bf16, or a rounding_mode: insert `to`"));
 }
 
 /// Integers are clamped by integers: with a float for a bound the result would be one.
@@ -237,6 +265,7 @@ void add_pointwise_ops(std::vector<OpDef>& ops) {
               });
             },
         .mutates = Mutates::kFirst,
+        .promotes = Promotes::kToFirst,
     });
   }
 }

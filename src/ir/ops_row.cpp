@@ -42,11 +42,11 @@ std::vector<bool> reduced_dims(const Attrs& attrs, std::size_t rank) {
   return reduced;
 }
 
-std::vector<TensorType> infer_reduce(std::string_view op, bool float_only,
+std::vector<TensorType> infer_reduce(std::string_view op, Operands takes,
                                      const InferContext& context) {
-  if (float_only) expect_float(op, context.inputs);
+  if (takes == Operands::kFloat) expect_float(op, context.inputs);
   const TensorType& input = context.inputs[0];
-  if (input.dtype == DType::kBool || is_float8(input.dtype)) {
+  if ((input.dtype == DType::kBool && takes != Operands::kAny) || is_float8(input.dtype)) {
     fail("/inputs/0",
          fmt::format("the operand of {} is {}; expected a number: insert `to`", op, input.str()));
   }
@@ -106,6 +106,10 @@ class EvalRow {
   template <class Element>
   [[nodiscard]] T sum(const Element& f) const {
     return fold(T{0}, f, [](T a, T b) { return a + b; });
+  }
+  template <class Element>
+  [[nodiscard]] T product(const Element& f) const {
+    return fold(T{1}, f, [](T a, T b) { return a * b; });
   }
   template <class Element>
   [[nodiscard]] T max(const Element& f) const {
@@ -233,7 +237,7 @@ OpDef definition() {
 std::vector<bool> row_dims(const OpDef& op, const Attrs& attrs, std::size_t rank) {
   if (op.op_class == OpClass::kReduction) return reduced_dims(attrs, rank);
   std::vector<bool> in_row(rank, false);
-  in_row.back() = true;
+  in_row[attrs.contains("dim") ? axis_of(attrs, "dim", rank) : rank - 1] = true;
   return in_row;
 }
 
@@ -245,15 +249,9 @@ std::vector<AttrDef> reduce_attributes() {
       {"keepdim", AttrType::kBool, false}};
 }
 
-/// The last dim is the one that softmax works along.
 std::vector<TensorType> infer_softmax(const InferContext& context) {
   check_norm("softmax", context.inputs, nullptr, 0);
-  const std::size_t rank = context.inputs[0].shape.size();
-  if (const std::size_t axis = axis_of(context.attrs, "dim", rank); axis + 1 != rank) {
-    fail("/attrs/dim", fmt::format("softmax along dim {}; expected the last one, {}: transpose the "
-                                   "operand",
-                                   axis, rank - 1));
-  }
+  static_cast<void>(axis_of(context.attrs, "dim", context.inputs[0].shape.size()));
   return {context.inputs[0]};
 }
 
@@ -277,12 +275,25 @@ std::vector<TensorType> infer_add_rms_norm2(const InferContext& context) {
   return infer_add_norm("add_rms_norm2", 2, context);
 }
 
-std::vector<TensorType> infer_sum(const InferContext& c) { return infer_reduce("sum", true, c); }
-std::vector<TensorType> infer_mean(const InferContext& c) { return infer_reduce("mean", true, c); }
-std::vector<TensorType> infer_amax(const InferContext& c) { return infer_reduce("amax", false, c); }
-std::vector<TensorType> infer_amin(const InferContext& c) { return infer_reduce("amin", false, c); }
+/// Integers and truth values are added, and multiplied, as i64.
+std::vector<TensorType> infer_whole(std::string_view op, const InferContext& context) {
+  std::vector<TensorType> result = infer_reduce(op, Operands::kAny, context);
+  if (!is_float(result[0].dtype)) result[0].dtype = DType::kI64;
+  return result;
+}
+std::vector<TensorType> infer_sum(const InferContext& c) { return infer_whole("sum", c); }
+std::vector<TensorType> infer_prod(const InferContext& c) { return infer_whole("prod", c); }
+std::vector<TensorType> infer_mean(const InferContext& c) {
+  return infer_reduce("mean", Operands::kFloat, c);
+}
+std::vector<TensorType> infer_amax(const InferContext& c) {
+  return infer_reduce("amax", Operands::kNumber, c);
+}
+std::vector<TensorType> infer_amin(const InferContext& c) {
+  return infer_reduce("amin", Operands::kNumber, c);
+}
 std::vector<TensorType> infer_argmax(const InferContext& context) {
-  std::vector<TensorType> result = infer_reduce("argmax", false, context);
+  std::vector<TensorType> result = infer_reduce("argmax", Operands::kNumber, context);
   result[0].dtype = DType::kI64;
   if (get_attr<std::vector<std::int64_t>>(context.attrs, "dim").size() > 1) {
     fail("/attrs/dim", "argmax over several dims; expected one, or none for all");

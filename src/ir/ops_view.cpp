@@ -109,7 +109,8 @@ std::vector<TensorType> infer_slice(const InferContext& context) {
 
 std::vector<TensorType> infer_split(const InferContext& context) {
   std::vector<TensorType> results;
-  for (const SliceRange& range : split_ranges(context.attrs, context.inputs[0].shape)) {
+  for (const SliceRange& range :
+       split_ranges(context.attrs, context.inputs[0].shape, context.graph.symbols())) {
     results.push_back(context.inputs[0]);
     results.back().shape[range.axis] = range.length;
   }
@@ -304,12 +305,12 @@ void add_view_ops(std::vector<OpDef>& ops) {
       infer_expand, evaluate_expand);
   add("slice", View::kPart,
       {{"dim", AttrType::kInt, std::int64_t{0}},
-       {"start", AttrType::kInt, std::int64_t{0}},
-       {"end", AttrType::kInt, kToTheEnd, false, "Left out, it is the end of the dim."},
+       {"start", AttrType::kExtent, std::int64_t{0}},
+       {"end", AttrType::kExtent, kToTheEnd, false, "Left out, it is the end of the dim."},
        {"step", AttrType::kInt, std::int64_t{1}}},
       infer_slice, evaluate_parts);
   add("split", View::kPart,
-      {{"split_size", AttrType::kInts, {}, false, "Of every part, or of each."},
+      {{"split_size", AttrType::kExtents, {}, false, "Of every part, or of each."},
        {"dim", AttrType::kInt, std::int64_t{0}}},
       infer_split, evaluate_parts);
   add("chunk", View::kPart,
@@ -317,6 +318,7 @@ void add_view_ops(std::vector<OpDef>& ops) {
        {"dim", AttrType::kInt, std::int64_t{0}}},
       infer_split, evaluate_parts);
   add("cat", View::kCat, {{"dim", AttrType::kInt, std::int64_t{0}}}, infer_cat, evaluate_cat);
+  ops.back().promotes = Promotes::kResultType;
   // The reader turns its operand into the result that it names.
   add("getitem", View::kFlat,
       {{"index", AttrType::kInt, {}, false, "Which result of the operand's node."}}, infer_same,

@@ -31,6 +31,7 @@ struct PointwiseRow {
   /// The result's type, where it is not that of the operands, broadcast.
   std::vector<TensorType> (*infer)(const InferContext&) = nullptr;
   OpClass op_class = OpClass::kPointwise;
+  Promotes promotes = Promotes::kResultType;  ///< of one operand: nothing
 };
 template <class Arithmetic>
 struct PointwiseOp {
@@ -42,8 +43,29 @@ constexpr PointwiseOp<Arithmetic> pointwise_op(PointwiseRow row, Arithmetic arit
   return {row, arithmetic};
 }
 
+/// A function of floats, which integers become as in ATen.
+constexpr PointwiseRow float_function(std::string_view name, double flops) {
+  return {.name = name,
+          .operands = 1,
+          .takes = Operands::kFloat,
+          .flops = flops,
+          .promotes = Promotes::kFloats};
+}
+
+/// A function of two truth values, which operands of several dtypes become.
+constexpr PointwiseRow truth_function(std::string_view name) {
+  return {.name = name,
+          .operands = 2,
+          .takes = Operands::kAny,
+          .flops = 1,
+          .gives_bool = true,
+          .promotes = Promotes::kTruths};
+}
+
 // In ops_pointwise.cpp.
-void check_gelu(const InferContext& context);
+std::vector<AttrDef> gelu_attributes();
+std::vector<AttrDef> div_attributes();
+void check_div(const InferContext& context);
 void check_clamp(const InferContext& context);
 std::vector<TensorType> infer_where(const InferContext& context);
 std::vector<TensorType> infer_cast(const InferContext& context);
@@ -76,146 +98,169 @@ T clamped(T x, const Attrs& attrs) {
   return x;
 }
 
+/// Of `div` and `floor_divide`.
+inline Quotient quotient_of(const Attrs& attrs) {
+  const auto mode = attrs.find("rounding_mode");
+  const bool truncates = mode != attrs.end() && std::get<std::string>(mode->second) == "trunc";
+  return truncates ? Quotient::kTruncated : Quotient::kFloor;
+}
+
 template <class T>
 T truth(T x) {
   return like(x, 1.0) - equal(x, like(x, 0.0));
 }
 
-inline constexpr auto kPointwiseOps = std::make_tuple(
-    pointwise_op({"add", 2, Operands::kNumber, 1},
-                 [](auto x, const Attrs&) { return x[0] + x[1]; }),
-    pointwise_op({"sub", 2, Operands::kNumber, 1},
-                 [](auto x, const Attrs&) { return x[0] - x[1]; }),
-    pointwise_op({"mul", 2, Operands::kNumber, 1},
-                 [](auto x, const Attrs&) { return x[0] * x[1]; }),
-    pointwise_op({"div", 2, Operands::kFloat, 1}, [](auto x, const Attrs&) { return x[0] / x[1]; }),
-    pointwise_op({"pow", 2, Operands::kFloat, 8},
-                 [](auto x, const Attrs&) { return pow(x[0], x[1]); }),
-    pointwise_op({"maximum", 2, Operands::kNumber, 1},
-                 [](auto x, const Attrs&) { return maximum(x[0], x[1]); }),
-    pointwise_op({"minimum", 2, Operands::kNumber, 1},
-                 [](auto x, const Attrs&) { return minimum(x[0], x[1]); }),
-    pointwise_op({"neg", 1, Operands::kNumber, 1}, [](auto x, const Attrs&) { return -x[0]; }),
-    pointwise_op({"abs", 1, Operands::kNumber, 1}, [](auto x, const Attrs&) { return abs(x[0]); }),
-    pointwise_op({"exp", 1, Operands::kFloat, 1}, [](auto x, const Attrs&) { return exp(x[0]); }),
-    pointwise_op({"log", 1, Operands::kFloat, 1}, [](auto x, const Attrs&) { return log(x[0]); }),
-    pointwise_op({"sqrt", 1, Operands::kFloat, 1}, [](auto x, const Attrs&) { return sqrt(x[0]); }),
-    pointwise_op({"rsqrt", 1, Operands::kFloat, 1},
-                 [](auto x, const Attrs&) { return rsqrt(x[0]); }),
-    pointwise_op({"tanh", 1, Operands::kFloat, 4}, [](auto x, const Attrs&) { return tanh(x[0]); }),
-    pointwise_op({"erf", 1, Operands::kFloat, 8}, [](auto x, const Attrs&) { return erf(x[0]); }),
-    pointwise_op({"floor", 1, Operands::kFloat, 1},
-                 [](auto x, const Attrs&) { return floor(x[0]); }),
-    pointwise_op({"round", 1, Operands::kFloat, 1},
-                 [](auto x, const Attrs&) { return rint(x[0]); }),
-    pointwise_op({"relu", 1, Operands::kNumber, 1},
-                 [](auto x, const Attrs&) {  // by comparison: NaN and -0 stay what they are
-                   const auto zero = like(x[0], 0.0);
-                   return select(less(x[0], zero), zero, x[0]);
-                 }),
-    pointwise_op(
-        {"sigmoid", 1, Operands::kFloat, 3},
-        [](auto x, const Attrs&) { return like(x[0], 1.0) / (like(x[0], 1.0) + exp(-x[0])); }),
-    pointwise_op({"silu", 1, Operands::kFloat, 4},
-                 [](auto x, const Attrs&) { return x[0] / (like(x[0], 1.0) + exp(-x[0])); }),
-    pointwise_op({.name = "gelu",
-                  .operands = 1,
-                  .takes = Operands::kFloat,
-                  .flops = 8,
-                  .attrs =
-                      [] {
-                        return std::vector<AttrDef>{{"approximate", AttrType::kString,
-                                                     std::string("none"), false, "none or tanh."}};
-                      },
-                  .check = check_gelu},
-                 [](auto x, const Attrs& attrs) {
-                   const auto& form = std::get<std::string>(attrs.find("approximate")->second);
-                   return form == "tanh" ? gelu_tanh(x[0]) : gelu_erf(x[0]);
-                 }),
-    pointwise_op({.name = "softplus",
-                  .operands = 1,
-                  .takes = Operands::kFloat,
-                  .flops = 8,
-                  .attrs =
-                      [] {
-                        return std::vector<AttrDef>{
-                            {"beta", AttrType::kDouble, 1.0},
-                            {"threshold", AttrType::kDouble, 20.0, false,
-                             "Where beta times the element is above it, the element itself."}};
-                      }},
-                 [](auto x, const Attrs& attrs) {
-                   const auto beta = like(x[0], std::get<double>(attrs.find("beta")->second));
-                   const auto threshold =
-                       like(x[0], std::get<double>(attrs.find("threshold")->second));
-                   const auto scaled = x[0] * beta;
-                   const auto smooth = log1p(exp(scaled)) / beta;
-                   return select(less(threshold, scaled), x[0], smooth);
-                 }),
-    pointwise_op({.name = "clamp",
-                  .operands = 1,
-                  .takes = Operands::kNumber,
-                  .flops = 2,
-                  .attrs =
-                      [] {
-                        return std::vector<AttrDef>{{"min", AttrType::kNumber, {}, true},
-                                                    {"max", AttrType::kNumber, {}, true}};
-                      },
-                  .check = check_clamp},
-                 [](auto x, const Attrs& attrs) { return clamped(x[0], attrs); }),
-    pointwise_op(
-        {.name = "where", .operands = 3, .takes = Operands::kAny, .flops = 1, .infer = infer_where},
-        [](auto x, const Attrs&) { return select(x[0], x[1], x[2]); }),
-    pointwise_op({"eq", 2, Operands::kAny, 1, true},
-                 [](auto x, const Attrs&) { return equal(x[0], x[1]); }),
-    pointwise_op(
-        {"ne", 2, Operands::kAny, 1, true},
-        [](auto x, const Attrs&) { return like(equal(x[0], x[1]), 1.0) - equal(x[0], x[1]); }),
-    pointwise_op({"lt", 2, Operands::kNumber, 1, true},
-                 [](auto x, const Attrs&) { return less(x[0], x[1]); }),
-    // Not by negation: a comparison with NaN is false.
-    pointwise_op({"le", 2, Operands::kNumber, 1, true},
-                 [](auto x, const Attrs&) { return maximum(less(x[0], x[1]), equal(x[0], x[1])); }),
-    pointwise_op({"gt", 2, Operands::kNumber, 1, true},
-                 [](auto x, const Attrs&) { return less(x[1], x[0]); }),
-    pointwise_op({"ge", 2, Operands::kNumber, 1, true},
-                 [](auto x, const Attrs&) { return maximum(less(x[1], x[0]), equal(x[0], x[1])); }),
-    pointwise_op({"logical_and", 2, Operands::kAny, 1, true},
-                 [](auto x, const Attrs&) { return truth(x[0]) * truth(x[1]); }),
-    pointwise_op({"logical_or", 2, Operands::kAny, 1, true},
-                 [](auto x, const Attrs&) { return maximum(truth(x[0]), truth(x[1])); }),
-    pointwise_op({"logical_not", 1, Operands::kAny, 1, true},
-                 [](auto x, const Attrs&) { return equal(x[0], like(x[0], 0.0)); }),
-    // A cast: rounding to the declared dtype is all there is to it.
-    pointwise_op({.name = "to",
-                  .operands = 1,
-                  .takes = Operands::kAny,
-                  .flops = 0,
-                  .attrs =
-                      [] {
-                        return std::vector<AttrDef>{{"dtype", AttrType::kDType, {}}};
-                      },
-                  .infer = infer_cast},
-                 [](auto x, const Attrs&) { return x[0]; }),
-    pointwise_op({.name = "copy",
-                  .operands = 1,
-                  .takes = Operands::kAny,
-                  .flops = 0,
-                  .infer = infer_same,
-                  .op_class = OpClass::kCopy},
-                 [](auto x, const Attrs&) { return x[0]; }));
+inline constexpr PointwiseRow kDivRow = {.name = "div",
+                                         .operands = 2,
+                                         .takes = Operands::kNumber,
+                                         .flops = 1,
+                                         .attrs = div_attributes,
+                                         .check = check_div,
+                                         .promotes = Promotes::kFloats};
+inline constexpr PointwiseRow kWhereRow = {.name = "where",
+                                           .operands = 3,
+                                           .takes = Operands::kAny,
+                                           .flops = 1,
+                                           .infer = infer_where,
+                                           .promotes = Promotes::kBranches};
+
+inline constexpr auto kPointwiseOps =
+    std::make_tuple(
+        pointwise_op({"add", 2, Operands::kNumber, 1},
+                     [](auto x, const Attrs&) { return x[0] + x[1]; }),
+        pointwise_op({"sub", 2, Operands::kNumber, 1},
+                     [](auto x, const Attrs&) { return x[0] - x[1]; }),
+        pointwise_op({"mul", 2, Operands::kNumber, 1},
+                     [](auto x, const Attrs&) { return x[0] * x[1]; }),
+        pointwise_op(
+            kDivRow,
+            [](auto x, const Attrs& attrs) { return divided(x[0], x[1], quotient_of(attrs)); }),
+        pointwise_op(
+            {"floor_divide", 2, Operands::kInteger, 1},
+            [](auto x, const Attrs& attrs) { return divided(x[0], x[1], quotient_of(attrs)); }),
+        pointwise_op({"pow", 2, Operands::kFloat, 8},
+                     [](auto x, const Attrs&) { return pow(x[0], x[1]); }),
+        pointwise_op({"maximum", 2, Operands::kNumber, 1},
+                     [](auto x, const Attrs&) { return maximum(x[0], x[1]); }),
+        pointwise_op({"minimum", 2, Operands::kNumber, 1},
+                     [](auto x, const Attrs&) { return minimum(x[0], x[1]); }),
+        pointwise_op({"neg", 1, Operands::kNumber, 1}, [](auto x, const Attrs&) { return -x[0]; }),
+        pointwise_op({"abs", 1, Operands::kNumber, 1},
+                     [](auto x, const Attrs&) { return abs(x[0]); }),
+        pointwise_op(float_function("exp", 1), [](auto x, const Attrs&) { return exp(x[0]); }),
+        pointwise_op(float_function("log", 1), [](auto x, const Attrs&) { return log(x[0]); }),
+        pointwise_op(float_function("sqrt", 1), [](auto x, const Attrs&) { return sqrt(x[0]); }),
+        pointwise_op(float_function("rsqrt", 1), [](auto x, const Attrs&) { return rsqrt(x[0]); }),
+        pointwise_op(float_function("tanh", 4), [](auto x, const Attrs&) { return tanh(x[0]); }),
+        pointwise_op(float_function("erf", 8), [](auto x, const Attrs&) { return erf(x[0]); }),
+        pointwise_op({"floor", 1, Operands::kFloat, 1},
+                     [](auto x, const Attrs&) { return floor(x[0]); }),
+        pointwise_op({"round", 1, Operands::kFloat, 1},
+                     [](auto x, const Attrs&) { return rint(x[0]); }),
+        pointwise_op({"relu", 1, Operands::kNumber, 1},
+                     [](auto x, const Attrs&) {  // by comparison: NaN and -0 stay what they are
+                       const auto zero = like(x[0], 0.0);
+                       return select(less(x[0], zero), zero, x[0]);
+                     }),
+        pointwise_op(
+            float_function("sigmoid", 3),
+            [](auto x, const Attrs&) { return like(x[0], 1.0) / (like(x[0], 1.0) + exp(-x[0])); }),
+        pointwise_op({"silu", 1, Operands::kFloat, 4},
+                     [](auto x, const Attrs&) { return x[0] / (like(x[0], 1.0) + exp(-x[0])); }),
+        pointwise_op({.name = "gelu",
+                      .operands = 1,
+                      .takes = Operands::kFloat,
+                      .flops = 8,
+                      .attrs = gelu_attributes},
+                     [](auto x, const Attrs& attrs) {
+                       const auto& form = std::get<std::string>(attrs.find("approximate")->second);
+                       return form == "tanh" ? gelu_tanh(x[0]) : gelu_erf(x[0]);
+                     }),
+        pointwise_op({.name = "softplus",
+                      .operands = 1,
+                      .takes = Operands::kFloat,
+                      .flops = 8,
+                      .attrs =
+                          [] {
+                            return std::vector<AttrDef>{
+                                {"beta", AttrType::kDouble, 1.0},
+                                {"threshold", AttrType::kDouble, 20.0, false,
+                                 "Where beta times the element is above it, the element itself."}};
+                          }},
+                     [](auto x, const Attrs& attrs) {
+                       const auto beta = like(x[0], std::get<double>(attrs.find("beta")->second));
+                       const auto threshold =
+                           like(x[0], std::get<double>(attrs.find("threshold")->second));
+                       const auto scaled = x[0] * beta;
+                       const auto smooth = log1p(exp(scaled)) / beta;
+                       return select(less(threshold, scaled), x[0], smooth);
+                     }),
+        pointwise_op({.name = "clamp",
+                      .operands = 1,
+                      .takes = Operands::kNumber,
+                      .flops = 2,
+                      .attrs =
+                          [] {
+                            return std::vector<AttrDef>{{"min", AttrType::kNumber, {}, true},
+                                                        {"max", AttrType::kNumber, {}, true}};
+                          },
+                      .check = check_clamp},
+                     [](auto x, const Attrs& attrs) { return clamped(x[0], attrs); }),
+        pointwise_op(kWhereRow, [](auto x, const Attrs&) { return select(x[0], x[1], x[2]); }),
+        pointwise_op({"eq", 2, Operands::kAny, 1, true},
+                     [](auto x, const Attrs&) { return equal(x[0], x[1]); }),
+        pointwise_op(
+            {"ne", 2, Operands::kAny, 1, true},
+            [](auto x, const Attrs&) { return like(equal(x[0], x[1]), 1.0) - equal(x[0], x[1]); }),
+        pointwise_op({"lt", 2, Operands::kNumber, 1, true},
+                     [](auto x, const Attrs&) { return less(x[0], x[1]); }),
+        // Not by negation: a comparison with NaN is false.
+        pointwise_op(
+            {"le", 2, Operands::kNumber, 1, true},
+            [](auto x, const Attrs&) { return maximum(less(x[0], x[1]), equal(x[0], x[1])); }),
+        pointwise_op({"gt", 2, Operands::kNumber, 1, true},
+                     [](auto x, const Attrs&) { return less(x[1], x[0]); }),
+        pointwise_op(
+            {"ge", 2, Operands::kNumber, 1, true},
+            [](auto x, const Attrs&) { return maximum(less(x[1], x[0]), equal(x[0], x[1])); }),
+        pointwise_op(truth_function("logical_and"),
+                     [](auto x, const Attrs&) { return truth(x[0]) * truth(x[1]); }),
+        pointwise_op(truth_function("logical_or"),
+                     [](auto x, const Attrs&) { return maximum(truth(x[0]), truth(x[1])); }),
+        pointwise_op({"logical_not", 1, Operands::kAny, 1, true},
+                     [](auto x, const Attrs&) { return equal(x[0], like(x[0], 0.0)); }),
+        // A cast: rounding to the declared dtype is all there is to it.
+        pointwise_op({.name = "to",
+                      .operands = 1,
+                      .takes = Operands::kAny,
+                      .flops = 0,
+                      .attrs =
+                          [] {
+                            return std::vector<AttrDef>{{"dtype", AttrType::kDType, {}}};
+                          },
+                      .infer = infer_cast},
+                     [](auto x, const Attrs&) { return x[0]; }),
+        pointwise_op({.name = "copy",
+                      .operands = 1,
+                      .takes = Operands::kAny,
+                      .flops = 0,
+                      .infer = infer_same,
+                      .op_class = OpClass::kCopy},
+                     [](auto x, const Attrs&) { return x[0]; }));
 
 inline constexpr std::size_t kPointwiseCount = std::tuple_size_v<decltype(kPointwiseOps)>;
 
 template <class T>
 using Arithmetic = T (*)(std::span<const T> x, const Attrs& attrs);
 
-/// The arithmetic of each entry on numbers of kind T; null where it does not take integers.
+/// The arithmetic of each entry on numbers of kind T; null where it takes none of these.
 template <class T>
 constexpr std::array<Arithmetic<T>, kPointwiseCount> pointwise_table() {
   const auto instance = [](auto index) -> Arithmetic<T> {
     constexpr std::size_t kIndex = decltype(index)::value;
-    if constexpr (std::is_same_v<T, Int> &&
-                  std::get<kIndex>(kPointwiseOps).row.takes == Operands::kFloat) {
+    constexpr Operands kTakes = std::get<kIndex>(kPointwiseOps).row.takes;
+    if constexpr ((std::is_same_v<T, Int> && kTakes == Operands::kFloat) ||
+                  (std::is_same_v<T, double> && kTakes == Operands::kInteger)) {
       return nullptr;
     } else {
       return [](std::span<const T> x, const Attrs& attrs) -> T {

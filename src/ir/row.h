@@ -16,7 +16,7 @@ namespace braid {
 // function for each result: of a norm at a column, of a reduction at none. The evaluator's row is
 // one of double or Int, codegen's one of tile expressions:
 //
-//   row.sum(f), row.max(f), row.min(f)   folds f(at) over the columns
+//   row.sum(f), row.product(f), row.max(f), row.min(f)   folds f(at) over the columns
 //   row.first_equal(f, value)            the first column where f(at) is `value`, or both are NaN
 //   row.count(), row.operands()          of columns; of the node
 //   at[i]                                element of operand i at the column
@@ -41,8 +41,9 @@ constexpr RowOp<Arithmetic> row_op(RowRow row, Arithmetic arithmetic) {
   return {row, arithmetic};
 }
 
-/// For each dim of a row op's operand whether it belongs to the row: the last one for a norm; of a
-/// reduction those of `dim`, all where that is empty. Fails at "/attrs/dim".
+/// For each dim of a row op's operand whether it belongs to the row: the last one for a norm, for
+/// softmax its `dim`; of a reduction those of `dim`, all where that is empty. Fails at
+/// "/attrs/dim".
 [[nodiscard]] std::vector<bool> row_dims(const OpDef& op, const Attrs& attrs, std::size_t rank);
 
 // In ops_row.cpp.
@@ -55,6 +56,7 @@ std::vector<TensorType> infer_rms_norm(const InferContext& context);
 std::vector<TensorType> infer_add_rms_norm(const InferContext& context);
 std::vector<TensorType> infer_add_rms_norm2(const InferContext& context);
 std::vector<TensorType> infer_sum(const InferContext& context);
+std::vector<TensorType> infer_prod(const InferContext& context);
 std::vector<TensorType> infer_mean(const InferContext& context);
 std::vector<TensorType> infer_amax(const InferContext& context);
 std::vector<TensorType> infer_amin(const InferContext& context);
@@ -131,8 +133,10 @@ inline constexpr auto kRowOps = std::make_tuple(
            [](auto& row, const Attrs& attrs) {
              return std::make_tuple(rms_norm(row, attrs, 2, kRoundedSum), kRoundedSum);
            }),
-    row_op({"sum", OpClass::kReduction, 1, 1, Operands::kFloat, 1, reduce_attributes, infer_sum},
+    row_op({"sum", OpClass::kReduction, 1, 1, Operands::kAny, 1, reduce_attributes, infer_sum},
            [](auto& row, const Attrs&) { return everywhere(row.sum(kElement)); }),
+    row_op({"prod", OpClass::kReduction, 1, 1, Operands::kAny, 1, reduce_attributes, infer_prod},
+           [](auto& row, const Attrs&) { return everywhere(row.product(kElement)); }),
     row_op({"mean", OpClass::kReduction, 1, 1, Operands::kFloat, 1, reduce_attributes, infer_mean},
            [](auto& row, const Attrs&) {
              const auto sum = row.sum(kElement);

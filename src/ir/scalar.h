@@ -18,9 +18,10 @@ namespace braid {
 
 /// What an op takes. 8-bit floats are for storage: cast them first.
 enum class Operands : std::uint8_t {
-  kFloat,   ///< f32, f16, bf16
-  kNumber,  ///< and integers
-  kAny,     ///< and bool
+  kFloat,    ///< f32, f16, bf16
+  kNumber,   ///< and integers
+  kInteger,  ///< these alone
+  kAny,      ///< and bool
 };
 
 /// An integer of any dtype: i64 arithmetic that wraps around, which the low bits of narrower dtypes
@@ -35,6 +36,7 @@ inline Int operator-(Int a, Int b) { return wrapped(bits_of(a) - bits_of(b)); }
 inline Int operator*(Int a, Int b) { return wrapped(bits_of(a) * bits_of(b)); }
 inline Int operator-(Int a) { return wrapped(0 - bits_of(a)); }
 inline Int abs(Int a) { return a.value < 0 ? -a : a; }
+inline Int truncated_quotient(Int a, Int b) { return {a.value / b.value}; }
 inline Int maximum(Int a, Int b) { return a.value < b.value ? b : a; }
 inline Int minimum(Int a, Int b) { return b.value < a.value ? b : a; }
 inline Int less(Int a, Int b) { return {a.value < b.value ? 1 : 0}; }
@@ -56,6 +58,27 @@ inline double select(double condition, double a, double b) { return condition !=
 inline double like(double, double constant) { return constant; }
 /// An integer becomes a float by way of f32.
 inline double like(double, std::int64_t constant) { return static_cast<float>(constant); }
+
+/// How a quotient of integers is rounded; that of floats is not.
+enum class Quotient : std::uint8_t { kTruncated, kFloor };
+/// 0 where b is 0.
+template <class T>
+T divided_integers(T a, T b, Quotient quotient) {
+  const T zero = like(a, std::int64_t{0});
+  const T is_zero = equal(b, zero);
+  const T is_minus_one = equal(b, like(a, std::int64_t{-1}));
+  // Neither reaches the machine: the one has no quotient, the other one that may overflow.
+  const T by = select(is_zero + is_minus_one, like(a, std::int64_t{1}), b);
+  T result = truncated_quotient(a, by);
+  if (quotient == Quotient::kFloor) {
+    const T rest = a - result * by;
+    const T is_above = less(zero, abs(rest)) * abs(less(rest, zero) - less(by, zero));
+    result = result - is_above;
+  }
+  return select(is_zero, zero, select(is_minus_one, -a, result));
+}
+inline double divided(double a, double b, Quotient) { return a / b; }
+inline Int divided(Int a, Int b, Quotient quotient) { return divided_integers(a, b, quotient); }
 
 /// A constant that is `number`, an attribute, of the kind of `x`: of floats by way of f32.
 template <class T>

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
+#include "ir/attributes.h"
 #include "ir/ops.h"
 
 namespace braid {
@@ -35,20 +35,17 @@ SliceRange slice_range(const Attrs& attrs, const Shape& shape, const SymbolTable
   const Dim& extent = shape[axis];
   const std::int64_t step = get_attr<std::int64_t>(attrs, "step");
   if (step < 1) fail("/attrs/step", fmt::format("found {}; expected at least 1", step));
-  const std::int64_t low = extent.min(symbols);
+  // As in Python: counted from the end where negative, and moved into the dim.
   const auto bound = [&](const char* key) -> Dim {
-    const std::int64_t at = get_attr<std::int64_t>(attrs, key);
-    if (extent.is_constant()) {
-      return std::clamp(at < 0 ? at + extent.constant() : at, std::int64_t{0}, extent.constant());
-    }
-    if (at == std::numeric_limits<std::int64_t>::max()) return extent;
-    if (at < -low || at > low) {
-      fail(fmt::format("/attrs/{}", key),
-           fmt::format("{} is outside {} when that is {}; expected a bound that holds for all "
-                       "values of its symbols",
-                       at, extent.str(), low));
-    }
-    return at < 0 ? extent + Dim(at) : Dim(at);
+    const Dim given = bound_of(attrs.find(key)->second);
+    if (given.min(symbols) >= 0 && (extent - given).max(symbols) <= 0) return extent;
+    if (given.max(symbols) < 0 && (extent + given).max(symbols) <= 0) return 0;
+    const Dim at = given.max(symbols) < 0 ? extent + given : given;
+    if (at.min(symbols) >= 0 && (extent - at).min(symbols) >= 0) return at;
+    fail(fmt::format("/attrs/{}", key),
+         fmt::format("{} is inside of the {} elements for some values of the symbols and outside "
+                     "for others; expected a bound that is one or the other for all",
+                     given.str(), extent.str()));
   };
   const Dim start = bound("start");
   Dim length = bound("end") - start;
@@ -73,52 +70,78 @@ namespace {
 
 constexpr std::int64_t kMostParts = 65536;
 
+/// ceil(extent / parts), where that is affine.
+std::optional<Dim> divide_up(const Dim& extent, std::int64_t parts, const SymbolTable& symbols) {
+  const std::int64_t rest = extent.constant() % parts;
+  const std::int64_t missing = rest > 0 ? parts - rest : -rest;
+  return (extent + Dim(missing)).divide_exactly(parts, symbols);
+}
+
 /// As many parts of one size as fit into what `chunks` asks for, as in PyTorch.
-std::int64_t chunk_size(const Attrs& attrs, std::int64_t extent) {
+Dim chunk_size(const Attrs& attrs, std::size_t axis, const Dim& extent,
+               const SymbolTable& symbols) {
   const auto chunks = get_attr<std::int64_t>(attrs, "chunks");
   if (chunks < 1 || chunks > kMostParts) {
     fail("/attrs/chunks", fmt::format("found {}; expected 1 to {}", chunks, kMostParts));
   }
-  return (extent + chunks - 1) / chunks;
+  const std::optional<Dim> size = divide_up(extent, chunks, symbols);
+  if (!size) {
+    fail("/attrs/chunks", fmt::format("dim {} is {}, and how large {} chunks are is no affine "
+                                      "expression; expected a symbol with a multiple_of that they "
+                                      "divide",
+                                      axis, extent.str(), chunks));
+  }
+  return *size;
+}
+
+void check_size(const Dim& size, const SymbolTable& symbols) {
+  if (size.min(symbols) >= 1) return;
+  fail("/attrs/split_size", fmt::format("found {}; expected positive sizes", size.str()));
+}
+
+/// Parts of `size`, of which the last one may be smaller; their number must not depend on symbols.
+std::vector<Dim> equal_parts(const std::string& place, std::size_t axis, const Dim& extent,
+                             const Dim& size, const SymbolTable& symbols) {
+  check_size(size, symbols);
+  const std::int64_t whole = (extent.max(symbols) - 1) / size.max(symbols);
+  if (whole >= kMostParts) fail(place, fmt::format("more than {} parts", kMostParts));
+  const Dim last = extent - size * whole;
+  if (last.min(symbols) < 1 || (size - last).min(symbols) < 0) {
+    fail(place, fmt::format("how many parts of {} dim {} has, which is {}, depends on its symbols; "
+                            "expected one number of them",
+                            size.str(), axis, extent.str()));
+  }
+  std::vector<Dim> sizes(static_cast<std::size_t>(whole), size);
+  sizes.push_back(last);
+  return sizes;
 }
 
 }  // namespace
 
-std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape) {
+std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape,
+                                     const SymbolTable& symbols) {
   const std::size_t axis = axis_of(attrs, "dim", shape.size());
   const Dim& extent = shape[axis];
-  if (!extent.is_constant()) {
-    fail("/attrs/dim",
-         fmt::format("dim {} is {}; expected a constant extent to split", axis, extent.str()));
-  }
-  std::vector<std::int64_t> sizes = attrs.contains("chunks")
-                                        ? std::vector{chunk_size(attrs, extent.constant())}
-                                        : get_attr<std::vector<std::int64_t>>(attrs, "split_size");
-  for (std::int64_t size : sizes) {
-    if (size < 0 || (size == 0 && sizes.size() == 1)) {
-      fail("/attrs/split_size", fmt::format("found {}; expected positive sizes", size));
+  std::vector<Dim> sizes;
+  if (attrs.contains("chunks")) {
+    sizes = equal_parts("/attrs/chunks", axis, extent, chunk_size(attrs, axis, extent, symbols),
+                        symbols);
+  } else {
+    sizes = get_attr<Shape>(attrs, "split_size");
+    if (sizes.size() == 1) {
+      sizes = equal_parts("/attrs/split_size", axis, extent, sizes[0], symbols);
     }
-  }
-  // One number is the size of every part; the last one may be smaller.
-  if (sizes.size() == 1) {
-    const std::int64_t size = sizes[0];
-    if (extent.constant() / size > kMostParts) {
-      fail("/attrs/split_size", fmt::format("more than {} parts", kMostParts));
-    }
-    for (std::int64_t at = size; at < extent.constant(); at += size) {
-      sizes.push_back(std::min(size, extent.constant() - at));
-    }
-    sizes[0] = std::min(size, extent.constant());
   }
   std::vector<SliceRange> ranges;
-  std::int64_t at = 0;
-  for (std::int64_t size : sizes) {
+  Dim at = 0;
+  for (const Dim& size : sizes) {
+    check_size(size, symbols);
     ranges.push_back({axis, at, size, 1});
-    if (size > extent.constant() - at) at = extent.constant() + 1;
-    if (at <= extent.constant()) at += size;
+    at = at + size;
   }
-  if (at != extent.constant()) {
-    fail("/attrs/split_size", fmt::format("the sizes do not sum to {}", extent.constant()));
+  if (at != extent) {
+    fail("/attrs/split_size", fmt::format("the sizes sum to {}; expected {}, the extent of dim {}",
+                                          at.str(), extent.str(), axis));
   }
   return ranges;
 }
@@ -126,7 +149,7 @@ std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape) {
 std::vector<SliceRange> part_ranges(const Attrs& attrs, const Shape& shape,
                                     const SymbolTable& symbols) {
   if (attrs.contains("start")) return {slice_range(attrs, shape, symbols)};
-  return split_ranges(attrs, shape);
+  return split_ranges(attrs, shape, symbols);
 }
 
 std::size_t axis_of(const Attrs& attrs, std::string_view key, std::size_t rank) {

@@ -22,12 +22,13 @@ struct SliceRange {
   Dim length;
   std::int64_t step;
 };
-/// Of `slice`, whose bounds count from the end when negative and are clamped, as in Python. On a
-/// symbolic extent they must lie inside for all values of the symbols.
+/// Of `slice`, whose bounds count from the end when negative and are clamped, as in Python: each in
+/// one way for all values of the symbols.
 [[nodiscard]] SliceRange slice_range(const Attrs& attrs, const Shape& shape,
                                      const SymbolTable& symbols);
 /// Of `split` and `chunk`: the part of each result.
-[[nodiscard]] std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape);
+[[nodiscard]] std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape,
+                                                   const SymbolTable& symbols);
 
 /// Of all of them: the part of each result.
 [[nodiscard]] std::vector<SliceRange> part_ranges(const Attrs& attrs, const Shape& shape,

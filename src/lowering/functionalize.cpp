@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "braid/error.h"
+#include "ir/attributes.h"
 #include "ir/mutation.h"
 #include "ir/views.h"
 #include "lowering/passes.h"
@@ -146,8 +147,7 @@ class Functionalizer {
     }
     if (op == "slice" || op == "split" || op == "chunk") {
       const SliceRange range =
-          op == "slice" ? slice_range(view.attrs, shape, graph_.symbols())
-                        : split_ranges(view.attrs, shape)[static_cast<std::size_t>(result)];
+          part_ranges(view.attrs, shape, graph_.symbols())[static_cast<std::size_t>(result)];
       return put(view, rewrite_(operand), shape, range, now);
     }
     if (op == "expand") {
@@ -162,19 +162,23 @@ class Functionalizer {
     const auto dim = static_cast<std::int64_t>(range.axis);
     const Dim end = range.start + range.length;
     const bool to_the_end = end == shape[range.axis];
-    if (range.step != 1 || !range.start.is_constant() || !(end.is_constant() || to_the_end)) {
-      throw_invalid(view.name,
-                    fmt::format("this {} of {} is overwritten; expected one with step 1 and bounds "
-                                "that are constant",
-                                view.op_name(), graph_.type(view.inputs[0]).str()));
+    const bool from_the_start = range.start == Dim(0);
+    const auto may_be_empty = [&](const Dim& length) { return length.min(graph_.symbols()) < 1; };
+    if (range.step != 1 || (!from_the_start && may_be_empty(range.start)) ||
+        (!to_the_end && may_be_empty(shape[range.axis] - end))) {
+      throw_invalid(
+          view.name,
+          fmt::format("this {} of {} is overwritten; expected step 1, and elements before "
+                      "and behind it for all values of the symbols or for none",
+                      view.op_name(), graph_.type(view.inputs[0]).str()));
     }
     std::vector<ValueId> parts;
-    if (const std::int64_t start = range.start.constant(); start > 0) {
-      parts.push_back(add(view, "slice", {whole}, {{"dim", dim}, {"end", start}}));
+    if (!from_the_start) {
+      parts.push_back(add(view, "slice", {whole}, {{"dim", dim}, {"end", as_bound(range.start)}}));
     }
     parts.push_back(part);
     if (!to_the_end) {
-      parts.push_back(add(view, "slice", {whole}, {{"dim", dim}, {"start", end.constant()}}));
+      parts.push_back(add(view, "slice", {whole}, {{"dim", dim}, {"start", as_bound(end)}}));
     }
     return parts.size() == 1 ? part : add(view, "cat", std::move(parts), {{"dim", dim}});
   }

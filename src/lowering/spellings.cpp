@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "ir/attributes.h"
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
@@ -19,6 +20,7 @@
 //   chunk                                      -> split
 //   split or chunk into parts that differ      -> a slice for each part (a kernel writes results of
 //                                                 one size)
+//   softmax along another dim than the last    -> that of the transposed operand, transposed
 //   bmm of one matrix expanded over the batch  -> matmul with that matrix
 //   cat(parts of wait(all_gather(x)), dim)     -> wait(all_gather(x, dim))
 //   cat(view_dtype of each of them, dim)       -> view_dtype(wait(all_gather(x, dim)))
@@ -33,12 +35,12 @@ namespace braid {
 namespace {
 
 constexpr std::string_view kPass = "canonicalize";
-using Ints = std::vector<std::int64_t>;
 
 constexpr ReasonCode kOtherName{"canonicalize.other_name", "another name of '{value}'"};
 constexpr ReasonCode kIsView{"canonicalize.is_view", "{op} is a view"};
 constexpr ReasonCode kUnevenParts{"canonicalize.uneven_parts",
                                   "{op} into parts that differ: slices"};
+constexpr ReasonCode kTurned{"canonicalize.turned", "softmax along dim {dim}: transposed"};
 constexpr ReasonCode kChunkIsSplit{"canonicalize.chunk_is_split", "chunk is a split"};
 constexpr ReasonCode kOneMatrix{"canonicalize.one_matrix",
                                 "the whole batch is multiplied by '{value}'"};
@@ -79,7 +81,7 @@ constexpr ReasonCode kOverwritten{"canonicalize.overwritten",
 constexpr ReasonCode kGathersAs{"canonicalize.gathers_as", "gathers '{value}' as {dtype}"};
 
 std::vector<SliceRange> parts_of(const Graph& graph, const Node& node) {
-  return split_ranges(node.attrs, graph.type(node.inputs[0]).shape);
+  return split_ranges(node.attrs, graph.type(node.inputs[0]).shape, graph.symbols());
 }
 
 bool is_uneven_split(const Graph& graph, const Node& node) {
@@ -89,10 +91,18 @@ bool is_uneven_split(const Graph& graph, const Node& node) {
                      [&](const SliceRange& part) { return part.length != parts[0].length; });
 }
 
+/// The dim that a softmax works along where that is not the last one.
+std::optional<std::int64_t> inner_softmax_dim(const Graph& graph, const Node& node) {
+  if (node.op_name() != "softmax") return std::nullopt;
+  const std::size_t rank = graph.type(node.inputs[0]).shape.size();
+  const std::size_t axis = axis_of(node.attrs, "dim", rank);
+  return axis + 1 == rank ? std::nullopt : std::optional(static_cast<std::int64_t>(axis));
+}
+
 bool has_other_spelling(const Graph& graph, const Node& node) {
   const std::string_view op = node.op_name();
   return op == "chunk" || op == "bmm" || (op != "view" && node.op->view == View::kFlat) ||
-         is_uneven_split(graph, node);
+         is_uneven_split(graph, node) || inner_softmax_dim(graph, node);
 }
 
 void slice_parts(const Graph& graph, const Node& node, Rewriter& rewrite) {
@@ -102,12 +112,24 @@ void slice_parts(const Graph& graph, const Node& node, Rewriter& rewrite) {
     const NodeId slice = rewrite.graph().add_node(
         rewrite.fresh_name(fmt::format("{}_{}", node.name, i)), "slice", {rewrite(node.inputs[0])},
         {{"dim", static_cast<std::int64_t>(part.axis)},
-         {"start", part.start.constant()},
-         {"end", (part.start + part.length).constant()}});
+         {"start", as_bound(part.start)},
+         {"end", as_bound(part.start + part.length)}});
     const ValueId now = rewrite.graph().node(slice).outputs[0];
     rewrite.map(node.outputs[i], now);
     rewrite.graph().set_comm_group(now, graph.value(node.outputs[i]).comm_group);
   }
+}
+
+/// Rows of kernels are along the last dim.
+void turn_softmax(const Node& node, std::int64_t dim, Rewriter& rewrite) {
+  Graph& graph = rewrite.graph();
+  const Attrs turn{{"dim0", dim}, {"dim1", std::int64_t{-1}}};
+  ValueId x = rewrite(node.inputs[0]);
+  for (const auto& [op, attrs] : {std::pair("transpose", turn), std::pair("softmax", Attrs())}) {
+    const std::string name = rewrite.fresh_name(fmt::format("{}_{}", node.name, op));
+    x = graph.node(graph.add_node(name, op, {x}, attrs)).outputs[0];
+  }
+  rewrite.copy(node, "transpose", {x}, turn);
 }
 
 /// The matrix that a value is, expanded over batch dims; else -1.
@@ -137,10 +159,13 @@ Graph rename(const Graph& graph, PassContext& context) {
     } else if (is_uneven_split(graph, node)) {
       slice_parts(graph, node, rewrite);
       context.applied(kPass, node.name, Reason(kUnevenParts, op));
+    } else if (const auto dim = inner_softmax_dim(graph, node)) {
+      turn_softmax(node, *dim, rewrite);
+      context.applied(kPass, node.name, Reason(kTurned, *dim));
     } else if (op == "chunk") {
-      rewrite.copy(node, "split", rewrite(node.inputs),
-                   {{"split_size", Ints{parts_of(graph, node)[0].length.constant()}},
-                    {"dim", node.attrs.at("dim")}});
+      rewrite.copy(
+          node, "split", rewrite(node.inputs),
+          {{"split_size", Shape{parts_of(graph, node)[0].length}}, {"dim", node.attrs.at("dim")}});
       context.applied(kPass, node.name, Reason(kChunkIsSplit));
     } else if (const ValueId b = op == "bmm" ? expanded_matrix(graph, uses, node.inputs[1]) : -1;
                b >= 0) {
@@ -248,9 +273,7 @@ class SplitCat {
         return Reason(kNoPart, i, graph_.value(part).name, name);
       }
       if (cut != last_cut) {
-        ranges = cut->op_name() == "split"
-                     ? split_ranges(cut->attrs, shape)
-                     : std::vector{slice_range(cut->attrs, shape, graph_.symbols())};
+        ranges = part_ranges(cut->attrs, shape, graph_.symbols());
         last_cut = cut;
       }
       const SliceRange& range = ranges[static_cast<std::size_t>(graph_.value(part).result)];

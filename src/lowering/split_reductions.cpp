@@ -369,7 +369,8 @@ class Splitter {
   void split_reduction(const Node& node, const Cut& cut) {
     ValueId x = rewrite_(node.inputs[0]);
     const bool adds = node.op_name() == "sum" || node.op_name() == "mean";
-    if (adds && type(x).dtype != DType::kF32) x = add(node, "to", {x}, {{"dtype", DType::kF32}});
+    if (adds && is_float(type(x).dtype) && type(x).dtype != DType::kF32)
+      x = add(node, "to", {x}, {{"dtype", DType::kF32}});
     x = cut_dim(node, x, cut.dim, cut.parts);
     auto kept_before = static_cast<std::int64_t>(cut.dim);
     for (std::size_t d : reduced_dims(node)) kept_before -= d < cut.dim ? 1 : 0;

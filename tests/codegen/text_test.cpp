@@ -224,7 +224,7 @@ TEST(TileVerify, RefusesWhatIsNoProgram) {
       {with("%9 = add %2, %0 : i64"), "operand %0 : ptr, expected numbers"},
       {with("%9 = lt %1, %2 : i64[1, 64]"), "expected a result of the function's kind"},
       {with("%9 = add %1, %2 : i64[2, 64]"), "expected a result of the shape [1, 64]"},
-      {with("%9 = reduce.mul %1 : i32[1, 1]"), "found mul, expected add, max or min"},
+      {with("%9 = reduce.sub %1 : i32[1, 1]"), "found sub, expected add, mul"},
       {with("%9 = reduce.add %1 : i32[1, 64]"), "found i32[1, 64], expected i32[1, 1]"},
       {with("%9 = for %8 = %2 to %2 step %2 {\n  %7 = neg %8 : i64\n  }\n  %6 = neg %7 : i64"),
        "found operand %7"},

@@ -13,7 +13,8 @@ TEST(Dim, ParseAndStrAgree) {
       {"T+T", "2*T"},   {"T - S", "-S+T"},    {" 2 * T + 1 ", "2*T+1"}, {"T-T", "0"},
       {"-T+3", "-T+3"}, {"2*3", "6"},         {"1+T+1", "T+2"},         {"0*T", "0"},
       {"T/2", "T/2"},   {"T*3/2", "3*T/2"},   {"6*T/2", "3*T"},         {"4/2", "2"},
-      {"T/2+T/2", "T"}, {"-T/4-1", "-T/4-1"}, {"T/2-T/3", "T/6"}};
+      {"T/2+T/2", "T"}, {"-T/4-1", "-T/4-1"}, {"T/2-T/3", "T/6"},       {"T//2", "T/2"},
+      {"T/-2", "-T/2"}, {"(T)", "T"},         {"2*(T-1)*3", "6*T-6"},   {"(2*T+4)//2", "T+2"}};
   for (const auto& [text, canonical] : cases) {
     const std::optional<Dim> dim = Dim::parse(text);
     ASSERT_TRUE(dim) << text;
@@ -23,9 +24,9 @@ TEST(Dim, ParseAndStrAgree) {
 }
 
 TEST(Dim, ParseRefusesOtherText) {
-  for (const char* text :
-       {"", "T*S", "T/0", "T/S", "7/2", "(T+1)/2", "T/-2", "2T", "T+", "+T", "(T)", "T T", "--T",
-        "99999999999999999999", "9223372036854775807*T+9223372036854775807*T", "T;"}) {
+  for (const char* text : {"", "T*S", "T/0", "T/S", "7/2", "(T+1)/2", "(T+1)//2", "T///2", "2T",
+                           "T+", "+T", "(T", "T T", "ceil_div(T, 2)", "99999999999999999999",
+                           "9223372036854775807*T+9223372036854775807*T", "T;"}) {
     EXPECT_FALSE(Dim::parse(text)) << text;
   }
   EXPECT_FALSE(Dim::parse(std::string(5000, 'T')));

@@ -1,4 +1,6 @@
+#include <cmath>
 #include <fstream>
+#include <limits>
 
 #include "support.h"
 
@@ -106,7 +108,7 @@ TEST(JsonReader, NamesThePlaceOfEachFault) {
        "all_reduce has no attribute \"grp\""},
       {", \"group\": \"tp\"", "", "/nodes/1/attrs/group", "missing"},
       {"\"reduce_op\": \"sum\"", "\"reduce_op\": \"median\"", "/nodes/1/attrs/reduce_op",
-       "expected sum"},
+       "expected one of \"sum\""},
       {"\"eps\": 1e-5", "\"eps\": \"small\"", "/nodes/3/attrs/eps", "expected a number"},
       {"[\"s\", \"x\", \"w\"]", "[\"s\", \"w\", \"w\"]", "/nodes/3/inputs/1",
        "the residual of add_rms_norm2 is bf16[8]"},
@@ -250,6 +252,41 @@ TEST(JsonReader, FaultsInsideABodyHaveTheirPlace) {
                        "/nodes/0/attrs/body/symbols", "unknown key"));
   EXPECT_TRUE(is_error(with("\"body\"", "\"config\": {\"BLOCK\": 1.5}, \"body\""),
                        "/nodes/0/attrs/config/BLOCK", "expected an integer"));
+}
+
+/// A full of this dtype and value, read, written and read again.
+std::vector<double> constant(const std::string& dtype, const std::string& value) {
+  const std::string text = R"({"braid": 1, "name": "NaN, \"Infinity", "inputs": [], "nodes": [
+      {"name": "y", "op": "full", "inputs": [], "attrs": {"dtype": ")" +
+                           dtype + R"(", "value": )" + value + R"(, "shape": [1]}}],
+      "outputs": ["y"]})";
+  const Graph graph = parse_graph(to_json(parse_graph(text)));
+  EXPECT_EQ(graph.name(), "NaN, \"Infinity");
+  return evaluate(graph, {{}}, {})[0][0].to_doubles();
+}
+
+TEST(JsonReader, TruthValuesAndNumbersThatAreNotFinite) {
+  EXPECT_EQ(constant("bool", "true"), (std::vector<double>{1}));
+  EXPECT_EQ(constant("bool", "false"), (std::vector<double>{0}));
+  EXPECT_EQ(constant("f32", "true"), (std::vector<double>{1}));
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const char* value : {R"("inf")", R"("Infinity")", "Infinity"}) {
+    EXPECT_EQ(constant("f16", value), (std::vector<double>{kInfinity})) << value;
+  }
+  for (const char* value : {R"("-inf")", R"("-Infinity")", "-Infinity"}) {
+    EXPECT_EQ(constant("f8e5m2", value), (std::vector<double>{-kInfinity})) << value;
+  }
+  for (const char* value : {R"("nan")", R"("NaN")", "NaN"}) {
+    EXPECT_TRUE(std::isnan(constant("f8e4m3", value)[0])) << value;
+  }
+  const auto error = [](const char* dtype, const char* value) {
+    return error_of([&] { static_cast<void>(constant(dtype, value)); });
+  };
+  EXPECT_TRUE(is_error(error("i32", "NaN"), "/nodes/0/attrs/value", "\"nan\" is no value of i32"));
+  EXPECT_TRUE(is_error(error("f8e4m3", "\"inf\""), "/nodes/0/attrs/value", "no value of f8e4m3"));
+  EXPECT_TRUE(is_error(error("f32", "\"infinite\""), "/nodes/0/attrs/value",
+                       "expected a number, true, false, \"inf\""));
+  EXPECT_TRUE(is_error(error("f32", "Infinit"), "", "not JSON"));
 }
 
 TEST(JsonReader, LoadsFiles) {

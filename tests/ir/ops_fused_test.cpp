@@ -174,7 +174,7 @@ TEST(FusedAllReduce, InfersTheProductAndRefusesOtherReductions) {
     EXPECT_EQ(node_flops(graph, node, {}), (2 * 8 + 1) * 4 * 6 * 3);
   }
   EXPECT_TRUE(is_error(refused({a, b}, "fused_matmul_all_reduce", attrs("max", false)),
-                       "n/attrs/reduce_op", "sum or avg"));
+                       "n/attrs/reduce_op", "expected one of \"sum\", \"avg\""));
 }
 
 TEST(Fused, CountsTheProductsFlops) {

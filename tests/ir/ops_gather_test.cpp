@@ -81,7 +81,7 @@ TEST(Opaque, HasACostAndCannotRun) {
   kind["kind"] = std::string("matmul");
   EXPECT_TRUE(
       is_error(error_of([&] { (void)graph.add_node("k", "opaque", graph.input_values(), kind); }),
-               "k/attrs/kind", "expected compute, gemm or extern"));
+               "k/attrs/kind", "expected one of \"compute\", \"gemm\", \"extern\""));
 }
 
 }  // namespace

@@ -59,8 +59,12 @@ TEST(Norm, AddRmsNorm2EqualsAddThenRmsNorm) {
 TEST(Softmax, SumsToOne) {
   const Values y = computed_one({{DType::kF32, {2, 2}}}, "softmax", {}, {{0, 0, 1000, 1000}});
   EXPECT_EQ(y, (Values{0.5, 0.5, 0.5, 0.5}));
-  EXPECT_TRUE(is_error(refused({{DType::kF32, {2, 2}}}, "softmax", {{"dim", std::int64_t{0}}}),
-                       "n/attrs/dim", "softmax along dim 0; expected the last one, 1"));
+  const Values columns = computed_one({{DType::kF32, {3, 2}}}, "softmax",
+                                      {{"dim", std::int64_t{-2}}}, {{0, 1, 0, -1, 0, 1}});
+  for (const std::size_t i : {0U, 2U, 4U}) EXPECT_EQ(columns[i], round_to(DType::kF32, 1.0 / 3));
+  EXPECT_EQ(columns[1], round_to(DType::kF32, 1 / (2 + std::exp(-2))));
+  EXPECT_TRUE(is_error(refused({{DType::kF32, {2, 2}}}, "softmax", {{"dim", std::int64_t{2}}}),
+                       "n/attrs/dim", "expected an integer from -2 to 1"));
 }
 
 TEST(LayerNorm, CentresAndScales) {

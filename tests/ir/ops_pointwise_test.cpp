@@ -108,7 +108,7 @@ TEST(Pointwise, RefusesWhatDoesNotFit) {
   const TensorType f32{kF32, {3}};
   EXPECT_TRUE(is_error(refused({f32}, "clamp"), "n/attrs", "expected min, max or both"));
   EXPECT_TRUE(is_error(refused({f32}, "gelu", {{"approximate", std::string("erf")}}),
-                       "n/attrs/approximate", "expected \"none\" or \"tanh\""));
+                       "n/attrs/approximate", "expected one of \"none\", \"tanh\""));
   EXPECT_TRUE(is_error(refused({f32, f32, f32}, "where"), "n/inputs/0", "expected bool"));
   EXPECT_TRUE(is_error(refused({{DType::kBool, {3}}, f32, {kBF16, {3}}}, "where"), "n/inputs/2",
                        "expected one dtype"));

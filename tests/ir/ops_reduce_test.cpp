@@ -21,7 +21,8 @@ TEST(Reduce, RefusesBadDims) {
   EXPECT_TRUE(is_error(refused({kX}, "sum", {{"dim", Ints{2}}}), "n/attrs/dim",
                        "expected an integer from -2 to 1"));
   EXPECT_TRUE(is_error(refused({kX}, "sum", {{"dim", Ints{1, -1}}}), "n/attrs/dim", "twice"));
-  EXPECT_TRUE(is_error(refused({{DType::kI32, {2}}}, "sum"), "n/inputs/0", "expected f32"));
+  EXPECT_TRUE(is_error(refused({{DType::kI32, {2}}}, "mean"), "n/inputs/0", "expected f32"));
+  EXPECT_TRUE(is_error(refused({{DType::kF8E4M3, {2}}}, "sum"), "n/inputs/0", "a number"));
   EXPECT_TRUE(is_error(refused({{DType::kBool, {2}}}, "amax"), "n/inputs/0", "expected a number"));
 }
 
@@ -35,6 +36,22 @@ TEST(Reduce, Evaluates) {
   const TensorType cube{DType::kF32, {2, 2, 2}};
   EXPECT_EQ(computed_one({cube}, "sum", {{"dim", Ints{0, 2}}}, {{1, 2, 3, 4, 5, 6, 7, 8}}),
             (Values{14, 22}));
+}
+
+// As PyTorch has them: i64, which wraps around.
+TEST(Reduce, AddsAndMultipliesIntegersAsI64) {
+  const auto one = [](const char* op, DType dtype, const Values& x) {
+    return computed_one({{dtype, {static_cast<std::int64_t>(x.size())}}}, op, {}, {x});
+  };
+  EXPECT_EQ(inferred({{DType::kU8, {2, 3}}}, "sum", {{"dim", Ints{0}}}), "i64[3]");
+  EXPECT_EQ(inferred({{DType::kBool, {2}}}, "prod"), "i64[]");
+  EXPECT_EQ(inferred({{DType::kBF16, {2, 3}}}, "prod", {{"dim", Ints{1}}}), "bf16[2]");
+  EXPECT_EQ(one("sum", DType::kU8, {200, 100}), Values{300});
+  EXPECT_EQ(one("sum", DType::kBool, {1, 0, 1}), Values{2});
+  EXPECT_EQ(one("prod", DType::kI32, {65536, 65536, 3}), Values{12884901888});
+  EXPECT_EQ(one("prod", DType::kI64, {0x1p40, 0x1p40, 3}), Values{0});
+  EXPECT_EQ(one("sum", DType::kI64, {0x1p62, 0x1p62}), Values{-0x1p63});
+  EXPECT_EQ(one("prod", DType::kF32, {2, -0.5, 3}), Values{-3});
 }
 
 TEST(Reduce, AccumulatesWiderThanTheDtype) {

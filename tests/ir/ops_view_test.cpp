@@ -1,4 +1,5 @@
 #include <cmath>
+#include <numeric>
 
 #include "support.h"
 
@@ -131,6 +132,69 @@ TEST(Movement, ChunksAsSplitDoes) {
   EXPECT_TRUE(is_error(refused({x}, "chunk", chunk(2, 2)), "n/attrs/dim", "out of range"));
 }
 
+TEST(Movement, SlicesBySymbols) {
+  const Dim t = sym("T");  // 1 to 256
+  const auto slice = [](const TensorType& x, AttrValue start, AttrValue end) {
+    const Attrs attrs{{"start", std::move(start)}, {"end", std::move(end)}};
+    const std::string error = refused({x}, "slice", attrs);
+    return error == "no error" ? inferred({x}, "slice", attrs) : error;
+  };
+  const auto text = [](const char* expression) { return AttrValue(std::string(expression)); };
+  const AttrValue zero = std::int64_t{0};
+  const TensorType wide{kF32, {256, 2}};
+  EXPECT_EQ(slice(wide, zero, text("T")), "f32[T, 2]");
+  EXPECT_EQ(slice(wide, text("T-1"), text("T")), "f32[1, 2]");
+  EXPECT_EQ(slice(wide, text("-T"), std::int64_t{256}), "f32[T, 2]");
+  EXPECT_EQ(slice({kF32, {t * 2}}, text("T"), text("T*2")), "f32[T]");
+  EXPECT_EQ(slice({kF32, {t * 2}}, text("(2*T)//2"), std::int64_t{1000}), "f32[T]");
+  EXPECT_EQ(slice({kF32, {t + 4}}, std::int64_t{-4}, std::int64_t{256 + 4}), "f32[4]");
+  EXPECT_TRUE(is_error(slice({kF32, {200}}, zero, text("T")), "n/attrs/end",
+                       "T is inside of the 200 elements for some values"));
+  EXPECT_TRUE(is_error(slice(wide, text("T"), std::int64_t{256}), "n/0", "-T+256 can be 0"));
+  EXPECT_TRUE(is_error(slice(wide, text("T-2"), text("T")), "n/attrs/start", "T-2 is inside"));
+  EXPECT_TRUE(is_error(slice(wide, zero, text("T/2")), "n/attrs/end", "is not whole"));
+  EXPECT_TRUE(is_error(slice(wide, zero, text("U")), "n/attrs/end", "unknown symbol \"U\""));
+  EXPECT_TRUE(is_error(slice(wide, zero, text("T*T")), "n/attrs/end", "expression of symbols"));
+  Graph graph = graph_with({wide}, 1);
+  const NodeId node = graph.add_node("n", "slice", graph.input_values(),
+                                     {{"start", text("S")}, {"end", text("S+2")}});
+  graph.add_output(graph.node(node).outputs[0]);
+  Values numbers(512);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const auto at =
+      evaluate(graph, {{HostTensor::from_doubles(kF32, {256, 2}, numbers)}}, {{"S", 3}, {"T", 1}});
+  EXPECT_EQ(at[0][0].to_doubles(), (Values{6, 7, 8, 9}));
+  graph.drop_unused_tables();
+  EXPECT_TRUE(graph.symbols().contains("S"));  // which no shape has
+  EXPECT_FALSE(graph.symbols().contains("T"));
+}
+
+TEST(Movement, SplitsBySymbols) {
+  const Dim t = sym("T");
+  const auto split = [](const Dim& extent, const Shape& sizes) {
+    return inferred({{kF32, {extent}}}, "split", {{"split_size", sizes}});
+  };
+  const auto chunk = [](const Dim& extent, std::int64_t chunks) {
+    return inferred({{kF32, {extent}}}, "chunk", {{"chunks", chunks}});
+  };
+  EXPECT_EQ(split(t * 3, {t}), "f32[T] f32[T] f32[T]");
+  EXPECT_EQ(split(t * 2 + 1, {t}), "f32[T] f32[T] f32[1]");
+  EXPECT_EQ(split(t * 2 + 1, {t, t + 1}), "f32[T] f32[T+1]");
+  EXPECT_EQ(chunk(t * 2, 2), "f32[T] f32[T]");
+  EXPECT_EQ(chunk(t * 2 + 1, 2), "f32[T+1] f32[T]");
+  EXPECT_TRUE(is_error(error_of([&] { chunk(t, 2); }), "n/attrs/chunks", "no affine expression"));
+  EXPECT_TRUE(is_error(error_of([&] { split(t * 2 + 2, {t}); }), "n/attrs/split_size",
+                       "how many parts of T dim 0 has"));
+  EXPECT_TRUE(is_error(error_of([&] {
+                         split(t * 2, {t, t + 1});
+                       }),
+                       "n/attrs/split_size", "the sizes sum to 2*T+1; expected 2*T"));
+  EXPECT_TRUE(is_error(error_of([&] {
+                         split(t * 2, {t - 1, t + 1});
+                       }),
+                       "n/attrs/split_size", "found T-1; expected positive sizes"));
+}
+
 TEST(Movement, OtherSpellingsOfView) {
   for (const char* op : {"reshape", "_unsafe_view"}) {
     const Attrs attrs{{"shape", Shape{3, -1}}};
@@ -166,16 +230,16 @@ TEST(Movement, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(is_error(refused({x}, "expand", {{"shape", Shape{t, 7}}}), "n/attrs/shape",
                        "cannot be expanded to f32[T, 7]; expected its own extents"));
   EXPECT_TRUE(is_error(refused({x}, "slice", {{"start", std::int64_t{5}}}), "n/attrs/start",
-                       "holds for all values"));
+                       "inside of the T elements for some values"));
   EXPECT_TRUE(
       is_error(refused({x}, "slice", {{"step", std::int64_t{0}}}), "n/attrs/step", "at least 1"));
   EXPECT_TRUE(is_error(refused({x}, "slice", {{"step", std::int64_t{2}}}), "n/attrs/step",
                        "does not divide"));
   EXPECT_TRUE(
       is_error(refused({x}, "split", {{"dim", std::int64_t{1}}, {"split_size", Ints{4, 1}}}),
-               "n/attrs/split_size", "do not sum to 6"));
-  EXPECT_TRUE(is_error(refused({x}, "split", {{"split_size", Ints{1}}}), "n/attrs/dim",
-                       "expected a constant extent"));
+               "n/attrs/split_size", "the sizes sum to 5; expected 6"));
+  EXPECT_TRUE(is_error(refused({x}, "split", {{"split_size", Ints{1}}}), "n/attrs/split_size",
+                       "how many parts of 1 dim 0 has, which is T, depends on its symbols"));
   EXPECT_TRUE(is_error(refused({x, {DType::kF32, {t, 5}}}, "cat"), "n/inputs/1",
                        "equal extents except along dim 0"));
 }

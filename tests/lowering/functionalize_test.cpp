@@ -92,6 +92,20 @@ TEST(Functionalize, PartsOfAChunkToo) {
                           "x_update = copy_(x, p_back1)", "-> p_back1"));
 }
 
+TEST(Functionalize, PartsBySymbolsToo) {
+  const Graph graph = graph_of(input("x", "\"T+3\", 6"),
+                               node("s", "slice", R"("x")", R"("start": 2, "end": "T+2")") + "," +
+                                   in_place("c", "s") + "," + wait("w", "c"),
+                               R"("x")", 2);
+  PassContext context = sm80();
+  const Graph result = functionalize(graph, context);
+  EXPECT_THAT(lines(result), ElementsAre("s = slice(x)", "c = all_reduce(s)", "w = wait_tensor(c)",
+                                         "s_back = slice(x)", "s_back1 = slice(x)",
+                                         "s_back2 = cat(s_back, w, s_back1)",
+                                         "x_update = copy_(x, s_back2)", "-> s_back2"));
+  expect_same_values(graph, result);
+}
+
 TEST(Functionalize, AnOutFormIsThePlainOneAndACopy) {
   const std::string out = R"({"name": "o", "dtype": "f32", "shape": [8, 6], "per_rank": true})";
   const Graph graph =
@@ -147,8 +161,8 @@ TEST(Functionalize, RefusesPartsThatCannotBePutBack) {
   };
   EXPECT_EQ(
       error("s", "slice", R"("step": 2)"),
-      "s: this slice of f32[4, 6] is overwritten; expected one with step 1 and bounds that are "
-      "constant");
+      "s: this slice of f32[4, 6] is overwritten; expected step 1, and elements before and behind "
+      "it for all values of the symbols or for none");
   EXPECT_EQ(error("e", "expand", R"("shape": [3, 4, 6])"),
             "e: an expanded value is overwritten, whose elements share memory");
 }

@@ -97,6 +97,32 @@ TEST(Spellings, ABatchOfOneMatrixIsAMatmul) {
               ElementsAre("m = matmul(x, w)", "n = matmul(x, w)", "-> m, n"));
 }
 
+// Rows of kernels are along the last dim.
+TEST(Spellings, SoftmaxOfAnyDim) {
+  const Graph graph = graph_of(input("x", "3, \"T\", 5"),
+                               node("s", "softmax", R"("x")", R"("dim": -2)") + "," +
+                                   node("l", "softmax", R"("x")", R"("dim": 2)"),
+                               R"("s", "l")", 1);
+  PassContext context = sm80();
+  const Graph result = canonical(graph, context);
+  EXPECT_THAT(lines(result),
+              ElementsAre("s_transpose = transpose(x)", "s_softmax = softmax(s_transpose)",
+                          "s = transpose(s_softmax)", "l = softmax(x)", "-> s, l"));
+  EXPECT_THAT(remarks_of(context, "s"), Contains("applied: softmax along dim 1: transposed"));
+}
+
+// A symbolic split stays one; its parts differ where the last one is smaller.
+TEST(Spellings, PartsBySymbols) {
+  const Graph graph = graph_of(input("x", "\"2*T\", 5") + "," + input("y", "\"2*T+1\", 5"),
+                               node("c", "chunk", R"("x")", R"("chunks": 2)") + "," +
+                                   node("u", "chunk", R"("y")", R"("chunks": 2)"),
+                               R"("c:0", "c:1", "u:0", "u:1")", 1);
+  PassContext context = sm80();
+  EXPECT_THAT(lines(canonical(graph, context)),
+              ElementsAre("c:0, c:1 = split(x)", "u_0 = slice(y)", "u_1 = slice(y)",
+                          "-> c:0, c:1, u_0, u_1"));
+}
+
 class SplitCat : public ::testing::TestWithParam<int> {};
 
 // A0-09, A0-14, A0-16

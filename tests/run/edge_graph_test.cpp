@@ -261,6 +261,87 @@ TEST(Edges, ExtremesOfLongRows) {
   expect_same(out[5], {kNan});
 }
 
+TEST(Edges, QuotientsOfIntegers) {
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  using Ints = std::vector<std::int64_t>;
+  ByHand b;
+  const ValueId x = b.integers(DType::kI64, {7, -7, 7, -7, 6, -6, 0, kMax, kMin, kMin, 5, kMin});
+  const ValueId y = b.integers(DType::kI64, {2, 2, -2, -2, 3, 3, -5, -2, 2, -1, 0, 1});
+  b.out(b.op("floor_divide", {x, y}));
+  b.out(b.op("div", {x, y}, {{"rounding_mode", std::string("trunc")}}));
+  const ValueId i = b.integers(DType::kI32, {-2147483648LL, -2147483648LL, 9});
+  b.out(b.op("floor_divide", {i, b.integers(DType::kI32, {-1, 3, -2})}));
+  const ValueId u = b.integers(DType::kU8, {255, 7, 9});
+  b.out(b.op("floor_divide", {u, b.integers(DType::kU8, {2, 255, 0})}));
+  const auto out = b.run();
+  EXPECT_EQ(out[0].to_integers(),
+            (Ints{3, -4, -4, 3, 2, -2, 0, kMin / 2, kMin / 2, kMin, 0, kMin}));
+  EXPECT_EQ(out[1].to_integers(),
+            (Ints{3, -3, -3, 3, 2, -2, 0, kMin / 2 + 1, kMin / 2, kMin, 0, kMin}));
+  EXPECT_EQ(out[2].to_integers(), (Ints{-2147483648LL, -715827883, -5}));
+  EXPECT_EQ(out[3].to_integers(), (Ints{127, 0, 0}));
+}
+
+// Rows that a block holds, that it sweeps in pieces, and dims in front of others.
+TEST(Edges, SumsAndProductsOfIntegers) {
+  constexpr std::int64_t kColumns = 20000;
+  using Ints = std::vector<std::int64_t>;
+  ByHand b;
+  std::vector<std::int64_t> small(2 * 5), wide(2 * kColumns, 1);
+  for (std::size_t i = 0; i < small.size(); ++i) small[i] = (std::int64_t{1} << 30) + 3;
+  wide[7] = std::numeric_limits<std::int64_t>::max();
+  wide[kColumns + 19999] = -3;
+  const ValueId x = b.in(HostTensor::from_integers(DType::kI32, {2, 5}, small));
+  const ValueId n = b.in(HostTensor::from_integers(DType::kI64, {2, kColumns}, wide));
+  const ValueId t = b.integers(DType::kBool, {1, 0, 1});
+  const ValueId f = b.reals(DType::kBF16, {2, -0.5, 3, 1});
+  const Attrs rows{{"dim", std::vector<std::int64_t>{1}}};
+  const Attrs columns{{"dim", std::vector<std::int64_t>{0}}};
+  b.out(b.op("sum", {x}, rows));
+  b.out(b.op("sum", {x}, columns));
+  b.out(b.op("prod", {x}, columns));
+  b.out(b.op("sum", {n}, rows));
+  b.out(b.op("prod", {n}, rows));
+  b.out(b.op("sum", {t}));
+  b.out(b.op("prod", {t}));
+  b.out(b.op("prod", {f}));
+  b.out(b.op("sum", {n}));
+  const auto out = b.run();
+  constexpr std::int64_t kSmall = (std::int64_t{1} << 30) + 3;
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  EXPECT_EQ(out[0].to_integers(), Ints(2, 5 * kSmall));
+  EXPECT_EQ(out[1].to_integers(), Ints(5, 2 * kSmall));
+  EXPECT_EQ(out[2].to_integers(), Ints(5, kSmall * kSmall));
+  EXPECT_EQ(out[3].to_integers(), (Ints{kMin + kColumns - 2, kColumns - 4}));
+  EXPECT_EQ(out[4].to_integers(), (Ints{std::numeric_limits<std::int64_t>::max(), -3}));
+  EXPECT_EQ(out[5].to_integers(), Ints{2});
+  EXPECT_EQ(out[6].to_integers(), Ints{0});
+  expect_same(out[7], {-3});
+  EXPECT_EQ(out[8].to_integers(), (Ints{kMin + 2 * kColumns - 6}));
+}
+
+TEST(Edges, ConstantsThatAreNotFinite) {
+  ByHand b;
+  const auto full = [&](DType dtype, double value) {
+    b.out(b.op("full", {}, {{"value", value}, {"dtype", dtype}, {"shape", Shape{1}}}));
+  };
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (double value : {kInfinity, -kInfinity, kNan}) full(dtype, value);
+  }
+  const ValueId x = b.reals(DType::kF32, {-2, kNan, kInfinity});
+  b.out(b.op("clamp", {x}, {{"min", -kInfinity}, {"max", 1.0}}));
+  b.out(b.op("clamp", {x}, {{"max", kNan}}));
+  const auto out = b.run();
+  for (std::size_t i = 0; i < 9; i += 3) {
+    expect_same(out[i], {kInfinity});
+    expect_same(out[i + 1], {-kInfinity});
+    expect_same(out[i + 2], {kNan});
+  }
+  expect_same(out[9], {-2, kNan, 1});
+  expect_same(out[10], {-2, kNan, kInfinity});
+}
+
 TEST(Edges, AnUnwrittenElementFailsWhateverIsExpected) {
   for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF8E4M3, DType::kF8E5M2,
                       DType::kI64, DType::kI32, DType::kU8, DType::kBool}) {

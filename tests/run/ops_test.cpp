@@ -294,6 +294,32 @@ std::vector<Case> movement_cases() {
         return b.op("getitem", {part}, {{"index", std::int64_t{2}}});
       },
       {kT, 48});
+  const auto text = [](const char* expression) { return AttrValue(std::string(expression)); };
+  add("slice_by_symbol",
+      [=](Build& b, ValueId x) {
+        return b.op("slice", {x}, {{"start", text("T-1")}, {"end", text("2*T-1")}});
+      },
+      {kT * 2, 24});
+  add("slice_that_no_shape_tells",
+      [=](Build& b, ValueId x) {
+        return b.op("slice", {x}, {{"start", text("T")}, {"end", text("T+2")}});
+      },
+      {300, 24});
+  add("split_by_symbol",
+      [](Build& b, ValueId x) {
+        return b.op("split", {x}, {{"split_size", Shape{kT}}}, 1);
+      },
+      {kT * 2 + 1, 24});
+  add("chunk_by_symbol",
+      [](Build& b, ValueId x) {
+        return b.op("chunk", {x}, {{"chunks", std::int64_t{2}}}, 1);
+      },
+      {kT * 2 + 1, 24});
+  add("softmax_of_columns",
+      [](Build& b, ValueId x) {
+        return b.op("softmax", {x}, {{"dim", std::int64_t{1}}});
+      },
+      {kT, 5, 12});
   add("cat_cols",
       [](Build& b, ValueId x) {
         return b.op("cat", {x, b.op("neg", {x}), x}, {{"dim", std::int64_t{1}}});

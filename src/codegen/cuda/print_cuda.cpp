@@ -205,7 +205,7 @@ std::string Printer::combined(Fn fn, Kind kind, const std::string& a, const std:
     case Fn::kMin:
       return fmt::format("{}({}, {})", preamble_.min_of(kind), a, b);
     default:
-      return fmt::format("{} + {}", a, b);
+      return fmt::format(fmt::runtime(function_format(fn)), a, b);
   }
 }
 

@@ -230,8 +230,8 @@ class Analysis {
 
   std::string place_norm(const Node& node, Token at) {
     const Shape& x = shape(node.inputs[0]);
-    if (info_.rows == Rows::kStrided || !same_numel({x.back()}, info_.reduced_dims()) ||
-        !same_numel(x, info_.space)) {
+    if (info_.rows == Rows::kStrided || !trailing(row_dims(*node.op, node.attrs, x.size())) ||
+        !same_numel({x.back()}, info_.reduced_dims()) || !same_numel(x, info_.space)) {
       return "reductions of one kernel go over the same dims";
     }
     if (at != kFull && at != kUnset) return moved_away(node);

@@ -56,7 +56,11 @@ class BodyEmitter::Row {
   }
   template <class Element>
   [[nodiscard]] tile::TileExpr sum(const Element& f) const {
-    return fold(Fn::kAdd, f);
+    return fold(kind() == Kind::kF32 ? Fn::kAdd : Fn::kWrapAdd, f);
+  }
+  template <class Element>
+  [[nodiscard]] tile::TileExpr product(const Element& f) const {
+    return fold(kind() == Kind::kF32 ? Fn::kMul : Fn::kWrapMul, f);
   }
   template <class Element>
   [[nodiscard]] tile::TileExpr max(const Element& f) const {

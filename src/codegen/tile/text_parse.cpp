@@ -278,7 +278,7 @@ class TextParser {
     }
     if (inst.op == Op::kReduce) {
       const auto fn = fn_named(suffix);
-      if (!fn) in_.fail_token(at, "reduce.add, reduce.max or reduce.min");
+      if (!fn) in_.fail_token(at, "reduce.add, reduce.max or another reduction");
       inst.fn = *fn;
     } else if (has_dtype) {
       const auto dtype = parse_dtype(suffix);

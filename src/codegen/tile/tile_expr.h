@@ -1,6 +1,7 @@
 #pragma once
 
 #include "codegen/tile/builder.h"
+#include "ir/scalar.h"
 
 namespace braid::tile {
 
@@ -59,6 +60,11 @@ inline TileExpr like(TileExpr a, double constant) {
 inline TileExpr like(TileExpr a, std::int64_t constant) {
   if (is_float(a)) return like(a, static_cast<double>(static_cast<float>(constant)));
   return {a.builder, a.builder->integer(constant, a.builder->type(a.id).kind)};
+}
+
+inline TileExpr truncated_quotient(TileExpr a, TileExpr b) { return a / b; }
+inline TileExpr divided(TileExpr a, TileExpr b, Quotient quotient) {
+  return is_float(a) ? a / b : divided_integers(a, b, quotient);
 }
 
 }  // namespace braid::tile

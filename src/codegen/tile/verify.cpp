@@ -390,8 +390,11 @@ class Verifier {
   void reduce(const Inst& inst) const {
     const Type& from = type(inst.args[0]);
     expect(!from.is_scalar(), inst.args[0], "operand", "a tile");
-    if (inst.fn != Fn::kAdd && inst.fn != Fn::kMax && inst.fn != Fn::kMin) {
-      fail(std::string(fn_name(inst.fn)), "add, max or min");
+    constexpr Fn kReductions[] = {Fn::kAdd,     Fn::kMul, Fn::kWrapAdd,
+                                  Fn::kWrapMul, Fn::kMax, Fn::kMin};
+    if (std::find(std::begin(kReductions), std::end(kReductions), inst.fn) ==
+        std::end(kReductions)) {
+      fail(std::string(fn_name(inst.fn)), "add, mul, wrap_add, wrap_mul, max or min");
     }
     if (inst.type != Type{from.kind, from.rows, 1}) {
       fail(type_text(inst.type), type_text({from.kind, from.rows, 1}));

@@ -107,7 +107,7 @@ std::shared_ptr<const Graph> make_body(const Graph& graph, std::span<const NodeI
   auto body = std::make_shared<Graph>();
   for (NodeId id : nodes) {
     const Node& node = graph.node(id);
-    if (const auto* shape = node.attr<Shape>("shape")) add_symbols(graph.symbols(), *shape, *body);
+    add_symbols(graph.symbols(), dims_of_attributes(node), *body);
     if (const auto* group = node.attr<std::string>("group")) {
       add_group(graph.groups(), *group, *body);
     }
