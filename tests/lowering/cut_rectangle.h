@@ -17,10 +17,12 @@ inline constexpr std::int64_t kRectangleBytes = std::int64_t{1} << 20U;
 class RectangleCutter {
  public:
   /// With `pinwheels`, some pieces are cut into five that no straight cut parts.
-  RectangleCutter(std::uint64_t seed, bool pinwheels) : random_(seed), pinwheels_(pinwheels) {}
+  RectangleCutter(std::uint64_t seed, bool pinwheels, std::int64_t time = kRectangleTime,
+                  std::int64_t bytes = kRectangleBytes)
+      : random_(seed), pinwheels_(pinwheels), time_(time), bytes_(bytes) {}
 
   std::vector<Interval> cut(std::size_t count) {
-    pieces_ = {{0, kRectangleTime, 0, kRectangleBytes}};
+    pieces_ = {{0, time_, 0, bytes_}};
     while (pieces_.size() < count) {
       const std::size_t at = any_by_area();
       const Piece piece = pieces_[at];
@@ -51,7 +53,7 @@ class RectangleCutter {
   std::int64_t below(std::uint64_t limit) { return static_cast<std::int64_t>(random_() % limit); }
 
   std::size_t any_by_area() {
-    std::int64_t area = below(kRectangleTime * kRectangleBytes);
+    std::int64_t area = below(time_ * bytes_);
     std::size_t at = 0;
     for (;; ++at) {
       area -= (pieces_[at].upper - pieces_[at].lower) * (pieces_[at].top - pieces_[at].bottom);
@@ -76,6 +78,7 @@ class RectangleCutter {
 
   std::mt19937_64 random_;
   bool pinwheels_;
+  std::int64_t time_, bytes_;
   std::vector<Piece> pieces_;
 };
 

@@ -64,5 +64,31 @@ TEST(PackInstances, CutIntoPinwheelsMostlyMeetTheirCapacity) {
   EXPECT_GE(10 * score.tight_met, 6 * score.tight);
 }
 
+// Of few bytes and times: pieces that do not belong together often fit.
+TEST(PackInstances, FineCutsMeetTheirCapacityToTheByte) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    constexpr std::int64_t kTime = 200, kBytes = 4096;
+    const std::vector<Interval> intervals = RectangleCutter(seed, false, kTime, kBytes).cut(360);
+    const PackResult result = pack(intervals, {.capacity = kBytes, .nodes = 100'000});
+    expect_valid(intervals, result.packing);
+    EXPECT_EQ(result.packing.total, kBytes);
+  }
+}
+
+TEST(PackInstances, ALowerCapacityNeverEndsAtMore) {
+  for (const std::uint64_t seed : {2, 3, 5, 9}) {
+    SCOPED_TRACE(seed);
+    const std::vector<Interval> intervals = RectangleCutter(seed, true).cut(130);
+    std::int64_t last = 0;
+    for (const std::int64_t percent : {2, 4, 6, 9, 12, 15}) {
+      const std::int64_t capacity = kRectangleBytes + kRectangleBytes * percent / 100;
+      const PackResult result = pack(intervals, {.capacity = capacity, .nodes = 3'000});
+      EXPECT_GE(result.packing.total, last) << percent;
+      last = result.packing.total;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace braid::testing

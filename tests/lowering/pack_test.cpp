@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 
+#include "lowering/cut_rectangle.h"
 #include "lowering/pack_testing.h"
 #include "lowering/plan/pack/blocks.h"
 #include "lowering/plan/pack/heuristics.h"
@@ -115,6 +116,31 @@ TEST(Blocks, FollowEachOtherBySize) {
   const std::vector<std::int64_t> offsets =
       offsets_of(blocks, std::vector<std::int64_t>{0, 5, 12, 16, 20});
   EXPECT_THAT(offsets, ElementsAre(0, 5, 5, 0, 12, 16, 20));
+}
+
+TEST(Blocks, AreFewerWhereWrongJoinsAreRefused) {
+  const std::vector<Interval> intervals = RectangleCutter(3, false, 200, 4096).cut(360);
+  JoinSearch search(intervals);
+  const std::size_t joins = search.joins().size();
+  for (int step = 0; step < 1'500; ++step) search.step();
+  EXPECT_GE(search.joins().size(), joins + 20);
+  // Each block holds its intervals side by side, as long and as large as they are together.
+  const std::vector<Block> blocks = join(intervals, search.joins());
+  EXPECT_EQ(blocks.size(), intervals.size() - search.joins().size());
+  for (const Block& block : blocks) {
+    std::vector<Interval> parts;
+    Packing packing;
+    std::int64_t area = 0;
+    for (const auto& [interval, offset] : block.parts) {
+      const Interval& part = intervals[interval];
+      parts.push_back(part);
+      packing.offsets.push_back(offset);
+      area += (part.upper - part.lower) * part.size;
+    }
+    packing.total = block.whole.size;
+    expect_valid(parts, packing);
+    EXPECT_EQ(area, (block.whole.upper - block.whole.lower) * block.whole.size);
+  }
 }
 
 TEST(Blocks, ThatWouldNotBeAlignedStayApart) {

@@ -11,11 +11,11 @@
 
 // pack: what is tried, and for how long.
 //
-// Heuristics pack the intervals as they are and joined. Where that is not good enough, each
-// component is searched by itself: as it is, with stacks, with chains, for the bound and for the
-// capacity, in turns of growing length. After each round one turn goes to heuristics that learn,
-// and one to a total halfway between what is wanted and what is there, so that more nodes are of
-// use also where the goal is out of reach.
+// Heuristics pack the intervals as they are and joined. Where that is not good enough, the
+// component of the highest total is searched: as it is, with stacks, with chains, and with joins
+// that leave few blocks, for the bound and for a total halfway between it and what is there, in
+// turns of growing length, each of which heuristics that learn have a part of. The capacity only
+// says when to stop: a lower one never ends at more than a higher one would.
 namespace braid {
 namespace {
 
@@ -43,99 +43,140 @@ std::int64_t total_of(std::span<const Interval> intervals, std::span<const std::
 /// The search for one component.
 class Component {
  public:
-  Component(std::vector<Interval> intervals, Packing packing, std::int64_t bound, std::int64_t goal,
-            SearchBudget& budget)
-      : intervals_(std::move(intervals)),
+  Component(std::vector<int> ids, std::vector<Interval> intervals, Packing packing,
+            std::int64_t bound)
+      : ids_(std::move(ids)),
+        intervals_(std::move(intervals)),
         packing_(std::move(packing)),
-        goal_(goal),
-        failed_(goal),
-        budget_(budget),
-        in_turns_(intervals_) {
+        bound_(bound),
+        failed_(bound) {}
+
+  [[nodiscard]] std::span<const int> ids() const { return ids_; }
+  [[nodiscard]] const Packing& packing() const { return packing_; }
+  /// No packing of it is smaller, nor need one be.
+  [[nodiscard]] std::int64_t bound() const { return bound_; }
+  [[nodiscard]] bool is_searched() const { return intervals_.size() <= kMostSearched; }
+
+  /// One round of turns, until the packing is as good as the goal.
+  void improve(std::int64_t goal, SearchBudget& budget) {
+    if (!in_turns_) begin();
+    goal_ = goal;
+    budget_ = &budget;
+    for (Try& attempt : tries_) {
+      if (is_done()) return;
+      advance(attempt, turn_);
+    }
+    join_better(turn_);
+    learn(turn_);
+    for (std::size_t j = 0; j < blocks_.size(); ++j) {
+      while (aim_between(blocks_[j], turn_)) {
+      }
+    }
+    turn_ = std::min(2 * turn_, kLastTurn);
+  }
+
+ private:
+  struct Try {
+    std::size_t blocks;
+    std::unique_ptr<PackSearch> search;
+    bool hopeless = false;
+  };
+
+  void begin() {
     for (const Joining joining : kJoinings) {
       std::vector<Block> blocks = join(intervals_, joining);
       if (!blocks_.empty() && blocks.size() == blocks_.back().size()) blocks_.pop_back();
       blocks_.push_back(std::move(blocks));
     }
     for (std::size_t j = 0; j < blocks_.size(); ++j) {
-      tries_.push_back(start(j, bound));
-      if (goal > bound) tries_.push_back(start(j, goal));
+      tries_.push_back({j, std::make_unique<PackSearch>(wholes(blocks_[j]), bound_)});
     }
+    in_turns_.emplace(intervals_);
+    joins_.emplace(intervals_);
+    turn_ = std::max(kFirstTurn, static_cast<std::int64_t>(kTurnOfInterval * intervals_.size()));
   }
 
-  [[nodiscard]] const Packing& packing() const { return packing_; }
-  /// Improves the packing until it is as good as the goal; whether that was shown to be impossible.
-  bool run() {
-    const auto least = static_cast<std::int64_t>(kTurnOfInterval * intervals_.size());
-    for (std::int64_t turn = std::max(kFirstTurn, least);
-         packing_.total > goal_ && !budget_.spent(); turn = std::min(2 * turn, kLastTurn)) {
-      for (Try& attempt : tries_) {
-        if (advance(attempt, turn)) return false;
-        if (attempt.hopeless && attempt.total == goal_ && is_whole(attempt)) return true;
-      }
-      learn(turn);
-      aim_between(turn);
+  [[nodiscard]] bool is_done() const {
+    return packing_.total <= std::max(goal_, bound_) || budget_->spent();
+  }
+
+  /// What that found, if anything; whether it has shown that there is nothing.
+  bool search(PackSearch& search, std::span<const Block> blocks, std::int64_t turn) {
+    const PackSearch::Outcome outcome = search.run(*budget_, std::min(turn, budget_->nodes));
+    if (outcome == PackSearch::Outcome::kFound) {
+      packing_.offsets = offsets_of(blocks, search.offsets());
+      packing_.total = total_of(intervals_, packing_.offsets);
     }
-    return false;
+    return outcome == PackSearch::Outcome::kNone;
+  }
+  void refute(std::int64_t total, std::span<const Block> blocks) {
+    if (blocks.size() == intervals_.size()) bound_ = std::max(bound_, total + 1);
   }
 
- private:
-  struct Try {
-    std::size_t blocks;
-    std::int64_t total;
-    std::unique_ptr<PackSearch> search;
-    bool hopeless = false;
-  };
-
-  [[nodiscard]] Try start(std::size_t blocks, std::int64_t total) const {
-    return {blocks, total, std::make_unique<PackSearch>(wholes(blocks_[blocks]), total)};
-  }
-  [[nodiscard]] bool is_whole(const Try& attempt) const {
-    return blocks_[attempt.blocks].size() == intervals_.size();
+  void advance(Try& attempt, std::int64_t turn) {
+    if (attempt.hopeless) return;
+    const std::vector<Block>& blocks = blocks_[attempt.blocks];
+    attempt.hopeless = search(*attempt.search, blocks, turn);
+    if (attempt.hopeless) refute(attempt.search->capacity(), blocks);
   }
 
-  /// Whether a packing was found.
-  bool advance(Try& attempt, std::int64_t turn) {
-    if (attempt.hopeless) return false;
-    const PackSearch::Outcome outcome = attempt.search->run(budget_, std::min(turn, budget_.nodes));
-    attempt.hopeless = outcome == PackSearch::Outcome::kNone;
-    if (outcome != PackSearch::Outcome::kFound) return false;
-    packing_.offsets = offsets_of(blocks_[attempt.blocks], attempt.search->offsets());
-    packing_.total = total_of(intervals_, packing_.offsets);
-    return true;
+  /// A turn to find joins, and one to pack what they leave.
+  void join_better(std::int64_t turn) {
+    const auto nodes = static_cast<std::int64_t>(intervals_.size()) / kIntervalsJoined + 1;
+    const std::size_t before = joins_->joins().size();
+    for (std::int64_t left = turn; left > 0 && !is_done(); left -= nodes) {
+      spend(nodes);
+      joins_->step();
+    }
+    if (is_done()) return;
+    const std::vector<Block> blocks = join(intervals_, joins_->joins());
+    PackSearch joined(wholes(blocks), bound_);
+    if (search(joined, blocks, turn) || joins_->joins().size() == before) joins_->restart();
   }
 
-  /// A packing in turns costs about as much as a node for every few intervals.
   void learn(std::int64_t turn) {
-    constexpr std::int64_t kIntervalsOfNode = 4;
-    const auto nodes = static_cast<std::int64_t>(intervals_.size()) / kIntervalsOfNode + 1;
-    for (; turn > 0 && packing_.total > goal_ && !budget_.spent(); turn -= nodes) {
-      for (std::int64_t k = 0; k < nodes && !budget_.spent(); ++k) budget_.take_node();
-      if (Packing packing = in_turns_.turn(); packing.total < packing_.total) {
+    const auto nodes = static_cast<std::int64_t>(intervals_.size()) / kIntervalsPlaced + 1;
+    for (; turn > 0 && !is_done(); turn -= nodes) {
+      spend(nodes);
+      if (Packing packing = in_turns_->turn(); packing.total < packing_.total) {
         packing_ = std::move(packing);
       }
     }
   }
-
-  /// One turn for a total between the last one that was missed and the best. Where these are close,
-  /// from the goal on again.
-  void aim_between(std::int64_t turn) {
-    constexpr std::int64_t kClose = 200;
-    if (packing_.total - failed_ <= packing_.total / kClose) failed_ = goal_;
-    const std::int64_t middle = failed_ + (packing_.total - failed_) / 2;
-    if (middle <= goal_) return;
-    Try attempt = start(aims_++ % blocks_.size(), middle);
-    if (!advance(attempt, turn)) failed_ = middle;
+  void spend(std::int64_t nodes) {
+    for (; nodes > 0 && !budget_->spent(); --nodes) budget_->take_node();
   }
 
+  /// One turn for a total between the last one that was missed and the best; whether it was found.
+  /// Where these are close, from the bound on again.
+  bool aim_between(std::span<const Block> blocks, std::int64_t turn) {
+    if (is_done()) return false;
+    constexpr std::int64_t kClose = 200;
+    if (packing_.total - failed_ <= packing_.total / kClose) failed_ = bound_;
+    const std::int64_t middle = failed_ + (packing_.total - failed_) / 2;
+    PackSearch aim(wholes(blocks), middle);
+    const std::int64_t before = packing_.total;
+    if (search(aim, blocks, turn)) refute(middle, blocks);
+    if (packing_.total < before) return true;
+    failed_ = middle;
+    return false;
+  }
+
+  /// So many intervals are joined, or placed by heuristics, while a search visits a node.
+  static constexpr std::int64_t kIntervalsJoined = 256, kIntervalsPlaced = 4;
+
+  std::vector<int> ids_;
   std::vector<Interval> intervals_;
   Packing packing_;
-  std::int64_t goal_;
+  std::int64_t bound_;
+  std::int64_t goal_ = 0;
   std::int64_t failed_;
-  SearchBudget& budget_;
-  PackInTurns in_turns_;
+  std::int64_t turn_ = 0;  ///< nodes
+  SearchBudget* budget_ = nullptr;
   std::vector<std::vector<Block>> blocks_;  ///< joined in several ways
-  std::vector<Try> tries_;
-  std::size_t aims_ = 0;
+  std::vector<Try> tries_;                  ///< for the bound
+  std::optional<PackInTurns> in_turns_;
+  std::optional<JoinSearch> joins_;
 };
 
 Packing pack_joined(std::span<const Interval> intervals, std::int64_t goal) {
@@ -151,25 +192,23 @@ Packing pack_joined(std::span<const Interval> intervals, std::int64_t goal) {
   return best;
 }
 
-/// Searches for one component; whether none of the capacity exists.
-bool improve(std::span<const Interval> intervals, std::span<const int> ids, std::int64_t bound,
-             std::int64_t goal, SearchBudget& budget, std::vector<std::int64_t>& offsets) {
-  std::vector<Interval> own;
-  Packing packing;
-  for (const int i : ids) {
-    if (intervals[i].size == 0) continue;
-    own.push_back(intervals[i]);
-    packing.offsets.push_back(offsets[i]);
+/// Those that a search may improve.
+std::vector<Component> components(std::span<const Interval> intervals, const Packing& packing,
+                                  std::int64_t bound) {
+  std::vector<Component> components;
+  for (std::vector<int>& ids : components_of(intervals)) {
+    std::vector<Interval> own;
+    Packing part;
+    std::erase_if(ids, [&](int i) { return intervals[i].size == 0; });
+    for (const int i : ids) {
+      own.push_back(intervals[i]);
+      part.offsets.push_back(packing.offsets[i]);
+    }
+    part.total = total_of(own, part.offsets);
+    if (part.total <= bound) continue;
+    components.emplace_back(std::move(ids), std::move(own), std::move(part), bound);
   }
-  packing.total = total_of(own, packing.offsets);
-  if (packing.total <= goal || own.size() > kMostSearched) return false;
-  Component component(std::move(own), std::move(packing), bound, goal, budget);
-  const bool impossible = component.run();
-  std::size_t next = 0;
-  for (const int i : ids) {
-    if (intervals[i].size > 0) offsets[i] = component.packing().offsets[next++];
-  }
-  return impossible;
+  return components;
 }
 
 }  // namespace
@@ -179,16 +218,26 @@ PackResult pack(std::span<const Interval> intervals, const PackOptions& options)
   result.bound = most_live(intervals);
   const std::int64_t goal = std::max(result.bound, options.capacity);
   result.packing = pack_joined(intervals, goal);
-  result.impossible = options.capacity > 0 && options.capacity < result.bound;
-  if (result.packing.total <= goal) return result;
   SearchBudget budget{.nodes = options.nodes, .stop = options.stop};
-  for (const std::vector<int>& ids : components_of(intervals)) {
-    if (budget.spent()) break;
-    if (improve(intervals, ids, result.bound, goal, budget, result.packing.offsets)) {
-      result.impossible = true;
+  std::vector<Component> parts;
+  if (result.packing.total > goal) parts = components(intervals, result.packing, result.bound);
+  while (!parts.empty() && !budget.spent()) {
+    Component& highest =
+        *std::max_element(parts.begin(), parts.end(), [](const Component& a, const Component& b) {
+          return a.packing().total < b.packing().total;
+        });
+    const std::int64_t least = std::max(goal, highest.bound());
+    if (highest.packing().total <= least || !highest.is_searched()) break;
+    highest.improve(goal, budget);
+  }
+  for (const Component& part : parts) {
+    for (std::size_t k = 0; k < part.ids().size(); ++k) {
+      result.packing.offsets[part.ids()[k]] = part.packing().offsets[k];
     }
+    result.bound = std::max(result.bound, part.bound());
   }
   result.packing.total = total_of(intervals, result.packing.offsets);
+  result.impossible = options.capacity > 0 && options.capacity < result.bound;
   result.nodes = options.nodes - budget.nodes;
   return result;
 }

@@ -24,9 +24,11 @@
 //     would be pushed up) lies above the first end of those that can; where one alone can, it is;
 //   - an interval that would fit whole below all that follows fails: dropped there, it would give a
 //     packing with a smaller sum of offsets, which is looked for elsewhere.
-// The section with the lowest floor branches; in half of the attempts the one with the fewest
-// candidates, weighed by how often it has failed. States that were refuted are remembered by a hash
-// of all that matters to what is left, so that permutations of what lies below are not tried again.
+// An interval that is the next one somewhere is tried as the next one in all its sections before
+// another one is chosen. Then the section with the lowest floor branches; in half of the attempts
+// the one with the fewest candidates, weighed by how often it has failed. States that were refuted
+// are remembered by a hash of all that matters to what is left, so that permutations of what lies
+// below are not tried again.
 namespace braid {
 namespace {
 
@@ -304,6 +306,21 @@ std::uint64_t PackSearch::state_of(const Range& range) const {
   return state;
 }
 
+/// One where the interval that was chosen last is not yet the next one and may be: it is to be
+/// placed before others are chosen.
+int PackSearch::section_to_go_on(const Range& range) const {
+  const int i = chosen_;
+  if (i == kNobody || offset_[i] >= 0) return kNobody;
+  if (sections_.first[i] < range.from || sections_.last[i] > range.to) return kNobody;
+  for (int s = sections_.first[i]; s <= sections_.last[i]; ++s) {
+    if (next_[s] != kNobody || lowest_[i] > floor_[s]) continue;
+    bool may_be_next = false;
+    each_candidate(s, [&](std::int64_t k) { may_be_next |= members_[s][k] == i; });
+    if (may_be_next) return s;
+  }
+  return kNobody;
+}
+
 int PackSearch::choose_section(const Range& range) const {
   const bool by_failures = (restarts_ / std::int64_t{4}) % 2 == 1;
   int best = kNobody;
@@ -387,9 +404,14 @@ bool PackSearch::solve(int from, int to) {
     const std::uint64_t state = state_of(range);
     if (is_refuted(state)) return fail(open);
     states_.push_back(state);
-    const int section = choose_section(range);
-    if (section == kNobody) return fail(open);  // the next ones go in a circle
-    const int i = choose_interval(section);
+    int i = chosen_;
+    int section = section_to_go_on(range);
+    if (section == kNobody) {
+      section = choose_section(range);
+      if (section == kNobody) return fail(open);  // the next ones go in a circle
+      i = choose_interval(section);
+    }
+    chosen_ = i;
     const std::size_t mark = trail_.size();
     ++depth_;
     if (make_first(section, i) && propagate() && solve(range.from, range.to)) {
@@ -402,6 +424,7 @@ bool PackSearch::solve(int from, int to) {
     undo(mark);
     to_place_.clear();
     refuse_first(section, i);
+    chosen_ = kNobody;
     if (!propagate()) {
       ++failures_;
       return fail(open);
@@ -412,6 +435,7 @@ bool PackSearch::solve(int from, int to) {
 bool PackSearch::attempt() {
   undo(0);
   depth_ = 0;
+  chosen_ = kNobody;
   to_place_.clear();
   for (int s = 0; s < sections_.count; ++s) visit(s);
   return propagate() && solve(0, sections_.count - 1);

@@ -35,6 +35,7 @@ class PackSearch {
   /// Spends up to `nodes` of the budget.
   [[nodiscard]] Outcome run(SearchBudget& budget, std::int64_t nodes);
 
+  [[nodiscard]] std::int64_t capacity() const { return capacity_; }
   /// Of the packing that was found.
   [[nodiscard]] const std::vector<std::int64_t>& offsets() const { return offset_; }
 
@@ -75,6 +76,7 @@ class PackSearch {
   bool solve(int from, int to);
   bool solve_ranges(std::vector<Range> ranges);
   [[nodiscard]] std::vector<Range> ranges_in(int from, int to) const;
+  [[nodiscard]] int section_to_go_on(const Range& range) const;
   [[nodiscard]] int choose_section(const Range& range) const;
   [[nodiscard]] int choose_interval(int section) const;
   void weigh_intervals();
@@ -133,6 +135,7 @@ class PackSearch {
   std::vector<double> priority_;  ///< of each interval: which candidate goes first
   std::vector<std::uint64_t> states_;
   int depth_ = 0;
+  int chosen_ = kNobody;  ///< last
   std::mt19937_64 random_{1};
 };
 
