@@ -150,9 +150,8 @@ class SetSearch {
     std::int64_t bytes = 0;
     for (ValueId storage : problem_.use.used(id)) {
       const std::vector<NodeId>& users = users_of(storage);
-      const bool is_last = std::all_of(users.rbegin(), users.rend(), [&](NodeId user) {
-        return user == id || has(state, user);
-      });
+      const bool is_last = std::all_of(users.rbegin(), users.rend(),
+                                       [&](NodeId user) { return user == id || has(state, user); });
       if (is_last) bytes += problem_.use.bytes(storage);
     }
     return bytes;
@@ -261,8 +260,8 @@ class SetSearch {
     std::erase_if(layer.states, [](const State& state) { return state.is_dominated; });
     if (layer.states.size() <= width_) return;
     const auto key = [&](const State& state) {
-      return std::tuple(!path_.contains(state.hash), state.least_ns,
-                        state.now + state.compute_left, state.level, state.step);
+      return std::tuple(!path_.contains(state.hash), state.least_ns, state.now + state.compute_left,
+                        state.level, state.step);
     };
     const auto end = layer.states.begin() + static_cast<std::ptrdiff_t>(width_);
     std::nth_element(layer.states.begin(), end, layer.states.end(),
@@ -318,9 +317,9 @@ class SetSearch {
   const LongestPaths& paths_;
   std::int64_t limit_, visits_;
   OverlapOrder& best_;
-  std::vector<std::size_t> number_;  ///< of each collective
-  std::vector<NodeId> collectives_;  ///< in their order
-  std::vector<std::size_t> place_;   ///< of each node in the best order, when the run began
+  std::vector<std::size_t> number_;         ///< of each collective
+  std::vector<NodeId> collectives_;         ///< in their order
+  std::vector<std::size_t> place_;          ///< of each node in the best order, when the run began
   std::vector<std::vector<NodeId>> users_;  ///< of each storage
   std::size_t width_ = 0, reach_ = 0;
   std::map<std::size_t, Layer> layers_;  ///< by the number of nodes that have run
