@@ -134,17 +134,22 @@ TEST(SplitJoinedMatmuls, PartsOfSeveralKernels) {
   const std::vector<std::string> parts{node("qkv", "mm", R"("x", "w")"), slice("q", "qkv", 0, 256),
                                        slice("k", "qkv", 256, 384), slice("v", "qkv", 384, 512)};
   const std::string inputs = input16("x", R"("T", 256)") + "," + input16("w", "256, 512");
+  const std::string tall = input16("x", "2048, 16") + "," + input16("w", "16, 512");
   {
     // A launch less, and the whole result neither written nor read.
     std::vector<std::string> nodes = parts;
     for (const char* part : {"q", "k", "v"}) {
       nodes.push_back(node(std::string(part) + "r", "silu", '"' + std::string(part) + '"'));
     }
-    const Graph graph = graph_of(inputs, joined(nodes), R"("qr", "kr", "vr")");
+    const Graph graph = graph_of(tall, joined(nodes), R"("qr", "kr", "vr")");
     PassContext context = sm80();
     EXPECT_THAT(kernels_of(graph, context), SizeIs(3 + 1));
     EXPECT_THAT(remarks_of(context, "qkv"),
                 Contains(StartsWith("applied: 3 parts of the columns: 3 kernel(s)")));
+    // Of a few rows each matmul takes longer than what is saved.
+    PassContext few = sm80();
+    split(graph_of(inputs, joined(nodes), R"("qr", "kr", "vr")"), few);
+    EXPECT_THAT(remarks_of(few, "qkv"), Contains(StartsWith("missed: 3 parts")));
   }
   // Nothing is done to the parts that would go into the matmuls: x would be read three times.
   const Graph graph = graph_of(inputs, joined(parts), R"("q", "k", "v")");
