@@ -16,9 +16,7 @@ constexpr const char* kEntry = "braid_meet";
 constexpr std::uint32_t kThreads = 32;
 
 /// A thread signals to a member and waits for one, and for each 32nd after it.
-std::string meet_ptx(std::size_t members) {
-  return fmt::format(
-      R"(.version 7.0
+constexpr const char* kMeet = R"(.version 7.0
 .target sm_80
 .address_size 64
 .visible .entry {entry}(.param .align 8 .b8 pads[{pads_bytes}], .param .u32 rank,
@@ -107,14 +105,17 @@ CAME:
   add.u32 %peer, %peer, {threads};
   bra NEXT;
 DONE:
-  bar.red.or.pred %lost, 0, %lost;
+  barrier.red.or.pred %lost, 0, %lost;
   setp.ne.or.u32 %p, %t, 0, %lost;
   @%p ret;
   st.global.u32 [%own], %epoch;
   ret;
 }}
-)",
-      fmt::arg("entry", kEntry), fmt::arg("pads_bytes", members * sizeof(std::uint64_t)),
+)";
+
+std::string meet_ptx(std::size_t members) {
+  return fmt::format(
+      kMeet, fmt::arg("entry", kEntry), fmt::arg("pads_bytes", members * sizeof(std::uint64_t)),
       fmt::arg("threads", kThreads), fmt::arg("members", members),
       fmt::arg("abort", protocol::kAbortOffset), fmt::arg("kind", offsetof(Record, kind)),
       fmt::arg("lost_wait", std::uint32_t{Record::kLostWait}),
