@@ -56,9 +56,9 @@ TEST(Promotion, TwoDTypes) {
 
 TEST(Promotion, ATensorWithAScalarTensor) {
   const std::vector<std::pair<const char*, const char*>> rows = {
-      {"f32", "f32 f32 f32 f32 f32 f32 f32"},        {"f16", "f16 f16 f16 f16 f16 f16 f16"},
+      {"f32", "f32 f32 f32 f32 f32 f32 f32"},         {"f16", "f16 f16 f16 f16 f16 f16 f16"},
       {"bf16", "bf16 bf16 bf16 bf16 bf16 bf16 bf16"}, {"i32", "f32 f16 bf16 i32 i32 i32 i32"},
-      {"i64", "f32 f16 bf16 i64 i64 i64 i64"},       {"u8", "f32 f16 bf16 u8 u8 u8 u8"},
+      {"i64", "f32 f16 bf16 i64 i64 i64 i64"},        {"u8", "f32 f16 bf16 u8 u8 u8 u8"},
       {"bool", "f32 f16 bf16 i32 i64 u8 bool"}};
   for (const auto& [a, row] : rows) {
     std::vector<std::string> found;
@@ -73,11 +73,15 @@ TEST(Promotion, ATensorWithAScalarTensor) {
 
 // true, 2 and 2.5.
 TEST(Promotion, ATensorWithANumber) {
-  const std::vector<std::pair<const char*, const char*>> rows = {
-      {"f32", "f32 f32 f32"},          {"f16", "f16 f16 f16"},          {"bf16", "bf16 bf16 bf16"},
-      {"f8e4m3", "f8e4m3 f8e4m3 f8e4m3"}, {"f8e5m2", "f8e5m2 f8e5m2 f8e5m2"},
-      {"i32", "i32 i32 f32"},          {"i64", "i64 i64 f32"},          {"u8", "u8 u8 f32"},
-      {"bool", "bool i64 f32"}};
+  const std::vector<std::pair<const char*, const char*>> rows = {{"f32", "f32 f32 f32"},
+                                                                 {"f16", "f16 f16 f16"},
+                                                                 {"bf16", "bf16 bf16 bf16"},
+                                                                 {"f8e4m3", "f8e4m3 f8e4m3 f8e4m3"},
+                                                                 {"f8e5m2", "f8e5m2 f8e5m2 f8e5m2"},
+                                                                 {"i32", "i32 i32 f32"},
+                                                                 {"i64", "i64 i64 f32"},
+                                                                 {"u8", "u8 u8 f32"},
+                                                                 {"bool", "bool i64 f32"}};
   for (const auto& [a, row] : rows) {
     for (const Kind kind : {Kind::kTensor, Kind::kScalarTensor}) {
       std::vector<std::string> found;
@@ -161,10 +165,8 @@ TEST(Promotion, NumbersStandForOperands) {
   EXPECT_EQ(value_of("clamp", R"(["u"])", R"({"min": 1.5, "max": 210})"),
             (Result{"f32", {200, 3, 210}}));
   // A number that bf16 does not hold is one of f32 in arithmetic, and rounded elsewhere.
-  EXPECT_EQ(value_of("mul", R"(["h", 0.3])"),
-            (Result{"bf16", {0.030029296875, 0.75, -0.8984375}}));
-  EXPECT_EQ(value_of("add", R"(["h", 0.1])"),
-            (Result{"bf16", {0.2001953125, 2.59375, -2.90625}}));
+  EXPECT_EQ(value_of("mul", R"(["h", 0.3])"), (Result{"bf16", {0.030029296875, 0.75, -0.8984375}}));
+  EXPECT_EQ(value_of("add", R"(["h", 0.1])"), (Result{"bf16", {0.2001953125, 2.59375, -2.90625}}));
   EXPECT_EQ(value_of("eq", R"(["h", 0.1])"), (Result{"bool", {1, 0, 0}}));
   EXPECT_EQ(value_of("where", R"(["b", "h", 0.3])"),
             (Result{"bf16", {0.10009765625, 0.30078125, -3}}));
@@ -173,7 +175,8 @@ TEST(Promotion, NumbersStandForOperands) {
 TEST(Promotion, NodesKeepOneDType) {
   const auto ops_of = [](const Graph& graph) {
     std::vector<std::string> ops;
-    for (const Node& node : graph.nodes()) ops.push_back(node.name + " " + std::string(node.op_name()));
+    for (const Node& node : graph.nodes())
+      ops.push_back(node.name + " " + std::string(node.op_name()));
     return ops;
   };
   EXPECT_THAT(ops_of(read("mul", R"(["h", 2.5])")), ElementsAre("n_in1 full", "n mul"));
@@ -196,7 +199,8 @@ TEST(Promotion, NumbersStandWhereATenHasScalarsOnly) {
   EXPECT_TRUE(is_error(error("mm", R"(["f", 2])"), "/nodes/0/inputs/1",
                        "found 2; expected the name of a value"));
   EXPECT_TRUE(is_error(error("where", R"([true, "f", "f"])"), "/nodes/0/inputs/0", "found true"));
-  EXPECT_TRUE(is_error(error("add", R"(["u", 300])"), "/nodes/0/inputs/1", "300 is no value of u8"));
+  EXPECT_TRUE(
+      is_error(error("add", R"(["u", 300])"), "/nodes/0/inputs/1", "300 is no value of u8"));
   EXPECT_TRUE(is_error(error("add", R"(["u", null])"), "/nodes/0/inputs/1", "found null"));
 }
 
@@ -210,14 +214,15 @@ TEST(Promotion, QuotientsOfIntegers) {
   EXPECT_EQ(value_of("floor_divide", R"(["u", 7])"), (Result{"u8", {28, 0, 36}}));
   // Where PyTorch has an error, or none of its own.
   EXPECT_EQ(value_of("floor_divide", R"(["w", 0])").second, Values(9, 0.0));
-  EXPECT_EQ(divided_integers(Int{std::numeric_limits<std::int64_t>::min()}, Int{-1},
-                             Quotient::kFloor)
-                .value,
-            std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(
+      divided_integers(Int{std::numeric_limits<std::int64_t>::min()}, Int{-1}, Quotient::kFloor)
+          .value,
+      std::numeric_limits<std::int64_t>::min());
   const auto error = [](const std::string& op, const std::string& attrs) {
     return error_of([&] { static_cast<void>(read(op, R"(["f", "f"])", attrs)); });
   };
-  EXPECT_TRUE(is_error(error("floor_divide", "{}"), "/nodes/0/inputs/0", "expected i32, i64 or u8"));
+  EXPECT_TRUE(
+      is_error(error("floor_divide", "{}"), "/nodes/0/inputs/0", "expected i32, i64 or u8"));
   EXPECT_TRUE(is_error(error("div", R"({"rounding_mode": "floor"})"),
                        "/nodes/0/attrs/rounding_mode", "of floats there is floor"));
 }
