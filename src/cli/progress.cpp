@@ -30,9 +30,11 @@ void ProgressBar::phase(std::string_view what) const {
   }
 }
 
-void ProgressBar::pass(std::string_view name) const {
-  if (terminal_) phase(fmt::format("lowering: {}", name));
+void ProgressBar::detail(std::string_view what) const {
+  if (terminal_) phase(what);
 }
+
+void ProgressBar::pass(std::string_view name) const { detail(fmt::format("lowering: {}", name)); }
 
 void ProgressBar::warn(std::string_view what) const {
   if (!shown_) return;

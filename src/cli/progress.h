@@ -19,7 +19,9 @@ class ProgressBar {
 
   /// Work of unknown length begins.
   void phase(std::string_view what) const;
-  /// A pass over the graph begins; too much to tell but on a terminal.
+  /// A part of that, which is too much to tell but on a terminal.
+  void detail(std::string_view what) const;
+  /// A pass over the graph, likewise.
   void pass(std::string_view name) const;
   /// `done` of `total` pieces are done and `what` comes next.
   void update(std::size_t done, std::size_t total, std::string_view what) const;

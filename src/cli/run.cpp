@@ -186,8 +186,10 @@ WorldOptions world_options(const RunOptions& options, const RunReport& report,
   result.count_sample = options.checks.sample;
   result.schedule = parse_schedule(options.checks.schedule);
   result.cache_dir = options.cache_dir;
-  result.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
+  result.progress = [&bar, world = report.world](std::size_t done, std::size_t total,
+                                                 std::string_view what) {
     bar->update(done, total, what);
+    if (done == total) bar->detail(fmt::format("memory of {} ranks", world));
   };
   result.pass_progress = [&bar](std::string_view pass) { bar->pass(pass); };
   result.warning = [&bar](std::string_view what) { bar->warn(what); };

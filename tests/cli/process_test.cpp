@@ -217,6 +217,7 @@ TEST(World, ATerminalSeesHowFarItIs) {
   for (const char* pass : {"fuse", "overlap", "build_program"}) {
     EXPECT_THAT(terminal.out, HasSubstr(std::string("lowering: ") + pass + " ..."));
   }
+  EXPECT_THAT(terminal.out, HasSubstr("memory of 2 ranks ..."));
   const std::string plain = run_shell(command).err;
   EXPECT_EQ(plain.find('%'), plain.npos);
   EXPECT_EQ(plain.find("lowering"), plain.npos);
