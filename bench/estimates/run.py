@@ -2,22 +2,38 @@
 
 Runs each row of published.json on the cpu device with sampled counts (braid ptx --sample --count=DEVICE), and prints
 tables in Markdown: every row with its published time, the estimate and what holds it; the errors of each device and
-ladder; and what each device's error would be had the two choices of the model been made without it.
+ladder, and of the two halves: the sources that the model was made with, and those that it was not.
 """
 import argparse
 import datetime
 import json
-import math
 import pathlib
 import statistics
 import subprocess
 
 HERE = pathlib.Path(__file__).parent
-# The choices of src/lowering/plan/kernel_estimate.cpp, and others that they are compared with.
-NORM, MEMORY_SHARE = 2, 0.9
-NORMS = (1, 1.5, 2, 3, 4, math.inf)
-MEMORY_SHARES = (0.8, 0.85, 0.9, 0.95, 1)
-ISSUED = ("issue", "float units", "integer units", "special units", "f64 units")
+
+# Of the kernels of hgemm_steps.cu: side and depth of a tile, threads, stages in dynamic shared memory, bytes that
+# pad a row of it, results.
+STEPS = {
+    "elements_1": (32, 16, 256, 0, 0, "f32"), "elements_2": (64, 16, 256, 0, 0, "f32"),
+    "small_swizzled": (64, 32, 256, 1, 0, "f32"), "small_3_stages": (64, 32, 256, 3, 0, "f32"),
+    "square_3_stages": (128, 32, 256, 3, 0, "f32"),
+    "fine_by_elements": (128, 32, 512, 1, 0, "f32"), "fine_by_elements_swizzled": (128, 32, 512, 1, 0, "f32"),
+    "fine_at_once": (128, 32, 512, 1, 0, "f32"), "fine_2_stages": (128, 32, 512, 2, 0, "f32"),
+    "coarse_2_stages": (128, 32, 128, 2, 0, "f32"),
+    "large_by_registers": (128, 64, 128, 1, 0, "f16"), "large_at_once": (128, 64, 128, 1, 0, "f16"),
+    "large_padded": (128, 64, 128, 1, 16, "f16"), "large_swizzled": (128, 64, 128, 1, 0, "f16"),
+    "large_wide": (128, 64, 128, 1, 0, "f16"), "large_2_stages": (128, 64, 128, 2, 0, "f16"),
+}
+# Of wgmma_steps.cu: rows and columns of a tile, threads, stages, blocks of a cluster, other bytes of shared memory,
+# whether 128 blocks do all tiles.
+GROUP_STEPS = {
+    "small_at_once": (64, 64, 128, 1, 1, 0, False), "square_at_once": (128, 128, 128, 1, 1, 0, False),
+    "square_ring": (128, 128, 256, 5, 1, 0, False), "wide_ring": (128, 256, 384, 4, 1, 0, False),
+    "wide_in_order": (128, 256, 384, 4, 1, 0, True), "wide_few_arrivals": (128, 256, 384, 4, 1, 0, True),
+    "wide_cluster": (128, 256, 384, 4, 2, 0, True), "wide_bulk_store": (128, 256, 384, 3, 2, 65536, True),
+}
 
 
 def launch(row):
@@ -41,6 +57,18 @@ def launch(row):
     if kernel == "group_tiles":
         maps = [f"tensormap:zero:f16:{n * n}:{n}x{n}::64x{rows}:128B" for rows in (128, 256)]
         return "group_tiles.ptx", str(n // 128 * (n // 256)), "288", 196608, [*maps, f"zero:f16:{n * n}", f"i32:{n}"]
+    if kernel in STEPS:
+        side, k, threads, stages, padding, result = STEPS[kernel]
+        blocks = n // side
+        grid = f"{blocks},{blocks}" if kernel.startswith("elements") else str(blocks * blocks)
+        return ("hgemm_steps.cu", grid, str(threads), stages * 2 * side * (2 * k + padding),
+                [*[f"zero:f16:{n * n}"] * 2, f"zero:{result}:{n * n}", f"i32:{n}"])
+    if kernel in GROUP_STEPS:
+        rows, cols, threads, stages, cluster, more, persistent = GROUP_STEPS[kernel]
+        blocks = 128 if persistent else n // rows * (n // cols)
+        maps = [f"tensormap:zero:f16:{n * n}:{n}x{n}::64x{box}:128B" for box in (rows, cols // cluster, 64)]
+        return ("wgmma_steps.cu", str(blocks), str(threads), stages * (rows + cols) * 128 + more,
+                [*maps, f"zero:f16:{n * n}", f"i32:{n}"])
     if kernel == "add_vectors":
         return ("stream.cu", str((n // 4 + 255) // 256), "256", 0,
                 [f"zero:f32:{n}"] * 3 + [f"i32:{n // 4}"])
@@ -72,18 +100,6 @@ def estimate(braid, row):
     return json.loads(result.stdout)["counts"][0]["estimate"]
 
 
-def other_choice_ms(found, norm, share):
-    """The estimate with other choices, from what each unit needs."""
-    units = dict(found["unit_ns"])
-    latency = units.pop("latency")
-    core = max(units.pop(name) for name in ISSUED)
-    units["memory"] *= MEMORY_SHARE / share
-    times = [core, *units.values()]
-    largest = max(times)
-    combined = largest if math.isinf(norm) else largest * sum((t / largest)**norm for t in times)**(1 / norm)
-    return (found["launch_ns"] + combined + latency) / 1e6
-
-
 def error(ms, given):
     """0.25 for a quarter too slow, and for a quarter too fast."""
     return max(ms / given, given / ms) - 1
@@ -109,45 +125,43 @@ def percent(value):
 
 
 def rows_table(results, missing):
-    rows = [[row["ladder"], row["of"], f"`{row['kernel']}`", row["device"], row["n"], f"{given:.3g}",
+    rows = [[row["ladder"], "held out" if row.get("held_out") else "", row["of"], f"`{row['kernel']}`", row["device"], row["n"], f"{given:.3g}",
              f"{found['ns'] / 1e6:.3g}", f"{found['ns'] / 1e6 / given:.2f}", found["limiter"]]
             for row, given, found in results]
-    rows += [[row["ladder"], row["of"], "none", row["device"], row["n"], f"{published_ms(row):.3g}", "not modelled",
+    rows += [[row["ladder"], "", row["of"], "none", row["device"], row["n"], f"{published_ms(row):.3g}", "not modelled",
               "", ""] for row in missing]
-    return table(["ladder", "published measurements of", "estimate of", "device", "n", "published ms", "estimate ms",
+    return table(["ladder", "half", "published measurements of", "estimate of", "device", "n", "published ms", "estimate ms",
                   "estimate / published", "held by"], rows)
 
 
 def devices_table(results):
-    """Errors by device, also with the choices that suit the other devices best."""
     devices = list(dict.fromkeys(row["device"] for row, _, _ in results))
-    choices = [(norm, share) for norm in NORMS for share in MEMORY_SHARES]
-
-    def errors(chosen, choice):
-        return [error(other_choice_ms(found, *choice), given) for _, given, found in chosen]
-
-    def score(chosen, choice):
-        return statistics.median(errors(chosen, choice))
-
     rows = []
     for device in devices:
-        own = [result for result in results if result[0]["device"] == device]
-        others = [result for result in results if result[0]["device"] != device]
-        best = min(choices, key=lambda choice: score(others, choice))
-        now, then = errors(own, (NORM, MEMORY_SHARE)), errors(own, best)
-        rows.append([device, len(own), percent(statistics.median(now)), percent(max(now)),
-                     f"{best[0]:g}, {best[1]:g}", percent(statistics.median(then)), percent(max(then))])
-    return table(["device", "rows", "median error", "largest", "norm and share of the other devices' rows",
-                  "median error with these", "largest"], rows)
+        errors = [error(found["ns"] / 1e6, given) for row, given, found in results if row["device"] == device]
+        rows.append([device, len(errors), percent(statistics.median(errors)), percent(max(errors))])
+    return table(["device", "rows", "median error", "largest"], rows)
 
 
 def ladders_table(results):
     ladders = {}
     for row, given, found in results:
-        ladders.setdefault(row["ladder"], []).append((given, found["ns"] / 1e6))
-    return table(["ladder", "rows", "rank correlation"],
-                 [[name, len(pairs), f"{rank_correlation(pairs):.3f}"]
-                  for name, pairs in ladders.items() if len(pairs) >= 4])
+        half = "held out" if row.get("held_out", False) else "made with"
+        ladders.setdefault((row["ladder"], half), []).append((given, found["ns"] / 1e6))
+    return table(["ladder", "half", "rows", "median error", "rank correlation"],
+                 [[name, half, len(pairs), percent(statistics.median(error(ms, given) for given, ms in pairs)),
+                   f"{rank_correlation(pairs):.3f}"]
+                  for (name, half), pairs in ladders.items() if len(pairs) >= 4])
+
+
+def halves_table(results):
+    """Rows that the model was made with, and those that were left out of it."""
+    rows = []
+    for name, held_out in (("made with", False), ("held out", True)):
+        errors = [error(found["ns"] / 1e6, given)
+                  for row, given, found in results if row.get("held_out", False) == held_out]
+        rows.append([name, len(errors), percent(statistics.median(errors)), percent(max(errors))])
+    return table(["half", "rows", "median error", "largest"], rows)
 
 
 def page(results, missing):
@@ -155,7 +169,7 @@ def page(results, missing):
     text = (HERE / "page.md").read_text()
     for name, value in {
             "DATE": datetime.date.today().isoformat(), "ROWS": rows_table(results, missing),
-            "DEVICES": devices_table(results), "LADDERS": ladders_table(results),
+            "DEVICES": devices_table(results), "LADDERS": ladders_table(results), "HALVES": halves_table(results),
             "MEDIAN": percent(statistics.median(errors)), "LARGEST": percent(max(errors)),
             "COUNT": str(len(results))}.items():
         text = text.replace(f"@{name}@", value.rstrip())

@@ -68,6 +68,7 @@ struct LineCounts {
   std::uint32_t ptx_line = 0;
   std::uint32_t cuda_line = 0;  ///< 0 when the code carries no line information
   std::string instruction;      ///< "ld.global.v4.f32"
+  bool joined = false;          ///< ptxas makes it a part of another one, or does it before a loop
   Counts counts;
 };
 
@@ -75,9 +76,10 @@ struct LineCounts {
 /// longest such chain of each stretch of code without a branch, as often as it runs; of an average
 /// warp.
 struct WarpChain {
-  double loads = 0;   ///< round trips to global memory; what is under way together is one
-  double copies = 0;  ///< for asynchronous copies: 1 / (n + 1), where n groups stay under way
-  double shared = 0;  ///< results of shared memory and of shuffles, barriers
+  double loads = 0;       ///< round trips to global memory; what is under way together is one
+  double copies = 0;      ///< for asynchronous copies: 1 / n, where n have their places
+  double copy_waits = 0;  ///< how often it waits for these
+  double shared = 0;      ///< results of shared memory and of shuffles, barriers
   double arithmetic = 0;
   double matrix = 0;
 };
@@ -98,8 +100,9 @@ struct KernelCounts {
   /// Bytes of global memory that a launch cannot do without: each that it reads before it wrote it,
   /// and each that it writes, once; summed over launches.
   std::uint64_t minimum_bytes = 0;
-  /// Bytes of global memory, in whole sectors, that blocks touch, each block by itself; of all
-  /// blocks, by some of them.
+  /// Bytes of global memory, in whole sectors, that L2 sends and takes: what blocks touch, each
+  /// block by itself, of all blocks by some of them; of copies to shared memory, which go past L1,
+  /// each time, and once where they bring it to several blocks.
   std::uint64_t block_bytes = 0;
   std::uint64_t written_bytes = 0;  ///< of minimum_bytes, those that a launch writes
   WarpChain chain;

@@ -256,7 +256,10 @@ auto with_kernel(const PtxOptions& options, Work work) {
   const TimeLimit limit(options.timeout_s, input_name(options.file));
   World world = World::open(world_options(options, !options.checks.count.empty()));
   Device& device = world.device();
-  const KernelImage image = load_kernel(options, device.target());
+  // Counts are those of what the device of --count would run.
+  const DeviceModel* const on = count_device(options.checks.count);
+  const KernelImage image =
+      load_kernel(options, on == nullptr || on->name == "cpu" ? device.target() : on->name);
   const std::string file = input_name(options.file);
   const auto module = in_file(file, [&] { return device.load(0, image); });
   Function& function =

@@ -1,14 +1,23 @@
 #include "codegen/closed_network.h"
 
+#include <vector>
+
 namespace braid {
 
-double closed_network_round(double customers, double service, double waiting) {
-  double queue = 0, round = 0;
+double closed_network_round(double customers, std::initializer_list<double> services,
+                            double waiting) {
+  std::vector<double> queues(services.size());
+  double round = 0;
   for (double n = 1; n <= customers; ++n) {
-    const double served = service * (1 + queue);
-    round = served + waiting;
+    round = waiting;
+    std::size_t i = 0;
+    for (const double service : services) round += service * (1 + queues[i++]);
     if (round == 0) return 0;
-    queue = n * served / round;
+    i = 0;
+    for (const double service : services) {
+      queues[i] = n * service * (1 + queues[i]) / round;
+      ++i;
+    }
   }
   return round;
 }

@@ -12,7 +12,9 @@ namespace {
 // L4, L20, L40S, "NVIDIA Ada GPU Architecture" (RTX 4090), H100 and H200 Tensor Core GPU (SXM), DGX
 // B200, "NVIDIA RTX Blackwell GPU Architecture" (RTX 5090, RTX PRO 6000); load/store units as these
 // draw a multiprocessor; shared memory and f64 lanes from the CUDA C++ Programming Guide. Where a
-// data sheet names no clock it is f32_tflops over 128 lanes of each multiprocessor. The cpu device
+// data sheet names no clock it is f32_tflops over 128 lanes of each multiprocessor; that of the RTX
+// PRO 6000 Max-Q is what its 300 W leave it under load, and its rates are at that clock (log of
+// blackwell-tensorcore-kernels; 2.29 GHz by the data sheet). The cpu device
 // runs an A100's kernels; its figures were measured on two cores that two ranks shared, and are
 // good for a choice between orders, no more.
 constexpr DeviceModel kDevices[] = {
@@ -28,7 +30,7 @@ constexpr DeviceModel kDevices[] = {
     {"H200", 90, 132, 228, 50, 4800, 67, 989, 450, 1.98, 2500, 1500, 32, 64, true},
     {"B200", 100, 148, 228, 126.5, 7670, 75, 2225, 900, 1.98, 2500, 1000, 32, 64, true},
     {"RTX 5090", 120, 170, 100, 96, 1792, 104.8, 209.5, 64, 2.41, 2500, 4000, 16, 2},
-    {"RTX PRO 6000 Max-Q", 120, 188, 100, 128, 1792, 110, 438.9, 64, 2.29, 2500, 4000, 16, 2},
+    {"RTX PRO 6000 Max-Q", 120, 188, 100, 128, 1792, 86.6, 346.5, 64, 1.8, 2500, 4000, 16, 2},
     {"cpu", 80, 108, 164, 40, 1.1, 0.02, 0.02, 1, 0.0015, 20000, 20000, 32, 32},
 };
 

@@ -463,11 +463,55 @@ st.global.b32 [%rd1+12], %r7;
 ret;)");
   EXPECT_GT(ahead.loads, 5);
   EXPECT_LT(ahead.loads, 12);
-  // Copies of a ring of two are waited for while the next are on their way.
+  // Of a ring of three one is used, one is on its way, and one is to be copied next.
   const WarpChain copies = chain(R"(cp.async.wait_group 1;
 ret;)");
-  EXPECT_EQ(copies.copies, 0.5);
+  EXPECT_NEAR(copies.copies, 1 / 3.0, 1e-6);
+  EXPECT_EQ(copies.copy_waits, 1);
   EXPECT_EQ(copies.loads, 0);
+  // Behind the last copies of all there are only those that stay on their way.
+  const WarpChain last = count(kernel(R"(mov.u32 %r4, s;
+cp.async.cg.shared.global [%r4], [%rd1], 16;
+cp.async.commit_group;
+cp.async.wait_group 1;
+ret;)",
+                                      ".shared .align 16 .b8 s[64];"),
+                               {2}, {64})
+                             .chain;
+  EXPECT_EQ(last.copies, 0.5);
+  EXPECT_EQ(last.copy_waits, 1);
+}
+
+TEST(Counter, CopiesPastL1MoveEachTime) {
+  const auto bytes = [](const char* access) {
+    return count(kernel(fmt::format("mov.u32 %r4, s;\n{0}\n{0}\ncp.async.wait_all;\nret;", access),
+                        ".shared .align 16 .b8 s[64];"),
+                 {4}, {32})
+        .block_bytes;
+  };
+  EXPECT_EQ(bytes("cp.async.cg.shared.global [%r4], [%rd1], 16;"), 4 * 2 * 32);
+  EXPECT_EQ(bytes("cp.async.ca.shared.global [%r4], [%rd1], 16;"), 4 * 32);
+}
+
+TEST(Counter, WhatPtxasJoins) {
+  const KernelCounts counts = count(kernel(R"(mul.wide.s32 %rd2, %r1, 4;
+add.s64 %rd3, %rd1, %rd2;
+add.s64 %rd4, %rd3, 64;
+ld.global.b32 %r5, [%rd4];
+and.b32 %r6, %r5, 15;
+xor.b32 %r7, %r6, %r1;
+shl.b32 %r8, %r7, 2;
+add.s32 %r9, %r8, %r5;
+add.s32 %r10, %r9, %r9;
+st.global.b32 [%rd4], %r10;
+ret;)"),
+                                    {1}, {32});
+  std::string joined;
+  for (const LineCounts& line : counts.lines) {
+    if (line.joined) joined += line.instruction + " ";
+  }
+  // Of a sum that has a shift in it there is no room in another one, nor of a value used twice.
+  EXPECT_EQ(joined, "mul.wide.s32 add.s64 and.b32 shl.b32 ");
 }
 
 }  // namespace

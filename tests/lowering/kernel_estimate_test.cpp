@@ -87,7 +87,15 @@ TEST(KernelEstimate, UnitsThatAreAsSlowAsEachOtherAreInEachOthersWay) {
   const DeviceModel& h100 = device("H100");
   KernelCounts counts = kernel(h100, "fma.rn.f32", InstructionClass::kFloat, 4 * 1'980'000);
   EXPECT_NEAR(work_us(counts, h100), 1000, 15);
+  // Eight warps of each part go round between links and the multiprocessor: one of nine waits.
   counts.total.peer_bytes = 450'000'000;
+  EXPECT_NEAR(work_us(counts, h100), 1000 * 9.0 / 8, 15);
+  counts.total.peer_bytes = 0;
+  LineCounts loads{.instruction = "ld.shared.f32"};
+  loads.counts.issued_shared_requests = loads.counts.issued_shared_wavefronts =
+      1'980'000 * static_cast<std::uint64_t>(h100.sms);
+  loads.counts.shared_requests = loads.counts.issued_shared_requests;
+  counts.lines.push_back(loads);
   EXPECT_NEAR(work_us(counts, h100), 1000 * std::sqrt(2), 15);
 }
 
@@ -219,11 +227,65 @@ TEST(KernelEstimate, BlocksOfAWaveReadTogether) {
 TEST(KernelEstimate, RingsOfCopiesComeOnceInALatency) {
   const DeviceModel& h100 = device("H100");
   KernelCounts counts = kernel(h100, "cp.async.cg.shared.global", InstructionClass::kMemory, 0);
-  counts.chain = {.copies = 1e6};
+  counts.chain = {.copies = 1e6, .copy_waits = 2e6};
   counts.lines[0].counts.global_requests = 32'000'000 * static_cast<std::uint64_t>(h100.sms);
   counts.block_bytes = std::uint64_t{1} << 40U;
   const double l2 = 263 / 1.98;
   EXPECT_GE(work_us(counts, h100), 1e3 * l2);
+}
+
+/// A product whose matrix units and L2 need about as long as each other, in steps between barriers.
+KernelCounts pipelined(const DeviceModel& on, double stages) {
+  KernelCounts counts =
+      kernel(on, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", InstructionClass::kMatrix, 0);
+  counts.threads = 256;
+  counts.lines[0].counts.mma_flops = 300'000'000'000;
+  counts.block_bytes = 6'000'000'000;
+  const double steps = 1024;
+  counts.chain = {.copies = steps / stages, .copy_waits = steps};
+  counts.total.barriers = static_cast<std::uint64_t>(2 * steps) * counts.blocks * 8;
+  return counts;
+}
+
+TEST(KernelEstimate, WhatPipeliningGains) {
+  for (const char* name : {"A100", "H100"}) {
+    const DeviceModel& on = device(name);
+    const double one = work_us(pipelined(on, 1), on), two = work_us(pipelined(on, 2), on);
+    const double four = work_us(pipelined(on, 4), on);
+    EXPECT_GT(one, 1.1 * two) << name;
+    EXPECT_GT(two, 1.05 * four) << name;
+    // Loads that warps store themselves, and wait for before a barrier, are as good as one stage.
+    KernelCounts by_registers = pipelined(on, 1);
+    by_registers.chain = {.loads = by_registers.chain.copy_waits};
+    EXPECT_NEAR(work_us(by_registers, on), one, 0.15 * one) << name;
+  }
+}
+
+TEST(KernelEstimate, RingsOfBulkCopies) {
+  const DeviceModel& h100 = device("H100");
+  const auto us = [&](std::uint32_t stages) {
+    KernelCounts counts = pipelined(h100, 1);
+    counts.chain = {};
+    LineCounts copy{.instruction = "cp.async.bulk.tensor.2d.shared::cluster"};
+    copy.counts.global_bytes = counts.block_bytes;
+    LineCounts expect{.instruction = "mbarrier.arrive.expect_tx.shared::cta.b64"};
+    expect.counts.instructions[static_cast<std::size_t>(InstructionClass::kSync)] =
+        1024 * counts.blocks;
+    counts.shared_bytes =
+        stages * static_cast<std::uint32_t>(counts.block_bytes / counts.blocks / 1024 + 1);
+    counts.lines.push_back(copy);
+    counts.lines.push_back(expect);
+    return work_us(counts, h100);
+  };
+  EXPECT_GT(us(1), 1.2 * us(2));
+  EXPECT_GT(us(2), 1.05 * us(4));
+}
+
+TEST(KernelEstimate, WhatPtxasJoinsTakesNoSlots) {
+  const DeviceModel& a6000 = device("RTX A6000");
+  KernelCounts sums = kernel(a6000, "add.s64", InstructionClass::kInteger, 1'800'000);
+  sums.lines[0].joined = true;
+  EXPECT_EQ(work_us(sums, a6000), 0);
 }
 
 TEST(Occupancy, TheLeastOfAllLimits) {

@@ -157,8 +157,12 @@ void add_accesses(const LineCounts& line, const DeviceModel& device, Clocks& clo
 /// The matrix unit reads what wgmma has in shared memory while it multiplies: the slower counts.
 void add_matrix(const LineCounts& line, const DeviceModel& device, Clocks& clocks) {
   const double flops_per_clock = device.f16_tflops * 1e3 / (device.sms * device.ghz);
-  const double multiplies = static_cast<double>(line.counts.mma_flops) /
-                            (matrix_rate(line.instruction, device) * flops_per_clock);
+  // Power holds the clock of matrix units down that wgmma keeps busy: cuBLAS has 716 to 795 TFLOP/s
+  // of an H100's 989 (README of fast.cu; blackwell-tensorcore-kernels, results).
+  constexpr double kSustained = 0.78;
+  const double rate = matrix_rate(line.instruction, device) *
+                      (line.instruction.starts_with("wgmma") ? kSustained : 1);
+  const double multiplies = static_cast<double>(line.counts.mma_flops) / (rate * flops_per_clock);
   const auto reads = static_cast<double>(line.counts.issued_shared_wavefronts);
   clocks.matrix += std::max(multiplies, reads);
 }
@@ -167,7 +171,7 @@ Clocks clocks_of(const KernelCounts& kernel, const DeviceModel& device) {
   Clocks clocks;
   for (const LineCounts& line : kernel.lines) {
     const Counts& c = line.counts;
-    for (std::size_t i = 0; i < kInstructionClasses; ++i) {
+    for (std::size_t i = 0; i < kInstructionClasses && !line.joined; ++i) {
       const Cost cost = cost_of(line.instruction, static_cast<InstructionClass>(i));
       const double slots = cost.slots * static_cast<double>(c.instructions[i]);
       clocks.slots += slots;
@@ -262,29 +266,57 @@ std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, 
 
 bool slower(const UnitTime& a, const UnitTime& b) { return a.ns < b.ns; }
 
-/// Of units that work side by side.
-double together(const std::vector<UnitTime>& units) {
+/// Of what is outside of multiprocessors: memory, L2, NVLink. They work side by side, as do the
+/// units of a multiprocessor.
+constexpr std::size_t kOutside = 3;
+struct Busy {
+  double outside = 0, inside = 0;
+};
+Busy together(const std::vector<UnitTime>& units) {
   const auto issued = units.begin() + kApart;
   const double core_ns = std::max_element(issued, units.end(), slower)->ns;
-  double squares = core_ns * core_ns;
-  for (auto unit = units.begin(); unit != issued; ++unit) squares += unit->ns * unit->ns;
-  return std::sqrt(squares);
+  double outside = 0, inside = core_ns * core_ns;
+  for (auto unit = units.begin(); unit != issued; ++unit) {
+    (unit < units.begin() + kOutside ? outside : inside) += unit->ns * unit->ns;
+  }
+  return {std::sqrt(outside), std::sqrt(inside)};
 }
 
-/// What a warp waits for, in nanoseconds.
+/// What is waited for, in nanoseconds.
 struct Waiting {
-  double each = 0;    ///< where it can do nothing else
-  double copies = 0;  ///< at least, until its copies have come
+  double warp = 0;   ///< by a warp, while others of its block go on
+  double block = 0;  ///< by a block, at its barriers
+  /// By the copies of a block: until those have come that it needs next. So many are under way.
+  double copies = 0, copies_under_way = 1;
 };
+
+/// Bytes that bulk copies bring to a block, and times that it waits for them.
+struct BulkCopies {
+  double bytes = 0, waits = 0;
+};
+
+BulkCopies bulk_copies_of(const KernelCounts& counts) {
+  BulkCopies copies;
+  for (const LineCounts& line : counts.lines) {
+    const auto& c = line.counts;
+    if (line.instruction.starts_with("cp.async.bulk")) {
+      copies.bytes += static_cast<double>(c.global_bytes);
+    } else if (line.instruction.find("expect_tx") != std::string::npos) {
+      copies.waits += static_cast<double>(c.total_instructions());
+    }
+  }
+  copies.bytes /= static_cast<double>(counts.blocks);
+  copies.waits /= static_cast<double>(counts.blocks);
+  return copies;
+}
 
 Waiting waiting_of(const KernelCounts& counts, double moved, const DeviceModel& device) {
   const Architecture& clocks = architecture(device.sm);
-  double loads = 0, copies = 0, bulk_bytes = 0;
+  double loads = 0, copies = 0;
   for (const LineCounts& line : counts.lines) {
     const auto requests = static_cast<double>(line.counts.global_requests);
-    if (line.instruction.starts_with("cp.async.bulk")) {
-      bulk_bytes += static_cast<double>(line.counts.global_bytes);
-    } else if (line.instruction.starts_with("cp.async")) {
+    if (line.instruction.starts_with("cp.async.bulk")) continue;
+    if (line.instruction.starts_with("cp.async")) {
       copies += requests;
     } else if (!line.instruction.starts_with("st") && !line.instruction.starts_with("red")) {
       loads += requests;
@@ -305,22 +337,58 @@ Waiting waiting_of(const KernelCounts& counts, double moved, const DeviceModel& 
   };
   constexpr double kArithmetic = 4 - 1;  // Luo et al.; the first of them is its own slot
   const WarpChain& chain = counts.chain;
-  Waiting waiting{.each = chain.shared * clocks.shared_clocks + chain.arithmetic * kArithmetic +
+  Waiting waiting{.warp = chain.shared * clocks.shared_clocks + chain.arithmetic * kArithmetic +
                           chain.matrix * clocks.matrix_clocks};
+  const double barriers = static_cast<double>(counts.total.barriers) / warps;
+  double waits = 0, in_turn = 0;  // times, and those of them that nothing else is under way
   if (chain.loads > 0) {
-    waiting.each += chain.loads * trip(loads / warps / chain.loads, clocks.l1_clocks, past_l1);
+    const double each = trip(loads / warps / chain.loads, clocks.l1_clocks, past_l1);
+    if (barriers >= chain.loads) {  // before which all warps of the block wait for them
+      waiting.copies += chain.loads * each;
+      waits += chain.loads;
+      in_turn += chain.loads;
+    } else {
+      waiting.warp += chain.loads * each;
+    }
   }
-  if (chain.copies > 0) {
-    waiting.copies += chain.copies * trip(copies / warps / chain.copies, clocks.l2_clocks, 1);
+  if (chain.copies > 0 && chain.copy_waits > 0) {
+    waiting.copies += chain.copies * trip(copies / warps / chain.copy_waits, clocks.l2_clocks, 1);
+    waits += chain.copy_waits;
+    in_turn += chain.copies;
   }
-  if (bulk_bytes > 0 && counts.shared_bytes > 0) {
-    // A ring that fills the block's shared memory.
-    waiting.copies += bulk_bytes / blocks / counts.shared_bytes *
-                      trip(counts.shared_bytes / 128.0, clocks.l2_clocks, 1);
+  if (const BulkCopies bulk = bulk_copies_of(counts); bulk.waits > 0 && bulk.bytes > 0) {
+    // A ring that fills the block's shared memory. A multiprocessor takes 64 bytes in a clock.
+    constexpr double kBytesPerClock = 64;
+    const double step = bulk.bytes / bulk.waits;
+    const double stages = std::max(1.0, std::floor(counts.shared_bytes / step));
+    const double each = trip(step / 128.0, clocks.l2_clocks, 1) + step / kBytesPerClock;
+    waiting.copies += bulk.waits / stages * each;
+    waits += bulk.waits;
+    in_turn += bulk.waits / stages;
   }
-  waiting.each /= device.ghz;
+  if (in_turn > 0) waiting.copies_under_way = waits / in_turn;
+  // Behind a barrier all warps begin at once, and in front of it the last one comes to its end.
+  waiting.block = barriers * (clocks.shared_clocks + (chain.matrix > 0 ? clocks.matrix_clocks : 0));
+  waiting.warp /= device.ghz;
+  waiting.block /= device.ghz;
   waiting.copies /= device.ghz;
   return waiting;
+}
+
+/// What a wave takes, of a multiprocessor's so many blocks. Those that go round between what is
+/// outside and inside of it are the copies of blocks, or warps where there are none.
+double wave_with_waiting(const Busy& busy, const Waiting& waiting, double blocks, double warps) {
+  const double queued = std::ceil(blocks * warps / 4);
+  const auto by_blocks = [&](double ns) {
+    return closed_network_round(blocks, ns / blocks, waiting.block);
+  };
+  if (waiting.copies == 0) {
+    return by_blocks(
+        closed_network_round(queued, {busy.outside / queued, busy.inside / queued}, waiting.warp));
+  }
+  const double inside = by_blocks(closed_network_round(queued, busy.inside / queued, waiting.warp));
+  const double copies = std::round(blocks * waiting.copies_under_way);
+  return closed_network_round(copies, {busy.outside / copies, inside / copies}, waiting.copies);
 }
 
 }  // namespace
@@ -341,11 +409,10 @@ KernelEstimate estimate_kernel(const KernelCounts& counts, const DeviceModel& de
   const auto add = [&](double waves, double blocks) {
     if (waves == 0 || blocks == 0) return;
     const std::vector<UnitTime> units = wave_ns(counts, clocks, moved, blocks, device);
-    const double busy = together(units);
-    const double queued = std::ceil(std::ceil(blocks / device.sms) * launch.warps / 4);
+    const Busy busy = together(units);
     work_ns +=
-        waves * std::max(closed_network_round(queued, busy / queued, waiting.each), waiting.copies);
-    busy_ns += waves * busy;
+        waves * wave_with_waiting(busy, waiting, std::ceil(blocks / device.sms), launch.warps);
+    busy_ns += waves * std::max(busy.outside, busy.inside);
     estimate.units.resize(units.size());
     for (std::size_t u = 0; u < units.size(); ++u) {
       estimate.units[u].unit = units[u].unit;

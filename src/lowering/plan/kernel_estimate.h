@@ -41,17 +41,22 @@ struct KernelEstimate {
 /// blocks.
 ///
 /// An instruction takes its slot and its arithmetic unit together, so of these the slowest counts.
-/// Other units work side by side, but never perfectly so: times t1, t2, ... take
-/// sqrt(t1^2 + t2^2 + ...), which is the slowest one where it is alone, and 1.4 of it where two are
-/// equal.
+/// Other units of a multiprocessor work side by side, but never perfectly so: times t1, t2, ...
+/// take sqrt(t1^2 + t2^2 + ...), which is the slowest one where it is alone, and 1.4 of it where
+/// two are equal. So do memory, L2 and links.
 ///
 /// Between two instructions of which the second needs the first a warp waits for the latency of the
 /// first: of L1, L2 or memory, where its data comes from, of shared memory, of arithmetic. The
-/// warps of each of a multiprocessor's four parts go round between the units, where they queue, and
-/// such waits: how long that takes says mean value analysis (Reiser and Lavenberg, "Mean-Value
-/// Analysis of Closed Multichain Queuing Networks", 1980). So few warps, or few bytes under way, do
-/// not draw a memory's rate (Little's law). Asynchronous copies come beside other work, but a ring
-/// of them no more than once in a latency.
+/// warps of each of a multiprocessor's four parts go round between what is outside and inside of
+/// it, where they queue, and such waits: how long that takes says mean value analysis (Reiser and
+/// Lavenberg, "Mean-Value Analysis of Closed Multichain Queuing Networks", 1980). So few warps, or
+/// few bytes under way, do not draw a memory's rate (Little's law).
+///
+/// Where warps wait at a barrier for what a block has loaded, its blocks go round, not its warps;
+/// where it copies to shared memory ahead, its copies do, each of which has to come and to be used
+/// before its place takes the next. So two blocks with one copy each wait for L2 while the matrix
+/// units rest, and with two each they seldom do. A barrier takes the latency of what is begun
+/// behind it, and of what ends in front of it.
 ///
 /// Rates are those of data sheets; how many instructions of the GPU one of PTX becomes is in
 /// kernel_estimate.cpp. docs/estimates.md compares estimates with published times.

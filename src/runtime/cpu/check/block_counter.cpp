@@ -51,10 +51,11 @@ void BlockCounter::start(LaunchCount& launch, std::uint64_t block) {
   pages_.fill(nullptr);
 }
 
-void BlockCounter::next_block(std::uint64_t block, bool followed, bool glance) {
+void BlockCounter::next_block(std::uint64_t block, std::uint32_t blocks, bool followed,
+                              bool glance) {
   end_block();
   followed_ = followed && !glance;
-  if (followed_) ++tally_.followed;
+  if (followed_) tally_.followed += blocks;
   block_ = block;
   glance_ = glance;
   // A sample's own blocks are spread over the grid.
@@ -136,7 +137,7 @@ void BlockCounter::global_lanes(std::uint32_t warp, const std::uint64_t* address
   if (lanes == 0) return;
   ++tally.global_requests;
   tally.global_sectors += sectors.count();
-  if (followed_) {
+  if (followed_ && !launch_->sites().past_l1(line)) {
     for (const std::uint64_t sector : sectors.all()) sectors_.add(sector, sector);
   }
   tally.global_wavefronts += std::max(sectors.lines(), registers_of(code));
@@ -165,7 +166,7 @@ void BlockCounter::global_row(std::uint32_t warp, std::uint64_t base, std::uint3
   LineTally& tally = tally_.lines[line];
   const std::uint64_t bytes = lanes_of(mask) * code.bytes;
   tally.reach(base, end);
-  if (followed_) sectors_.add(first_sector, last_sector);
+  if (followed_ && !launch_->sites().past_l1(line)) sectors_.add(first_sector, last_sector);
   ++tally.global_requests;
   tally.global_sectors += last_sector - first_sector + 1;
   tally.global_wavefronts +=

@@ -19,10 +19,10 @@ class BlockCounter {
  public:
   /// What comes belongs to this launch, and of a sample to this block.
   void start(LaunchCount& launch, std::uint64_t block);
-  /// What comes belongs to another block, or a cluster. Which sectors of global memory it touches
-  /// is noted, if it is followed. `glance`: of one that does not count, and is looked at for its
-  /// first reads alone.
-  void next_block(std::uint64_t block, bool followed, bool glance);
+  /// What comes belongs to another block, or a cluster of so many. Which sectors of global memory
+  /// it touches is noted, if it is followed. `glance`: of one that does not count, and is looked at
+  /// for its first reads alone.
+  void next_block(std::uint64_t block, std::uint32_t blocks, bool followed, bool glance);
   /// Whether this warp of a block that does not count may end.
   [[nodiscard]] bool seen_enough(std::uint32_t warp) const {
     return glance_ && looked_[warp] >= ReadGlances::kAccesses;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/cpu/check/access_cost.h"
+#include "runtime/cpu/check/joined_instructions.h"
 #include "runtime/cpu/check/warp_chain.h"
 #include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/translate/control_flow.h"
@@ -57,12 +58,14 @@ std::shared_ptr<LaunchCount> Counter::start_launch(int rank, const std::string& 
                             [&](const auto& entry) { return entry->function == &function; });
   if (known == kernels_.end()) {
     const ControlFlow flow(function);
-    kernels_.push_back(std::make_unique<Kernel>(Kernel{.name = kernel,
-                                                       .function = &function,
-                                                       .keep = std::move(keep),
-                                                       .sites = CountSites(function, flow),
-                                                       .waits = flow.waits_for_blocks(),
-                                                       .chains = warp_chains(function, flow)}));
+    kernels_.push_back(
+        std::make_unique<Kernel>(Kernel{.name = kernel,
+                                        .function = &function,
+                                        .keep = std::move(keep),
+                                        .sites = CountSites(function, flow),
+                                        .waits = flow.waits_for_blocks(),
+                                        .chains = warp_chains(function, flow),
+                                        .joined = joined_instructions(function, flow)}));
     known = std::prev(kernels_.end());
     (*known)->sum.reset((*known)->sites);
   }
@@ -125,6 +128,7 @@ KernelCounts Counter::Kernel::counts() const {
       LineCounts& line = by_line[instruction.line];
       line.cuda_line = instruction.source_line;
       line.instruction = instruction.full_name();
+      line.joined = joined[i];
       line.counts.instructions[static_cast<std::size_t>(class_of(instruction))] += warps;
       line.counts.lanes += 32 * tally.full + tally.lanes;
       line.counts.mma_flops += mma_flops(instruction) * warps;
@@ -136,6 +140,9 @@ KernelCounts Counter::Kernel::counts() const {
   for (std::size_t l = 0; l < sites.lines().size(); ++l) {
     const auto line = by_line.find(sites.lines()[l]);
     if (line != by_line.end()) line->second.counts += sum.lines[l].counts();
+  }
+  for (std::size_t l = 0; l < sites.lines().size(); ++l) {
+    if (sites.past_l1(l)) result.block_bytes += sum.lines[l].global_sectors * SectorSet::kBytes;
   }
   for (auto& [number, line] : by_line) {
     line.ptx_line = number;
@@ -150,8 +157,8 @@ WarpChain Counter::Kernel::chain() const {
   const double warps = static_cast<double>(blocks) * ((threads + 31) / 32);
   for (std::size_t b = 0; b < chains.size(); ++b) {
     const double often = static_cast<double>(sum.blocks[b].full + sum.blocks[b].partial) / warps;
-    for (const auto step : {&WarpChain::loads, &WarpChain::copies, &WarpChain::shared,
-                            &WarpChain::arithmetic, &WarpChain::matrix}) {
+    for (const auto step : {&WarpChain::loads, &WarpChain::copies, &WarpChain::copy_waits,
+                            &WarpChain::shared, &WarpChain::arithmetic, &WarpChain::matrix}) {
       sum_of_warps.*step += often * chains[b].*step;
     }
   }

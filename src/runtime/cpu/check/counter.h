@@ -50,6 +50,7 @@ class Counter {
     std::uint64_t read_bytes = 0, written_bytes = 0;  ///< at least
     bool waits = false;                               ///< its blocks wait for others
     std::vector<WarpChain> chains;                    ///< by block of the sites
+    std::vector<bool> joined;                         ///< by instruction
     std::vector<double> shared_reads;                 ///< of the last launch
     [[nodiscard]] KernelCounts counts() const;
     [[nodiscard]] WarpChain chain() const;

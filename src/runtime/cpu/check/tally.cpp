@@ -101,6 +101,15 @@ CountSites::CountSites(const ptx::Function& function, const ControlFlow& flow) {
   }
   std::sort(lines_.begin(), lines_.end());
   lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
+  past_l1_.assign(lines_.size(), false);
+  for (const ptx::Instruction& instruction : function.body) {
+    const std::string name = instruction.full_name();
+    if (!name.starts_with("cp.async.bulk") && !name.starts_with("cp.async.cg")) continue;
+    const auto place = std::lower_bound(lines_.begin(), lines_.end(), instruction.line);
+    if (place != lines_.end() && *place == instruction.line) {
+      past_l1_[static_cast<std::size_t>(place - lines_.begin())] = true;
+    }
+  }
 }
 
 std::size_t CountSites::place_of(std::uint32_t line) const {

@@ -58,11 +58,14 @@ class CountSites {
   CountSites(const ptx::Function& function, const ControlFlow& flow);
   [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
   [[nodiscard]] const std::vector<std::uint32_t>& lines() const { return lines_; }
+  /// Whether what the line at that place reads goes past L1: copies to shared memory.
+  [[nodiscard]] bool past_l1(std::size_t place) const { return past_l1_[place]; }
   [[nodiscard]] std::size_t place_of(std::uint32_t line) const;
 
  private:
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> lines_;  ///< ascending
+  std::vector<bool> past_l1_;
 };
 
 struct Tally {

@@ -54,7 +54,9 @@ bool waits_for_copies(const ptx::Instruction& instruction) {
 Step step_of(const ptx::Instruction& instruction) {
   const auto unit = ptx::traits(instruction).unit;
   if (ptx::is_wgmma(instruction)) return Step::kNone;  // it is waited for, where it is
-  if (instruction.is(ptx::Op::kWgmmaWait)) return Step::kMatrix;
+  if (instruction.is(ptx::Op::kWgmmaWait)) {
+    return instruction.operands[0].bits == 0 ? Step::kMatrix : Step::kNone;
+  }
   if (!unit) return Step::kArithmetic;
   switch (*unit) {
     case InstructionClass::kMemory:
@@ -102,13 +104,14 @@ class Walk {
   Path through(const Block& block) {
     for (auto& [number, path] : results_) path = path.left(end_.clocks);
     end_ = ordered_ = stored_ = {};
-    copies_ = 0;
+    copies_ = copy_waits_ = 0;
     copied_last_ = false;
     for (std::uint32_t i = block.first; i < block.last; ++i) step(function_.body[i]);
     if (block.predicate >= 0) wait_for(end_, results_[block.predicate]);
     return end_;
   }
-  /// In the last block: waits for asynchronous copies beside other work.
+  /// In the last block: waits for asynchronous copies, and their sum as WarpChain has it.
+  [[nodiscard]] double copy_waits() const { return copy_waits_; }
   [[nodiscard]] double copies() const { return copies_; }
 
  private:
@@ -139,17 +142,15 @@ class Walk {
     if (kind == Step::kMatrix && use.writes.empty()) wait_for(ordered_, result);
   }
 
-  /// One that comes right behind its copies waits for them; others came a round of a loop earlier.
-  void wait_for_copies(const ptx::Instruction& instruction, Path start) {
+  /// Beside the groups that stay under way there is the one that it uses from here on; and where
+  /// the next copies come behind the wait, the place that they go to.
+  void wait_for_copies(const ptx::Instruction& instruction, const Path& start) {
     double under_way = 0;
     if (instruction.is(ptx::Op::kCpAsyncWait)) {
       under_way = static_cast<double>(instruction.operands[0].bits);
     }
-    if (under_way == 0 && copied_last_) {
-      start = start.then(Step::kLoad);
-    } else {
-      copies_ += 1 / (under_way + 1);
-    }
+    copies_ += 1 / (under_way + (copied_last_ ? 1 : 2));
+    ++copy_waits_;
     wait_for(end_, start);
     wait_for(ordered_, start);
   }
@@ -157,7 +158,7 @@ class Walk {
   const ptx::Function& function_;
   std::unordered_map<int, Path> results_;  ///< by register
   Path end_, ordered_, stored_;
-  double copies_ = 0;
+  double copies_ = 0, copy_waits_ = 0;
   bool copied_last_ = false;
 };
 
@@ -174,6 +175,7 @@ std::vector<WarpChain> warp_chains(const ptx::Function& function, const ControlF
     const auto of = [&](Step step) { return path.steps[static_cast<std::size_t>(step)]; };
     chains.push_back({.loads = of(Step::kLoad),
                       .copies = walk.copies(),
+                      .copy_waits = walk.copy_waits(),
                       .shared = of(Step::kShared),
                       .arithmetic = of(Step::kArithmetic),
                       .matrix = of(Step::kMatrix)});

@@ -42,8 +42,8 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index, bool glance) 
     counter_.start(*launch.count, index);
     constexpr std::uint64_t kFollowed = 16;  // about so many, from all parts of the grid
     const std::uint64_t apart = std::max<std::uint64_t>(1, launch.grid.count() / kFollowed);
-    counter_.next_block(index, launch.count->sample() != nullptr || index % apart == apart / 2,
-                        glance);
+    counter_.next_block(index, block_count_,
+                        launch.count->sample() != nullptr || index % apart == apart / 2, glance);
   }
   const std::uint32_t needed = takes_turns() ? warp_count_ : 1;
   while (warps_.size() < needed) warps_.push_back(std::make_unique<Warp>());
