@@ -128,7 +128,7 @@ double matrix_rate(std::string_view instruction, const DeviceModel& device) {
                        : of_f8 && by_mma_sync ? known.f8_width
                        : of_bytes             ? 2
                                               : 1;
-  return width * (has("wgmma") ? 1 : known.mma_sync_share);
+  return width * (has("wgmma") ? known.matrix_share : known.mma_sync_share);
 }
 
 /// Clocks of the units of a multiprocessor for all instructions of a kernel.
@@ -157,12 +157,8 @@ void add_accesses(const LineCounts& line, const DeviceModel& device, Clocks& clo
 /// The matrix unit reads what wgmma has in shared memory while it multiplies: the slower counts.
 void add_matrix(const LineCounts& line, const DeviceModel& device, Clocks& clocks) {
   const double flops_per_clock = device.f16_tflops * 1e3 / (device.sms * device.ghz);
-  // Power holds the clock of matrix units down that wgmma keeps busy: cuBLAS has 716 to 795 TFLOP/s
-  // of an H100's 989 (README of fast.cu; blackwell-tensorcore-kernels, results).
-  constexpr double kSustained = 0.78;
-  const double rate = matrix_rate(line.instruction, device) *
-                      (line.instruction.starts_with("wgmma") ? kSustained : 1);
-  const double multiplies = static_cast<double>(line.counts.mma_flops) / (rate * flops_per_clock);
+  const double multiplies = static_cast<double>(line.counts.mma_flops) /
+                            (matrix_rate(line.instruction, device) * flops_per_clock);
   const auto reads = static_cast<double>(line.counts.issued_shared_wavefronts);
   clocks.matrix += std::max(multiplies, reads);
 }

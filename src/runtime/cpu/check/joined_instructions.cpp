@@ -74,7 +74,7 @@ std::vector<bool> joined_instructions(const ptx::Function& function, const Contr
   for (int b = 0; b < flow.size(); ++b) {
     const Block& block = flow.block(b);
     const bool loop = block.taken == b || block.next == b;
-    std::unordered_map<int, std::uint32_t> givers;    // by register that the block writes
+    std::unordered_map<int, std::uint32_t> givers;     // by register that the block writes
     std::vector<bool> took(block.last - block.first);  // has another one in it
     for (std::uint32_t i = block.first; i < block.last; ++i) {
       const ptx::Instruction& instruction = function.body[i];
