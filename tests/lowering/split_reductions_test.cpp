@@ -52,7 +52,7 @@ TEST(SplitReductions, MatmulOfFewTiles) {
   ASSERT_NE(matmul, nodes.end());
   EXPECT_EQ(result.type(matmul->outputs[0]).str(), "f32[8, T, 128]");
   EXPECT_THAT(remarks_of(context, "y"),
-              Contains(HasSubstr("applied: 32 block(s) leave A100 idle: 8 parts of dim 1")));
+              Contains(HasSubstr("applied: 8 block(s) leave A100 idle: 8 parts of dim 1")));
   expect_close(graph, result);
 }
 
@@ -166,7 +166,7 @@ TEST_F(TunedParts, AreTheModelsWhereATimeIsMissing) {
   EXPECT_EQ(parts(), 8);
   EXPECT_THAT(remarks_of(context_, "y"),
               ElementsAre("missed: not tuned: the database has no time of 2 parts",
-                          HasSubstr("applied: 32 block(s) leave A100 idle: 8 parts")));
+                          HasSubstr("applied: 8 block(s) leave A100 idle: 8 parts")));
   ns_.clear(), adding_ns_.clear();
   EXPECT_EQ(parts(), 8);
   EXPECT_THAT(remarks_of(context_, "y"), ElementsAre(HasSubstr("8 parts of dim 1")));

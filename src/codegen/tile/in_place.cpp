@@ -100,7 +100,7 @@ class Operands {
   }
 
   /// Whether what is loaded is what the store's turn writes over: in that turn, or ahead of it, in
-  /// the turn before or in front of the loop (passes/prefetch.h).
+  /// a turn before or in front of the loop (passes/prefetch.h).
   [[nodiscard]] bool is_for_turn_of(const Access& load, const Access& store) const {
     if (load.turn == store.turn && is_same_place(load, store, kNone, kNone)) return true;
     if (store.turn == kNone) return false;
@@ -108,15 +108,37 @@ class Operands {
     const Id position = loop.body_args[0];
     const auto around = loop_of_.find(store.turn);
     if (load.turn == (around == loop_of_.end() ? kNone : around->second)) {
-      return is_same_place(load, store, loop.args[0], position);
+      return is_same_place(load, store, loop.args[0], position) ||
+             is_turns_after(loop.args[0], load, store);
     }
-    if (load.turn != store.turn) return false;
-    return std::any_of(loop.body.begin(), loop.body.end(), [&](Id id) {
-      const Inst& inst = p_.at(id);
-      const bool is_next = inst.op == Op::kMap && inst.fn == Fn::kAdd &&
-                           inst.args == std::vector<Id>{position, loop.args[2]};
-      return is_next && is_same_place(load, store, id, position);
-    });
+    return load.turn == store.turn && is_turns_after(position, load, store);
+  }
+
+  /// Whether what is loaded is what a turn of the store's loop writes that is some after the one at
+  /// `position`.
+  [[nodiscard]] bool is_turns_after(Id position, const Access& load, const Access& store) const {
+    const Inst& loop = p_.at(store.turn);
+    const Id step = loop.args[2];
+    const auto is_turns = [&](Id distance) {
+      if (distance == step) return true;
+      const Inst& inst = p_.at(distance);
+      const Inst& of = p_.at(step);
+      if (inst.op == Op::kConstant) {
+        return of.op == Op::kConstant && of.integer > 0 && inst.integer > 0 &&
+               inst.integer % of.integer == 0;
+      }
+      return inst.op == Op::kMap && inst.fn == Fn::kMul && inst.args[0] == step &&
+             p_.at(inst.args[1]).op == Op::kConstant && p_.at(inst.args[1]).integer > 0;
+    };
+    for (std::size_t id = 0; id < p_.insts.size(); ++id) {
+      const Inst& inst = p_.insts[id];
+      if (inst.op == Op::kMap && inst.fn == Fn::kAdd && inst.args[0] == position &&
+          is_turns(inst.args[1]) &&
+          is_same_place(load, store, static_cast<Id>(id), loop.body_args[0])) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /// Where `now` stands for `then`.
