@@ -114,6 +114,8 @@ void Translator::back_edge(int from, int to) {
     call("braid_cpu_endless", b_.getVoidTy(), {context_, b_.getInt32(line_)});
   }
   if (!flow_.block(from).spins) return;
+  // One that looks at a clock, say, ends by itself, in kernels without loops that only look, too.
+  if (!flow_.block(from).looks) store_action();
   call("braid_cpu_yield", b_.getVoidTy(), {context_, b_.getInt32(flow_.block(from).poll_line)});
   const int component = shapes_.component(from);
   if (component < 0) return;
@@ -124,7 +126,11 @@ void Translator::back_edge(int from, int to) {
 
 /// Tells that the warp runs code which does more than look at memory, where some does no more.
 void Translator::tell_action() {
-  if (!flow_.looks() || looks_ || instrumentation_.checks) return;
+  if (flow_.looks() && !looks_) store_action();
+}
+
+void Translator::store_action() {
+  if (instrumentation_.checks) return;
   b_.CreateStore(b_.getInt32(1), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_,
                                                                offsetof(WarpContext, acted)));
 }

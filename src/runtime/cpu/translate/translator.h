@@ -120,6 +120,7 @@ class Translator {
   bool gains_from_full_mask(const Block& block) const;
   void emit_conditional(int from, int block, bool full, Value* lanes);
   void tell_action();
+  void store_action();
   void add_pending(int component, int block, Value* mask);
   void leave(int from, bool full, Value* dying);
   void find_partial_warps();
