@@ -47,13 +47,10 @@ class PtxArguments {
   /// What --help and errors say of one.
   static constexpr std::string_view kForms =
       "i32:7, f32:0.5, zero:f32:1024, random:f32:1024, poison:f32:1024 (nobody wrote it), "
-      "FILE.safetensors:TENSOR, arg0+64 (64 bytes into the buffer of the first one), "
-      "bytes:0a0b0c0d, struct:i32:7,f32:0.5,zero:f32:4 (aligned as in C), "
-      "table:zero:f32:4,zero:f32:8 (a buffer that holds the addresses of others), "
-      "tensormap:BUFFER:64x32:256:16x8:64B (a tensor map: dims, strides in bytes, box and swizzle) "
-      "or im2col:BUFFER:64x9x9x2::64x32:-1x-1:1x1:128B (the same of columns: channels and pixels "
-      "of "
-      "one, lower and upper corner for a box)";
+      "FILE.safetensors:TENSOR, arg0+64 (into the buffer of the first one), bytes:0a0b0c0d, "
+      "struct:i32:7,f32:0.5,zero:f32:4 (aligned as in C), table:zero:f32:4,zero:f32:8 (a buffer "
+      "with their addresses), tensormap:BUFFER:64x32:256:16x8:64B (dims, strides in bytes, box and "
+      "swizzle) or im2col:BUFFER:64x9x9x2::64x32:-1x-1:1x1:128B (a map of columns)";
 
   /// Throws kInvalidArgument with what was expected.
   PtxArguments(const std::vector<std::string>& specs, std::uint64_t seed);

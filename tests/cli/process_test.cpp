@@ -175,12 +175,10 @@ TEST(Signal, EndsItAtOnce) {
 .address_size 64
 .visible .entry spin(.param .u64 p) {
   .reg .pred %p<2>;
-  .reg .u32 %r<2>;
   .reg .u64 %rd<2>;
-  ld.param.u64 %rd1, [p];
 again:
-  ld.volatile.global.u32 %r1, [%rd1];
-  setp.eq.u32 %p1, %r1, 0;
+  mov.u64 %rd1, %globaltimer;
+  setp.ne.u64 %p1, %rd1, 0;
   @%p1 bra again;
   ret;
 }

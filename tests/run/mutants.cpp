@@ -67,7 +67,7 @@ class Mutator {
       remove("a fence");
       narrow();
     }
-    if (has("cp.async.commit_group")) remove("commit_group");
+    if (has("cp.async.commit_group") && is_waited_for()) remove("commit_group");
     if (std::regex_search(line, m, std::regex(R"(cp\.async\.wait_group\s+(\d+);)"))) {
       remove("wait_group");
       change("wait_group of one group less",
@@ -82,6 +82,19 @@ class Mutator {
           {"lt", "le"}, {"le", "lt"}, {"gt", "ge"}, {"ge", "gt"}};
       replace("setp." + m[1].str(), "setp." + other.at(m[1]));
     }
+  }
+
+  /// Whether a wait for copies comes after this: the last turns of an unrolled loop have none.
+  bool is_waited_for() const {
+    static const std::regex kBranch(R"(bra(?:\.uni)?\s+(\$\w+);)");
+    for (std::size_t i = at_ + 1; i < ptx_.size(); ++i) {
+      if (ptx_[i].find("cp.async.wait") != std::string::npos) return true;
+      std::smatch m;
+      if (!std::regex_search(ptx_[i], m, kBranch)) continue;
+      const auto found = labels_.find(m[1]);
+      if (found != labels_.end() && found->second < at_) return true;
+    }
+    return false;
   }
 
   /// Whether a branch from here to the label closes a loop that polls.

@@ -137,6 +137,7 @@ std::string Engine::drain(const std::shared_ptr<StreamState>& stream) {
     throw_invalid("stream", "is being captured; expected synchronize() outside of captures");
   }
   ++draining_;
+  note_change();  // the host may just have written what blocks poll
   if (scheduler_ != nullptr || counts_apart()) work_.notify_all();
   idle_.wait(lock, [&] { return !stream->busy && stream->queue.empty(); });
   --draining_;
