@@ -21,18 +21,20 @@ configure() {
   }
 }
 
-# build PRESET [TARGET...]: of what was configured. Says what it will take, by the 3 seconds of
-# processor time that a step takes on average, and what it took.
+# build PRESET [TARGET...]: of what was configured. The first time it says what it will take, by the
+# 3 seconds of processor time that a step takes on average, and what it took.
 build() {
   local preset=$1 jobs steps start=$SECONDS
   shift
   jobs=$(job_count)
-  steps=$(cmake --build --preset "$preset" ${1:+--target "$@"} -- -n | grep -c '^\[' || true)
-  ((steps <= 1)) ||
-    echo "build: $steps steps, $jobs at a time: about $((steps * 3 / 60 / jobs + 1)) minutes"
+  if [[ -e "build/$preset/.ninja_log" ]]; then
+    cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"}
+    return
+  fi
+  steps=$(ninja -C "build/$preset" -t commands "${@:-all}" | wc -l)
+  echo "build: $steps steps, $jobs at a time: about $((steps * 3 / 60 / jobs + 1)) min"
   cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"}
-  ((steps <= 1)) ||
-    echo "build: took $((SECONDS - start)) s; build/$preset has $(du -sm "build/$preset" | cut -f 1) MB"
+  echo "build: took $((SECONDS - start)) s; build/$preset has $(du -sm "build/$preset" | cut -f 1) MB"
 }
 
 # run_ctest PRESET [OPTION...]
