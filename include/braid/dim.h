@@ -48,7 +48,8 @@ class BRAID_API Dim {
   Dim(std::int64_t constant = 0) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
   static Dim symbol(std::string_view name);                ///< that symbol's value
 
-  /// Reads "T", "2*T", "2*T+1", "T-S", "3*T/2". Nothing when the text is not such an expression.
+  /// Reads "T", "2*T+1", "T-S", "3*T/2", "(T+S)//2". Nothing when the text is not such an
+  /// expression.
   static std::optional<Dim> parse(std::string_view text);
 
   [[nodiscard]] bool is_constant() const { return terms_.empty(); }  ///< no symbol in it

@@ -12,7 +12,9 @@ namespace braid {
 /// when it runs with checks on.
 struct BRAID_API Finding {
   std::string kind;      ///< "bounds", "misaligned", "uninitialized", "race", "barrier", "mask",
-                         ///< "deadlock"; or "note", see Device::notes()
+                         ///< "deadlock", "exited" (another block of its cluster), "proxy" (no
+                         ///< fence to the async proxy), "unfinished" (copies at the end of a
+                         ///< block); or "note", see Device::notes()
   std::string message;   ///< what happened, without the place
   int rank = 0;          ///< whose kernel it was
   std::string kernel;    ///< its entry

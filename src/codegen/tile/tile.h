@@ -66,7 +66,7 @@ enum class Op : std::uint8_t {
   kStoreTile,    ///< the same, value: elements outside of the tensor are not stored
   kCheckIndex,   ///< scalar extent, index tile, [mask]: an index outside of [0, extent) goes to the
                  ///< record, as one of node `index` of the body
-  kReduce,       ///< over columns -> [rows, 1]; `fn` is kAdd, kMax or kMin
+  kReduce,       ///< over columns -> [rows, 1]; `fn` is a sum, product, kMax or kMin
   kDot,          ///< a, b, accumulator, [slot of a, slot of b]: a x b + accumulator; an operand is
                  ///< a slot of a shared tile or, in the layout of a fragment, in registers
   kFor,     ///< low, high, step, initial values...; `body`; the induction variable is body_args[0]
