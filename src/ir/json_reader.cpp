@@ -205,21 +205,22 @@ class Reader {
     }
     std::vector<ValueId> inputs;
     for (std::size_t i = 0; i < given.size(); ++i) {
-      const auto dtype = rounded          ? std::optional(DType::kF32)
-                         : def == nullptr ? std::nullopt
-                                          : wanted_dtype(*def, attrs, operands, i);
+      const bool is_number = given[i].value < 0;
+      const DType own = is_number ? given[i].number.dtype : graph.type(given[i].value).dtype;
+      const DType dtype = rounded          ? DType::kF32
+                          : def == nullptr ? own
+                                           : wanted_dtype(*def, attrs, operands, i).value_or(own);
       const std::string base = fmt::format("{}_in{}", name, i);
-      if (given[i].value < 0) {
-        const Attrs constant{{"value", given[i].number.value},
-                             {"dtype", dtype.value_or(given[i].number.dtype)}};
+      if (is_number) {
+        const Attrs constant{{"value", given[i].number.value}, {"dtype", dtype}};
         try {
           inputs.push_back(add_value(given[i].place, base, "full", {}, constant));
         } catch (const Error& error) {
           fail_at(given[i].place, std::string(message_of(error)));
         }
-      } else if (dtype && *dtype != graph.type(given[i].value).dtype) {
+      } else if (dtype != own) {
         inputs.push_back(
-            add_value(given[i].place, base, "to", {given[i].value}, {{"dtype", *dtype}}));
+            add_value(given[i].place, base, "to", {given[i].value}, {{"dtype", dtype}}));
       } else {
         inputs.push_back(given[i].value);
       }
