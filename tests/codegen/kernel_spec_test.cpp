@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <regex>
 #include <set>
 #include <vector>
 
@@ -80,12 +81,11 @@ TEST(KernelSpec, ATimerThatStepsBackIsNoTimeout) {
   EXPECT_GT(seen, 0);
 }
 
-// A tile of a gather over many ranks looks at the ranks whose chunks it reaches, not at all of
-// them.
-TEST(KernelSpec, AGatherLoopsOverTheRanksThatATileReaches) {
+/// The kernel's own text.
+std::string gather_text(int ranks, const Shape& shard) {
   auto body = std::make_shared<Graph>();
-  body->add_group("tp", {32});
-  const ValueId x = body->add_input({"x", {DType::kF32, {8, 64}}});
+  body->add_group("tp", {ranks});
+  const ValueId x = body->add_input({"x", {DType::kF32, shard}});
   body->set_comm_group(x, "tp");
   const NodeId gather =
       body->add_node("", "all_gather_into_tensor", {x},
@@ -93,7 +93,26 @@ TEST(KernelSpec, AGatherLoopsOverTheRanksThatATileReaches) {
   body->add_output(body->node(gather).outputs[0]);
   const KernelSpec spec{body, default_config(*body, Target{})};
   std::string text = emit(spec, Target{}).text;
-  text.erase(0, text.find("__global__"));
+  return text.erase(0, text.find("__global__"));
+}
+
+// A tile that lies in one rank's chunk is read from that rank alone.
+TEST(KernelSpec, AGatherReadsTheRankThatHasTheTile) {
+  const auto loads = [](const std::string& text) {
+    const std::regex load(R"(load_f32_\d+\()");
+    return std::distance(std::sregex_iterator(text.begin(), text.end(), load), {});
+  };
+  EXPECT_EQ(loads(gather_text(4, {512, 4096})), 5);  // four ahead, and one turn's
+  EXPECT_EQ(loads(gather_text(4, {3, 4096})), 5);
+  EXPECT_EQ(loads(gather_text(32, {8, 500})), 10);  // a tile reaches two ranks
+  EXPECT_EQ(loads(gather_text(3, {1, 100})), 9);    // all three, two turns ahead
+  EXPECT_NE(gather_text(4, {512, 4096}).find("turn < 5;"), std::string::npos);
+}
+
+// A tile of a gather over many ranks looks at the ranks whose chunks it reaches, not at all of
+// them.
+TEST(KernelSpec, AGatherLoopsOverTheRanksThatATileReaches) {
+  const std::string text = gather_text(32, {1, 33});
   EXPECT_NE(text.find("peers.base["), std::string::npos);
   EXPECT_EQ(text.find("< 32; "), std::string::npos) << text;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 #include <utility>
 
@@ -125,6 +126,16 @@ TEST(Prefetch, LoadsSeveralIterationsAhead) {
   EXPECT_EQ(count(after, R"(load\.f32)"), 5 * 3 + 1);
   EXPECT_NE(before.find("load.f32 %0, %22 : f32[1, 32]"), std::string::npos) << before;
   EXPECT_EQ(count(after, R"(constant 128 : i64)"), 1) << after;
+}
+
+// One turn more than iterations are ahead, so that each turn has registers of its own: a register
+// that is moved to the next turn's is waited for while its load is under way.
+TEST(Prefetch, TurnsStandInARow) {
+  Program program = parse_text(kSums);
+  prefetch(program);
+  const auto loop = std::find_if(program.insts.begin(), program.insts.end(),
+                                 [](const Inst& inst) { return inst.op == Op::kFor; });
+  EXPECT_EQ(loop->unroll, 5);
 }
 
 // A row of this GPU alone, too, if it is reduced.

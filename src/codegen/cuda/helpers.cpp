@@ -35,6 +35,13 @@ constexpr std::string_view kWidenE5M2 =
   return y;
 }
 )";
+constexpr std::string_view kNarrowPair =
+    R"(__device__ __forceinline__ unsigned narrow_pair_{0}(float x, float y) {{
+  unsigned w;
+  asm("cvt.rn.{0}x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
+}}
+)";
 constexpr std::string_view kNarrow16 =
     R"(__device__ __forceinline__ unsigned short narrow_{0}(float x) {{
   unsigned short y;
@@ -203,6 +210,24 @@ std::string Preamble::narrowed(DType dtype, const std::string& value) {
   }
 }
 
+/// So many of the values `v`, from `first` on, in an unsigned.
+std::string Preamble::narrowed_word(DType dtype, int first, int width) {
+  const std::string_view type = dtype_name(dtype);
+  if (width == 2 && (dtype == DType::kF16 || dtype == DType::kBF16)) {
+    return fmt::format(
+        "{}(v[{}], v[{}])",
+        need(kTypes, fmt::format("narrow_pair_{}", type), fmt::format(kNarrowPair, type)), first,
+        first + 1);
+  }
+  std::string value;
+  for (int e = 0; e < width; ++e) {
+    const std::string part = "(unsigned)" + narrowed(dtype, fmt::format("v[{}]", first + e));
+    value += e == 0 ? part
+                    : fmt::format(" | {} << {}", part, e * static_cast<int>(dtype_size(dtype)) * 8);
+  }
+  return value;
+}
+
 std::string Preamble::load(DType dtype, int width) {
   const std::string name = fmt::format("load_{}_{}", dtype_name(dtype), width);
   const int size = static_cast<int>(dtype_size(dtype));
@@ -261,10 +286,7 @@ std::string Preamble::store(DType dtype, int width) {
       value = is_float(dtype) ? fmt::format("__float_as_uint(v[{}])", i)
                               : fmt::format("(unsigned)v[{}]", i);
     } else {
-      for (int e = 0; e < 4 / size; ++e) {
-        const std::string part = "(unsigned)" + element(i * (4 / size) + e);
-        value += e == 0 ? part : fmt::format(" | {} << {}", part, e * size * 8);
-      }
+      value = narrowed_word(dtype, i * (4 / size), 4 / size);
     }
     text += fmt::format("  {} = {};\n", word(bytes, i), value);
   }
@@ -293,6 +315,7 @@ std::string Preamble::extreme(std::string_view name, char sign, Kind kind) {
   if (kind == Kind::kF32) {
     return need(kMath, fmt::format("{}_f32", name), fmt::format(kExtremeF32, name));
   }
+  if (kind == Kind::kI32) return std::string(name);
   const std::string integer = fmt::format("{}_i64", name);
   return need(kMath, integer,
               fmt::format("__device__ __forceinline__ long long {}(long long a, long long b) {{ "
@@ -374,16 +397,10 @@ std::string Preamble::widen_fragment(DType dtype, int words) {
 
 std::string Preamble::pack(DType dtype) {
   const std::string name = fmt::format("pack_{}", dtype_name(dtype));
-  const int size = static_cast<int>(dtype_size(dtype));
-  std::string value;
-  for (int e = 0; e < 4 / size; ++e) {
-    const std::string part = "(unsigned)" + narrowed(dtype, fmt::format("v[{}]", e));
-    value += e == 0 ? part : fmt::format(" | {} << {}", part, e * size * 8);
-  }
   return need(
       kMatrix, name,
       fmt::format("__device__ __forceinline__ unsigned {}(const float* v) {{ return {}; }}\n", name,
-                  value));
+                  narrowed_word(dtype, 0, 4 / static_cast<int>(dtype_size(dtype)))));
 }
 
 std::string Preamble::need(int section, const std::string& name, std::string text) {

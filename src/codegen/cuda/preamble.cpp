@@ -281,14 +281,8 @@ void Preamble::packets() { need(kPackets, "", std::string(kPacket)); }
 
 std::string Preamble::ll_store(DType dtype, int width) {
   const std::string name = fmt::format("ll_store_{}_{}", dtype_name(dtype), width);
-  const auto bits = 8 * dtype_size(dtype);
-  std::string payload;
-  for (int e = 0; e < width; ++e) {
-    const std::string value = fmt::format("v[{}]", e);
-    const std::string part = dtype == DType::kF32 ? fmt::format("__float_as_uint({})", value)
-                                                  : "(unsigned)" + narrowed(dtype, value);
-    payload += e == 0 ? part : fmt::format(" | {} << {}", part, e * bits);
-  }
+  const std::string payload =
+      dtype == DType::kF32 ? "__float_as_uint(v[0])" : narrowed_word(dtype, 0, width);
   return need(kPacketAccess, name, fmt::format(kLlStore, name, value_type(dtype), width, payload));
 }
 

@@ -96,6 +96,7 @@ class Preamble {
                        const std::string& vector, const std::vector<std::string>& values);
   std::string widened(DType dtype, const std::string& element);
   std::string narrowed(DType dtype, const std::string& value);
+  std::string narrowed_word(DType dtype, int first, int width);
   std::string extreme(std::string_view name, char sign, Kind kind);
   /// Adds a helper; helpers stand in the order of `section`, then of their names.
   std::string need(int section, const std::string& name, std::string text);

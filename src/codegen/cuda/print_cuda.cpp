@@ -421,16 +421,28 @@ void Printer::loop(Id id) {
     declare(arg);
     assign(arg, inst.args[i + 2]);
   }
-  out_.line(fmt::format("for (long long {0} = {1}; {0} < {2}; {0} += {3}) {{",
-                        name(inst.body_args[0]), ref(inst.args[0]), ref(inst.args[1]),
-                        ref(inst.args[2])));
+  const std::string at = name(inst.body_args[0]);
+  const std::string next = fmt::format("{} += {}", at, ref(inst.args[2]));
+  const std::string more = fmt::format("{} < {}", at, ref(inst.args[1]));
+  const bool turns = inst.unroll > 1;
+  out_.line(fmt::format("for (long long {} = {}; {};{}) {{", at, ref(inst.args[0]), more,
+                        turns ? "" : " " + next));
+  if (turns) {
+    // Wholly unrolled: compilers unroll no loop with barriers that may end anywhere. Out of both by
+    // one way: where a turn's end met the loop's, registers would move.
+    out_.line("#pragma unroll");
+    out_.line(fmt::format("for (int turn = 0; turn < {}; ++turn, {}) {{", inst.unroll, next));
+    out_.line(fmt::format("if (turn > 0 && !({})) goto after_{};", more, at));
+  }
   block(inst.body);
   for (std::size_t i = 1; i < inst.body_args.size(); ++i) {
     const Id arg = inst.body_args[i];
     const Id yield = inst.yields[i - 1];
     if (storage(yield) != name(arg)) assign(arg, yield);
   }
+  if (turns) out_.line("}");
   out_.line("}");
+  if (turns) out_.line(fmt::format("after_{}:;", at));
 }
 
 std::string print_cuda(const Program& program) { return Printer(program).print(); }

@@ -10,8 +10,9 @@
 // along as far as another eighth holds them, for a thread would wait for them, too, before it sends
 // for the next piece. So many iterations ahead as these registers hold, up to four from other ranks
 // and two from this one: a link, and memory, need more bytes under way than one piece of each
-// thread. Local loads of the same in every iteration
-// stand before the loop, where that leaves room. The largest blocks, whose threads have 64
+// thread. Then as many turns stand in a row, each with registers of its own: moved from turn to
+// turn, a register would be waited for while its load is under way. Local loads of the same in
+// every iteration stand before the loop, where that leaves room. The largest blocks, whose threads have 64
 // registers, are left alone, for the piece itself takes those; and so is a loop that signals or
 // waits for peers: nothing moves across a wait.
 
@@ -88,6 +89,7 @@ class LoopPrefetcher {
       loop_.yields.push_back(next[i]);
     }
     loop_.body = std::move(body);
+    if (iterations_ > 1) loop_.unroll = iterations_ + 1;
     p_.at(loop_id_) = std::move(loop_);
     return before;
   }

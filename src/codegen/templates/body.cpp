@@ -186,9 +186,14 @@ Id BodyEmitter::cat(const Node& node, const Coords& at, const Mask& mask) {
     if (inside.size() < node.inputs.size()) own.push_back(inside.back());
     parts.push_back(value(x, from, own));
   }
+  return chosen(inside, std::move(parts));
+}
+
+/// The first part whose condition holds; the last has none to hold.
+Id BodyEmitter::chosen(const std::vector<Id>& conditions, std::vector<Id> parts) {
   Id result = parts.back();
   for (std::size_t i = parts.size() - 1; i-- > 0;) {
-    result = b_.map(Fn::kSelect, {inside[i], parts[i], result});
+    result = b_.map(Fn::kSelect, {conditions[i], parts[i], result});
   }
   return result;
 }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -160,8 +161,11 @@ class BodyEmitter {
   tile::Id packet_slot(tile::Id from, tile::Id at);
   using Part = std::function<tile::Id(tile::Id rank)>;
   tile::Id sum_of(const Collective& form, DType dtype, const Part& part, int together = 1);
+  std::optional<tile::Id> gather_even(const FromPeers& from, const Coords& at, std::size_t dim,
+                                      const Dim& chunk);
   tile::Id gather_in_loop(const FromPeers& from, const Gathering& gathering);
-  tile::Id gather_spelled_out(const FromPeers& from, const Gathering& gathering);
+  tile::Id gather_uneven(const FromPeers& from, const Gathering& gathering);
+  tile::Id chosen(const std::vector<tile::Id>& conditions, std::vector<tile::Id> parts);
   tile::Id like_index(const Gathering& gathering, tile::Id scalar);
   Coords own_chunk(const Collective& form, const std::string& group, const Shape& operand,
                    const Coords& at);

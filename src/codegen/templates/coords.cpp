@@ -144,6 +144,15 @@ std::size_t CoordsBuilder::isolate(Coords& at, std::size_t dim) {
   return found;
 }
 
+std::size_t CoordsBuilder::split_before(Coords& at, std::size_t dim) {
+  const auto [a, place] = locate(at, dim);
+  if (place == 0) return a;
+  const Axis whole = at[a];
+  at[a] = part(whole, 0, place);
+  at.insert(at.begin() + static_cast<std::ptrdiff_t>(a) + 1, part(whole, place, whole.dims.size()));
+  return a + 1;
+}
+
 Id CoordsBuilder::index_of(const Coords& at, std::size_t dim) {
   const auto [axis, place] = locate(at, dim);
   return part(at[axis], place, place + 1).index;

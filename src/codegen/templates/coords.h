@@ -43,6 +43,8 @@ class CoordsBuilder {
   [[nodiscard]] Coords reshape(const Coords& at, const Shape& shape);
   /// The same coordinates with dim `dim` an axis of its own; returns its place among the axes.
   std::size_t isolate(Coords& at, std::size_t dim);
+  /// The same coordinates where an axis begins with dim `dim`; returns its place among the axes.
+  std::size_t split_before(Coords& at, std::size_t dim);
   /// The index along one dim.
   [[nodiscard]] tile::Id index_of(const Coords& at, std::size_t dim);
   /// The offset in elements of a dense tensor, as a scalar part and a part that varies in the tile

@@ -1,13 +1,17 @@
 // How a kernel reads the operand of a collective out of the arenas of all ranks, one form for all
-// collectives (ir/collective.h). Few ranks are spelled out, many are a loop; uneven chunks, whose
-// places a graph lists for every pair of ranks, are always spelled out.
+// collectives (ir/collective.h). Few ranks, of a gather those that a tile reaches, are spelled out,
+// many are a loop; uneven chunks, whose places a graph lists for every pair of ranks, are always
+// spelled out.
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "codegen/cuda/preamble.h"
+#include "codegen/passes/axis_info.h"
 #include "codegen/templates/body.h"
 #include "ir/collective.h"
+#include "ir/numel.h"
 
 namespace braid {
 
@@ -44,6 +48,35 @@ std::optional<Bounds> bounds_of(tile::Builder& b, Id index) {
   if (!positive || (inst.fn != Fn::kMul && inst.fn != Fn::kDiv)) return {};
   return Bounds{b.map(inst.fn, {first->low, inst.args[1]}),
                 b.map(inst.fn, {first->high, inst.args[1]})};
+}
+
+/// How many numbers an index tile spans, and a divisor of the first; of 0, all are (0).
+struct Run {
+  std::int64_t extent, divisor;
+};
+
+/// Nothing where the index's form does not say.
+std::optional<Run> run_of(const tile::Program& program, Id index) {
+  const tile::Inst& inst = program.at(index);
+  if (inst.type.is_scalar()) {
+    return Run{1, tile::AxisAnalysis(program).of(index).divisibility};
+  }
+  if (inst.op == tile::Op::kRange) return Run{inst.index == 0 ? inst.type.rows : inst.type.cols, 0};
+  if (inst.op != tile::Op::kMap) return {};
+  const auto first = run_of(program, inst.args[0]);
+  if (!first || inst.fn == Fn::kToI32 || inst.fn == Fn::kToI64) return first;
+  if (inst.fn == Fn::kAdd) {
+    const auto second = run_of(program, inst.args[1]);
+    if (!second) return {};
+    return Run{first->extent + second->extent - 1, std::gcd(first->divisor, second->divisor)};
+  }
+  const tile::Inst& factor = program.at(inst.args[1]);
+  if (factor.op != tile::Op::kConstant || factor.integer <= 0) return {};
+  if (inst.fn == Fn::kMul) {
+    return Run{(first->extent - 1) * factor.integer + 1, first->divisor * factor.integer};
+  }
+  if (inst.fn != Fn::kDiv || first->divisor % factor.integer != 0) return {};
+  return Run{(first->extent - 1) / factor.integer + 1, first->divisor / factor.integer};
 }
 
 }  // namespace
@@ -99,7 +132,7 @@ struct BodyEmitter::Gathering {
 };
 
 /// Reads the operand of the ranks as ir/collective.h says. Where a chunk of the result is one
-/// rank's, each rank is read under the condition that the element is its own.
+/// rank's, each rank that a tile reaches is read under the condition that the element is its own.
 Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask) {
   const TensorType& type = body_.type(node.inputs[0]);
   const std::string& group = *node.attr<std::string>("group");
@@ -119,13 +152,13 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
                   [&](Id rank) { return load(b_.peer(offset, rank), own, type.dtype, mask); });
   }
   const std::size_t dim = *form.gather_dim;
-  const Id index = coords_.index_of(at, dim);
   const Dim chunk = even && form.scatter_dim == form.gather_dim
                         ? *type.shape[dim].divide_exactly(form.ranks, body_.symbols())
                         : type.shape[dim];
-  const Gathering gathering{dim, index, chunk};
-  return even && from.world() > tile::kUnrolledRanks ? gather_in_loop(from, gathering)
-                                                     : gather_spelled_out(from, gathering);
+  const Gathering gathering{dim, coords_.index_of(at, dim), chunk};
+  if (!even) return gather_uneven(from, gathering);
+  if (const auto result = gather_even(from, at, dim, chunk)) return *result;
+  return gather_in_loop(from, gathering);
 }
 
 /// Where the ranks have put their parts of this rank's chunk one after the other into its own
@@ -195,6 +228,57 @@ Id BodyEmitter::like_index(const Gathering& gathering, Id scalar) {
   return b_.type(gathering.index).kind == Kind::kI32 ? b_.map(Fn::kToI32, {scalar}) : scalar;
 }
 
+/// Of the ranks that a tile may reach: where chunks are multiples of what it spans, and so is its
+/// place, one; all where its place is not known. Nothing where that is many.
+std::optional<Id> BodyEmitter::gather_even(const FromPeers& from, const Coords& at, std::size_t dim,
+                                           const Dim& chunk) {
+  Coords whole = at;
+  const Axis& along = whole[coords_.split_before(whole, dim)];
+  const Expr elements = Expr(chunk) * numel(Shape(along.dims.begin() + 1, along.dims.end()));
+  const auto run = run_of(b_.program(), along.index);
+  const auto known = elements.dim();
+  std::int64_t reached = from.world();
+  if (run && known && std::gcd(run->divisor, known->divisor(body_.symbols())) >= run->extent) {
+    reached = 1;
+  } else if (run && known) {
+    const std::int64_t least = std::max<std::int64_t>(1, known->min(body_.symbols()));
+    reached = std::min(reached, (run->extent - 2 + least) / least + 1);
+  }
+  if (reached > tile::kUnrolledRanks) return {};
+  const auto scalar = [&](const Expr& value) { return coords_.scalar_like(along.index, value); };
+  const Id last = scalar(Expr(from.world() - 1));
+  Id first = kNone;
+  if (reached < from.world()) {
+    // What lies past the end is masked, and has the last rank's address.
+    const Id low = bounds_of(b_, along.index)->low;
+    first = b_.map(Fn::kMin, {b_.map(Fn::kDiv, {low, scalar(elements)}), last});
+  }
+  Coords own = from.own;
+  own[coords_.split_before(own, dim)].dims.front() = from.type.shape[dim];
+  const Id back =
+      scalar_of(b_, Expr(chunk) * dense_strides(from.type.shape)[dim] * Expr(-1), body_.symbols());
+  std::vector<Id> parts, inside;
+  for (int i = 0; i < reached; ++i) {
+    Id rank = scalar(Expr(i));
+    if (first != kNone) {
+      rank = i == 0 ? first : b_.map(Fn::kMin, {b_.map(Fn::kAdd, {first, rank}), last});
+    }
+    Mask condition = from.mask;
+    if (i > 0) condition.push_back(b_.map(Fn::kNot, {inside.back()}));
+    if (i + 1 < reached) {
+      const Id end =
+          b_.map(Fn::kMul, {b_.map(Fn::kAdd, {rank, scalar(Expr(1))}), scalar(elements)});
+      inside.push_back(b_.map(Fn::kLt, {along.index, end}));
+      condition.push_back(inside.back());
+    }
+    const Id pointer =
+        b_.ptr_add(b_.peer(from.offset, rank), b_.map(Fn::kMul, {b_.map(Fn::kToI64, {rank}), back}),
+                   from.type.dtype);
+    parts.push_back(load(pointer, own, from.type.dtype, condition));
+  }
+  return chosen(inside, std::move(parts));
+}
+
 Id BodyEmitter::gather_in_loop(const FromPeers& from, const Gathering& gathering) {
   const Id index = gathering.index;
   const Id rows = coords_.scalar_like(b_.integer(0), Expr(gathering.chunk));
@@ -231,7 +315,8 @@ Id BodyEmitter::gather_in_loop(const FromPeers& from, const Gathering& gathering
   return b_.end_for(loop, {b_.map(Fn::kSelect, {here, next, b_.carried(loop, 0)})})[0];
 }
 
-Id BodyEmitter::gather_spelled_out(const FromPeers& from, const Gathering& gathering) {
+/// Chunks of any sizes, each of which a graph lists.
+Id BodyEmitter::gather_uneven(const FromPeers& from, const Gathering& gathering) {
   const Id index = gathering.index;
   const int world = from.world();
   // First row of a rank's chunk, here or at that rank.
@@ -245,27 +330,18 @@ Id BodyEmitter::gather_spelled_out(const FromPeers& from, const Gathering& gathe
   for (int rank = 0; rank < world; ++rank) {
     Coords at = from.own;
     Axis& axis = at[coords_.isolate(at, gathering.dim)];
-    Id end;
-    if (from.form.splits.empty()) {
-      axis.index = coords_.scaled(axis.index, gathering.chunk * -rank, 1);
-      end = coords_.scalar_like(index, Expr(gathering.chunk * (rank + 1)));
-    } else {
-      const Id moved = b_.map(Fn::kSub, {axis.index, start(rank, &Collective::result_start)});
-      axis.index = b_.map(Fn::kAdd, {moved, start(rank, &Collective::operand_start)});
-      end = start(rank + 1, &Collective::result_start);
-    }
+    const Id moved = b_.map(Fn::kSub, {axis.index, start(rank, &Collective::result_start)});
+    axis.index = b_.map(Fn::kAdd, {moved, start(rank, &Collective::operand_start)});
     axis.dims = {from.type.shape[gathering.dim]};
     Mask condition = from.mask;
     if (rank > 0) condition.push_back(b_.map(Fn::kNot, {inside.back()}));
-    inside.push_back(b_.map(Fn::kLt, {index, end}));
-    if (rank + 1 < world) condition.push_back(inside.back());
+    if (rank + 1 < world) {
+      inside.push_back(b_.map(Fn::kLt, {index, start(rank + 1, &Collective::result_start)}));
+      condition.push_back(inside.back());
+    }
     parts.push_back(load(b_.peer(from.offset, b_.integer(rank)), at, from.type.dtype, condition));
   }
-  Id result = parts.back();
-  for (std::size_t rank = parts.size() - 1; rank-- > 0;) {
-    result = b_.map(Fn::kSelect, {inside[rank], parts[rank], result});
-  }
-  return result;
+  return chosen(inside, std::move(parts));
 }
 
 /// The coordinates moved into this rank's chunk of the operand along the scatter dim.

@@ -27,7 +27,7 @@ namespace braid::tile {
 // One instruction per line: values, `=`, the operation (`.dtype` where it has one), its index, its
 // operands (`_`: none), `:` type, `#` layout, and what else a pass wrote down in braces. A loop is
 //
-//     %20 = for %21 = %0 to %1 step %2 carry %22 = %9 : f32[64, 64], %23 = %8 : f32[64, 1] {
+//     %20 = for %21 = %0 to %1 step %2 turns 3 carry %22 = %9 : f32[64, 64], %23 = %8 : f32[64, 1] {
 //       ...
 //       yield %30, %31
 //     }

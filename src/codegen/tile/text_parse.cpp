@@ -382,6 +382,7 @@ class TextParser {
     inst.args.push_back(value(false));
     in_.expect("step");
     inst.args.push_back(value(false));
+    if (in_.accept("turns")) inst.unroll = static_cast<int>(in_.integer(2, 64));
     if (in_.accept("carry")) {
       do {
         const Id arg = value(true);

@@ -157,6 +157,7 @@ class TextPrinter {
     std::string text =
         fmt::format("{} = for {} = {} to {} step {}", name(id), name(inst.body_args[0]),
                     name(inst.args[0]), name(inst.args[1]), name(inst.args[2]));
+    if (inst.unroll > 1) text += fmt::format(" turns {}", inst.unroll);
     for (std::size_t i = 1; i < inst.body_args.size(); ++i) {
       text += fmt::format("{} {} = {} : {}", i == 1 ? " carry" : ",", name(inst.body_args[i]),
                           name(inst.args[i + 2]), placed_type(p_.at(inst.body_args[i])));

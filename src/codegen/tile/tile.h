@@ -158,7 +158,8 @@ struct Inst {
   Id storage = kNone;    ///< Place::kAlias: whose registers
   int width = 1;         ///< elements of one access
   bool whole = false;    ///< accesses of all ranks: the elements of one have the same mask
-  int unroll = 0;        ///< of the loop over registers or K; 0: wholly
+  /// Of the loop over registers or K; 0: wholly. kFor: so many turns stand in a row.
+  int unroll = 0;
   bool barrier = false;  ///< a block barrier comes first: the scratch may still be read, or a
                          ///< packet be missing
   int lanes = 0;         ///< kReduce: bits of the lane to combine over; else: threads where one

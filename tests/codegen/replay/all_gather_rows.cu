@@ -1,7 +1,7 @@
-__device__ __forceinline__ unsigned short narrow_bf16(float x) {
-  unsigned short y;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  return y;
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
 }
 __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
   uint4 w = make_uint4(0u, 0u, 0u, 0u);
@@ -17,10 +17,10 @@ __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, b
 }
 __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
   uint4 w;
-  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
-  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
-  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
-  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  w.x = narrow_pair_bf16(v[0], v[1]);
+  w.y = narrow_pair_bf16(v[2], v[3]);
+  w.z = narrow_pair_bf16(v[4], v[5]);
+  w.w = narrow_pair_bf16(v[6], v[7]);
   if (ok) *(uint4*)p = w;
 }
 
@@ -144,138 +144,142 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1) all_gather_into_tensor_silu(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, long long p15, unsigned char* p16) {
+extern "C" __global__ void __launch_bounds__(512, 1) all_gather_into_tensor_silu(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, long long p11, unsigned char* p12) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int col0 = lane % 32 * 8 + warp % 16 * 256;
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
-  const bool v88 = (long long)blockIdx.x < p7;
-  unsigned char* const v91 = peers.base[0] + p9;
-  const int v94 = (int)((long long)blockIdx.x * 4096);
-  const int v105 = (int)p10;
-  float v109[8];
-  load_bf16_8(v109 + 0, (const unsigned short*)v91 + ((((v94 + col0) / 2048) * 2048) + ((v94 + col0) % 2048)), ((((v94 + col0) < p8) && (((v94 + col0) / 2048) < v105)) && v88));
-  unsigned char* const v111 = peers.base[1] + p9;
-  const int v113 = (int)p11;
-  const int v119 = (int)p7;
-  float v123[8];
-  load_bf16_8(v123 + 0, (const unsigned short*)v111 + (((((v94 + col0) / 2048) + v113) * 2048) + ((v94 + col0) % 2048)), (((((v94 + col0) < p8) && (!(((v94 + col0) / 2048) < v105))) && (((v94 + col0) / 2048) < v119)) && v88));
-  unsigned char* const v125 = peers.base[2] + p9;
-  const int v127 = (int)p12;
-  const int v134 = (int)p13;
-  float v138[8];
-  load_bf16_8(v138 + 0, (const unsigned short*)v125 + (((((v94 + col0) / 2048) + v127) * 2048) + ((v94 + col0) % 2048)), (((((v94 + col0) < p8) && (!(((v94 + col0) / 2048) < v119))) && (((v94 + col0) / 2048) < v134)) && v88));
-  unsigned char* const v140 = peers.base[3] + p9;
-  const int v142 = (int)p14;
-  float v149[8];
-  load_bf16_8(v149 + 0, (const unsigned short*)v140 + (((((v94 + col0) / 2048) + v142) * 2048) + ((v94 + col0) % 2048)), ((((v94 + col0) < p8) && (!(((v94 + col0) / 2048) < v134))) && v88));
-  const long long v150 = (long long)blockIdx.x + (long long)gridDim.x;
-  const bool v151 = v150 < p7;
-  const int v153 = (int)(v150 * 4096);
-  float v163[8];
-  load_bf16_8(v163 + 0, (const unsigned short*)v91 + ((((v153 + col0) / 2048) * 2048) + ((v153 + col0) % 2048)), ((((v153 + col0) < p8) && (((v153 + col0) / 2048) < v105)) && v151));
-  float v172[8];
-  load_bf16_8(v172 + 0, (const unsigned short*)v111 + (((((v153 + col0) / 2048) + v113) * 2048) + ((v153 + col0) % 2048)), (((((v153 + col0) < p8) && (!(((v153 + col0) / 2048) < v105))) && (((v153 + col0) / 2048) < v119)) && v151));
-  float v181[8];
-  load_bf16_8(v181 + 0, (const unsigned short*)v125 + (((((v153 + col0) / 2048) + v127) * 2048) + ((v153 + col0) % 2048)), (((((v153 + col0) < p8) && (!(((v153 + col0) / 2048) < v119))) && (((v153 + col0) / 2048) < v134)) && v151));
-  float v188[8];
-  load_bf16_8(v188 + 0, (const unsigned short*)v140 + (((((v153 + col0) / 2048) + v142) * 2048) + ((v153 + col0) % 2048)), ((((v153 + col0) < p8) && (!(((v153 + col0) / 2048) < v134))) && v151));
-  float v34[8];
+  const bool v81 = (long long)blockIdx.x < p7;
+  const int v85 = (int)((long long)blockIdx.x * 4096);
+  const int v87 = (int)p10;
+  const int v90 = min((v85 / v87), 3);
+  unsigned char* const v91 = peers.base[v90] + p9;
+  unsigned char* const v97 = v91 + ((((long long)v90) * p11) * 2);
+  const int v103 = v90 + 1;
+  const int v104 = v103 * v87;
+  float v108[8];
+  load_bf16_8(v108 + 0, (const unsigned short*)v97 + (v85 + col0), ((((v85 + col0) < p8) && ((v85 + col0) < v104)) && v81));
+  const int v109 = min(v103, 3);
+  unsigned char* const v110 = peers.base[v109] + p9;
+  unsigned char* const v114 = v110 + ((((long long)v109) * p11) * 2);
+  const int v118 = (v109 + 1) * v87;
+  float v122[8];
+  load_bf16_8(v122 + 0, (const unsigned short*)v114 + (v85 + col0), (((((v85 + col0) < p8) && (!((v85 + col0) < v104))) && ((v85 + col0) < v118)) && v81));
+  const int v124 = min((v90 + 2), 3);
+  unsigned char* const v125 = peers.base[v124] + p9;
+  unsigned char* const v129 = v125 + ((((long long)v124) * p11) * 2);
+  float v133[8];
+  load_bf16_8(v133 + 0, (const unsigned short*)v129 + (v85 + col0), ((((v85 + col0) < p8) && (!((v85 + col0) < v118))) && v81));
+  const long long v134 = (long long)blockIdx.x + (long long)gridDim.x;
+  const bool v135 = v134 < p7;
+  const int v137 = (int)(v134 * 4096);
+  const int v139 = min((v137 / v87), 3);
+  unsigned char* const v140 = peers.base[v139] + p9;
+  unsigned char* const v144 = v140 + ((((long long)v139) * p11) * 2);
+  const int v147 = v139 + 1;
+  const int v148 = v147 * v87;
+  float v152[8];
+  load_bf16_8(v152 + 0, (const unsigned short*)v144 + (v137 + col0), ((((v137 + col0) < p8) && ((v137 + col0) < v148)) && v135));
+  const int v153 = min(v147, 3);
+  unsigned char* const v154 = peers.base[v153] + p9;
+  unsigned char* const v158 = v154 + ((((long long)v153) * p11) * 2);
+  const int v162 = (v153 + 1) * v87;
+  float v166[8];
+  load_bf16_8(v166 + 0, (const unsigned short*)v158 + (v137 + col0), (((((v137 + col0) < p8) && (!((v137 + col0) < v148))) && ((v137 + col0) < v162)) && v135));
+  const int v168 = min((v139 + 2), 3);
+  unsigned char* const v169 = peers.base[v168] + p9;
+  unsigned char* const v173 = v169 + ((((long long)v168) * p11) * 2);
+  float v177[8];
+  load_bf16_8(v177 + 0, (const unsigned short*)v173 + (v137 + col0), ((((v137 + col0) < p8) && (!((v137 + col0) < v162))) && v135));
+  float v44[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v34[i] = v109[i];
-  float v253[8];
+    v44[i] = v108[i];
+  float v233[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v253[i] = v163[i];
-  float v46[8];
+    v233[i] = v152[i];
+  float v57[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v46[i] = v123[i];
-  float v254[8];
+    v57[i] = v122[i];
+  float v234[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v254[i] = v172[i];
-  float v60[8];
+    v234[i] = v166[i];
+  float v67[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v60[i] = v138[i];
-  float v255[8];
+    v67[i] = v133[i];
+  float v235[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v255[i] = v181[i];
-  float v73[8];
+    v235[i] = v177[i];
+  for (long long v12 = (long long)blockIdx.x; v12 < p7;) {
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v73[i] = v149[i];
-  float v256[8];
+    for (int turn = 0; turn < 3; ++turn, v12 += (long long)gridDim.x) {
+      if (turn > 0 && !(v12 < p7)) goto after_v12;
+      const long long v180 = v12 + ((long long)gridDim.x * 2);
+      const bool v181 = v180 < p7;
+      const int v185 = (int)(v180 * 4096);
+      const int v187 = (int)p10;
+      const int v190 = min((v185 / v187), 3);
+      unsigned char* const v191 = peers.base[v190] + p9;
+      unsigned char* const v196 = v191 + ((((long long)v190) * p11) * 2);
+      const int v202 = v190 + 1;
+      const int v203 = v202 * v187;
+      float v207[8];
+      load_bf16_8(v207 + 0, (const unsigned short*)v196 + (v185 + col0), ((((v185 + col0) < p8) && ((v185 + col0) < v203)) && v181));
+      const int v208 = min(v202, 3);
+      unsigned char* const v209 = peers.base[v208] + p9;
+      unsigned char* const v213 = v209 + ((((long long)v208) * p11) * 2);
+      const int v217 = (v208 + 1) * v187;
+      float v221[8];
+      load_bf16_8(v221 + 0, (const unsigned short*)v213 + (v185 + col0), (((((v185 + col0) < p8) && (!((v185 + col0) < v203))) && ((v185 + col0) < v217)) && v181));
+      const int v223 = min((v190 + 2), 3);
+      unsigned char* const v224 = peers.base[v223] + p9;
+      unsigned char* const v228 = v224 + ((((long long)v223) * p11) * 2);
+      float v232[8];
+      load_bf16_8(v232 + 0, (const unsigned short*)v228 + (v185 + col0), ((((v185 + col0) < p8) && (!((v185 + col0) < v217))) && v181));
+      const int v16 = (int)(v12 * 4096);
+      const int v29 = (int)p10;
+      const int v34 = (min((v16 / v29), 3)) + 1;
+      const int v35 = v34 * v29;
+      const int v48 = ((min(v34, 3)) + 1) * v29;
+      float v69[8];
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v256[i] = v188[i];
-  for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    const long long v191 = v12 + ((long long)gridDim.x * 2);
-    const bool v192 = v191 < p7;
-    unsigned char* const v195 = peers.base[0] + p9;
-    const int v198 = (int)(v191 * 4096);
-    const int v209 = (int)p10;
-    float v213[8];
-    load_bf16_8(v213 + 0, (const unsigned short*)v195 + ((((v198 + col0) / 2048) * 2048) + ((v198 + col0) % 2048)), ((((v198 + col0) < p8) && (((v198 + col0) / 2048) < v209)) && v192));
-    unsigned char* const v215 = peers.base[1] + p9;
-    const int v217 = (int)p11;
-    const int v223 = (int)p7;
-    float v227[8];
-    load_bf16_8(v227 + 0, (const unsigned short*)v215 + (((((v198 + col0) / 2048) + v217) * 2048) + ((v198 + col0) % 2048)), (((((v198 + col0) < p8) && (!(((v198 + col0) / 2048) < v209))) && (((v198 + col0) / 2048) < v223)) && v192));
-    unsigned char* const v228 = peers.base[2] + p9;
-    const int v230 = (int)p12;
-    const int v237 = (int)p13;
-    float v241[8];
-    load_bf16_8(v241 + 0, (const unsigned short*)v228 + (((((v198 + col0) / 2048) + v230) * 2048) + ((v198 + col0) % 2048)), (((((v198 + col0) < p8) && (!(((v198 + col0) / 2048) < v223))) && (((v198 + col0) / 2048) < v237)) && v192));
-    unsigned char* const v243 = peers.base[3] + p9;
-    const int v245 = (int)p14;
-    float v252[8];
-    load_bf16_8(v252 + 0, (const unsigned short*)v243 + (((((v198 + col0) / 2048) + v245) * 2048) + ((v198 + col0) % 2048)), ((((v198 + col0) < p8) && (!(((v198 + col0) / 2048) < v237))) && v192));
-    const int v16 = (int)(v12 * 4096);
-    const int v28 = (int)p10;
-    const int v38 = (int)p7;
-    const int v51 = (int)p13;
-    float v76[8];
+      for (int i = 0; i < 8; ++i)
+        v69[i] = ((v16 + (col0 + i % 8)) < v35) ? v44[i] : (((v16 + (col0 + i % 8)) < v48) ? v57[i] : v67[i]);
+      float v74[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v76[i] = (((v16 + (col0 + i % 8)) / 2048) < v28) ? v34[i] : ((((v16 + (col0 + i % 8)) / 2048) < v38) ? v46[i] : ((((v16 + (col0 + i % 8)) / 2048) < v51) ? v60[i] : v73[i]));
-    float v81[8];
+      for (int i = 0; i < 8; ++i)
+        v74[i] = v69[i] / (1.0f + (expf((-v69[i]))));
+      store_bf16_8((unsigned short*)p12 + (v16 + col0), v74 + 0, ((v16 + col0) < p8));
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v81[i] = v76[i] / (1.0f + (expf((-v76[i]))));
-    store_bf16_8((unsigned short*)p16 + (v16 + col0), v81 + 0, ((v16 + col0) < p8));
+      for (int i = 0; i < 8; ++i)
+        v44[i] = v233[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v34[i] = v253[i];
+      for (int i = 0; i < 8; ++i)
+        v233[i] = v207[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v253[i] = v213[i];
+      for (int i = 0; i < 8; ++i)
+        v57[i] = v234[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v46[i] = v254[i];
+      for (int i = 0; i < 8; ++i)
+        v234[i] = v221[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v254[i] = v227[i];
+      for (int i = 0; i < 8; ++i)
+        v67[i] = v235[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v60[i] = v255[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v255[i] = v241[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v73[i] = v256[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v256[i] = v252[i];
+      for (int i = 0; i < 8; ++i)
+        v235[i] = v232[i];
+    }
   }
-  const long long v85 = (long long)gridDim.x + (long long)blockIdx.x;
-  if (p6) signal(comm, peers, v85);
-  if (p6 && !wait(comm, peers, v85)) return;
+  after_v12:;
+  const long long v78 = (long long)gridDim.x + (long long)blockIdx.x;
+  if (p6) signal(comm, peers, v78);
+  if (p6 && !wait(comm, peers, v78)) return;
   close_comm(comm);
 }

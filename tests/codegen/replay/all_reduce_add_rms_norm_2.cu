@@ -3,6 +3,11 @@ __device__ __forceinline__ unsigned short narrow_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
+}
 __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
   uint4 w = make_uint4(0u, 0u, 0u, 0u);
   if (ok) w = *(const uint4*)p;
@@ -18,10 +23,10 @@ __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, b
 __device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((unsigned)narrow_bf16(x) << 16); }
 __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
   uint4 w;
-  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
-  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
-  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
-  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  w.x = narrow_pair_bf16(v[0], v[1]);
+  w.y = narrow_pair_bf16(v[2], v[3]);
+  w.z = narrow_pair_bf16(v[4], v[5]);
+  w.w = narrow_pair_bf16(v[6], v[7]);
   if (ok) *(uint4*)p = w;
 }
 extern __shared__ __align__(1024) unsigned char smem[];
@@ -253,95 +258,100 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v137[i] = v107[i];
-  for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    const long long v110 = v12 + ((long long)gridDim.x * 4);
-    const bool v111 = v110 < p7;
-    unsigned char* const v114 = peers.base[0] + p8;
-    const long long v118 = (v110 * 2048) * 2;
-    unsigned char* const v119 = v114 + v118;
-    float v121[8];
-    load_bf16_8(v121 + 0, (const unsigned short*)v119 + col0, v111);
-    unsigned char* const v123 = peers.base[1] + p8;
-    unsigned char* const v124 = v123 + v118;
-    float v125[8];
-    load_bf16_8(v125 + 0, (const unsigned short*)v124 + col0, v111);
-    unsigned char* const v127 = p9 + v118;
-    float v128[8];
-    load_bf16_8(v128 + 0, (const unsigned short*)v127 + col0, v111);
-    const long long v22 = (v12 * 2048) * 2;
-    float v34[8];
+  for (long long v12 = (long long)blockIdx.x; v12 < p7;) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v34[i] = round_bf16(((round_bf16((v24[i] + v27[i]))) + v32[i]));
-    float v36[1];
-    v36[0] = 0.0f;
+    for (int turn = 0; turn < 5; ++turn, v12 += (long long)gridDim.x) {
+      if (turn > 0 && !(v12 < p7)) goto after_v12;
+      const long long v110 = v12 + ((long long)gridDim.x * 4);
+      const bool v111 = v110 < p7;
+      unsigned char* const v114 = peers.base[0] + p8;
+      const long long v118 = (v110 * 2048) * 2;
+      unsigned char* const v119 = v114 + v118;
+      float v121[8];
+      load_bf16_8(v121 + 0, (const unsigned short*)v119 + col0, v111);
+      unsigned char* const v123 = peers.base[1] + p8;
+      unsigned char* const v124 = v123 + v118;
+      float v125[8];
+      load_bf16_8(v125 + 0, (const unsigned short*)v124 + col0, v111);
+      unsigned char* const v127 = p9 + v118;
+      float v128[8];
+      load_bf16_8(v128 + 0, (const unsigned short*)v127 + col0, v111);
+      const long long v22 = (v12 * 2048) * 2;
+      float v34[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v36[0] = v36[0] + (v34[i] * v34[i]);
-    v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 1);
-    v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 2);
-    v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 4);
-    v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 8);
-    v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 16);
-    float* const s36 = (float*)(smem + 0);
-    __syncthreads();
-    if ((lane & 31) == 0) {
-      s36[at2] = v36[0];
+      for (int i = 0; i < 8; ++i)
+        v34[i] = round_bf16(((round_bf16((v24[i] + v27[i]))) + v32[i]));
+      float v36[1];
+      v36[0] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v36[0] = v36[0] + (v34[i] * v34[i]);
+      v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 1);
+      v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 2);
+      v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 4);
+      v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 8);
+      v36[0] = v36[0] + __shfl_xor_sync(0xffffffffu, v36[0], 16);
+      float* const s36 = (float*)(smem + 0);
+      __syncthreads();
+      if ((lane & 31) == 0) {
+        s36[at2] = v36[0];
+      }
+      __syncthreads();
+      v36[0] = s36[0];
+#pragma unroll
+      for (int w = 1; w < 8; ++w) {
+        v36[0] = v36[0] + s36[0 + w];
+      }
+      const float v38 = (float)2048;
+      float v41[1];
+      v41[0] = rsqrtf(((v36[0] / v38) + 1e-05f));
+      float v45[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v45[i] = (v34[i] * v41[0]) * v44[i];
+      unsigned char* const v48 = p11 + v22;
+      store_bf16_8((unsigned short*)v48 + col0, v45 + 0, true);
+      unsigned char* const v51 = p12 + v22;
+      store_bf16_8((unsigned short*)v51 + col0, v34 + 0, true);
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v24[i] = v129[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v129[i] = v130[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v130[i] = v131[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v131[i] = v121[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v27[i] = v132[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v132[i] = v133[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v133[i] = v134[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v134[i] = v125[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v32[i] = v135[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v135[i] = v136[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v136[i] = v137[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v137[i] = v128[i];
     }
-    __syncthreads();
-    v36[0] = s36[0];
-#pragma unroll
-    for (int w = 1; w < 8; ++w) {
-      v36[0] = v36[0] + s36[0 + w];
-    }
-    const float v38 = (float)2048;
-    float v41[1];
-    v41[0] = rsqrtf(((v36[0] / v38) + 1e-05f));
-    float v45[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v45[i] = (v34[i] * v41[0]) * v44[i];
-    unsigned char* const v48 = p11 + v22;
-    store_bf16_8((unsigned short*)v48 + col0, v45 + 0, true);
-    unsigned char* const v51 = p12 + v22;
-    store_bf16_8((unsigned short*)v51 + col0, v34 + 0, true);
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v24[i] = v129[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v129[i] = v130[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v130[i] = v131[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v131[i] = v121[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v27[i] = v132[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v132[i] = v133[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v133[i] = v134[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v134[i] = v125[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v32[i] = v135[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v135[i] = v136[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v136[i] = v137[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v137[i] = v128[i];
   }
+  after_v12:;
   const long long v53 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v53);
   if (p6 && !wait(comm, peers, v53)) return;

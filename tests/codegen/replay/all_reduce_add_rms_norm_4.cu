@@ -3,6 +3,11 @@ __device__ __forceinline__ unsigned short narrow_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
+}
 __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
   uint4 w = make_uint4(0u, 0u, 0u, 0u);
   if (ok) w = *(const uint4*)p;
@@ -18,10 +23,10 @@ __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, b
 __device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((unsigned)narrow_bf16(x) << 16); }
 __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
   uint4 w;
-  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
-  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
-  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
-  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  w.x = narrow_pair_bf16(v[0], v[1]);
+  w.y = narrow_pair_bf16(v[2], v[3]);
+  w.z = narrow_pair_bf16(v[4], v[5]);
+  w.w = narrow_pair_bf16(v[6], v[7]);
   if (ok) *(uint4*)p = w;
 }
 extern __shared__ __align__(1024) unsigned char smem[];
@@ -311,127 +316,132 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v177[i] = v134[i];
-  for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    const long long v137 = v12 + ((long long)gridDim.x * 4);
-    const bool v138 = v137 < p7;
-    unsigned char* const v141 = peers.base[0] + p8;
-    const long long v145 = (v137 * 2048) * 2;
-    unsigned char* const v146 = v141 + v145;
-    float v148[8];
-    load_bf16_8(v148 + 0, (const unsigned short*)v146 + col0, v138);
-    unsigned char* const v150 = peers.base[1] + p8;
-    unsigned char* const v151 = v150 + v145;
-    float v152[8];
-    load_bf16_8(v152 + 0, (const unsigned short*)v151 + col0, v138);
-    unsigned char* const v153 = peers.base[2] + p8;
-    unsigned char* const v154 = v153 + v145;
-    float v155[8];
-    load_bf16_8(v155 + 0, (const unsigned short*)v154 + col0, v138);
-    unsigned char* const v157 = peers.base[3] + p8;
-    unsigned char* const v158 = v157 + v145;
-    float v159[8];
-    load_bf16_8(v159 + 0, (const unsigned short*)v158 + col0, v138);
-    unsigned char* const v161 = p9 + v145;
-    float v162[8];
-    load_bf16_8(v162 + 0, (const unsigned short*)v161 + col0, v138);
-    const long long v22 = (v12 * 2048) * 2;
-    float v43[8];
+  for (long long v12 = (long long)blockIdx.x; v12 < p7;) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v43[i] = round_bf16(((round_bf16((((v24[i] + v27[i]) + v31[i]) + v36[i]))) + v41[i]));
-    float v45[1];
-    v45[0] = 0.0f;
+    for (int turn = 0; turn < 5; ++turn, v12 += (long long)gridDim.x) {
+      if (turn > 0 && !(v12 < p7)) goto after_v12;
+      const long long v137 = v12 + ((long long)gridDim.x * 4);
+      const bool v138 = v137 < p7;
+      unsigned char* const v141 = peers.base[0] + p8;
+      const long long v145 = (v137 * 2048) * 2;
+      unsigned char* const v146 = v141 + v145;
+      float v148[8];
+      load_bf16_8(v148 + 0, (const unsigned short*)v146 + col0, v138);
+      unsigned char* const v150 = peers.base[1] + p8;
+      unsigned char* const v151 = v150 + v145;
+      float v152[8];
+      load_bf16_8(v152 + 0, (const unsigned short*)v151 + col0, v138);
+      unsigned char* const v153 = peers.base[2] + p8;
+      unsigned char* const v154 = v153 + v145;
+      float v155[8];
+      load_bf16_8(v155 + 0, (const unsigned short*)v154 + col0, v138);
+      unsigned char* const v157 = peers.base[3] + p8;
+      unsigned char* const v158 = v157 + v145;
+      float v159[8];
+      load_bf16_8(v159 + 0, (const unsigned short*)v158 + col0, v138);
+      unsigned char* const v161 = p9 + v145;
+      float v162[8];
+      load_bf16_8(v162 + 0, (const unsigned short*)v161 + col0, v138);
+      const long long v22 = (v12 * 2048) * 2;
+      float v43[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v45[0] = v45[0] + (v43[i] * v43[i]);
-    v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 1);
-    v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 2);
-    v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 4);
-    v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 8);
-    v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 16);
-    float* const s45 = (float*)(smem + 0);
-    __syncthreads();
-    if ((lane & 31) == 0) {
-      s45[at2] = v45[0];
+      for (int i = 0; i < 8; ++i)
+        v43[i] = round_bf16(((round_bf16((((v24[i] + v27[i]) + v31[i]) + v36[i]))) + v41[i]));
+      float v45[1];
+      v45[0] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v45[0] = v45[0] + (v43[i] * v43[i]);
+      v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 1);
+      v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 2);
+      v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 4);
+      v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 8);
+      v45[0] = v45[0] + __shfl_xor_sync(0xffffffffu, v45[0], 16);
+      float* const s45 = (float*)(smem + 0);
+      __syncthreads();
+      if ((lane & 31) == 0) {
+        s45[at2] = v45[0];
+      }
+      __syncthreads();
+      v45[0] = s45[0];
+#pragma unroll
+      for (int w = 1; w < 8; ++w) {
+        v45[0] = v45[0] + s45[0 + w];
+      }
+      const float v47 = (float)2048;
+      float v50[1];
+      v50[0] = rsqrtf(((v45[0] / v47) + 1e-05f));
+      float v54[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v54[i] = (v43[i] * v50[0]) * v53[i];
+      unsigned char* const v57 = p11 + v22;
+      store_bf16_8((unsigned short*)v57 + col0, v54 + 0, true);
+      unsigned char* const v60 = p12 + v22;
+      store_bf16_8((unsigned short*)v60 + col0, v43 + 0, true);
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v24[i] = v163[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v163[i] = v164[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v164[i] = v165[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v165[i] = v148[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v27[i] = v166[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v166[i] = v167[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v167[i] = v168[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v168[i] = v152[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v31[i] = v169[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v169[i] = v170[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v170[i] = v171[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v171[i] = v155[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v36[i] = v172[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v172[i] = v173[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v173[i] = v174[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v174[i] = v159[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v41[i] = v175[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v175[i] = v176[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v176[i] = v177[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v177[i] = v162[i];
     }
-    __syncthreads();
-    v45[0] = s45[0];
-#pragma unroll
-    for (int w = 1; w < 8; ++w) {
-      v45[0] = v45[0] + s45[0 + w];
-    }
-    const float v47 = (float)2048;
-    float v50[1];
-    v50[0] = rsqrtf(((v45[0] / v47) + 1e-05f));
-    float v54[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v54[i] = (v43[i] * v50[0]) * v53[i];
-    unsigned char* const v57 = p11 + v22;
-    store_bf16_8((unsigned short*)v57 + col0, v54 + 0, true);
-    unsigned char* const v60 = p12 + v22;
-    store_bf16_8((unsigned short*)v60 + col0, v43 + 0, true);
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v24[i] = v163[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v163[i] = v164[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v164[i] = v165[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v165[i] = v148[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v27[i] = v166[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v166[i] = v167[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v167[i] = v168[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v168[i] = v152[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v31[i] = v169[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v169[i] = v170[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v170[i] = v171[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v171[i] = v155[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v36[i] = v172[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v172[i] = v173[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v173[i] = v174[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v174[i] = v159[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v41[i] = v175[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v175[i] = v176[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v176[i] = v177[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v177[i] = v162[i];
   }
+  after_v12:;
   const long long v62 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v62);
   if (p6 && !wait(comm, peers, v62)) return;

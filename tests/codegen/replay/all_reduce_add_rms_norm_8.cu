@@ -3,6 +3,11 @@ __device__ __forceinline__ unsigned short narrow_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
+}
 __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
   uint4 w = make_uint4(0u, 0u, 0u, 0u);
   if (ok) w = *(const uint4*)p;
@@ -18,10 +23,10 @@ __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, b
 __device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((unsigned)narrow_bf16(x) << 16); }
 __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
   uint4 w;
-  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
-  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
-  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
-  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  w.x = narrow_pair_bf16(v[0], v[1]);
+  w.y = narrow_pair_bf16(v[2], v[3]);
+  w.z = narrow_pair_bf16(v[4], v[5]);
+  w.w = narrow_pair_bf16(v[6], v[7]);
   if (ok) *(uint4*)p = w;
 }
 extern __shared__ __align__(1024) unsigned char smem[];
@@ -295,137 +300,142 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v200[i] = v148[i];
-  for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    const long long v151 = v12 + ((long long)gridDim.x * 2);
-    const bool v152 = v151 < p7;
-    unsigned char* const v155 = peers.base[0] + p8;
-    const long long v158 = (v151 * 2048) * 2;
-    unsigned char* const v159 = v155 + v158;
-    float v161[8];
-    load_bf16_8(v161 + 0, (const unsigned short*)v159 + col0, v152);
-    unsigned char* const v163 = peers.base[1] + p8;
-    unsigned char* const v164 = v163 + v158;
-    float v165[8];
-    load_bf16_8(v165 + 0, (const unsigned short*)v164 + col0, v152);
-    unsigned char* const v166 = peers.base[2] + p8;
-    unsigned char* const v167 = v166 + v158;
-    float v168[8];
-    load_bf16_8(v168 + 0, (const unsigned short*)v167 + col0, v152);
-    unsigned char* const v170 = peers.base[3] + p8;
-    unsigned char* const v171 = v170 + v158;
-    float v172[8];
-    load_bf16_8(v172 + 0, (const unsigned short*)v171 + col0, v152);
-    unsigned char* const v174 = peers.base[4] + p8;
-    unsigned char* const v175 = v174 + v158;
-    float v176[8];
-    load_bf16_8(v176 + 0, (const unsigned short*)v175 + col0, v152);
-    unsigned char* const v178 = peers.base[5] + p8;
-    unsigned char* const v179 = v178 + v158;
-    float v180[8];
-    load_bf16_8(v180 + 0, (const unsigned short*)v179 + col0, v152);
-    unsigned char* const v182 = peers.base[6] + p8;
-    unsigned char* const v183 = v182 + v158;
-    float v184[8];
-    load_bf16_8(v184 + 0, (const unsigned short*)v183 + col0, v152);
-    unsigned char* const v186 = peers.base[7] + p8;
-    unsigned char* const v187 = v186 + v158;
-    float v188[8];
-    load_bf16_8(v188 + 0, (const unsigned short*)v187 + col0, v152);
-    unsigned char* const v190 = p9 + v158;
-    float v191[8];
-    load_bf16_8(v191 + 0, (const unsigned short*)v190 + col0, v152);
-    const long long v22 = (v12 * 2048) * 2;
-    float v63[8];
+  for (long long v12 = (long long)blockIdx.x; v12 < p7;) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v63[i] = round_bf16(((round_bf16((((((((v24[i] + v27[i]) + v31[i]) + v36[i]) + v41[i]) + v46[i]) + v51[i]) + v56[i]))) + v61[i]));
-    float v65[1];
-    v65[0] = 0.0f;
+    for (int turn = 0; turn < 3; ++turn, v12 += (long long)gridDim.x) {
+      if (turn > 0 && !(v12 < p7)) goto after_v12;
+      const long long v151 = v12 + ((long long)gridDim.x * 2);
+      const bool v152 = v151 < p7;
+      unsigned char* const v155 = peers.base[0] + p8;
+      const long long v158 = (v151 * 2048) * 2;
+      unsigned char* const v159 = v155 + v158;
+      float v161[8];
+      load_bf16_8(v161 + 0, (const unsigned short*)v159 + col0, v152);
+      unsigned char* const v163 = peers.base[1] + p8;
+      unsigned char* const v164 = v163 + v158;
+      float v165[8];
+      load_bf16_8(v165 + 0, (const unsigned short*)v164 + col0, v152);
+      unsigned char* const v166 = peers.base[2] + p8;
+      unsigned char* const v167 = v166 + v158;
+      float v168[8];
+      load_bf16_8(v168 + 0, (const unsigned short*)v167 + col0, v152);
+      unsigned char* const v170 = peers.base[3] + p8;
+      unsigned char* const v171 = v170 + v158;
+      float v172[8];
+      load_bf16_8(v172 + 0, (const unsigned short*)v171 + col0, v152);
+      unsigned char* const v174 = peers.base[4] + p8;
+      unsigned char* const v175 = v174 + v158;
+      float v176[8];
+      load_bf16_8(v176 + 0, (const unsigned short*)v175 + col0, v152);
+      unsigned char* const v178 = peers.base[5] + p8;
+      unsigned char* const v179 = v178 + v158;
+      float v180[8];
+      load_bf16_8(v180 + 0, (const unsigned short*)v179 + col0, v152);
+      unsigned char* const v182 = peers.base[6] + p8;
+      unsigned char* const v183 = v182 + v158;
+      float v184[8];
+      load_bf16_8(v184 + 0, (const unsigned short*)v183 + col0, v152);
+      unsigned char* const v186 = peers.base[7] + p8;
+      unsigned char* const v187 = v186 + v158;
+      float v188[8];
+      load_bf16_8(v188 + 0, (const unsigned short*)v187 + col0, v152);
+      unsigned char* const v190 = p9 + v158;
+      float v191[8];
+      load_bf16_8(v191 + 0, (const unsigned short*)v190 + col0, v152);
+      const long long v22 = (v12 * 2048) * 2;
+      float v63[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v65[0] = v65[0] + (v63[i] * v63[i]);
-    v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 1);
-    v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 2);
-    v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 4);
-    v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 8);
-    v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 16);
-    float* const s65 = (float*)(smem + 0);
-    __syncthreads();
-    if ((lane & 31) == 0) {
-      s65[at2] = v65[0];
+      for (int i = 0; i < 8; ++i)
+        v63[i] = round_bf16(((round_bf16((((((((v24[i] + v27[i]) + v31[i]) + v36[i]) + v41[i]) + v46[i]) + v51[i]) + v56[i]))) + v61[i]));
+      float v65[1];
+      v65[0] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v65[0] = v65[0] + (v63[i] * v63[i]);
+      v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 1);
+      v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 2);
+      v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 4);
+      v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 8);
+      v65[0] = v65[0] + __shfl_xor_sync(0xffffffffu, v65[0], 16);
+      float* const s65 = (float*)(smem + 0);
+      __syncthreads();
+      if ((lane & 31) == 0) {
+        s65[at2] = v65[0];
+      }
+      __syncthreads();
+      v65[0] = s65[0];
+#pragma unroll
+      for (int w = 1; w < 8; ++w) {
+        v65[0] = v65[0] + s65[0 + w];
+      }
+      const float v67 = (float)2048;
+      float v70[1];
+      v70[0] = rsqrtf(((v65[0] / v67) + 1e-05f));
+      float v74[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v74[i] = (v63[i] * v70[0]) * v73[i];
+      unsigned char* const v77 = p11 + v22;
+      store_bf16_8((unsigned short*)v77 + col0, v74 + 0, true);
+      unsigned char* const v80 = p12 + v22;
+      store_bf16_8((unsigned short*)v80 + col0, v63 + 0, true);
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v24[i] = v192[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v192[i] = v161[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v27[i] = v193[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v193[i] = v165[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v31[i] = v194[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v194[i] = v168[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v36[i] = v195[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v195[i] = v172[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v41[i] = v196[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v196[i] = v176[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v46[i] = v197[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v197[i] = v180[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v51[i] = v198[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v198[i] = v184[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v56[i] = v199[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v199[i] = v188[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v61[i] = v200[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v200[i] = v191[i];
     }
-    __syncthreads();
-    v65[0] = s65[0];
-#pragma unroll
-    for (int w = 1; w < 8; ++w) {
-      v65[0] = v65[0] + s65[0 + w];
-    }
-    const float v67 = (float)2048;
-    float v70[1];
-    v70[0] = rsqrtf(((v65[0] / v67) + 1e-05f));
-    float v74[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v74[i] = (v63[i] * v70[0]) * v73[i];
-    unsigned char* const v77 = p11 + v22;
-    store_bf16_8((unsigned short*)v77 + col0, v74 + 0, true);
-    unsigned char* const v80 = p12 + v22;
-    store_bf16_8((unsigned short*)v80 + col0, v63 + 0, true);
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v24[i] = v192[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v192[i] = v161[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v27[i] = v193[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v193[i] = v165[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v31[i] = v194[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v194[i] = v168[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v36[i] = v195[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v195[i] = v172[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v41[i] = v196[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v196[i] = v176[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v46[i] = v197[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v197[i] = v180[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v51[i] = v198[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v198[i] = v184[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v56[i] = v199[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v199[i] = v188[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v61[i] = v200[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v200[i] = v191[i];
   }
+  after_v12:;
   const long long v82 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v82);
   if (p6 && !wait(comm, peers, v82)) return;

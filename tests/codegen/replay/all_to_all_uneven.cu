@@ -1,7 +1,7 @@
-__device__ __forceinline__ unsigned short narrow_bf16(float x) {
-  unsigned short y;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  return y;
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
 }
 __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
   uint4 w = make_uint4(0u, 0u, 0u, 0u);
@@ -17,10 +17,10 @@ __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, b
 }
 __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
   uint4 w;
-  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
-  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
-  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
-  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  w.x = narrow_pair_bf16(v[0], v[1]);
+  w.y = narrow_pair_bf16(v[2], v[3]);
+  w.z = narrow_pair_bf16(v[4], v[5]);
+  w.w = narrow_pair_bf16(v[6], v[7]);
   if (ok) *(uint4*)p = w;
 }
 
@@ -151,119 +151,124 @@ extern "C" __global__ void __launch_bounds__(128, 1) all_to_all_single(const __g
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
-  const bool v55 = (long long)blockIdx.x < 16;
-  unsigned char* const v58 = peers.base[0] + p7;
-  const int v61 = (int)((long long)blockIdx.x * 1024);
-  const bool v66 = (long long)rank == 0;
-  const int v69 = (int)(v66 ? 0 : 5);
-  const int v76 = (int)(v66 ? 5 : 3);
-  float v79[8];
-  load_bf16_8(v79 + 0, (const unsigned short*)v58 + (((((v61 + col0) / 2048) + v69) * 2048) + ((v61 + col0) % 2048)), ((((v61 + col0) / 2048) < v76) && v55));
-  unsigned char* const v81 = peers.base[1] + p7;
-  const int v84 = (int)(v66 ? 0 : 3);
-  float v90[8];
-  load_bf16_8(v90 + 0, (const unsigned short*)v81 + ((((((v61 + col0) / 2048) - v76) + v84) * 2048) + ((v61 + col0) % 2048)), ((!(((v61 + col0) / 2048) < v76)) && v55));
-  const long long v91 = (long long)blockIdx.x + (long long)gridDim.x;
-  const bool v92 = v91 < 16;
-  const int v94 = (int)(v91 * 1024);
-  float v103[8];
-  load_bf16_8(v103 + 0, (const unsigned short*)v58 + (((((v94 + col0) / 2048) + v69) * 2048) + ((v94 + col0) % 2048)), ((((v94 + col0) / 2048) < v76) && v92));
-  float v110[8];
-  load_bf16_8(v110 + 0, (const unsigned short*)v81 + ((((((v94 + col0) / 2048) - v76) + v84) * 2048) + ((v94 + col0) % 2048)), ((!(((v94 + col0) / 2048) < v76)) && v92));
-  const long long v113 = (long long)blockIdx.x + ((long long)gridDim.x * 2);
-  const bool v114 = v113 < 16;
-  const int v116 = (int)(v113 * 1024);
-  float v125[8];
-  load_bf16_8(v125 + 0, (const unsigned short*)v58 + (((((v116 + col0) / 2048) + v69) * 2048) + ((v116 + col0) % 2048)), ((((v116 + col0) / 2048) < v76) && v114));
-  float v132[8];
-  load_bf16_8(v132 + 0, (const unsigned short*)v81 + ((((((v116 + col0) / 2048) - v76) + v84) * 2048) + ((v116 + col0) % 2048)), ((!(((v116 + col0) / 2048) < v76)) && v114));
-  const long long v134 = (long long)blockIdx.x + ((long long)gridDim.x * 3);
-  const bool v135 = v134 < 16;
-  const int v137 = (int)(v134 * 1024);
-  float v146[8];
-  load_bf16_8(v146 + 0, (const unsigned short*)v58 + (((((v137 + col0) / 2048) + v69) * 2048) + ((v137 + col0) % 2048)), ((((v137 + col0) / 2048) < v76) && v135));
-  float v153[8];
-  load_bf16_8(v153 + 0, (const unsigned short*)v81 + ((((((v137 + col0) / 2048) - v76) + v84) * 2048) + ((v137 + col0) % 2048)), ((!(((v137 + col0) / 2048) < v76)) && v135));
+  const bool v53 = (long long)blockIdx.x < 16;
+  unsigned char* const v56 = peers.base[0] + p7;
+  const int v59 = (int)((long long)blockIdx.x * 1024);
+  const bool v64 = (long long)rank == 0;
+  const int v67 = (int)(v64 ? 0 : 5);
+  const int v74 = (int)(v64 ? 5 : 3);
+  float v77[8];
+  load_bf16_8(v77 + 0, (const unsigned short*)v56 + (((((v59 + col0) / 2048) + v67) * 2048) + ((v59 + col0) % 2048)), ((((v59 + col0) / 2048) < v74) && v53));
+  unsigned char* const v79 = peers.base[1] + p7;
+  const int v82 = (int)(v64 ? 0 : 3);
+  float v88[8];
+  load_bf16_8(v88 + 0, (const unsigned short*)v79 + ((((((v59 + col0) / 2048) - v74) + v82) * 2048) + ((v59 + col0) % 2048)), ((!(((v59 + col0) / 2048) < v74)) && v53));
+  const long long v89 = (long long)blockIdx.x + (long long)gridDim.x;
+  const bool v90 = v89 < 16;
+  const int v92 = (int)(v89 * 1024);
+  float v101[8];
+  load_bf16_8(v101 + 0, (const unsigned short*)v56 + (((((v92 + col0) / 2048) + v67) * 2048) + ((v92 + col0) % 2048)), ((((v92 + col0) / 2048) < v74) && v90));
+  float v108[8];
+  load_bf16_8(v108 + 0, (const unsigned short*)v79 + ((((((v92 + col0) / 2048) - v74) + v82) * 2048) + ((v92 + col0) % 2048)), ((!(((v92 + col0) / 2048) < v74)) && v90));
+  const long long v111 = (long long)blockIdx.x + ((long long)gridDim.x * 2);
+  const bool v112 = v111 < 16;
+  const int v114 = (int)(v111 * 1024);
+  float v123[8];
+  load_bf16_8(v123 + 0, (const unsigned short*)v56 + (((((v114 + col0) / 2048) + v67) * 2048) + ((v114 + col0) % 2048)), ((((v114 + col0) / 2048) < v74) && v112));
+  float v130[8];
+  load_bf16_8(v130 + 0, (const unsigned short*)v79 + ((((((v114 + col0) / 2048) - v74) + v82) * 2048) + ((v114 + col0) % 2048)), ((!(((v114 + col0) / 2048) < v74)) && v112));
+  const long long v132 = (long long)blockIdx.x + ((long long)gridDim.x * 3);
+  const bool v133 = v132 < 16;
+  const int v135 = (int)(v132 * 1024);
+  float v144[8];
+  load_bf16_8(v144 + 0, (const unsigned short*)v56 + (((((v135 + col0) / 2048) + v67) * 2048) + ((v135 + col0) % 2048)), ((((v135 + col0) / 2048) < v74) && v133));
+  float v151[8];
+  load_bf16_8(v151 + 0, (const unsigned short*)v79 + ((((((v135 + col0) / 2048) - v74) + v82) * 2048) + ((v135 + col0) % 2048)), ((!(((v135 + col0) / 2048) < v74)) && v133));
   float v37[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v37[i] = v79[i];
+    v37[i] = v77[i];
+  float v191[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v191[i] = v101[i];
+  float v192[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v192[i] = v123[i];
   float v193[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v193[i] = v103[i];
+    v193[i] = v144[i];
+  float v46[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v46[i] = v88[i];
   float v194[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v194[i] = v125[i];
+    v194[i] = v108[i];
   float v195[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v195[i] = v146[i];
-  float v48[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v48[i] = v90[i];
+    v195[i] = v130[i];
   float v196[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v196[i] = v110[i];
-  float v197[8];
+    v196[i] = v151[i];
+  for (long long v12 = (long long)blockIdx.x; v12 < 16;) {
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v197[i] = v132[i];
-  float v198[8];
+    for (int turn = 0; turn < 5; ++turn, v12 += (long long)gridDim.x) {
+      if (turn > 0 && !(v12 < 16)) goto after_v12;
+      const long long v154 = v12 + ((long long)gridDim.x * 4);
+      const bool v155 = v154 < 16;
+      unsigned char* const v158 = peers.base[0] + p7;
+      const int v161 = (int)(v154 * 1024);
+      const bool v166 = (long long)rank == 0;
+      const int v169 = (int)(v166 ? 0 : 5);
+      const int v176 = (int)(v166 ? 5 : 3);
+      float v179[8];
+      load_bf16_8(v179 + 0, (const unsigned short*)v158 + (((((v161 + col0) / 2048) + v169) * 2048) + ((v161 + col0) % 2048)), ((((v161 + col0) / 2048) < v176) && v155));
+      unsigned char* const v181 = peers.base[1] + p7;
+      const int v184 = (int)(v166 ? 0 : 3);
+      float v190[8];
+      load_bf16_8(v190 + 0, (const unsigned short*)v181 + ((((((v161 + col0) / 2048) - v176) + v184) * 2048) + ((v161 + col0) % 2048)), ((!(((v161 + col0) / 2048) < v176)) && v155));
+      const int v16 = (int)(v12 * 1024);
+      const int v31 = (int)(((long long)rank == 0) ? 5 : 3);
+      float v47[8];
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v198[i] = v153[i];
-  for (long long v12 = (long long)blockIdx.x; v12 < 16; v12 += (long long)gridDim.x) {
-    const long long v156 = v12 + ((long long)gridDim.x * 4);
-    const bool v157 = v156 < 16;
-    unsigned char* const v160 = peers.base[0] + p7;
-    const int v163 = (int)(v156 * 1024);
-    const bool v168 = (long long)rank == 0;
-    const int v171 = (int)(v168 ? 0 : 5);
-    const int v178 = (int)(v168 ? 5 : 3);
-    float v181[8];
-    load_bf16_8(v181 + 0, (const unsigned short*)v160 + (((((v163 + col0) / 2048) + v171) * 2048) + ((v163 + col0) % 2048)), ((((v163 + col0) / 2048) < v178) && v157));
-    unsigned char* const v183 = peers.base[1] + p7;
-    const int v186 = (int)(v168 ? 0 : 3);
-    float v192[8];
-    load_bf16_8(v192 + 0, (const unsigned short*)v183 + ((((((v163 + col0) / 2048) - v178) + v186) * 2048) + ((v163 + col0) % 2048)), ((!(((v163 + col0) / 2048) < v178)) && v157));
-    const int v16 = (int)(v12 * 1024);
-    const int v31 = (int)(((long long)rank == 0) ? 5 : 3);
-    float v49[8];
+      for (int i = 0; i < 8; ++i)
+        v47[i] = (((v16 + (col0 + i % 8)) / 2048) < v31) ? v37[i] : v46[i];
+      store_bf16_8((unsigned short*)p8 + (v16 + col0), v47 + 0, true);
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v49[i] = (((v16 + (col0 + i % 8)) / 2048) < v31) ? v37[i] : v48[i];
-    store_bf16_8((unsigned short*)p8 + (v16 + col0), v49 + 0, true);
+      for (int i = 0; i < 8; ++i)
+        v37[i] = v191[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v37[i] = v193[i];
+      for (int i = 0; i < 8; ++i)
+        v191[i] = v192[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v193[i] = v194[i];
+      for (int i = 0; i < 8; ++i)
+        v192[i] = v193[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v194[i] = v195[i];
+      for (int i = 0; i < 8; ++i)
+        v193[i] = v179[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v195[i] = v181[i];
+      for (int i = 0; i < 8; ++i)
+        v46[i] = v194[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v48[i] = v196[i];
+      for (int i = 0; i < 8; ++i)
+        v194[i] = v195[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v196[i] = v197[i];
+      for (int i = 0; i < 8; ++i)
+        v195[i] = v196[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v197[i] = v198[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v198[i] = v192[i];
+      for (int i = 0; i < 8; ++i)
+        v196[i] = v190[i];
+    }
   }
-  const long long v52 = (long long)gridDim.x + (long long)blockIdx.x;
-  if (p6) signal(comm, peers, v52);
-  if (p6 && !wait(comm, peers, v52)) return;
+  after_v12:;
+  const long long v50 = (long long)gridDim.x + (long long)blockIdx.x;
+  if (p6) signal(comm, peers, v50);
+  if (p6 && !wait(comm, peers, v50)) return;
   close_comm(comm);
 }

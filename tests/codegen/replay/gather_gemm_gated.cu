@@ -3,6 +3,11 @@ __device__ __forceinline__ unsigned short narrow_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
+}
 __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
   uint4 w = make_uint4(0u, 0u, 0u, 0u);
   if (ok) w = *(const uint4*)p;
@@ -18,15 +23,15 @@ __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, b
 __device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((unsigned)narrow_bf16(x) << 16); }
 __device__ __forceinline__ void store_bf16_2(unsigned short* p, const float* v, bool ok) {
   unsigned w;
-  w = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
+  w = narrow_pair_bf16(v[0], v[1]);
   if (ok) *(unsigned*)p = w;
 }
 __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
   uint4 w;
-  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
-  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
-  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
-  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  w.x = narrow_pair_bf16(v[0], v[1]);
+  w.y = narrow_pair_bf16(v[2], v[3]);
+  w.z = narrow_pair_bf16(v[4], v[5]);
+  w.w = narrow_pair_bf16(v[6], v[7]);
   if (ok) *(uint4*)p = w;
 }
 __device__ __forceinline__ long long max_i64(long long a, long long b) { return a > b ? a : b; }
@@ -271,33 +276,38 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
 #pragma unroll
     for (int i = 0; i < 32; ++i)
       v325[i] = v311[i];
-    for (long long v43 = v41; v43 < v40; v43 += 8192) {
-      const long long v314 = v43 + 32768;
-      const bool v315 = v314 < v40;
-      unsigned char* const v317 = v27 + (v314 * 2);
-      const long long v319 = v40 - v314;
-      float v322[32];
+    for (long long v43 = v41; v43 < v40;) {
 #pragma unroll
-      for (int i = 0; i < 32; i += 8)
-        load_bf16_8(v322 + i, (const unsigned short*)v317 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v319) && v315));
-      const long long v46 = v40 - v43;
-      unsigned char* const v51 = v34 + (v43 * 2);
+      for (int turn = 0; turn < 5; ++turn, v43 += 8192) {
+        if (turn > 0 && !(v43 < v40)) goto after_v43;
+        const long long v314 = v43 + 32768;
+        const bool v315 = v314 < v40;
+        unsigned char* const v317 = v27 + (v314 * 2);
+        const long long v319 = v40 - v314;
+        float v322[32];
 #pragma unroll
-      for (int i = 0; i < 32; i += 8)
-        store_bf16_8((unsigned short*)v51 + (col0 + i % 8 + i / 8 % 4 * 2048), v50 + i, ((col0 + i % 8 + i / 8 % 4 * 2048) < v46));
+        for (int i = 0; i < 32; i += 8)
+          load_bf16_8(v322 + i, (const unsigned short*)v317 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v319) && v315));
+        const long long v46 = v40 - v43;
+        unsigned char* const v51 = v34 + (v43 * 2);
 #pragma unroll
-      for (int i = 0; i < 32; ++i)
-        v50[i] = v323[i];
+        for (int i = 0; i < 32; i += 8)
+          store_bf16_8((unsigned short*)v51 + (col0 + i % 8 + i / 8 % 4 * 2048), v50 + i, ((col0 + i % 8 + i / 8 % 4 * 2048) < v46));
 #pragma unroll
-      for (int i = 0; i < 32; ++i)
-        v323[i] = v324[i];
+        for (int i = 0; i < 32; ++i)
+          v50[i] = v323[i];
 #pragma unroll
-      for (int i = 0; i < 32; ++i)
-        v324[i] = v325[i];
+        for (int i = 0; i < 32; ++i)
+          v323[i] = v324[i];
 #pragma unroll
-      for (int i = 0; i < 32; ++i)
-        v325[i] = v322[i];
+        for (int i = 0; i < 32; ++i)
+          v324[i] = v325[i];
+#pragma unroll
+        for (int i = 0; i < 32; ++i)
+          v325[i] = v322[i];
+      }
     }
+    after_v43:;
     const bool v54 = v19 < 14;
     const long long v56 = 32 + v19;
     if (v54) signal_one(comm, peers, v56, (long long)rank);

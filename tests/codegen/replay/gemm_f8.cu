@@ -1,7 +1,7 @@
-__device__ __forceinline__ unsigned short narrow_bf16(float x) {
-  unsigned short y;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  return y;
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
 }
 __device__ __forceinline__ void load_f32_1(float* v, const float* p, bool ok) {
   unsigned w = 0u;
@@ -18,11 +18,10 @@ __device__ __forceinline__ void load_f32_4(float* v, const float* p, bool ok) {
 }
 __device__ __forceinline__ void store_bf16_4(unsigned short* p, const float* v, bool ok) {
   uint2 w;
-  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
-  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
+  w.x = narrow_pair_bf16(v[0], v[1]);
+  w.y = narrow_pair_bf16(v[2], v[3]);
   if (ok) *(uint2*)p = w;
 }
-__device__ __forceinline__ long long min_i64(long long a, long long b) { return a < b ? a : b; }
 __device__ __forceinline__ unsigned widen_pair_e4m3(unsigned x) {
   unsigned y;
   asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(y) : "h"((unsigned short)x));
@@ -114,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(32, 1) gemm_scaled_mm(long long p0,
   const int v1 = (int)(long long)blockIdx.x;
   const int v8 = (v1 / 64) * 8;
   const int v9 = v1 % 64;
-  const int v11 = min_i64((((int)p0) - v8), 8);
+  const int v11 = min((((int)p0) - v8), 8);
   const int v16 = (v8 + (v9 % v11)) * 16;
   const int v17 = (v9 / v11) * 16;
   const int v72 = (int)v16;

@@ -1,7 +1,7 @@
-__device__ __forceinline__ unsigned short narrow_bf16(float x) {
-  unsigned short y;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  return y;
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
 }
 __device__ __forceinline__ void load_bf16_2(float* v, const unsigned short* p, bool ok) {
   unsigned w = 0u;
@@ -31,18 +31,17 @@ __device__ __forceinline__ void load_f32_4(float* v, const float* p, bool ok) {
 }
 __device__ __forceinline__ void store_bf16_2(unsigned short* p, const float* v, bool ok) {
   unsigned w;
-  w = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
+  w = narrow_pair_bf16(v[0], v[1]);
   if (ok) *(unsigned*)p = w;
 }
 __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
   uint4 w;
-  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
-  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
-  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
-  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  w.x = narrow_pair_bf16(v[0], v[1]);
+  w.y = narrow_pair_bf16(v[2], v[3]);
+  w.z = narrow_pair_bf16(v[4], v[5]);
+  w.w = narrow_pair_bf16(v[6], v[7]);
   if (ok) *(uint4*)p = w;
 }
-__device__ __forceinline__ long long min_i64(long long a, long long b) { return a < b ? a : b; }
 extern __shared__ __align__(1024) unsigned char smem[];
 __device__ __forceinline__ unsigned shared_address(const void* p) {
   return (unsigned)__cvta_generic_to_shared(p);
@@ -83,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(32, 1) gemm_to_mul_addmm(long long 
   const int v1 = (int)(long long)blockIdx.x;
   const int v8 = (v1 / 64) * 8;
   const int v9 = v1 % 64;
-  const int v11 = min_i64((((int)p0) - v8), 8);
+  const int v11 = min((((int)p0) - v8), 8);
   const int v16 = (v8 + (v9 % v11)) * 16;
   const int v17 = (v9 / v11) * 16;
   const int v80 = (int)v16;

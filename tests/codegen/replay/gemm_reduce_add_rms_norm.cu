@@ -3,6 +3,11 @@ __device__ __forceinline__ unsigned short narrow_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
+}
 __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
   uint4 w = make_uint4(0u, 0u, 0u, 0u);
   if (ok) w = *(const uint4*)p;
@@ -18,10 +23,10 @@ __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, b
 __device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((unsigned)narrow_bf16(x) << 16); }
 __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
   uint4 w;
-  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
-  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
-  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
-  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  w.x = narrow_pair_bf16(v[0], v[1]);
+  w.y = narrow_pair_bf16(v[2], v[3]);
+  w.z = narrow_pair_bf16(v[4], v[5]);
+  w.w = narrow_pair_bf16(v[6], v[7]);
   if (ok) *(uint4*)p = w;
 }
 extern __shared__ __align__(1024) unsigned char smem[];
@@ -471,136 +476,141 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatt
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v393[i] = v330[i];
-  for (long long v88 = (long long)blockIdx.x; v88 < p9; v88 += (long long)gridDim.x) {
-    const long long v333 = v88 + ((long long)gridDim.x * 2);
-    const bool v334 = v333 < p9;
-    const long long v338 = (v333 * 2048) * 2;
-    unsigned char* const v339 = p13 + v338;
-    float v341[8];
-    load_bf16_8(v341 + 0, (const unsigned short*)v339 + col5, v334);
-    unsigned char* const v344 = p13 + (p14 * 2);
-    unsigned char* const v345 = v344 + v338;
-    float v346[8];
-    load_bf16_8(v346 + 0, (const unsigned short*)v345 + col5, v334);
-    unsigned char* const v349 = p13 + ((2 * p14) * 2);
-    unsigned char* const v350 = v349 + v338;
-    float v351[8];
-    load_bf16_8(v351 + 0, (const unsigned short*)v350 + col5, v334);
-    unsigned char* const v355 = p13 + ((3 * p14) * 2);
-    unsigned char* const v356 = v355 + v338;
-    float v357[8];
-    load_bf16_8(v357 + 0, (const unsigned short*)v356 + col5, v334);
-    unsigned char* const v361 = p13 + ((4 * p14) * 2);
-    unsigned char* const v362 = v361 + v338;
-    float v363[8];
-    load_bf16_8(v363 + 0, (const unsigned short*)v362 + col5, v334);
-    unsigned char* const v367 = p13 + ((5 * p14) * 2);
-    unsigned char* const v368 = v367 + v338;
-    float v369[8];
-    load_bf16_8(v369 + 0, (const unsigned short*)v368 + col5, v334);
-    unsigned char* const v373 = p13 + ((6 * p14) * 2);
-    unsigned char* const v374 = v373 + v338;
-    float v375[8];
-    load_bf16_8(v375 + 0, (const unsigned short*)v374 + col5, v334);
-    unsigned char* const v379 = p13 + ((7 * p14) * 2);
-    unsigned char* const v380 = v379 + v338;
-    float v381[8];
-    load_bf16_8(v381 + 0, (const unsigned short*)v380 + col5, v334);
-    unsigned char* const v383 = p15 + v338;
-    float v384[8];
-    load_bf16_8(v384 + 0, (const unsigned short*)v383 + col5, v334);
-    const long long v97 = (v88 * 2048) * 2;
-    float v151[8];
+  for (long long v88 = (long long)blockIdx.x; v88 < p9;) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v151[i] = round_bf16(((round_bf16((((((((v99[i] + v103[i]) + v109[i]) + v116[i]) + v123[i]) + v130[i]) + v137[i]) + v144[i]))) + v149[i]));
-    float v153[1];
-    v153[0] = 0.0f;
+    for (int turn = 0; turn < 3; ++turn, v88 += (long long)gridDim.x) {
+      if (turn > 0 && !(v88 < p9)) goto after_v88;
+      const long long v333 = v88 + ((long long)gridDim.x * 2);
+      const bool v334 = v333 < p9;
+      const long long v338 = (v333 * 2048) * 2;
+      unsigned char* const v339 = p13 + v338;
+      float v341[8];
+      load_bf16_8(v341 + 0, (const unsigned short*)v339 + col5, v334);
+      unsigned char* const v344 = p13 + (p14 * 2);
+      unsigned char* const v345 = v344 + v338;
+      float v346[8];
+      load_bf16_8(v346 + 0, (const unsigned short*)v345 + col5, v334);
+      unsigned char* const v349 = p13 + ((2 * p14) * 2);
+      unsigned char* const v350 = v349 + v338;
+      float v351[8];
+      load_bf16_8(v351 + 0, (const unsigned short*)v350 + col5, v334);
+      unsigned char* const v355 = p13 + ((3 * p14) * 2);
+      unsigned char* const v356 = v355 + v338;
+      float v357[8];
+      load_bf16_8(v357 + 0, (const unsigned short*)v356 + col5, v334);
+      unsigned char* const v361 = p13 + ((4 * p14) * 2);
+      unsigned char* const v362 = v361 + v338;
+      float v363[8];
+      load_bf16_8(v363 + 0, (const unsigned short*)v362 + col5, v334);
+      unsigned char* const v367 = p13 + ((5 * p14) * 2);
+      unsigned char* const v368 = v367 + v338;
+      float v369[8];
+      load_bf16_8(v369 + 0, (const unsigned short*)v368 + col5, v334);
+      unsigned char* const v373 = p13 + ((6 * p14) * 2);
+      unsigned char* const v374 = v373 + v338;
+      float v375[8];
+      load_bf16_8(v375 + 0, (const unsigned short*)v374 + col5, v334);
+      unsigned char* const v379 = p13 + ((7 * p14) * 2);
+      unsigned char* const v380 = v379 + v338;
+      float v381[8];
+      load_bf16_8(v381 + 0, (const unsigned short*)v380 + col5, v334);
+      unsigned char* const v383 = p15 + v338;
+      float v384[8];
+      load_bf16_8(v384 + 0, (const unsigned short*)v383 + col5, v334);
+      const long long v97 = (v88 * 2048) * 2;
+      float v151[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v153[0] = v153[0] + (v151[i] * v151[i]);
-    v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 1);
-    v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 2);
-    v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 4);
-    v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 8);
-    v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 16);
-    float* const s153 = (float*)(smem + 196608);
-    __syncthreads();
-    if ((lane & 31) == 0) {
-      s153[at13] = v153[0];
+      for (int i = 0; i < 8; ++i)
+        v151[i] = round_bf16(((round_bf16((((((((v99[i] + v103[i]) + v109[i]) + v116[i]) + v123[i]) + v130[i]) + v137[i]) + v144[i]))) + v149[i]));
+      float v153[1];
+      v153[0] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v153[0] = v153[0] + (v151[i] * v151[i]);
+      v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 1);
+      v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 2);
+      v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 4);
+      v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 8);
+      v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 16);
+      float* const s153 = (float*)(smem + 196608);
+      __syncthreads();
+      if ((lane & 31) == 0) {
+        s153[at13] = v153[0];
+      }
+      __syncthreads();
+      v153[0] = s153[0];
+#pragma unroll
+      for (int w = 1; w < 8; ++w) {
+        v153[0] = v153[0] + s153[0 + w];
+      }
+      const float v155 = (float)2048;
+      float v158[1];
+      v158[0] = rsqrtf(((v153[0] / v155) + 1e-05f));
+      float v162[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v162[i] = (v151[i] * v158[0]) * v161[i];
+      unsigned char* const v165 = p17 + v97;
+      store_bf16_8((unsigned short*)v165 + col5, v162 + 0, true);
+      unsigned char* const v168 = p18 + v97;
+      store_bf16_8((unsigned short*)v168 + col5, v151 + 0, true);
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v99[i] = v385[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v385[i] = v341[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v103[i] = v386[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v386[i] = v346[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v109[i] = v387[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v387[i] = v351[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v116[i] = v388[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v388[i] = v357[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v123[i] = v389[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v389[i] = v363[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v130[i] = v390[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v390[i] = v369[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v137[i] = v391[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v391[i] = v375[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v144[i] = v392[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v392[i] = v381[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v149[i] = v393[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v393[i] = v384[i];
     }
-    __syncthreads();
-    v153[0] = s153[0];
-#pragma unroll
-    for (int w = 1; w < 8; ++w) {
-      v153[0] = v153[0] + s153[0 + w];
-    }
-    const float v155 = (float)2048;
-    float v158[1];
-    v158[0] = rsqrtf(((v153[0] / v155) + 1e-05f));
-    float v162[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v162[i] = (v151[i] * v158[0]) * v161[i];
-    unsigned char* const v165 = p17 + v97;
-    store_bf16_8((unsigned short*)v165 + col5, v162 + 0, true);
-    unsigned char* const v168 = p18 + v97;
-    store_bf16_8((unsigned short*)v168 + col5, v151 + 0, true);
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v99[i] = v385[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v385[i] = v341[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v103[i] = v386[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v386[i] = v346[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v109[i] = v387[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v387[i] = v351[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v116[i] = v388[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v388[i] = v357[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v123[i] = v389[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v389[i] = v363[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v130[i] = v390[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v390[i] = v369[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v137[i] = v391[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v391[i] = v375[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v144[i] = v392[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v392[i] = v381[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v149[i] = v393[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v393[i] = v384[i];
   }
+  after_v88:;
   const long long v170 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v170);
   if (p6 && !wait(comm, peers, v170)) return;

@@ -3,6 +3,11 @@ __device__ __forceinline__ unsigned short narrow_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
+}
 __device__ __forceinline__ void load_bf16_2(float* v, const unsigned short* p, bool ok) {
   unsigned w = 0u;
   if (ok) w = *(const unsigned*)p;
@@ -12,7 +17,7 @@ __device__ __forceinline__ void load_bf16_2(float* v, const unsigned short* p, b
 __device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((unsigned)narrow_bf16(x) << 16); }
 __device__ __forceinline__ void store_bf16_2(unsigned short* p, const float* v, bool ok) {
   unsigned w;
-  w = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
+  w = narrow_pair_bf16(v[0], v[1]);
   if (ok) *(unsigned*)p = w;
 }
 extern __shared__ __align__(1024) unsigned char smem[];

@@ -1,11 +1,11 @@
-__device__ __forceinline__ unsigned short narrow_bf16(float x) {
-  unsigned short y;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  return y;
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
 }
 __device__ __forceinline__ void store_bf16_2(unsigned short* p, const float* v, bool ok) {
   unsigned w;
-  w = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
+  w = narrow_pair_bf16(v[0], v[1]);
   if (ok) *(unsigned*)p = w;
 }
 extern __shared__ __align__(1024) unsigned char smem[];

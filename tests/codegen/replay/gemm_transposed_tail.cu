@@ -6,7 +6,6 @@ __device__ __forceinline__ unsigned short narrow_f16(float x) {
 __device__ __forceinline__ void store_f16_1(unsigned short* p, const float* v, bool ok) {
   if (ok) p[0] = narrow_f16(v[0]);
 }
-__device__ __forceinline__ long long min_i64(long long a, long long b) { return a < b ? a : b; }
 extern __shared__ __align__(1024) unsigned char smem[];
 __device__ __forceinline__ unsigned shared_address(const void* p) {
   return (unsigned)__cvta_generic_to_shared(p);
@@ -45,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(32, 1) gemm_transpose_mm(long long 
   const int v1 = (int)(long long)blockIdx.x;
   const int v9 = (v1 / 40) * 8;
   const int v10 = v1 % 40;
-  const int v12 = min_i64((((int)p0) - v9), 8);
+  const int v12 = min((((int)p0) - v9), 8);
   const int v17 = (v9 + (v10 % v12)) * 16;
   const int v18 = (v10 / v12) * 16;
   const int v72 = (int)v17;

@@ -3,6 +3,11 @@ __device__ __forceinline__ unsigned short narrow_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
+}
 __device__ __forceinline__ void load_bf16_2(float* v, const unsigned short* p, bool ok) {
   unsigned w = 0u;
   if (ok) w = *(const unsigned*)p;
@@ -24,10 +29,10 @@ __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, b
 __device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((unsigned)narrow_bf16(x) << 16); }
 __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
   uint4 w;
-  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
-  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
-  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
-  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  w.x = narrow_pair_bf16(v[0], v[1]);
+  w.y = narrow_pair_bf16(v[2], v[3]);
+  w.z = narrow_pair_bf16(v[4], v[5]);
+  w.w = narrow_pair_bf16(v[6], v[7]);
   if (ok) *(uint4*)p = w;
 }
 extern __shared__ __align__(1024) unsigned char smem[];
@@ -197,7 +202,7 @@ __device__ __forceinline__ bool wait_more(const Comm& c, const Peers& peers, con
 __device__ __forceinline__ void ll_store_bf16_2(const Comm& c, unsigned char* base, long long at, const float* v, bool ok) {
   if (!ok) return;
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;"
-               :: "l"((unsigned long long*)base + at / 2), "l"((unsigned long long)c.epoch << 32 | ((unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16)));
+               :: "l"((unsigned long long*)base + at / 2), "l"((unsigned long long)c.epoch << 32 | (narrow_pair_bf16(v[0], v[1]))));
 }
 __device__ __forceinline__ void unpack_bf16_2(float* v, unsigned w, bool ok0, bool ok1) {
   v[0] = ok0 ? __uint_as_float((unsigned)(unsigned short)w << 16) : 0;

@@ -3,6 +3,11 @@ __device__ __forceinline__ unsigned short narrow_f16(float x) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
+__device__ __forceinline__ unsigned narrow_pair_f16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
+}
 __device__ __forceinline__ float widen_f16(unsigned short x) {
   float y;
   asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
@@ -180,7 +185,7 @@ __device__ __forceinline__ bool wait_more(const Comm& c, const Peers& peers, con
 __device__ __forceinline__ void ll_store_f16_2(const Comm& c, unsigned char* base, long long at, const float* v, bool ok) {
   if (!ok) return;
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;"
-               :: "l"((unsigned long long*)base + at / 2), "l"((unsigned long long)c.epoch << 32 | ((unsigned)narrow_f16(v[0]) | (unsigned)narrow_f16(v[1]) << 16)));
+               :: "l"((unsigned long long*)base + at / 2), "l"((unsigned long long)c.epoch << 32 | (narrow_pair_f16(v[0], v[1]))));
 }
 __device__ __forceinline__ void unpack_f16_2(float* v, unsigned w, bool ok0, bool ok1) {
   v[0] = ok0 ? widen_f16((unsigned short)w) : 0;

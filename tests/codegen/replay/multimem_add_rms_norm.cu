@@ -3,6 +3,11 @@ __device__ __forceinline__ unsigned short narrow_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
+}
 __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
   uint4 w = make_uint4(0u, 0u, 0u, 0u);
   if (ok) w = *(const uint4*)p;
@@ -18,10 +23,10 @@ __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, b
 __device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((unsigned)narrow_bf16(x) << 16); }
 __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
   uint4 w;
-  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
-  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
-  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
-  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  w.x = narrow_pair_bf16(v[0], v[1]);
+  w.y = narrow_pair_bf16(v[2], v[3]);
+  w.z = narrow_pair_bf16(v[4], v[5]);
+  w.w = narrow_pair_bf16(v[6], v[7]);
   if (ok) *(uint4*)p = w;
 }
 extern __shared__ __align__(1024) unsigned char smem[];
@@ -207,28 +212,33 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v117[i] = v101[i];
-  for (long long v19 = v16; v19 < p6; v19 += v17) {
-    const long long v104 = v19 + (v17 * 4);
-    unsigned char* const v107 = multicast + p7;
-    unsigned char* const v112 = v107 + ((v104 * 2048) * 2);
-    float v114[8];
-    multimem_reduce_bf16_8(v114 + 0, v112, col0, (v104 < p6));
-    unsigned char* const v24 = multicast + p7;
-    unsigned char* const v30 = v24 + ((v19 * 2048) * 2);
-    multimem_store_bf16_8(v31 + 0, v30, col0, true);
+  for (long long v19 = v16; v19 < p6;) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v31[i] = v115[i];
+    for (int turn = 0; turn < 5; ++turn, v19 += v17) {
+      if (turn > 0 && !(v19 < p6)) goto after_v19;
+      const long long v104 = v19 + (v17 * 4);
+      unsigned char* const v107 = multicast + p7;
+      unsigned char* const v112 = v107 + ((v104 * 2048) * 2);
+      float v114[8];
+      multimem_reduce_bf16_8(v114 + 0, v112, col0, (v104 < p6));
+      unsigned char* const v24 = multicast + p7;
+      unsigned char* const v30 = v24 + ((v19 * 2048) * 2);
+      multimem_store_bf16_8(v31 + 0, v30, col0, true);
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v115[i] = v116[i];
+      for (int i = 0; i < 8; ++i)
+        v31[i] = v115[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v116[i] = v117[i];
+      for (int i = 0; i < 8; ++i)
+        v115[i] = v116[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v117[i] = v114[i];
+      for (int i = 0; i < 8; ++i)
+        v116[i] = v117[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v117[i] = v114[i];
+    }
   }
+  after_v19:;
   const long long v33 = (long long)gridDim.x + (long long)blockIdx.x;
   signal(comm, peers, v33);
   if (!wait(comm, peers, v33)) return;
@@ -302,78 +312,83 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v180[i] = v158[i];
-  for (long long v36 = (long long)blockIdx.x; v36 < p6; v36 += (long long)gridDim.x) {
-    const long long v161 = v36 + ((long long)gridDim.x * 4);
-    const bool v162 = v161 < p6;
-    unsigned char* const v164 = peers.base[(long long)rank] + p7;
-    const long long v168 = (v161 * 2048) * 2;
-    unsigned char* const v169 = v164 + v168;
-    float v171[8];
-    load_bf16_8(v171 + 0, (const unsigned short*)v169 + col0, v162);
-    unsigned char* const v173 = p9 + v168;
-    float v174[8];
-    load_bf16_8(v174 + 0, (const unsigned short*)v173 + col0, v162);
-    const long long v45 = (v36 * 2048) * 2;
-    float v52[8];
+  for (long long v36 = (long long)blockIdx.x; v36 < p6;) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v52[i] = round_bf16((v47[i] + v50[i]));
-    float v54[1];
-    v54[0] = 0.0f;
+    for (int turn = 0; turn < 5; ++turn, v36 += (long long)gridDim.x) {
+      if (turn > 0 && !(v36 < p6)) goto after_v36;
+      const long long v161 = v36 + ((long long)gridDim.x * 4);
+      const bool v162 = v161 < p6;
+      unsigned char* const v164 = peers.base[(long long)rank] + p7;
+      const long long v168 = (v161 * 2048) * 2;
+      unsigned char* const v169 = v164 + v168;
+      float v171[8];
+      load_bf16_8(v171 + 0, (const unsigned short*)v169 + col0, v162);
+      unsigned char* const v173 = p9 + v168;
+      float v174[8];
+      load_bf16_8(v174 + 0, (const unsigned short*)v173 + col0, v162);
+      const long long v45 = (v36 * 2048) * 2;
+      float v52[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v54[0] = v54[0] + (v52[i] * v52[i]);
-    v54[0] = v54[0] + __shfl_xor_sync(0xffffffffu, v54[0], 1);
-    v54[0] = v54[0] + __shfl_xor_sync(0xffffffffu, v54[0], 2);
-    v54[0] = v54[0] + __shfl_xor_sync(0xffffffffu, v54[0], 4);
-    v54[0] = v54[0] + __shfl_xor_sync(0xffffffffu, v54[0], 8);
-    v54[0] = v54[0] + __shfl_xor_sync(0xffffffffu, v54[0], 16);
-    float* const s54 = (float*)(smem + 0);
-    __syncthreads();
-    if ((lane & 31) == 0) {
-      s54[at2] = v54[0];
+      for (int i = 0; i < 8; ++i)
+        v52[i] = round_bf16((v47[i] + v50[i]));
+      float v54[1];
+      v54[0] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v54[0] = v54[0] + (v52[i] * v52[i]);
+      v54[0] = v54[0] + __shfl_xor_sync(0xffffffffu, v54[0], 1);
+      v54[0] = v54[0] + __shfl_xor_sync(0xffffffffu, v54[0], 2);
+      v54[0] = v54[0] + __shfl_xor_sync(0xffffffffu, v54[0], 4);
+      v54[0] = v54[0] + __shfl_xor_sync(0xffffffffu, v54[0], 8);
+      v54[0] = v54[0] + __shfl_xor_sync(0xffffffffu, v54[0], 16);
+      float* const s54 = (float*)(smem + 0);
+      __syncthreads();
+      if ((lane & 31) == 0) {
+        s54[at2] = v54[0];
+      }
+      __syncthreads();
+      v54[0] = s54[0];
+#pragma unroll
+      for (int w = 1; w < 8; ++w) {
+        v54[0] = v54[0] + s54[0 + w];
+      }
+      const float v56 = (float)2048;
+      float v59[1];
+      v59[0] = rsqrtf(((v54[0] / v56) + 1e-05f));
+      float v63[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v63[i] = (v52[i] * v59[0]) * v62[i];
+      unsigned char* const v66 = p11 + v45;
+      store_bf16_8((unsigned short*)v66 + col0, v63 + 0, true);
+      unsigned char* const v69 = p12 + v45;
+      store_bf16_8((unsigned short*)v69 + col0, v52 + 0, true);
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v47[i] = v175[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v175[i] = v176[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v176[i] = v177[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v177[i] = v171[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v50[i] = v178[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v178[i] = v179[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v179[i] = v180[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v180[i] = v174[i];
     }
-    __syncthreads();
-    v54[0] = s54[0];
-#pragma unroll
-    for (int w = 1; w < 8; ++w) {
-      v54[0] = v54[0] + s54[0 + w];
-    }
-    const float v56 = (float)2048;
-    float v59[1];
-    v59[0] = rsqrtf(((v54[0] / v56) + 1e-05f));
-    float v63[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v63[i] = (v52[i] * v59[0]) * v62[i];
-    unsigned char* const v66 = p11 + v45;
-    store_bf16_8((unsigned short*)v66 + col0, v63 + 0, true);
-    unsigned char* const v69 = p12 + v45;
-    store_bf16_8((unsigned short*)v69 + col0, v52 + 0, true);
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v47[i] = v175[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v175[i] = v176[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v176[i] = v177[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v177[i] = v171[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v50[i] = v178[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v178[i] = v179[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v179[i] = v180[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v180[i] = v174[i];
   }
+  after_v36:;
   close_comm(comm);
 }

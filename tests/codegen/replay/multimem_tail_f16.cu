@@ -237,29 +237,34 @@ extern "C" __global__ void __launch_bounds__(512, 1) all_reduce(const __grid_con
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v109[i] = v91[i];
-  for (long long v19 = v16; v19 < p6; v19 += v17) {
-    const long long v94 = v19 + (v17 * 4);
-    const bool v95 = v94 < p6;
-    unsigned char* const v97 = multicast + p8;
-    const int v100 = (int)(v94 * 4096);
-    float v106[8];
-    multimem_reduce_part_f16_8(v106 + 0, peers, multicast, v97, (v100 + col0), (((v100 + col0) < p7) && v95), (((v100 + (col0 + (0 + 1) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 2) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 3) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 4) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 5) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 6) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 7) % 8)) < p7) && v95));
-    const int v23 = (int)(v19 * 4096);
-    unsigned char* const v30 = multicast + p8;
-    multimem_store_part_f16_8(v32 + 0, peers, multicast, v30, (v23 + col0), ((v23 + col0) < p7), ((v23 + (col0 + (0 + 1) % 8)) < p7), ((v23 + (col0 + (0 + 2) % 8)) < p7), ((v23 + (col0 + (0 + 3) % 8)) < p7), ((v23 + (col0 + (0 + 4) % 8)) < p7), ((v23 + (col0 + (0 + 5) % 8)) < p7), ((v23 + (col0 + (0 + 6) % 8)) < p7), ((v23 + (col0 + (0 + 7) % 8)) < p7));
+  for (long long v19 = v16; v19 < p6;) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v32[i] = v107[i];
+    for (int turn = 0; turn < 5; ++turn, v19 += v17) {
+      if (turn > 0 && !(v19 < p6)) goto after_v19;
+      const long long v94 = v19 + (v17 * 4);
+      const bool v95 = v94 < p6;
+      unsigned char* const v97 = multicast + p8;
+      const int v100 = (int)(v94 * 4096);
+      float v106[8];
+      multimem_reduce_part_f16_8(v106 + 0, peers, multicast, v97, (v100 + col0), (((v100 + col0) < p7) && v95), (((v100 + (col0 + (0 + 1) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 2) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 3) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 4) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 5) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 6) % 8)) < p7) && v95), (((v100 + (col0 + (0 + 7) % 8)) < p7) && v95));
+      const int v23 = (int)(v19 * 4096);
+      unsigned char* const v30 = multicast + p8;
+      multimem_store_part_f16_8(v32 + 0, peers, multicast, v30, (v23 + col0), ((v23 + col0) < p7), ((v23 + (col0 + (0 + 1) % 8)) < p7), ((v23 + (col0 + (0 + 2) % 8)) < p7), ((v23 + (col0 + (0 + 3) % 8)) < p7), ((v23 + (col0 + (0 + 4) % 8)) < p7), ((v23 + (col0 + (0 + 5) % 8)) < p7), ((v23 + (col0 + (0 + 6) % 8)) < p7), ((v23 + (col0 + (0 + 7) % 8)) < p7));
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v107[i] = v108[i];
+      for (int i = 0; i < 8; ++i)
+        v32[i] = v107[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v108[i] = v109[i];
+      for (int i = 0; i < 8; ++i)
+        v107[i] = v108[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v109[i] = v106[i];
+      for (int i = 0; i < 8; ++i)
+        v108[i] = v109[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v109[i] = v106[i];
+    }
   }
+  after_v19:;
   const long long v34 = (long long)gridDim.x + (long long)blockIdx.x;
   signal(comm, peers, v34);
   if (!wait(comm, peers, v34)) return;
@@ -307,31 +312,36 @@ extern "C" __global__ void __launch_bounds__(512, 1) all_reduce(const __grid_con
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v167[i] = v149[i];
-  for (long long v37 = (long long)blockIdx.x; v37 < p6; v37 += (long long)gridDim.x) {
-    const long long v152 = v37 + ((long long)gridDim.x * 4);
-    const bool v153 = v152 < p6;
-    unsigned char* const v155 = peers.base[(long long)rank] + p8;
-    const int v158 = (int)(v152 * 4096);
-    float v164[8];
+  for (long long v37 = (long long)blockIdx.x; v37 < p6;) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      load_f16_1(v164 + i, (const unsigned short*)v155 + (v158 + (col0 + i % 8)), (((v158 + (col0 + i % 8)) < p7) && v153));
-    const int v41 = (int)(v37 * 4096);
+    for (int turn = 0; turn < 5; ++turn, v37 += (long long)gridDim.x) {
+      if (turn > 0 && !(v37 < p6)) goto after_v37;
+      const long long v152 = v37 + ((long long)gridDim.x * 4);
+      const bool v153 = v152 < p6;
+      unsigned char* const v155 = peers.base[(long long)rank] + p8;
+      const int v158 = (int)(v152 * 4096);
+      float v164[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      store_f16_1((unsigned short*)p10 + (v41 + (col0 + i % 8)), v49 + i, ((v41 + (col0 + i % 8)) < p7));
+      for (int i = 0; i < 8; ++i)
+        load_f16_1(v164 + i, (const unsigned short*)v155 + (v158 + (col0 + i % 8)), (((v158 + (col0 + i % 8)) < p7) && v153));
+      const int v41 = (int)(v37 * 4096);
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v49[i] = v165[i];
+      for (int i = 0; i < 8; ++i)
+        store_f16_1((unsigned short*)p10 + (v41 + (col0 + i % 8)), v49 + i, ((v41 + (col0 + i % 8)) < p7));
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v165[i] = v166[i];
+      for (int i = 0; i < 8; ++i)
+        v49[i] = v165[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v166[i] = v167[i];
+      for (int i = 0; i < 8; ++i)
+        v165[i] = v166[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v167[i] = v164[i];
+      for (int i = 0; i < 8; ++i)
+        v166[i] = v167[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v167[i] = v164[i];
+    }
   }
+  after_v37:;
   close_comm(comm);
 }

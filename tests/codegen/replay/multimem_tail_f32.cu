@@ -219,33 +219,38 @@ extern "C" __global__ void __launch_bounds__(512, 1) all_reduce(const __grid_con
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v109[i] = v91[i];
-  for (long long v19 = v16; v19 < p6; v19 += v17) {
-    const long long v94 = v19 + (v17 * 4);
-    const bool v95 = v94 < p6;
-    unsigned char* const v97 = multicast + p8;
-    const int v100 = (int)(v94 * 4096);
-    float v106[8];
+  for (long long v19 = v16; v19 < p6;) {
 #pragma unroll
-    for (int i = 0; i < 8; i += 4)
-      multimem_reduce_part_f32_4(v106 + i, peers, multicast, v97, (v100 + (col0 + i % 8)), (((v100 + (col0 + i % 8)) < p7) && v95), (((v100 + (col0 + (i + 1) % 8)) < p7) && v95), (((v100 + (col0 + (i + 2) % 8)) < p7) && v95), (((v100 + (col0 + (i + 3) % 8)) < p7) && v95));
-    const int v23 = (int)(v19 * 4096);
-    unsigned char* const v30 = multicast + p8;
+    for (int turn = 0; turn < 5; ++turn, v19 += v17) {
+      if (turn > 0 && !(v19 < p6)) goto after_v19;
+      const long long v94 = v19 + (v17 * 4);
+      const bool v95 = v94 < p6;
+      unsigned char* const v97 = multicast + p8;
+      const int v100 = (int)(v94 * 4096);
+      float v106[8];
 #pragma unroll
-    for (int i = 0; i < 8; i += 4)
-      multimem_store_part_f32_4(v32 + i, peers, multicast, v30, (v23 + (col0 + i % 8)), ((v23 + (col0 + i % 8)) < p7), ((v23 + (col0 + (i + 1) % 8)) < p7), ((v23 + (col0 + (i + 2) % 8)) < p7), ((v23 + (col0 + (i + 3) % 8)) < p7));
+      for (int i = 0; i < 8; i += 4)
+        multimem_reduce_part_f32_4(v106 + i, peers, multicast, v97, (v100 + (col0 + i % 8)), (((v100 + (col0 + i % 8)) < p7) && v95), (((v100 + (col0 + (i + 1) % 8)) < p7) && v95), (((v100 + (col0 + (i + 2) % 8)) < p7) && v95), (((v100 + (col0 + (i + 3) % 8)) < p7) && v95));
+      const int v23 = (int)(v19 * 4096);
+      unsigned char* const v30 = multicast + p8;
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v32[i] = v107[i];
+      for (int i = 0; i < 8; i += 4)
+        multimem_store_part_f32_4(v32 + i, peers, multicast, v30, (v23 + (col0 + i % 8)), ((v23 + (col0 + i % 8)) < p7), ((v23 + (col0 + (i + 1) % 8)) < p7), ((v23 + (col0 + (i + 2) % 8)) < p7), ((v23 + (col0 + (i + 3) % 8)) < p7));
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v107[i] = v108[i];
+      for (int i = 0; i < 8; ++i)
+        v32[i] = v107[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v108[i] = v109[i];
+      for (int i = 0; i < 8; ++i)
+        v107[i] = v108[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v109[i] = v106[i];
+      for (int i = 0; i < 8; ++i)
+        v108[i] = v109[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v109[i] = v106[i];
+    }
   }
+  after_v19:;
   const long long v34 = (long long)gridDim.x + (long long)blockIdx.x;
   signal(comm, peers, v34);
   if (!wait(comm, peers, v34)) return;
@@ -293,31 +298,36 @@ extern "C" __global__ void __launch_bounds__(512, 1) all_reduce(const __grid_con
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v167[i] = v149[i];
-  for (long long v37 = (long long)blockIdx.x; v37 < p6; v37 += (long long)gridDim.x) {
-    const long long v152 = v37 + ((long long)gridDim.x * 4);
-    const bool v153 = v152 < p6;
-    unsigned char* const v155 = peers.base[(long long)rank] + p8;
-    const int v158 = (int)(v152 * 4096);
-    float v164[8];
+  for (long long v37 = (long long)blockIdx.x; v37 < p6;) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      load_f32_1(v164 + i, (const float*)v155 + (v158 + (col0 + i % 8)), (((v158 + (col0 + i % 8)) < p7) && v153));
-    const int v41 = (int)(v37 * 4096);
+    for (int turn = 0; turn < 5; ++turn, v37 += (long long)gridDim.x) {
+      if (turn > 0 && !(v37 < p6)) goto after_v37;
+      const long long v152 = v37 + ((long long)gridDim.x * 4);
+      const bool v153 = v152 < p6;
+      unsigned char* const v155 = peers.base[(long long)rank] + p8;
+      const int v158 = (int)(v152 * 4096);
+      float v164[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      store_f32_1((float*)p10 + (v41 + (col0 + i % 8)), v49 + i, ((v41 + (col0 + i % 8)) < p7));
+      for (int i = 0; i < 8; ++i)
+        load_f32_1(v164 + i, (const float*)v155 + (v158 + (col0 + i % 8)), (((v158 + (col0 + i % 8)) < p7) && v153));
+      const int v41 = (int)(v37 * 4096);
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v49[i] = v165[i];
+      for (int i = 0; i < 8; ++i)
+        store_f32_1((float*)p10 + (v41 + (col0 + i % 8)), v49 + i, ((v41 + (col0 + i % 8)) < p7));
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v165[i] = v166[i];
+      for (int i = 0; i < 8; ++i)
+        v49[i] = v165[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v166[i] = v167[i];
+      for (int i = 0; i < 8; ++i)
+        v165[i] = v166[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v167[i] = v164[i];
+      for (int i = 0; i < 8; ++i)
+        v166[i] = v167[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v167[i] = v164[i];
+    }
   }
+  after_v37:;
   close_comm(comm);
 }

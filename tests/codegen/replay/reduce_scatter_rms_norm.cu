@@ -3,6 +3,11 @@ __device__ __forceinline__ unsigned short narrow_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
+}
 __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
   uint4 w = make_uint4(0u, 0u, 0u, 0u);
   if (ok) w = *(const uint4*)p;
@@ -18,10 +23,10 @@ __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, b
 __device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((unsigned)narrow_bf16(x) << 16); }
 __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
   uint4 w;
-  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
-  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
-  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
-  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  w.x = narrow_pair_bf16(v[0], v[1]);
+  w.y = narrow_pair_bf16(v[2], v[3]);
+  w.z = narrow_pair_bf16(v[4], v[5]);
+  w.w = narrow_pair_bf16(v[6], v[7]);
   if (ok) *(uint4*)p = w;
 }
 extern __shared__ __align__(1024) unsigned char smem[];
@@ -284,109 +289,114 @@ extern "C" __global__ void __launch_bounds__(256, 1) reduce_scatter_tensor_rms_n
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v167[i] = v128[i];
-  for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    const long long v131 = v12 + ((long long)gridDim.x * 4);
-    const bool v132 = v131 < p7;
-    unsigned char* const v135 = peers.base[0] + p8;
-    const long long v141 = ((v131 + ((long long)rank * p7)) * 2048) * 2;
-    unsigned char* const v142 = v135 + v141;
-    float v144[8];
-    load_bf16_8(v144 + 0, (const unsigned short*)v142 + col0, v132);
-    unsigned char* const v146 = peers.base[1] + p8;
-    unsigned char* const v147 = v146 + v141;
-    float v148[8];
-    load_bf16_8(v148 + 0, (const unsigned short*)v147 + col0, v132);
-    unsigned char* const v149 = peers.base[2] + p8;
-    unsigned char* const v150 = v149 + v141;
-    float v151[8];
-    load_bf16_8(v151 + 0, (const unsigned short*)v150 + col0, v132);
-    unsigned char* const v153 = peers.base[3] + p8;
-    unsigned char* const v154 = v153 + v141;
-    float v155[8];
-    load_bf16_8(v155 + 0, (const unsigned short*)v154 + col0, v132);
-    float v42[8];
+  for (long long v12 = (long long)blockIdx.x; v12 < p7;) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v42[i] = round_bf16(((((v26[i] + v29[i]) + v33[i]) + v38[i]) / 4.0f));
-    float v44[1];
-    v44[0] = 0.0f;
+    for (int turn = 0; turn < 5; ++turn, v12 += (long long)gridDim.x) {
+      if (turn > 0 && !(v12 < p7)) goto after_v12;
+      const long long v131 = v12 + ((long long)gridDim.x * 4);
+      const bool v132 = v131 < p7;
+      unsigned char* const v135 = peers.base[0] + p8;
+      const long long v141 = ((v131 + ((long long)rank * p7)) * 2048) * 2;
+      unsigned char* const v142 = v135 + v141;
+      float v144[8];
+      load_bf16_8(v144 + 0, (const unsigned short*)v142 + col0, v132);
+      unsigned char* const v146 = peers.base[1] + p8;
+      unsigned char* const v147 = v146 + v141;
+      float v148[8];
+      load_bf16_8(v148 + 0, (const unsigned short*)v147 + col0, v132);
+      unsigned char* const v149 = peers.base[2] + p8;
+      unsigned char* const v150 = v149 + v141;
+      float v151[8];
+      load_bf16_8(v151 + 0, (const unsigned short*)v150 + col0, v132);
+      unsigned char* const v153 = peers.base[3] + p8;
+      unsigned char* const v154 = v153 + v141;
+      float v155[8];
+      load_bf16_8(v155 + 0, (const unsigned short*)v154 + col0, v132);
+      float v42[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v44[0] = v44[0] + (v42[i] * v42[i]);
-    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 1);
-    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 2);
-    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 4);
-    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 8);
-    v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 16);
-    float* const s44 = (float*)(smem + 0);
-    __syncthreads();
-    if ((lane & 31) == 0) {
-      s44[at2] = v44[0];
+      for (int i = 0; i < 8; ++i)
+        v42[i] = round_bf16(((((v26[i] + v29[i]) + v33[i]) + v38[i]) / 4.0f));
+      float v44[1];
+      v44[0] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v44[0] = v44[0] + (v42[i] * v42[i]);
+      v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 1);
+      v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 2);
+      v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 4);
+      v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 8);
+      v44[0] = v44[0] + __shfl_xor_sync(0xffffffffu, v44[0], 16);
+      float* const s44 = (float*)(smem + 0);
+      __syncthreads();
+      if ((lane & 31) == 0) {
+        s44[at2] = v44[0];
+      }
+      __syncthreads();
+      v44[0] = s44[0];
+#pragma unroll
+      for (int w = 1; w < 8; ++w) {
+        v44[0] = v44[0] + s44[0 + w];
+      }
+      const float v46 = (float)2048;
+      float v49[1];
+      v49[0] = rsqrtf(((v44[0] / v46) + 1e-05f));
+      float v53[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v53[i] = (v42[i] * v49[0]) * v52[i];
+      unsigned char* const v58 = p10 + ((v12 * 2048) * 2);
+      store_bf16_8((unsigned short*)v58 + col0, v53 + 0, true);
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v26[i] = v156[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v156[i] = v157[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v157[i] = v158[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v158[i] = v144[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v29[i] = v159[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v159[i] = v160[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v160[i] = v161[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v161[i] = v148[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v33[i] = v162[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v162[i] = v163[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v163[i] = v164[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v164[i] = v151[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v38[i] = v165[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v165[i] = v166[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v166[i] = v167[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v167[i] = v155[i];
     }
-    __syncthreads();
-    v44[0] = s44[0];
-#pragma unroll
-    for (int w = 1; w < 8; ++w) {
-      v44[0] = v44[0] + s44[0 + w];
-    }
-    const float v46 = (float)2048;
-    float v49[1];
-    v49[0] = rsqrtf(((v44[0] / v46) + 1e-05f));
-    float v53[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v53[i] = (v42[i] * v49[0]) * v52[i];
-    unsigned char* const v58 = p10 + ((v12 * 2048) * 2);
-    store_bf16_8((unsigned short*)v58 + col0, v53 + 0, true);
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v26[i] = v156[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v156[i] = v157[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v157[i] = v158[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v158[i] = v144[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v29[i] = v159[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v159[i] = v160[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v160[i] = v161[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v161[i] = v148[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v33[i] = v162[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v162[i] = v163[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v163[i] = v164[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v164[i] = v151[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v38[i] = v165[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v165[i] = v166[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v166[i] = v167[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v167[i] = v155[i];
   }
+  after_v12:;
   const long long v60 = (long long)gridDim.x + (long long)blockIdx.x;
   if (p6) signal(comm, peers, v60);
   if (p6 && !wait(comm, peers, v60)) return;

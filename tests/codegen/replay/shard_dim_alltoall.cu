@@ -1,7 +1,7 @@
-__device__ __forceinline__ unsigned short narrow_bf16(float x) {
-  unsigned short y;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  return y;
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
 }
 __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
   uint4 w = make_uint4(0u, 0u, 0u, 0u);
@@ -17,10 +17,10 @@ __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, b
 }
 __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
   uint4 w;
-  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
-  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
-  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
-  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  w.x = narrow_pair_bf16(v[0], v[1]);
+  w.y = narrow_pair_bf16(v[2], v[3]);
+  w.z = narrow_pair_bf16(v[4], v[5]);
+  w.w = narrow_pair_bf16(v[6], v[7]);
   if (ok) *(uint4*)p = w;
 }
 
@@ -144,136 +144,141 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot
   return !__syncthreads_or(lost);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1) shard_dim_alltoall(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, long long p11, long long p12, long long p13, long long p14, long long p15, long long p16, unsigned char* p17) {
+extern "C" __global__ void __launch_bounds__(512, 1) shard_dim_alltoall(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, long long p11, unsigned char* p12) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
   const int col0 = lane % 32 * 8 + warp % 16 * 256;
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   signal(comm, peers, (long long)blockIdx.x);
   if (!wait(comm, peers, (long long)blockIdx.x)) return;
-  const bool v87 = (long long)blockIdx.x < p7;
-  unsigned char* const v90 = peers.base[0] + p9;
-  const int v93 = (int)((long long)blockIdx.x * 4096);
-  const int v102 = (int)((long long)rank * 512);
-  const int v108 = (int)p10;
-  float v112[8];
-  load_bf16_8(v112 + 0, (const unsigned short*)v90 + ((((v93 + col0) / 512) * 2048) + (((v93 + col0) % 512) + v102)), ((((v93 + col0) < p8) && (((v93 + col0) / 512) < v108)) && v87));
-  unsigned char* const v114 = peers.base[1] + p9;
-  const int v116 = (int)p11;
-  const int v123 = (int)p12;
-  float v127[8];
-  load_bf16_8(v127 + 0, (const unsigned short*)v114 + (((((v93 + col0) / 512) + v116) * 2048) + (((v93 + col0) % 512) + v102)), (((((v93 + col0) < p8) && (!(((v93 + col0) / 512) < v108))) && (((v93 + col0) / 512) < v123)) && v87));
-  unsigned char* const v129 = peers.base[2] + p9;
-  const int v131 = (int)p13;
-  const int v138 = (int)p14;
-  float v142[8];
-  load_bf16_8(v142 + 0, (const unsigned short*)v129 + (((((v93 + col0) / 512) + v131) * 2048) + (((v93 + col0) % 512) + v102)), (((((v93 + col0) < p8) && (!(((v93 + col0) / 512) < v123))) && (((v93 + col0) / 512) < v138)) && v87));
-  unsigned char* const v144 = peers.base[3] + p9;
-  const int v146 = (int)p15;
-  float v153[8];
-  load_bf16_8(v153 + 0, (const unsigned short*)v144 + (((((v93 + col0) / 512) + v146) * 2048) + (((v93 + col0) % 512) + v102)), ((((v93 + col0) < p8) && (!(((v93 + col0) / 512) < v138))) && v87));
-  const long long v154 = (long long)blockIdx.x + (long long)gridDim.x;
-  const bool v155 = v154 < p7;
-  const int v157 = (int)(v154 * 4096);
-  float v168[8];
-  load_bf16_8(v168 + 0, (const unsigned short*)v90 + ((((v157 + col0) / 512) * 2048) + (((v157 + col0) % 512) + v102)), ((((v157 + col0) < p8) && (((v157 + col0) / 512) < v108)) && v155));
-  float v177[8];
-  load_bf16_8(v177 + 0, (const unsigned short*)v114 + (((((v157 + col0) / 512) + v116) * 2048) + (((v157 + col0) % 512) + v102)), (((((v157 + col0) < p8) && (!(((v157 + col0) / 512) < v108))) && (((v157 + col0) / 512) < v123)) && v155));
-  float v186[8];
-  load_bf16_8(v186 + 0, (const unsigned short*)v129 + (((((v157 + col0) / 512) + v131) * 2048) + (((v157 + col0) % 512) + v102)), (((((v157 + col0) < p8) && (!(((v157 + col0) / 512) < v123))) && (((v157 + col0) / 512) < v138)) && v155));
-  float v193[8];
-  load_bf16_8(v193 + 0, (const unsigned short*)v144 + (((((v157 + col0) / 512) + v146) * 2048) + (((v157 + col0) % 512) + v102)), ((((v157 + col0) < p8) && (!(((v157 + col0) / 512) < v138))) && v155));
-  float v38[8];
+  const bool v76 = (long long)blockIdx.x < p7;
+  unsigned char* const v79 = peers.base[0] + p9;
+  const int v82 = (int)((long long)blockIdx.x * 4096);
+  const int v91 = (int)((long long)rank * 512);
+  const int v97 = (int)p11;
+  float v101[8];
+  load_bf16_8(v101 + 0, (const unsigned short*)v79 + ((((v82 + col0) / 512) * 2048) + (((v82 + col0) % 512) + v91)), ((((v82 + col0) < p8) && ((v82 + col0) < v97)) && v76));
+  unsigned char* const v103 = peers.base[1] + p9;
+  unsigned char* const v107 = v103 + (p10 * 2);
+  const int v110 = 2 * v97;
+  float v114[8];
+  load_bf16_8(v114 + 0, (const unsigned short*)v107 + ((((v82 + col0) / 512) * 2048) + (((v82 + col0) % 512) + v91)), (((((v82 + col0) < p8) && (!((v82 + col0) < v97))) && ((v82 + col0) < v110)) && v76));
+  unsigned char* const v115 = peers.base[2] + p9;
+  unsigned char* const v118 = v115 + ((2 * p10) * 2);
+  const int v122 = 3 * v97;
+  float v126[8];
+  load_bf16_8(v126 + 0, (const unsigned short*)v118 + ((((v82 + col0) / 512) * 2048) + (((v82 + col0) % 512) + v91)), (((((v82 + col0) < p8) && (!((v82 + col0) < v110))) && ((v82 + col0) < v122)) && v76));
+  unsigned char* const v127 = peers.base[3] + p9;
+  unsigned char* const v130 = v127 + ((3 * p10) * 2);
+  float v134[8];
+  load_bf16_8(v134 + 0, (const unsigned short*)v130 + ((((v82 + col0) / 512) * 2048) + (((v82 + col0) % 512) + v91)), ((((v82 + col0) < p8) && (!((v82 + col0) < v122))) && v76));
+  const long long v135 = (long long)blockIdx.x + (long long)gridDim.x;
+  const bool v136 = v135 < p7;
+  const int v138 = (int)(v135 * 4096);
+  float v149[8];
+  load_bf16_8(v149 + 0, (const unsigned short*)v79 + ((((v138 + col0) / 512) * 2048) + (((v138 + col0) % 512) + v91)), ((((v138 + col0) < p8) && ((v138 + col0) < v97)) && v136));
+  float v155[8];
+  load_bf16_8(v155 + 0, (const unsigned short*)v107 + ((((v138 + col0) / 512) * 2048) + (((v138 + col0) % 512) + v91)), (((((v138 + col0) < p8) && (!((v138 + col0) < v97))) && ((v138 + col0) < v110)) && v136));
+  float v161[8];
+  load_bf16_8(v161 + 0, (const unsigned short*)v118 + ((((v138 + col0) / 512) * 2048) + (((v138 + col0) % 512) + v91)), (((((v138 + col0) < p8) && (!((v138 + col0) < v110))) && ((v138 + col0) < v122)) && v136));
+  float v165[8];
+  load_bf16_8(v165 + 0, (const unsigned short*)v130 + ((((v138 + col0) / 512) * 2048) + (((v138 + col0) % 512) + v91)), ((((v138 + col0) < p8) && (!((v138 + col0) < v122))) && v136));
+  float v41[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v38[i] = v112[i];
-  float v263[8];
+    v41[i] = v101[i];
+  float v227[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v263[i] = v168[i];
-  float v51[8];
+    v227[i] = v149[i];
+  float v50[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v51[i] = v127[i];
-  float v264[8];
+    v50[i] = v114[i];
+  float v228[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v264[i] = v177[i];
-  float v65[8];
+    v228[i] = v155[i];
+  float v60[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v65[i] = v142[i];
-  float v265[8];
+    v60[i] = v126[i];
+  float v229[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v265[i] = v186[i];
-  float v78[8];
+    v229[i] = v161[i];
+  float v67[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v78[i] = v153[i];
-  float v266[8];
+    v67[i] = v134[i];
+  float v230[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v266[i] = v193[i];
-  for (long long v12 = (long long)blockIdx.x; v12 < p7; v12 += (long long)gridDim.x) {
-    const long long v196 = v12 + ((long long)gridDim.x * 2);
-    const bool v197 = v196 < p7;
-    unsigned char* const v200 = peers.base[0] + p9;
-    const int v203 = (int)(v196 * 4096);
-    const int v212 = (int)((long long)rank * 512);
-    const int v218 = (int)p10;
-    float v222[8];
-    load_bf16_8(v222 + 0, (const unsigned short*)v200 + ((((v203 + col0) / 512) * 2048) + (((v203 + col0) % 512) + v212)), ((((v203 + col0) < p8) && (((v203 + col0) / 512) < v218)) && v197));
-    unsigned char* const v224 = peers.base[1] + p9;
-    const int v226 = (int)p11;
-    const int v233 = (int)p12;
-    float v237[8];
-    load_bf16_8(v237 + 0, (const unsigned short*)v224 + (((((v203 + col0) / 512) + v226) * 2048) + (((v203 + col0) % 512) + v212)), (((((v203 + col0) < p8) && (!(((v203 + col0) / 512) < v218))) && (((v203 + col0) / 512) < v233)) && v197));
-    unsigned char* const v238 = peers.base[2] + p9;
-    const int v240 = (int)p13;
-    const int v247 = (int)p14;
-    float v251[8];
-    load_bf16_8(v251 + 0, (const unsigned short*)v238 + (((((v203 + col0) / 512) + v240) * 2048) + (((v203 + col0) % 512) + v212)), (((((v203 + col0) < p8) && (!(((v203 + col0) / 512) < v233))) && (((v203 + col0) / 512) < v247)) && v197));
-    unsigned char* const v253 = peers.base[3] + p9;
-    const int v255 = (int)p15;
-    float v262[8];
-    load_bf16_8(v262 + 0, (const unsigned short*)v253 + (((((v203 + col0) / 512) + v255) * 2048) + (((v203 + col0) % 512) + v212)), ((((v203 + col0) < p8) && (!(((v203 + col0) / 512) < v247))) && v197));
-    const int v16 = (int)(v12 * 4096);
-    const int v31 = (int)p10;
-    const int v43 = (int)p12;
-    const int v56 = (int)p14;
-    float v81[8];
+    v230[i] = v165[i];
+  for (long long v12 = (long long)blockIdx.x; v12 < p7;) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v81[i] = (((v16 + (col0 + i % 8)) / 512) < v31) ? v38[i] : ((((v16 + (col0 + i % 8)) / 512) < v43) ? v51[i] : ((((v16 + (col0 + i % 8)) / 512) < v56) ? v65[i] : v78[i]));
-    store_bf16_8((unsigned short*)p17 + (v16 + col0), v81 + 0, ((v16 + col0) < p8));
+    for (int turn = 0; turn < 3; ++turn, v12 += (long long)gridDim.x) {
+      if (turn > 0 && !(v12 < p7)) goto after_v12;
+      const long long v168 = v12 + ((long long)gridDim.x * 2);
+      const bool v169 = v168 < p7;
+      unsigned char* const v172 = peers.base[0] + p9;
+      const int v175 = (int)(v168 * 4096);
+      const int v184 = (int)((long long)rank * 512);
+      const int v190 = (int)p11;
+      float v194[8];
+      load_bf16_8(v194 + 0, (const unsigned short*)v172 + ((((v175 + col0) / 512) * 2048) + (((v175 + col0) % 512) + v184)), ((((v175 + col0) < p8) && ((v175 + col0) < v190)) && v169));
+      unsigned char* const v196 = peers.base[1] + p9;
+      unsigned char* const v199 = v196 + (p10 * 2);
+      const int v202 = 2 * v190;
+      float v206[8];
+      load_bf16_8(v206 + 0, (const unsigned short*)v199 + ((((v175 + col0) / 512) * 2048) + (((v175 + col0) % 512) + v184)), (((((v175 + col0) < p8) && (!((v175 + col0) < v190))) && ((v175 + col0) < v202)) && v169));
+      unsigned char* const v207 = peers.base[2] + p9;
+      unsigned char* const v210 = v207 + ((2 * p10) * 2);
+      const int v214 = 3 * v190;
+      float v218[8];
+      load_bf16_8(v218 + 0, (const unsigned short*)v210 + ((((v175 + col0) / 512) * 2048) + (((v175 + col0) % 512) + v184)), (((((v175 + col0) < p8) && (!((v175 + col0) < v202))) && ((v175 + col0) < v214)) && v169));
+      unsigned char* const v219 = peers.base[3] + p9;
+      unsigned char* const v222 = v219 + ((3 * p10) * 2);
+      float v226[8];
+      load_bf16_8(v226 + 0, (const unsigned short*)v222 + ((((v175 + col0) / 512) * 2048) + (((v175 + col0) % 512) + v184)), ((((v175 + col0) < p8) && (!((v175 + col0) < v214))) && v169));
+      const int v16 = (int)(v12 * 4096);
+      const int v33 = (int)p11;
+      const int v43 = 2 * v33;
+      const int v52 = 3 * v33;
+      float v70[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v38[i] = v263[i];
+      for (int i = 0; i < 8; ++i)
+        v70[i] = ((v16 + (col0 + i % 8)) < v33) ? v41[i] : (((v16 + (col0 + i % 8)) < v43) ? v50[i] : (((v16 + (col0 + i % 8)) < v52) ? v60[i] : v67[i]));
+      store_bf16_8((unsigned short*)p12 + (v16 + col0), v70 + 0, ((v16 + col0) < p8));
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v263[i] = v222[i];
+      for (int i = 0; i < 8; ++i)
+        v41[i] = v227[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v51[i] = v264[i];
+      for (int i = 0; i < 8; ++i)
+        v227[i] = v194[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v264[i] = v237[i];
+      for (int i = 0; i < 8; ++i)
+        v50[i] = v228[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v65[i] = v265[i];
+      for (int i = 0; i < 8; ++i)
+        v228[i] = v206[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v265[i] = v251[i];
+      for (int i = 0; i < 8; ++i)
+        v60[i] = v229[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v78[i] = v266[i];
+      for (int i = 0; i < 8; ++i)
+        v229[i] = v218[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v266[i] = v262[i];
+      for (int i = 0; i < 8; ++i)
+        v67[i] = v230[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v230[i] = v226[i];
+    }
   }
-  const long long v84 = (long long)gridDim.x + (long long)blockIdx.x;
-  if (p6) signal(comm, peers, v84);
-  if (p6 && !wait(comm, peers, v84)) return;
+  after_v12:;
+  const long long v73 = (long long)gridDim.x + (long long)blockIdx.x;
+  if (p6) signal(comm, peers, v73);
+  if (p6 && !wait(comm, peers, v73)) return;
   close_comm(comm);
 }

@@ -3,6 +3,11 @@ __device__ __forceinline__ unsigned short narrow_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
+__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
+  unsigned w;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
+  return w;
+}
 __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
   uint4 w = make_uint4(0u, 0u, 0u, 0u);
   if (ok) w = *(const uint4*)p;
@@ -18,10 +23,10 @@ __device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, b
 __device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((unsigned)narrow_bf16(x) << 16); }
 __device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
   uint4 w;
-  w.x = (unsigned)narrow_bf16(v[0]) | (unsigned)narrow_bf16(v[1]) << 16;
-  w.y = (unsigned)narrow_bf16(v[2]) | (unsigned)narrow_bf16(v[3]) << 16;
-  w.z = (unsigned)narrow_bf16(v[4]) | (unsigned)narrow_bf16(v[5]) << 16;
-  w.w = (unsigned)narrow_bf16(v[6]) | (unsigned)narrow_bf16(v[7]) << 16;
+  w.x = narrow_pair_bf16(v[0], v[1]);
+  w.y = narrow_pair_bf16(v[2], v[3]);
+  w.z = narrow_pair_bf16(v[4], v[5]);
+  w.w = narrow_pair_bf16(v[6], v[7]);
   if (ok) *(uint4*)p = w;
 }
 extern __shared__ __align__(1024) unsigned char smem[];
@@ -281,98 +286,103 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v219[i] = v171[i];
-  for (long long v20 = v17; v20 < p7; v20 += v18) {
-    const long long v174 = v20 + (v18 * 2);
-    const bool v175 = v174 < p7;
-    unsigned char* const v178 = peers.base[0] + p8;
-    const long long v181 = (v174 * 2048) * 2;
-    unsigned char* const v182 = v178 + v181;
-    float v184[8];
-    load_bf16_8(v184 + 0, (const unsigned short*)v182 + col0, v175);
-    unsigned char* const v186 = peers.base[1] + p8;
-    unsigned char* const v187 = v186 + v181;
-    float v188[8];
-    load_bf16_8(v188 + 0, (const unsigned short*)v187 + col0, v175);
-    unsigned char* const v189 = peers.base[2] + p8;
-    unsigned char* const v190 = v189 + v181;
-    float v191[8];
-    load_bf16_8(v191 + 0, (const unsigned short*)v190 + col0, v175);
-    unsigned char* const v193 = peers.base[3] + p8;
-    unsigned char* const v194 = v193 + v181;
-    float v195[8];
-    load_bf16_8(v195 + 0, (const unsigned short*)v194 + col0, v175);
-    unsigned char* const v197 = peers.base[4] + p8;
-    unsigned char* const v198 = v197 + v181;
-    float v199[8];
-    load_bf16_8(v199 + 0, (const unsigned short*)v198 + col0, v175);
-    unsigned char* const v201 = peers.base[5] + p8;
-    unsigned char* const v202 = v201 + v181;
-    float v203[8];
-    load_bf16_8(v203 + 0, (const unsigned short*)v202 + col0, v175);
-    unsigned char* const v205 = peers.base[6] + p8;
-    unsigned char* const v206 = v205 + v181;
-    float v207[8];
-    load_bf16_8(v207 + 0, (const unsigned short*)v206 + col0, v175);
-    unsigned char* const v209 = peers.base[7] + p8;
-    unsigned char* const v210 = v209 + v181;
-    float v211[8];
-    load_bf16_8(v211 + 0, (const unsigned short*)v210 + col0, v175);
-    float v65[8];
+  for (long long v20 = v17; v20 < p7;) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v65[i] = ((((((v32[i] + v35[i]) + v39[i]) + v44[i]) + v49[i]) + v54[i]) + v59[i]) + v64[i];
-    unsigned char* const v67 = peers.base[(long long)rank] + p8;
-    unsigned char* const v68 = v67 + ((v20 * 2048) * 2);
-    store_bf16_8((unsigned short*)v68 + col0, v65 + 0, true);
+    for (int turn = 0; turn < 3; ++turn, v20 += v18) {
+      if (turn > 0 && !(v20 < p7)) goto after_v20;
+      const long long v174 = v20 + (v18 * 2);
+      const bool v175 = v174 < p7;
+      unsigned char* const v178 = peers.base[0] + p8;
+      const long long v181 = (v174 * 2048) * 2;
+      unsigned char* const v182 = v178 + v181;
+      float v184[8];
+      load_bf16_8(v184 + 0, (const unsigned short*)v182 + col0, v175);
+      unsigned char* const v186 = peers.base[1] + p8;
+      unsigned char* const v187 = v186 + v181;
+      float v188[8];
+      load_bf16_8(v188 + 0, (const unsigned short*)v187 + col0, v175);
+      unsigned char* const v189 = peers.base[2] + p8;
+      unsigned char* const v190 = v189 + v181;
+      float v191[8];
+      load_bf16_8(v191 + 0, (const unsigned short*)v190 + col0, v175);
+      unsigned char* const v193 = peers.base[3] + p8;
+      unsigned char* const v194 = v193 + v181;
+      float v195[8];
+      load_bf16_8(v195 + 0, (const unsigned short*)v194 + col0, v175);
+      unsigned char* const v197 = peers.base[4] + p8;
+      unsigned char* const v198 = v197 + v181;
+      float v199[8];
+      load_bf16_8(v199 + 0, (const unsigned short*)v198 + col0, v175);
+      unsigned char* const v201 = peers.base[5] + p8;
+      unsigned char* const v202 = v201 + v181;
+      float v203[8];
+      load_bf16_8(v203 + 0, (const unsigned short*)v202 + col0, v175);
+      unsigned char* const v205 = peers.base[6] + p8;
+      unsigned char* const v206 = v205 + v181;
+      float v207[8];
+      load_bf16_8(v207 + 0, (const unsigned short*)v206 + col0, v175);
+      unsigned char* const v209 = peers.base[7] + p8;
+      unsigned char* const v210 = v209 + v181;
+      float v211[8];
+      load_bf16_8(v211 + 0, (const unsigned short*)v210 + col0, v175);
+      float v65[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v32[i] = v212[i];
+      for (int i = 0; i < 8; ++i)
+        v65[i] = ((((((v32[i] + v35[i]) + v39[i]) + v44[i]) + v49[i]) + v54[i]) + v59[i]) + v64[i];
+      unsigned char* const v67 = peers.base[(long long)rank] + p8;
+      unsigned char* const v68 = v67 + ((v20 * 2048) * 2);
+      store_bf16_8((unsigned short*)v68 + col0, v65 + 0, true);
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v212[i] = v184[i];
+      for (int i = 0; i < 8; ++i)
+        v32[i] = v212[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v35[i] = v213[i];
+      for (int i = 0; i < 8; ++i)
+        v212[i] = v184[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v213[i] = v188[i];
+      for (int i = 0; i < 8; ++i)
+        v35[i] = v213[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v39[i] = v214[i];
+      for (int i = 0; i < 8; ++i)
+        v213[i] = v188[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v214[i] = v191[i];
+      for (int i = 0; i < 8; ++i)
+        v39[i] = v214[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v44[i] = v215[i];
+      for (int i = 0; i < 8; ++i)
+        v214[i] = v191[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v215[i] = v195[i];
+      for (int i = 0; i < 8; ++i)
+        v44[i] = v215[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v49[i] = v216[i];
+      for (int i = 0; i < 8; ++i)
+        v215[i] = v195[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v216[i] = v199[i];
+      for (int i = 0; i < 8; ++i)
+        v49[i] = v216[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v54[i] = v217[i];
+      for (int i = 0; i < 8; ++i)
+        v216[i] = v199[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v217[i] = v203[i];
+      for (int i = 0; i < 8; ++i)
+        v54[i] = v217[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v59[i] = v218[i];
+      for (int i = 0; i < 8; ++i)
+        v217[i] = v203[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v218[i] = v207[i];
+      for (int i = 0; i < 8; ++i)
+        v59[i] = v218[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v64[i] = v219[i];
+      for (int i = 0; i < 8; ++i)
+        v218[i] = v207[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v219[i] = v211[i];
+      for (int i = 0; i < 8; ++i)
+        v64[i] = v219[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v219[i] = v211[i];
+    }
   }
+  after_v20:;
   const long long v70 = (long long)gridDim.x + (long long)blockIdx.x;
   signal(comm, peers, v70);
   if (!wait(comm, peers, v70)) return;
@@ -453,80 +463,85 @@ extern "C" __global__ void __launch_bounds__(256, 1) all_reduce_add_rms_norm(con
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v300[i] = v275[i];
-  for (long long v73 = (long long)blockIdx.x; v73 < p7; v73 += (long long)gridDim.x) {
-    const long long v278 = v73 + ((long long)gridDim.x * 4);
-    const bool v279 = v278 < p7;
-    const long long v283 = ((long long)blockIdx.x + (v278 / (long long)gridDim.x)) % 8;
-    unsigned char* const v284 = peers.base[v283] + p8;
-    const long long v288 = (v278 * 2048) * 2;
-    unsigned char* const v289 = v284 + v288;
-    float v291[8];
-    load_bf16_8(v291 + 0, (const unsigned short*)v289 + col0, v279);
-    unsigned char* const v293 = p9 + v288;
-    float v294[8];
-    load_bf16_8(v294 + 0, (const unsigned short*)v293 + col0, v279);
-    const long long v85 = (v73 * 2048) * 2;
-    float v92[8];
+  for (long long v73 = (long long)blockIdx.x; v73 < p7;) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v92[i] = round_bf16((v87[i] + v90[i]));
-    float v94[1];
-    v94[0] = 0.0f;
+    for (int turn = 0; turn < 5; ++turn, v73 += (long long)gridDim.x) {
+      if (turn > 0 && !(v73 < p7)) goto after_v73;
+      const long long v278 = v73 + ((long long)gridDim.x * 4);
+      const bool v279 = v278 < p7;
+      const long long v283 = ((long long)blockIdx.x + (v278 / (long long)gridDim.x)) % 8;
+      unsigned char* const v284 = peers.base[v283] + p8;
+      const long long v288 = (v278 * 2048) * 2;
+      unsigned char* const v289 = v284 + v288;
+      float v291[8];
+      load_bf16_8(v291 + 0, (const unsigned short*)v289 + col0, v279);
+      unsigned char* const v293 = p9 + v288;
+      float v294[8];
+      load_bf16_8(v294 + 0, (const unsigned short*)v293 + col0, v279);
+      const long long v85 = (v73 * 2048) * 2;
+      float v92[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v94[0] = v94[0] + (v92[i] * v92[i]);
-    v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 1);
-    v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 2);
-    v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 4);
-    v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 8);
-    v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 16);
-    float* const s94 = (float*)(smem + 0);
-    __syncthreads();
-    if ((lane & 31) == 0) {
-      s94[at2] = v94[0];
+      for (int i = 0; i < 8; ++i)
+        v92[i] = round_bf16((v87[i] + v90[i]));
+      float v94[1];
+      v94[0] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v94[0] = v94[0] + (v92[i] * v92[i]);
+      v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 1);
+      v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 2);
+      v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 4);
+      v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 8);
+      v94[0] = v94[0] + __shfl_xor_sync(0xffffffffu, v94[0], 16);
+      float* const s94 = (float*)(smem + 0);
+      __syncthreads();
+      if ((lane & 31) == 0) {
+        s94[at2] = v94[0];
+      }
+      __syncthreads();
+      v94[0] = s94[0];
+#pragma unroll
+      for (int w = 1; w < 8; ++w) {
+        v94[0] = v94[0] + s94[0 + w];
+      }
+      const float v96 = (float)2048;
+      float v99[1];
+      v99[0] = rsqrtf(((v94[0] / v96) + 1e-05f));
+      float v103[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v103[i] = (v92[i] * v99[0]) * v102[i];
+      unsigned char* const v106 = p11 + v85;
+      store_bf16_8((unsigned short*)v106 + col0, v103 + 0, true);
+      unsigned char* const v109 = p12 + v85;
+      store_bf16_8((unsigned short*)v109 + col0, v92 + 0, true);
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v87[i] = v295[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v295[i] = v296[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v296[i] = v297[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v297[i] = v291[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v90[i] = v298[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v298[i] = v299[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v299[i] = v300[i];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v300[i] = v294[i];
     }
-    __syncthreads();
-    v94[0] = s94[0];
-#pragma unroll
-    for (int w = 1; w < 8; ++w) {
-      v94[0] = v94[0] + s94[0 + w];
-    }
-    const float v96 = (float)2048;
-    float v99[1];
-    v99[0] = rsqrtf(((v94[0] / v96) + 1e-05f));
-    float v103[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v103[i] = (v92[i] * v99[0]) * v102[i];
-    unsigned char* const v106 = p11 + v85;
-    store_bf16_8((unsigned short*)v106 + col0, v103 + 0, true);
-    unsigned char* const v109 = p12 + v85;
-    store_bf16_8((unsigned short*)v109 + col0, v92 + 0, true);
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v87[i] = v295[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v295[i] = v296[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v296[i] = v297[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v297[i] = v291[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v90[i] = v298[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v298[i] = v299[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v299[i] = v300[i];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v300[i] = v294[i];
   }
+  after_v73:;
   const long long v111 = (long long)gridDim.x + v70;
   if (p6) signal(comm, peers, v111);
   if (p6 && !wait(comm, peers, v111)) return;
