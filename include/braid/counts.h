@@ -96,6 +96,8 @@ struct KernelCounts {
   std::uint32_t registers = 0;
   /// Of those, how many ran: fewer where counts are those of a sample, scaled to all.
   std::uint64_t blocks_run = 0;
+  /// Of the block of each launch that executes most, by warps; summed over launches.
+  std::uint64_t busiest_instructions = 0;
   Counts total;
   /// Bytes of global memory that a launch cannot do without: each that it reads before it wrote it,
   /// and each that it writes, once; summed over launches.

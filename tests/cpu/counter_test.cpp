@@ -463,6 +463,26 @@ st.global.b32 [%rd1+12], %r7;
 ret;)");
   EXPECT_GT(ahead.loads, 5);
   EXPECT_LT(ahead.loads, 12);
+  // What is loaded four turns ahead is waited for once in five of them, in whichever block.
+  const WarpChain turns = chain(R"(mov.u32 %r9, 0;
+loop:
+ld.global.nc.b32 %r5, [%rd1];
+add.s32 %r7, %r7, %r6;
+ld.global.nc.b32 %r6, [%rd1+8];
+add.s32 %r7, %r7, %r8;
+add.s32 %r9, %r9, 1;
+setp.eq.s32 %p1, %r9, 100;
+@%p1 bra done;
+ld.global.nc.b32 %r8, [%rd1+16];
+add.s32 %r7, %r7, %r10;
+ld.global.nc.b32 %r10, [%rd1+24];
+add.s32 %r7, %r7, %r5;
+bra loop;
+done:
+st.global.b32 [%rd1+12], %r7;
+ret;)");
+  EXPECT_GT(turns.loads, 90);
+  EXPECT_LT(turns.loads, 120);
   // Of a ring of three one is used, one is on its way, and one is to be copied next.
   const WarpChain copies = chain(R"(cp.async.wait_group 1;
 ret;)");
@@ -480,6 +500,29 @@ ret;)",
                              .chain;
   EXPECT_EQ(last.copies, 0.5);
   EXPECT_EQ(last.copy_waits, 1);
+}
+
+TEST(Counter, TheBusiestBlockOfALaunch) {
+  const auto text = [](const char* leaves) {
+    return kernel(
+        fmt::format("mov.u32 %r4, %ctaid.x;\nsetp.{} %p1, %r4, 1;\n@%p1 bra out;\n"
+                    "add.s32 %r5, %r4, 1;\nadd.s32 %r5, %r5, 1;\nout:\nret;",
+                    leaves));
+  };
+  // Of a warp.
+  const std::uint64_t leaving = kMoves + kIntegers + kLoads + 3, staying = leaving + 3;
+  const KernelCounts all = count(text("lt.s32"), {8}, {64});
+  EXPECT_EQ(all.total.total_instructions(), 2 * leaving + 14 * staying);
+  EXPECT_EQ(all.busiest_instructions, 2 * staying);
+  const KernelCounts one = count(text("ne.s32"), {8}, {64});
+  EXPECT_EQ(one.total.total_instructions(), 14 * leaving + 2 * staying);
+  EXPECT_EQ(one.busiest_instructions, 2 * staying);
+  // Of each launch its own.
+  Bench bench = Bench::from_ptx(text("ne.s32"), {.count = true});
+  const std::uint64_t memory = bench.upload(std::vector<std::uint8_t>(64));
+  bench.run({8}, {64}, 0, memory);
+  bench.run({8}, {32}, 0, memory);
+  EXPECT_EQ(bench.device().counts().at(0).busiest_instructions, 3 * staying);
 }
 
 TEST(Counter, CopiesPastL1MoveEachTime) {

@@ -51,6 +51,19 @@ TEST(KernelEstimate, EachUnitHasItsRate) {
   EXPECT_EQ(work_us(move, a6000), 0);
 }
 
+// One multiprocessor works, and the others have nothing to do.
+TEST(KernelEstimate, ABlockThatWorksAloneIsWaitedFor) {
+  const DeviceModel& h100 = device("H100");
+  KernelCounts counts = kernel(h100, "fma.rn.f32", InstructionClass::kFloat, 1'980'000);
+  const double each = work_us(counts, h100);
+  counts.busiest_instructions = 1'980'000;
+  EXPECT_EQ(work_us(counts, h100), each);
+  counts.busiest_instructions = counts.total.total_instructions();
+  EXPECT_NEAR(work_us(counts, h100), each * h100.sms, each);
+  counts.blocks *= 2;  // of which each multiprocessor has two
+  EXPECT_EQ(work_us(counts, h100), each);
+}
+
 TEST(KernelEstimate, AccessesTakeWavefrontsOrLanes) {
   const DeviceModel& a6000 = device("RTX A6000");
   const DeviceModel& h100 = device("H100");

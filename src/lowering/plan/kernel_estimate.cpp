@@ -203,6 +203,16 @@ Averages averages_of(const KernelCounts& counts) {
           .written = each(counts.written_bytes)};
 }
 
+/// Where each multiprocessor has one block at most, what the busiest of them does, beside what an
+/// average one does: the others wait for it.
+double busiest_share(const KernelCounts& counts, const DeviceModel& device) {
+  const auto all = static_cast<double>(counts.total.total_instructions());
+  if (averages_of(counts).blocks > device.sms || all == 0) return 1;
+  return std::max(1.0, static_cast<double>(counts.busiest_instructions) /
+                           static_cast<double>(counts.launches) / all *
+                           static_cast<double>(counts.blocks));
+}
+
 /// Of what so many blocks read each by itself, what is left when it is read once.
 double read_once(const std::vector<double>& shares, double blocks) {
   const double place = std::log2(std::max(1.0, blocks));
@@ -241,7 +251,8 @@ std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, 
   const auto all = static_cast<double>(counts.blocks);
   // A warp stays in its part.
   const double uneven = std::max(1.0, kParts / (busiest * averages_of(counts).warps));
-  const auto unit_ns = [&](double of_all) { return of_all / all * busiest / device.ghz; };
+  const double share = busiest_share(counts, device);
+  const auto unit_ns = [&](double of_all) { return of_all / all * busiest * share / device.ghz; };
   const auto part_ns = [&](Unit unit) {
     return uneven * unit_ns(clocks.units[static_cast<std::size_t>(unit)]);
   };
@@ -280,8 +291,9 @@ Busy together(const std::vector<UnitTime>& units) {
 
 /// What is waited for, in nanoseconds.
 struct Waiting {
-  double warp = 0;   ///< by a warp, while others of its block go on
-  double block = 0;  ///< by a block, at its barriers
+  double warp = 0;             ///< by a warp, while others of its block go on
+  double loads_under_way = 1;  ///< of a warp
+  double block = 0;            ///< by a block, at its barriers
   /// By the copies of a block: until those have come that it needs next. So many are under way.
   double copies = 0, copies_under_way = 1;
 };
@@ -345,6 +357,7 @@ Waiting waiting_of(const KernelCounts& counts, double moved, const DeviceModel& 
       in_turn += chain.loads;
     } else {
       waiting.warp += chain.loads * each;
+      waiting.loads_under_way = std::max(1.0, loads / warps / chain.loads);
     }
   }
   if (chain.copies > 0 && chain.copy_waits > 0) {
@@ -365,9 +378,10 @@ Waiting waiting_of(const KernelCounts& counts, double moved, const DeviceModel& 
   if (in_turn > 0) waiting.copies_under_way = waits / in_turn;
   // Behind a barrier all warps begin at once, and in front of it the last one comes to its end.
   waiting.block = barriers * (clocks.shared_clocks + (chain.matrix > 0 ? clocks.matrix_clocks : 0));
-  waiting.warp /= device.ghz;
-  waiting.block /= device.ghz;
-  waiting.copies /= device.ghz;
+  const double clocks_of_ns = device.ghz / busiest_share(counts, device);
+  waiting.warp /= clocks_of_ns;
+  waiting.block /= clocks_of_ns;
+  waiting.copies /= clocks_of_ns;
   return waiting;
 }
 
@@ -379,8 +393,9 @@ double wave_with_waiting(const Busy& busy, const Waiting& waiting, double blocks
     return closed_network_round(blocks, ns / blocks, waiting.block);
   };
   if (waiting.copies == 0) {
+    const double loads = std::ceil(queued * waiting.loads_under_way);
     return by_blocks(
-        closed_network_round(queued, {busy.outside / queued, busy.inside / queued}, waiting.warp));
+        closed_network_round(loads, {busy.outside / loads, busy.inside / loads}, waiting.warp));
   }
   const double inside = by_blocks(closed_network_round(queued, busy.inside / queued, waiting.warp));
   const double copies = std::round(blocks * waiting.copies_under_way);

@@ -38,7 +38,7 @@ struct KernelEstimate {
 ///
 /// Blocks come in waves of as many as the device holds at one time; the last one has what is left.
 /// The busiest multiprocessor of a wave counts, which has ceil(blocks / multiprocessors) of its
-/// blocks.
+/// blocks; where that is one, the busiest block.
 ///
 /// An instruction takes its slot and its arithmetic unit together, so of these the slowest counts.
 /// Other units of a multiprocessor work side by side, but never perfectly so: times t1, t2, ...
@@ -47,10 +47,10 @@ struct KernelEstimate {
 ///
 /// Between two instructions of which the second needs the first a warp waits for the latency of the
 /// first: of L1, L2 or memory, where its data comes from, of shared memory, of arithmetic. The
-/// warps of each of a multiprocessor's four parts go round between what is outside and inside of
-/// it, where they queue, and such waits: how long that takes says mean value analysis (Reiser and
-/// Lavenberg, "Mean-Value Analysis of Closed Multichain Queuing Networks", 1980). So few warps, or
-/// few bytes under way, do not draw a memory's rate (Little's law).
+/// loads that each warp of a multiprocessor's four parts has under way go round between what is
+/// outside and inside of it, where they queue, and such waits: how long that takes says mean value
+/// analysis (Reiser and Lavenberg, "Mean-Value Analysis of Closed Multichain Queuing Networks",
+/// 1980). So few warps, or few bytes under way, do not draw a memory's rate (Little's law).
 ///
 /// Where warps wait at a barrier for what a block has loaded, its blocks go round, not its warps;
 /// where it copies to shared memory ahead, its copies do, each of which has to come and to be used

@@ -48,6 +48,7 @@ void BlockCounter::start(LaunchCount& launch, std::uint64_t block) {
   launch_ = &launch;
   group_ = launch.sample() == nullptr ? 0 : launch.sample()->group_of(block);
   tally_.reset(launch.sites());
+  before_ = 0;
   pages_.fill(nullptr);
 }
 
@@ -57,6 +58,7 @@ void BlockCounter::next_block(std::uint64_t block, std::uint32_t blocks, bool fo
   followed_ = followed && !glance;
   if (followed_) tally_.followed += blocks;
   block_ = block;
+  blocks_ = blocks;
   glance_ = glance;
   // A sample's own blocks are spread over the grid.
   looks_ = glance || (launch_->sample() == nullptr && launch_->glances().has(block));
@@ -64,6 +66,9 @@ void BlockCounter::next_block(std::uint64_t block, std::uint32_t blocks, bool fo
 }
 
 void BlockCounter::end_block() {
+  const std::uint64_t instructions = tally_.instructions(launch_->sites());
+  tally_.busiest = std::max(tally_.busiest, (instructions - before_) / blocks_);
+  before_ = instructions;
   tally_.sectors += sectors_of(sectors_.words());
   sectors_.clear();
   if (looks_) launch_->glances().add(block_, seen_.words());

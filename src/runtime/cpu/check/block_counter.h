@@ -63,10 +63,11 @@ class BlockCounter {
   LaunchCount* launch_ = nullptr;
   std::size_t group_ = 0;
   Tally tally_;
+  std::uint64_t before_ = 0;  ///< instructions of the blocks before
   bool followed_ = false;
   SectorWords sectors_;  ///< of the block
   // Of a block whose first reads are looked at.
-  std::uint64_t block_ = 0;
+  std::uint64_t block_ = 0, blocks_ = 1;
   bool looks_ = false, glance_ = false;
   std::array<std::uint32_t, 32> looked_{};  ///< accesses, by warp
   SectorWords seen_;

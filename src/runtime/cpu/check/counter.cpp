@@ -86,7 +86,9 @@ void Counter::end_launch(LaunchCount& launch) {
   const auto kernel = std::find_if(kernels_.begin(), kernels_.end(), [&](const auto& entry) {
     return &entry->sites == &launch.sites();
   });
-  (*kernel)->sum += launch.sum();
+  const Tally sum = launch.sum();
+  (*kernel)->sum += sum;
+  (*kernel)->busiest += sum.busiest;
   const LaunchCount::LeastBytes bytes = launch.least_bytes();
   (*kernel)->read_bytes += bytes.read;
   (*kernel)->written_bytes += bytes.written;
@@ -108,6 +110,7 @@ KernelCounts Counter::Kernel::counts() const {
                       .threads = threads,
                       .shared_bytes = shared_bytes,
                       .blocks_run = blocks_run,
+                      .busiest_instructions = busiest,
                       .minimum_bytes = read_bytes + written_bytes,
                       .written_bytes = written_bytes,
                       .chain = chain(),

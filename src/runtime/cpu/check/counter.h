@@ -46,6 +46,7 @@ class Counter {
     Tally sum;
     std::uint64_t launches = 0;
     std::uint64_t blocks = 0, blocks_run = 0;
+    std::uint64_t busiest = 0;  ///< of each launch
     std::uint32_t threads = 0, shared_bytes = 0;
     std::uint64_t read_bytes = 0, written_bytes = 0;  ///< at least
     bool waits = false;                               ///< its blocks wait for others

@@ -123,7 +123,7 @@ std::size_t CountSites::place_of(std::uint32_t line) const {
 void Tally::reset(const CountSites& sites) {
   blocks.assign(sites.blocks().size(), {});
   lines.assign(sites.lines().size(), {});
-  followed = sectors = 0;
+  followed = sectors = busiest = 0;
 }
 
 Tally Tally::scaled(double weight) const {
@@ -134,6 +134,7 @@ Tally Tally::scaled(double weight) const {
   for (const LineTally& line : lines) result.lines.push_back(line.scaled(weight));
   result.followed = times(followed, weight);
   result.sectors = times(sectors, weight);
+  result.busiest = busiest;
   return result;
 }
 
@@ -142,7 +143,17 @@ Tally& Tally::operator+=(const Tally& other) {
   for (std::size_t i = 0; i < lines.size(); ++i) lines[i] += other.lines[i];
   followed += other.followed;
   sectors += other.sectors;
+  busiest = std::max(busiest, other.busiest);
   return *this;
+}
+
+std::uint64_t Tally::instructions(const CountSites& sites) const {
+  std::uint64_t sum = 0;
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    const CountSites::Block& block = sites.blocks()[b];
+    sum += (blocks[b].full + blocks[b].partial) * (block.end - block.first);
+  }
+  return sum;
 }
 
 }  // namespace braid::cpu

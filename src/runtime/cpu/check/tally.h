@@ -74,12 +74,15 @@ struct Tally {
   // Of blocks whose accesses to global memory are followed.
   std::uint64_t followed = 0;
   std::uint64_t sectors = 0;  ///< that each of them touches, by itself
+  std::uint64_t busiest = 0;  ///< instructions of the block that has most
   /// Starts again at zero, for these sites.
   void reset(const CountSites& sites);
   /// Of the same sites.
   Tally& operator+=(const Tally& other);
   /// What so many times as many blocks come to.
   [[nodiscard]] Tally scaled(double weight) const;
+  /// Of warps.
+  [[nodiscard]] std::uint64_t instructions(const CountSites& sites) const;
 };
 
 }  // namespace braid::cpu

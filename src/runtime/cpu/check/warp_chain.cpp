@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 #include <unordered_map>
 
@@ -97,16 +99,20 @@ double times(const ptx::Instruction& instruction) {
 /// Runs through blocks, as one warp alone does.
 class Walk {
  public:
-  explicit Walk(const ptx::Function& function) : function_(function) {}
+  explicit Walk(const ptx::Function& function, const std::vector<RegisterUse>& uses)
+      : function_(function), uses_(uses) {}
 
   /// From the end of the block before on; returns how long it takes until the last of its
   /// instructions begins.
   Path through(const Block& block) {
-    for (auto& [number, path] : results_) path = path.left(end_.clocks);
+    for (auto result = results_.begin(); result != results_.end();) {
+      result->second = result->second.left(end_.clocks);
+      result = result->second.last == Step::kNone ? results_.erase(result) : std::next(result);
+    }
     end_ = ordered_ = stored_ = {};
     copies_ = copy_waits_ = 0;
     copied_last_ = false;
-    for (std::uint32_t i = block.first; i < block.last; ++i) step(function_.body[i]);
+    for (std::uint32_t i = block.first; i < block.last; ++i) step(function_.body[i], uses_[i]);
     if (block.predicate >= 0) wait_for(end_, results_[block.predicate]);
     return end_;
   }
@@ -115,8 +121,7 @@ class Walk {
   [[nodiscard]] double copies() const { return copies_; }
 
  private:
-  void step(const ptx::Instruction& instruction) {
-    const RegisterUse use = register_use(instruction);
+  void step(const ptx::Instruction& instruction, const RegisterUse& use) {
     Path start;
     for (const int r : use.reads) wait_for(start, results_[r]);
     const Step kind = step_of(instruction);
@@ -156,29 +161,66 @@ class Walk {
   }
 
   const ptx::Function& function_;
+  const std::vector<RegisterUse>& uses_;   ///< by instruction
   std::unordered_map<int, Path> results_;  ///< by register
   Path end_, ordered_, stored_;
   double copies_ = 0, copy_waits_ = 0;
   bool copied_last_ = false;
 };
 
+/// The blocks that lead to this one, itself last: through loops, which lead back from below, many
+/// times.
+std::vector<int> way_to(int block, const ControlFlow& flow) {
+  constexpr std::size_t kMost = 64, kMostInstructions = 1 << 14;
+  std::vector<int> way{block};
+  std::size_t instructions = 0;
+  while (way.size() < 2 || (way.size() < kMost && instructions < kMostInstructions)) {
+    const Block& last = flow.block(way.back());
+    const auto before = std::max_element(last.predecessors.begin(), last.predecessors.end());
+    if (before == last.predecessors.end()) break;
+    way.push_back(*before);
+    instructions += flow.block(*before).last - flow.block(*before).first;
+  }
+  std::reverse(way.begin(), way.end());
+  return way;
+}
+
 }  // namespace
 
 std::vector<WarpChain> warp_chains(const ptx::Function& function, const ControlFlow& flow) {
-  std::vector<WarpChain> chains;
-  for (const Block& block : flow.blocks()) {
-    Walk walk(function);
-    // Loops lead back from below.
-    const auto before = std::max_element(block.predecessors.begin(), block.predecessors.end());
-    if (before != block.predecessors.end()) walk.through(flow.block(*before));
-    const Path path = walk.through(block);
-    const auto of = [&](Step step) { return path.steps[static_cast<std::size_t>(step)]; };
-    chains.push_back({.loads = of(Step::kLoad),
-                      .copies = walk.copies(),
-                      .copy_waits = walk.copy_waits(),
-                      .shared = of(Step::kShared),
-                      .arithmetic = of(Step::kArithmetic),
-                      .matrix = of(Step::kMatrix)});
+  std::vector<RegisterUse> uses;
+  for (const ptx::Instruction& instruction : function.body) {
+    uses.push_back(register_use(instruction));
+  }
+  std::vector<WarpChain> chains(flow.blocks().size());
+  std::vector<bool> known(chains.size());
+  // From below, so that a loop's last block speaks for all of them: what is loaded turns ahead is
+  // waited for in some turns and blocks alone.
+  for (int b = flow.size() - 1; b >= 0; --b) {
+    if (known[static_cast<std::size_t>(b)]) continue;
+    const std::vector<int> way = way_to(b, flow);
+    const auto turns = static_cast<std::size_t>(std::count(way.begin(), way.end(), b));
+    const auto counted = std::bit_floor(std::max<std::size_t>(1, turns / 2));
+    const auto before = std::find(way.rbegin() + 1, way.rend(), b);
+    const auto length = static_cast<std::size_t>(turns == 1 ? 1 : before - way.rbegin());
+    Walk walk(function, uses);
+    for (std::size_t i = 0; i < way.size(); ++i) {
+      const auto at = static_cast<std::size_t>(way[i]);
+      const Path path = walk.through(flow.block(way[i]));
+      if (i + counted * length < way.size() || known[at]) continue;
+      const auto of = [&](Step step) {
+        return path.steps[static_cast<std::size_t>(step)] / static_cast<double>(counted);
+      };
+      chains[at].loads += of(Step::kLoad);
+      chains[at].copies += walk.copies() / static_cast<double>(counted);
+      chains[at].copy_waits += walk.copy_waits() / static_cast<double>(counted);
+      chains[at].shared += of(Step::kShared);
+      chains[at].arithmetic += of(Step::kArithmetic);
+      chains[at].matrix += of(Step::kMatrix);
+    }
+    for (std::size_t i = way.size() - counted * length; i < way.size(); ++i) {
+      known[static_cast<std::size_t>(way[i])] = true;
+    }
   }
   return chains;
 }
