@@ -27,9 +27,9 @@ namespace braid::tile {
 // One instruction per line: values, `=`, the operation (`.dtype` where it has one), its index, its
 // operands (`_`: none), `:` type, `#` layout, and what else a pass wrote down in braces. A loop is
 //
-//     %20 = for %21 = %0 to %1 step %2 turns 3 carry %22 = %9 : f32[64, 64], %23 = %8 : f32[64, 1] {
+//     %20 = for %21 = %0 to %1 step %2 turns 3 carry %22 = %9 : f32[64, 64] {
 //       ...
-//       yield %30, %31
+//       yield %30
 //     }
 //     %32 = result 0, %20 : f32[64, 64]
 //

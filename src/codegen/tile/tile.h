@@ -155,9 +155,9 @@ struct Inst {
 
   // By lower_to_threads.
   Place place = Place::kRegisters;
-  Id storage = kNone;    ///< Place::kAlias: whose registers
-  int width = 1;         ///< elements of one access
-  bool whole = false;    ///< accesses of all ranks: the elements of one have the same mask
+  Id storage = kNone;  ///< Place::kAlias: whose registers
+  int width = 1;       ///< elements of one access
+  bool whole = false;  ///< accesses of all ranks: the elements of one have the same mask
   /// Of the loop over registers or K; 0: wholly. kFor: so many turns stand in a row.
   int unroll = 0;
   bool barrier = false;  ///< a block barrier comes first: the scratch may still be read, or a
