@@ -254,9 +254,12 @@ std::optional<Id> BodyEmitter::gather_even(const FromPeers& from, const Coords& 
     first = b_.map(Fn::kMin, {b_.map(Fn::kDiv, {low, scalar(elements)}), last});
   }
   Coords own = from.own;
-  own[coords_.split_before(own, dim)].dims.front() = from.type.shape[dim];
-  const Id back =
-      scalar_of(b_, Expr(chunk) * dense_strides(from.type.shape)[dim] * Expr(-1), body_.symbols());
+  Axis& axis = own[coords_.split_before(own, dim)];
+  axis.dims.front() = from.type.shape[dim];
+  // Offsets count from the first rank's chunk on; an axis of one element has none.
+  const Expr step =
+      numel(axis.dims) == Expr(1) ? Expr(0) : Expr(chunk) * dense_strides(from.type.shape)[dim];
+  const Id back = scalar_of(b_, step * Expr(-1), body_.symbols());
   std::vector<Id> parts, inside;
   for (int i = 0; i < reached; ++i) {
     Id rank = scalar(Expr(i));
