@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "codegen/templates/body.h"
+#include "codegen/templates/phases.h"
 #include "codegen/templates/template.h"
 
 namespace braid {
@@ -23,9 +23,7 @@ tile::Program build(const KernelSpec& spec, const Target&, int /*ranks_per_devic
   const auto& [group, members] = *spec.body->groups().begin();
   b.communicate(group, static_cast<int>(members.size));
   program.flag_slots = 1;
-  const tile::Id slot = b.integer(0);
-  b.signal(slot);
-  b.wait(slot);
+  meet(b, b.integer(0));
   return program;
 }
 

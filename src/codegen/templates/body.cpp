@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "braid/error.h"
+#include "codegen/templates/phases.h"
 #include "ir/op_registry.h"
 #include "ir/pointwise.h"
 #include "ir/views.h"
@@ -282,10 +283,7 @@ void BodyEmitter::store_sum(const Coords& at, const Mask& mask) {
     b_.multimem_store(to.pointer, to.offset, sum, masked(mask, to), type.dtype);
     return;
   }
-  const Id rank = b_.param({.kind = KernelParam::Kind::kRank,
-                            .index = 0,
-                            .expr = 0,
-                            .group = *collective.attr<std::string>("group")});
+  const Id rank = own_rank(b_, *collective.attr<std::string>("group"));
   store(b_.peer(operand_offset(collective), rank), type, sum, own, mask);
 }
 

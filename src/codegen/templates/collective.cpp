@@ -44,7 +44,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "codegen/templates/body.h"
+#include "codegen/templates/phases.h"
 #include "codegen/templates/template.h"
 #include "ir/op_registry.h"
 
@@ -131,8 +131,8 @@ class Pieces {
 
   [[nodiscard]] const PieceWork& work() const { return work_; }
 
-  void prologue() { each(b_.program_id(), b_.num_programs(), emit_prologue); }
-  void one_shot() { each(b_.program_id(), b_.num_programs(), emit_piece); }
+  void prologue() { each(all(), emit_prologue); }
+  void one_shot() { each(all(), emit_piece); }
   /// Those whose sum is this rank's to make.
   void own_sums(tile::Id rank) {
     const tile::Id world = b_.integer(world_);
@@ -141,16 +141,15 @@ class Pieces {
         b_.map(Fn::kRem, {b_.map(Fn::kSub, {b_.map(Fn::kAdd, {rank, world}), block}), world});
     const tile::Id first =
         b_.map(Fn::kAdd, {b_.program_id(), b_.map(Fn::kMul, {turn, b_.num_programs()})});
-    each(first, b_.map(Fn::kMul, {b_.num_programs(), world}), emit_sum);
+    const tile::Id step = b_.map(Fn::kMul, {b_.num_programs(), world});
+    each({first, b_.scalar(work_.count), step}, emit_sum);
   }
   void from_rank(tile::Id rank) {
-    each(b_.program_id(), b_.num_programs(),
-         [rank](auto& b, const auto& spec, const auto& info, const auto& work, tile::Id piece) {
-           emit_piece_of(b, spec, info, work, piece, rank);
-         });
+    each(all(), [rank](auto& b, const auto& spec, const auto& info, const auto& work,
+                       tile::Id piece) { emit_piece_of(b, spec, info, work, piece, rank); });
   }
   void from_owners() {
-    each(b_.program_id(), b_.num_programs(),
+    each(all(),
          [this](auto& b, const auto& spec, const auto& info, const auto& work, tile::Id piece) {
            const tile::Id turn = b.map(Fn::kDiv, {piece, b.num_programs()});
            const tile::Id owner =
@@ -161,11 +160,10 @@ class Pieces {
 
  private:
   template <class Emit>
-  void each(tile::Id first, tile::Id step, const Emit& emit) {
-    const tile::Id loop = b_.begin_for(first, b_.scalar(work_.count), step, {});
-    emit(b_, spec_, info_, work_, b_.induction(loop));
-    b_.end_for(loop, {});
+  void each(const Order& order, const Emit& emit) {
+    for_each_piece(b_, order, [&](tile::Id piece) { emit(b_, spec_, info_, work_, piece); });
   }
+  Order all() { return grid_stride(b_, b_.scalar(work_.count)); }
 
   tile::Builder& b_;
   const KernelSpec& spec_;
@@ -194,27 +192,23 @@ tile::Program build(const KernelSpec& spec, const Target&, int ranks_per_device)
     return program;
   }
   program.flag_slots = (two_shot ? 3 : 2) * program.grid.evaluate({});
-  const auto param = [&](KernelParam::Kind kind) {
-    return b.param({.kind = kind, .index = 0, .expr = 0, .group = group});
-  };
-  const tile::Id closing = info.multimem ? tile::kNone : param(KernelParam::Kind::kClosing);
+  const tile::Id closing = info.multimem ? tile::kNone : is_closing(b, group);
   tile::Id slot = tile::kNone;
-  const auto meet = [&](tile::Id predicate) {
+  const auto meet_next = [&](tile::Id predicate) {
     slot = slot == tile::kNone ? b.program_id() : b.map(Fn::kAdd, {b.num_programs(), slot});
-    b.signal(slot, tile::kNone, predicate);
-    b.wait(slot, tile::kNone, predicate);
+    meet(b, slot, predicate);
   };
   if (info.prologue >= 0) pieces.prologue();
-  meet(tile::kNone);
+  meet_next(tile::kNone);
   if (info.multimem || two_shot) {
-    const tile::Id rank = param(KernelParam::Kind::kRank);
+    const tile::Id rank = own_rank(b, group);
     pieces.own_sums(rank);
-    meet(tile::kNone);
+    meet_next(tile::kNone);
     info.multimem ? pieces.from_rank(rank) : pieces.from_owners();
   } else {
     pieces.one_shot();
   }
-  if (!info.multimem) meet(closing);
+  if (!info.multimem) meet_next(closing);
   return program;
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "codegen/device_model.h"
-#include "codegen/templates/body.h"
+#include "codegen/templates/phases.h"
 #include "codegen/templates/template.h"
 
 namespace braid {
@@ -36,9 +36,8 @@ tile::Program build(const KernelSpec& spec, const Target& target, int /*ranks_pe
   }
   // A block loads its next row before it reduces this one (passes/prefetch.cpp).
   program.grid = min(work.count, Expr(resident));
-  const tile::Id loop = b.begin_for(b.program_id(), b.scalar(work.count), b.num_programs(), {});
-  emit_piece(b, spec, info, work, b.induction(loop));
-  b.end_for(loop, {});
+  for_each_piece(b, grid_stride(b, b.scalar(work.count)),
+                 [&](tile::Id piece) { emit_piece(b, spec, info, work, piece); });
   return program;
 }
 

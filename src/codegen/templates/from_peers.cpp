@@ -9,7 +9,7 @@
 
 #include "codegen/cuda/preamble.h"
 #include "codegen/passes/axis_info.h"
-#include "codegen/templates/body.h"
+#include "codegen/templates/phases.h"
 #include "ir/collective.h"
 #include "ir/numel.h"
 
@@ -83,8 +83,7 @@ std::optional<Run> run_of(const tile::Program& program, Id index) {
 
 /// The one of the values, a scalar, that stands at this rank's place.
 Id BodyEmitter::by_rank(const std::string& group, const std::vector<std::int64_t>& values) {
-  const Id rank =
-      b_.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group});
+  const Id rank = own_rank(b_, group);
   Id result = b_.integer(values.back());
   for (std::size_t r = values.size() - 1; r-- > 0;) {
     if (values[r] == values.back()) continue;
@@ -353,8 +352,7 @@ Coords BodyEmitter::own_chunk(const Collective& form, const std::string& group,
   const std::size_t dim = *form.scatter_dim;
   Coords from = at;
   Axis& axis = from[coords_.isolate(from, dim)];
-  const Id rank =
-      b_.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group});
+  const Id rank = own_rank(b_, group);
   const Dim chunk = *operand[dim].divide_exactly(form.ranks, body_.symbols());
   Id start = b_.map(Fn::kMul, {rank, scalar_of(b_, Expr(chunk), body_.symbols())});
   if (b_.type(axis.index).kind == Kind::kI32) start = b_.map(Fn::kToI32, {start});

@@ -20,6 +20,7 @@
 #include <array>
 
 #include "codegen/templates/gemm_tile.h"
+#include "codegen/templates/phases.h"
 #include "codegen/templates/template.h"
 #include "ir/collective.h"
 #include "ir/numel.h"
@@ -104,7 +105,7 @@ class GatherGemm {
         std::clamp<std::int64_t>(copy_blocks_ + tiles, 2, std::max<std::int64_t>(2, most));
     program.flag_slots = 2 * copy_blocks_ + (world_ - 1) * panels_;
     program.warps_m = gemm_warps_m(spec_.config);
-    rank_ = b_.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group_});
+    rank_ = own_rank(b_, group_);
     // Few blocks, where many ranks share a device: most of them multiply all the same.
     copying_ = b_.map(
         Fn::kMin,
@@ -112,13 +113,12 @@ class GatherGemm {
          b_.map(Fn::kMax, {b_.integer(1), b_.map(Fn::kDiv, {b_.num_programs(), b_.integer(4)})})});
     copies_ = b_.map(Fn::kLt, {b_.program_id(), copying_});
     mark(Mark::kMeet);
-    meet(b_.program_id(), copies_);
+    meet(b_, b_.program_id(), copies_);
     copy_panels();
     multiply();
-    const Id closing =
-        b_.param({.kind = KernelParam::Kind::kClosing, .index = 0, .expr = 0, .group = group_});
+    const Id closing = is_closing(b_, group_);
     mark(Mark::kMeet);
-    meet(b_.map(Fn::kAdd, {b_.integer(copy_blocks_), b_.program_id()}),
+    meet(b_, b_.map(Fn::kAdd, {b_.integer(copy_blocks_), b_.program_id()}),
          b_.map(Fn::kAnd, {copies_, b_.map(Fn::kLt, {b_.integer(0), closing})}));
     mark(Mark::kEnd);
   }
@@ -130,11 +130,6 @@ class GatherGemm {
   }
   void mark(Mark::What what, Id rank, Id panel) {
     if (marks()) b_.mark(what, rank, panel);
-  }
-
-  void meet(Id slot, Id predicate) {
-    b_.signal(slot, kNone, predicate);
-    b_.wait(slot, kNone, predicate);
   }
 
   /// An expression as an i64 scalar.
@@ -162,8 +157,10 @@ class GatherGemm {
     const Id first = b_.map(Fn::kSelect, {copies_, b_.program_id(), all});
     const Id offset =
         b_.param({.kind = KernelParam::Kind::kOffset, .index = operand(), .group = group_}, 256);
-    const Id loop = b_.begin_for(first, all, copying_, {});
-    const Id number = b_.induction(loop);
+    for_each_piece(b_, {first, all, copying_}, [&](Id number) { copy_panel(number, offset); });
+  }
+
+  void copy_panel(Id number, Id offset) {
     const Id panels = b_.integer(panels_);
     const Id turn = plus(b_.map(Fn::kDiv, {number, panels}), b_.integer(1));
     const Id from = rank_of_turn(turn);
@@ -178,7 +175,6 @@ class GatherGemm {
     copy(source, target, times(row, width), end);
     const Id others = b_.integer((world_ - 1) * panels_);
     b_.signal(slot_of_panel(number), rank_, b_.map(Fn::kLt, {number, others}));
-    b_.end_for(loop, {});
   }
 
   /// The elements [begin, end).
@@ -186,13 +182,12 @@ class GatherGemm {
     constexpr int kBytesOfThread = 64;  // in flight at one time
     const int piece = static_cast<int>(spec_.config.at("num_warps")) * 32 * kBytesOfThread /
                       static_cast<int>(dtype_size(dtype_));
-    const Id loop = b_.begin_for(begin, end, b_.integer(piece), {});
-    const Id start = b_.induction(loop);
-    const Id column = b_.range(1, piece, 1);
-    const Id inside = b_.map(Fn::kLt, {column, b_.map(Fn::kSub, {end, start})});
-    const Id value = b_.load(b_.ptr_add(source, start, dtype_), column, inside, dtype_);
-    b_.store(b_.ptr_add(target, start, dtype_), column, value, inside, dtype_);
-    b_.end_for(loop, {});
+    for_each_piece(b_, {begin, end, b_.integer(piece)}, [&](Id start) {
+      const Id column = b_.range(1, piece, 1);
+      const Id inside = b_.map(Fn::kLt, {column, b_.map(Fn::kSub, {end, start})});
+      const Id value = b_.load(b_.ptr_add(source, start, dtype_), column, inside, dtype_);
+      b_.store(b_.ptr_add(target, start, dtype_), column, value, inside, dtype_);
+    });
   }
 
   void multiply() {
@@ -202,12 +197,12 @@ class GatherGemm {
     const Id all = times(b_.integer(world_), tiles_of_rank);
     const Id first =
         b_.map(Fn::kSelect, {copies_, all, b_.map(Fn::kSub, {b_.program_id(), copying_})});
-    const Id loop = b_.begin_for(first, all, b_.map(Fn::kSub, {b_.num_programs(), copying_}), {});
-    // 32-bit: a 64-bit division is a call.
-    const auto narrow = [&](Id id) { return b_.map(Fn::kToI32, {id}); };
-    const Id number = narrow(b_.induction(loop));
-    const Id turn = b_.map(Fn::kDiv, {number, narrow(tiles_of_rank)});
-    const Id tile = b_.map(Fn::kRem, {number, narrow(tiles_of_rank)});
+    for_each_piece(b_, {first, all, b_.map(Fn::kSub, {b_.num_programs(), copying_})},
+                   [&](Id number) { multiply_tile(number, tiles_of_rank, panels, columns); });
+  }
+
+  void multiply_tile(Id number, Id tiles_of_rank, const Expr& panels, const Expr& columns) {
+    const auto [turn, tile] = turn_of(b_, number, tiles_of_rank);
     const TileNumber at = tile_number(b_, spec_, tile, panels, columns);
     const Id panel = at.down;
     const Id from = rank_of_turn(turn);
@@ -227,7 +222,6 @@ class GatherGemm {
         .chunk = GemmPlace::Chunk{.rows = rows_, .first_row = times(from, scalar(Expr(rows_)))},
         .gathered = b_.map(Fn::kSelect, {remote, copied, own})};
     emit_gemm_tile(b_, spec_, info_, place);
-    b_.end_for(loop, {});
   }
 
   tile::Builder& b_;

@@ -35,6 +35,7 @@
 #include <array>
 
 #include "codegen/templates/gemm_tile.h"
+#include "codegen/templates/phases.h"
 #include "codegen/templates/template.h"
 #include "ir/collective.h"
 #include "ir/numel.h"
@@ -44,7 +45,6 @@ namespace braid {
 
 using tile::Fn;
 using tile::Id;
-using tile::kNone;
 
 namespace {
 
@@ -135,15 +135,12 @@ class GemmReduce {
     program.grid = std::clamp<std::int64_t>(tiles, 1, std::max<std::int64_t>(1, most));
     program.flag_slots = 2 * program.grid.evaluate({});
     program.warps_m = gemm_warps_m(spec_.config);
-    const Id closing =
-        b_.param({.kind = KernelParam::Kind::kClosing, .index = 0, .expr = 0, .group = group_});
+    const Id closing = is_closing(b_, group_);
     multiply();
     b_.signal(b_.program_id());
     b_.wait_slots(b_.integer(0), b_.num_programs());
     reduce();
-    const Id last = plus(b_.num_programs(), b_.program_id());
-    b_.signal(last, kNone, closing);
-    b_.wait(last, kNone, closing);
+    meet(b_, plus(b_.num_programs(), b_.program_id()), closing);
   }
 
  private:
@@ -160,12 +157,11 @@ class GemmReduce {
   void multiply_for_all() {
     const Id product =
         b_.param({.kind = KernelParam::Kind::kOutput, .index = product_output(), .group = {}}, 16);
-    const Id loop =
-        b_.begin_for(b_.program_id(), scalar(panels_ * columns_), b_.num_programs(), {});
-    GemmPlace place = place_of(b_.map(Fn::kToI32, {b_.induction(loop)}));
-    place.product = product;
-    emit_gemm_tile(b_, spec_, info_, place);
-    b_.end_for(loop, {});
+    for_each_piece(b_, grid_stride(b_, scalar(panels_ * columns_)), [&](Id number) {
+      GemmPlace place = place_of(b_.map(Fn::kToI32, {number}));
+      place.product = product;
+      emit_gemm_tile(b_, spec_, info_, place);
+    });
   }
 
   /// Of those that panels and columns make up.
@@ -179,32 +175,27 @@ class GemmReduce {
   void multiply_for_owners() {
     const Id tiles_of_rank = scalar(panels_ * columns_);
     const Id all = times(b_.integer(world_), tiles_of_rank);
-    const Id rank =
-        b_.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group_});
+    const Id rank = own_rank(b_, group_);
     const Id offset = b_.param(
         {.kind = KernelParam::Kind::kResultOffset, .index = product_output(), .group = group_},
         256);
-    const Id loop = b_.begin_for(b_.program_id(), all, b_.num_programs(), {});
-    // 32-bit: a 64-bit division is a call.
-    const auto narrow = [&](Id id) { return b_.map(Fn::kToI32, {id}); };
-    const Id number = narrow(b_.induction(loop));
-    const Id turn = b_.map(Fn::kDiv, {number, narrow(tiles_of_rank)});
-    const Id tile = b_.map(Fn::kRem, {number, narrow(tiles_of_rank)});
-    const Id owner = b_.map(Fn::kRem, {plus(plus(rank, b_.integer(1)), turn), b_.integer(world_)});
-    const Id rows = scalar(Expr(rows_));
-    const Id chunk = times(rows, scalar(Expr(product_.shape[1])));
-    GemmPlace place = place_of(tile);
-    place.chunk = GemmPlace::Chunk{.rows = rows_, .first_row = times(owner, rows)};
-    place.product = b_.ptr_add(b_.peer(offset, owner), times(rank, chunk), product_.dtype);
-    emit_gemm_tile(b_, spec_, info_, place);
-    b_.end_for(loop, {});
+    for_each_piece(b_, grid_stride(b_, all), [&](Id number) {
+      const auto [turn, tile] = turn_of(b_, number, tiles_of_rank);
+      const Id owner =
+          b_.map(Fn::kRem, {plus(plus(rank, b_.integer(1)), turn), b_.integer(world_)});
+      const Id rows = scalar(Expr(rows_));
+      const Id chunk = times(rows, scalar(Expr(product_.shape[1])));
+      GemmPlace place = place_of(tile);
+      place.chunk = GemmPlace::Chunk{.rows = rows_, .first_row = times(owner, rows)};
+      place.product = b_.ptr_add(b_.peer(offset, owner), times(rank, chunk), product_.dtype);
+      emit_gemm_tile(b_, spec_, info_, place);
+    });
   }
 
   void reduce() {
     const PieceWork work = piece_work(spec_, info_);
-    const Id loop = b_.begin_for(b_.program_id(), b_.scalar(work.count), b_.num_programs(), {});
-    emit_piece(b_, spec_, info_, work, b_.induction(loop));
-    b_.end_for(loop, {});
+    for_each_piece(b_, grid_stride(b_, b_.scalar(work.count)),
+                   [&](Id piece) { emit_piece(b_, spec_, info_, work, piece); });
   }
 
   tile::Builder& b_;

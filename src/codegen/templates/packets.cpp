@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/preamble.h"
-#include "codegen/templates/body.h"
+#include "codegen/templates/phases.h"
 
 namespace braid {
 
@@ -59,8 +59,7 @@ void BodyEmitter::send(const Coords& at, const Mask& mask) {
   const Id x = spread_like(value(collective.inputs[0], coords_.reshape(at, type.shape), mask),
                            place, /*is_stored=*/true);
   const Id ok = conjunction(mask, b_.type(place).cols);
-  const Id rank =
-      b_.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group});
+  const Id rank = own_rank(b_, group);
   const Id world = b_.integer(body_.groups().at(group).size);
   // Each rank begins with the next, so that not all send to one at a time.
   const Id loop = b_.begin_for(b_.integer(1), world, b_.integer(1), {});
@@ -73,8 +72,7 @@ void BodyEmitter::send(const Coords& at, const Mask& mask) {
 Id BodyEmitter::received(const Node& node, const Collective& form, const Mask& mask) {
   const DType dtype = body_.type(node.outputs[0]).dtype;
   const std::string& group = *node.attr<std::string>("group");
-  const Id rank =
-      b_.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group});
+  const Id rank = own_rank(b_, group);
   const Id place = place_();
   const Id ok = conjunction(mask, b_.type(place).cols);
   // Addresses first: loads that follow each other wait together.
