@@ -83,6 +83,10 @@ typedef struct braid_world_options {
   double meet_timeout_s; /**< how long the others may take to come, or be silent; 0: 30 s */
 } braid_world_options;
 
+/** Sets `world`, `rank`, `host`, `port`, `job` and `meet_timeout_s` by what the launcher of this
+ * process has put into its environment (docs/command.md); none where it is the only one. The texts
+ * are good until the thread's next call of this. */
+BRAID_API braid_status braid_options_from_environment(braid_world_options* options);
 /** `options` may be null. With a `host` it returns when all ranks are there; they make the same
  * calls of those that say so, in the same order, braid_compile, braid_load and braid_another
  * among them. */

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "braid/error.h"
+#include "braid/process.h"
 #include "c/calls.h"
 
 namespace braid::c {
@@ -101,6 +102,23 @@ WorldOptions options_of(const braid_world_options& given) {
     };
   }
   return options;
+}
+
+void set_meeting(braid_world_options& options) {
+  thread_local SocketOptions kept;
+  if (all_options(&options).bytes != sizeof options) {
+    throw_invalid("options", fmt::format("`bytes` is {}; expected {}, the size of the struct",
+                                         options.bytes, sizeof options));
+  }
+  const std::optional<LaunchedProcess> process = process_from_environment();
+  if (!process) return;
+  kept = process->meeting;
+  options.world = kept.world;
+  options.rank = process->rank;
+  options.host = kept.address.c_str();
+  options.port = kept.port;
+  options.job = kept.job.c_str();
+  options.meet_timeout_s = kept.timeout_s;
 }
 
 std::shared_ptr<Rendezvous> meeting_of(const braid_world_options& given) {

@@ -21,6 +21,9 @@ std::string text_or_empty(const char* text);
 /// Those of a caller who may know fewer of them, or none.
 braid_world_options all_options(const braid_world_options* given);
 WorldOptions options_of(const braid_world_options& given);
+/// Sets those that say where the processes of a launcher meet, with texts that stay until the
+/// thread's next call.
+void set_meeting(braid_world_options& options);
 /// The end of this process, which waits for the others; null where all ranks live here.
 std::shared_ptr<Rendezvous> meeting_of(const braid_world_options& given);
 /// Values of symbols, as braid_prepare takes them.

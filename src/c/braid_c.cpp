@@ -66,6 +66,9 @@ using namespace braid::c;  // NOLINT(google-build-using-namespace)
 const char* braid_version() { return BRAID_VERSION; }
 const char* braid_last_error() { return last_error().c_str(); }
 
+braid_status braid_options_from_environment(braid_world_options* options) {
+  return call([&] { set_meeting(*given(options, "options")); });
+}
 braid_status braid_world_open(const braid_world_options* options, braid_world* world) {
   return call([&] {
     *given(world, "world") = nullptr;

@@ -13,12 +13,12 @@
 
 #include "braid/error.h"
 #include "braid/executable.h"
+#include "braid/process.h"
 #include "braid/reference.h"
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/count_report.h"
 #include "cli/inputs.h"
-#include "cli/process_rank.h"
 #include "cli/progress.h"
 #include "cli/run_report.h"
 #include "cli/safetensors.h"
@@ -159,18 +159,19 @@ void expect_all(const std::shared_ptr<Rendezvous>& rendezvous) {
 }
 
 /// Each process has a file of its own: "run.json" is "run.rank1.json" for rank 1.
-std::filesystem::path trace_path(const std::filesystem::path& path, const ProcessRank& process) {
-  if (process.alone()) return path;
+std::filesystem::path trace_path(const std::filesystem::path& path,
+                                 const std::optional<LaunchedProcess>& process) {
+  if (!process) return path;
   std::filesystem::path own = path;
-  own.replace_extension(fmt::format(".rank{}{}", process.rank, path.extension().string()));
+  own.replace_extension(fmt::format(".rank{}{}", process->rank, path.extension().string()));
   return own;
 }
 
 /// Several processes share the cores of a machine.
-int threads_of(const RunOptions& options, const ProcessRank& process) {
-  if (options.checks.threads != 0 || process.alone()) return options.checks.threads;
+int threads_of(const RunOptions& options, const std::optional<LaunchedProcess>& process) {
+  if (options.checks.threads != 0 || !process) return options.checks.threads;
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, cores / process.local_world);
+  return std::max(1, cores / process->local_world);
 }
 
 WorldOptions world_options(const RunOptions& options, const RunReport& report,
@@ -223,8 +224,7 @@ RankTensors run_all(Executable& executable, World& world, const std::vector<std:
   return outputs;
 }
 
-void check_processes(const RunOptions& options, const ProcessRank& process) {
-  if (process.alone()) return;
+void check_process_of_several(const RunOptions& options) {
   const auto refuse = [](const char* option) {
     throw_invalid(option, "watches all ranks in one process; expected a run without WORLD_SIZE");
   };
@@ -273,8 +273,9 @@ Executable compile_on(const World& world, const Subject& subject, const RunOptio
 }
 
 /// On the ranks that live here; `rendezvous` is null where these are all.
-int run_on(const RunOptions& options, const ProcessRank& process,
+int run_on(const RunOptions& options, const std::optional<LaunchedProcess>& process,
            const std::shared_ptr<Rendezvous>& rendezvous) {
+  const bool first = !process || process->rank == 0;
   std::vector<std::string> others;
   if (!options.checks.sanitize.empty()) others.emplace_back("--sanitize");
   if (options.check) others.emplace_back("--check");
@@ -289,18 +290,18 @@ int run_on(const RunOptions& options, const ProcessRank& process,
   RunReport report{};
   report.count_on = count_device(options.checks.count);
   report.world = world_size(graph);
-  if (!process.alone() && report.world != process.world) {
+  if (process && report.world != process->meeting.world) {
     throw_invalid("WORLD_SIZE", fmt::format("{} processes; the graph is a program of {} ranks",
-                                            process.world, report.world));
+                                            process->meeting.world, report.world));
   }
   if (rendezvous != nullptr) agree_on(bindings, *rendezvous);
-  std::optional<ProgressBar> bar(std::in_place, process.rank == 0);
+  std::optional<ProgressBar> bar(std::in_place, first);
   WorldOptions on = world_options(options, report, bar);
   on.threads = threads_of(options, process);
   on.rendezvous = rendezvous;
   World world = World::open(on);
   report.device = world.device().description();
-  if (!process.alone()) report.device += fmt::format(", in each of {} processes", process.world);
+  if (process) report.device += fmt::format(", in each of {} processes", process->meeting.world);
 
   bar->phase("inputs");
   const Inputs inputs = gather_inputs(graph, bindings, options.inputs, options.checks.seed,
@@ -357,9 +358,9 @@ int run_on(const RunOptions& options, const ProcessRank& process,
     judge(cards, reference, &report.outputs);
     for (const OutputReport& output : report.outputs) good = good && output.good;
   }
-  if (process.rank == 0 && options.json) {
+  if (first && options.json) {
     print_json(graph, options, bindings, report, executable, good);
-  } else if (process.rank == 0) {
+  } else if (first) {
     print_text(graph, options, bindings, report, executable);
   }
   return good ? kGood : kFailed;
@@ -368,13 +369,13 @@ int run_on(const RunOptions& options, const ProcessRank& process,
 }  // namespace
 
 int run(const RunOptions& options) {
-  const ProcessRank process = process_rank();
-  if (process.alone()) return run_on(options, process, nullptr);
+  const std::optional<LaunchedProcess> process = process_from_environment();
+  if (!process) return run_on(options, process, nullptr);
   try {
-    check_processes(options, process);
-    return run_on(options, process, process.meet());
+    check_process_of_several(options);
+    return run_on(options, process, meet_by_socket(process->meeting));
   } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("rank {}", process.rank), error.what());
+    throw Error(error.code(), fmt::format("rank {}", process->rank), error.what());
   }
 }
 

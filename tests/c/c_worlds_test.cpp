@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -188,6 +190,31 @@ TEST(CWorlds, RefuseWhatIsNoPlaceInAWorld) {
   EXPECT_EQ(braid_world_open(&alone, &world), BRAID_TIMEOUT);
   EXPECT_THAT(braid_last_error(), HasSubstr("rank 1 did not come"));
   EXPECT_EQ(world, nullptr);
+}
+
+TEST(CWorlds, KnowWhatALauncherSays) {
+  braid_world_options options{.bytes = sizeof(braid_world_options), .world = 3, .rank = 0};
+  good(braid_options_from_environment(&options));
+  EXPECT_EQ(options.world, 3);
+  EXPECT_EQ(options.host, nullptr);
+  const std::map<const char*, const char*> variables = {
+      {"RANK", "1"},           {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "localhost"},
+      {"MASTER_PORT", "4711"}, {"BRAID_JOB", "j"},  {"BRAID_TIMEOUT", "2.5"}};
+  for (const auto& [name, value] : variables) ::setenv(name, value, 1);
+  good(braid_options_from_environment(&options));
+  EXPECT_EQ(options.world, 2);
+  EXPECT_EQ(options.rank, 1);
+  EXPECT_STREQ(options.host, "localhost");
+  EXPECT_EQ(options.port, 4711);
+  EXPECT_STREQ(options.job, "j");
+  EXPECT_EQ(options.meet_timeout_s, 2.5);
+  ::setenv("RANK", "2", 1);
+  EXPECT_EQ(bad(braid_options_from_environment(&options)),
+            "RANK: found \"2\"; expected a number from 0 to 1");
+  for (const auto& [name, value] : variables) ::unsetenv(name);
+  options.bytes -= sizeof(double);  // of a caller whose struct has no `meet_timeout_s`
+  EXPECT_THAT(bad(braid_options_from_environment(&options)), HasSubstr("the size of the struct"));
+  EXPECT_THAT(bad(braid_options_from_environment(nullptr)), HasSubstr("options: is null"));
 }
 
 // Of one process, where nobody is to be met.

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <numeric>
@@ -18,6 +17,7 @@
 #include "runtime/exec/loaded_program.h"
 #include "runtime/exec/rendezvous.h"
 #include "runtime/exec/symmetric_block.h"
+#include "runtime/process.h"
 #include "runtime/tune/find_tuned.h"
 
 namespace braid {
@@ -45,30 +45,13 @@ bool catches_faults() {
   throw_invalid(kName, fmt::format("found {}; expected 0 or 1", quote(text)));
 }
 
-/// The number of this process among those of its machine, as its launcher says.
-std::optional<int> local_rank() {
-  for (const char* name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
-    const std::string text = environment(name);
-    if (text.empty()) continue;
-    constexpr int kMost = 1023;
-    int value = 0;
-    const auto [at, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (code == std::errc() && at == text.data() + text.size() && value >= 0 && value <= kMost) {
-      return value;
-    }
-    throw_invalid(name,
-                  fmt::format("found {}; expected a number from 0 to {}", quote(text), kMost));
-  }
-  return {};
-}
-
 GpuPlace place_of(const WorldOptions& options) {
   if (options.gpu < -1) throw_invalid("gpu", fmt::format("{}; expected -1 or more", options.gpu));
   if (options.rendezvous == nullptr) return {};
   const std::vector<int>& ranks = options.rendezvous->ranks();
   if (static_cast<int>(ranks.size()) == options.rendezvous->world()) return {};
   if (options.gpu >= 0) return {ranks.front(), options.gpu};
-  const std::optional<int> process = local_rank();
+  const std::optional<int> process = local_rank_from_environment();
   return {ranks.front(), process ? *process * static_cast<int>(ranks.size()) : ranks.front()};
 }
 

@@ -1,16 +1,17 @@
-#include "cli/process_rank.h"
+#include "runtime/process.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdint>
-#include <optional>
+#include <initializer_list>
+#include <string>
 
 #include "braid/error.h"
+#include "braid/process.h"
 #include "ir/text.h"
 #include "runtime/dynamic_library.h"
 
-namespace braid::cli {
+namespace braid {
 namespace {
 
 constexpr int kMostProcesses = 1024;
@@ -55,20 +56,9 @@ std::string job() {
 
 }  // namespace
 
-std::shared_ptr<Rendezvous> ProcessRank::meet() const {
-  if (alone()) return nullptr;
-  SocketOptions options;
-  options.ranks = {rank};
-  options.world = world;
-  options.address = address;
-  options.port = port;
-  options.job = job;
-  options.timeout_s = timeout_s;
-  return meet_by_socket(options);
-}
-
-ProcessRank process_rank() {
-  ProcessRank result;
+std::optional<LaunchedProcess> process_from_environment() {
+  LaunchedProcess process;
+  SocketOptions& meeting = process.meeting;
   for (const auto& [rank, world, local_world, alone_is_half] : kLaunchers) {
     const bool has_rank = !environment(rank).empty(), has_world = !environment(world).empty();
     if (has_rank != has_world && alone_is_half) {
@@ -77,18 +67,26 @@ ProcessRank process_rank() {
                                                          has_rank ? world : rank));
     }
     if (!has_rank || !has_world) continue;
-    result.world = read(world, 1, kMostProcesses);
-    result.rank = read(rank, 0, result.world - 1);
+    meeting.world = read(world, 1, kMostProcesses);
+    process.rank = read(rank, 0, meeting.world - 1);
     const bool has_local = *local_world != 0 && !environment(local_world).empty();
-    result.local_world = has_local ? read(local_world, 1, result.world) : result.world;
+    process.local_world = has_local ? read(local_world, 1, meeting.world) : meeting.world;
     break;
   }
-  if (result.alone()) return result;
-  if (std::string address = environment("MASTER_ADDR"); !address.empty()) result.address = address;
-  if (!environment("MASTER_PORT").empty()) result.port = read("MASTER_PORT", 1, 65535);
-  if (!environment("BRAID_TIMEOUT").empty()) result.timeout_s = read("BRAID_TIMEOUT", 0.1, 1e6);
-  result.job = job();
-  return result;
+  if (meeting.world == 1) return {};
+  meeting.ranks = {process.rank};
+  if (std::string address = environment("MASTER_ADDR"); !address.empty()) meeting.address = address;
+  if (!environment("MASTER_PORT").empty()) meeting.port = read("MASTER_PORT", 1, 65535);
+  if (!environment("BRAID_TIMEOUT").empty()) meeting.timeout_s = read("BRAID_TIMEOUT", 0.1, 1e6);
+  meeting.job = job();
+  return process;
 }
 
-}  // namespace braid::cli
+std::optional<int> local_rank_from_environment() {
+  for (const char* name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
+    if (!environment(name).empty()) return read(name, 0, kMostProcesses - 1);
+  }
+  return {};
+}
+
+}  // namespace braid
