@@ -15,6 +15,7 @@
 #include "lowering/passes.h"
 #include "lowering/plan/program.h"
 #include "runtime/compile/compile_program.h"
+#include "runtime/exec/executable_impl.h"
 
 namespace braid::bench {
 namespace {
@@ -35,7 +36,7 @@ std::int64_t peer_bytes(const Program& program, const Graph& graph, const Bindin
   options.world = static_cast<int>(program.world);
   options.count = true;
   World world = World::open(options);
-  Executable executable(world, program, compile_program(program));
+  Executable executable = Executable::Impl::make(world, program, compile_program(program));
   executable.prepare(bindings);
   const RankTensors inputs = random_inputs(graph, bindings, 1);
   for (int rank = 0; rank < options.world; ++rank) {

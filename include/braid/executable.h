@@ -17,10 +17,6 @@
 
 namespace braid {
 
-struct Program;       // lowering/plan/program.h
-struct ProgramCode;   // runtime/compile/compile_program.h
-class LoadedProgram;  // runtime/exec/loaded_program.h
-
 /// Facts about one compiled kernel, as ptxas reports them.
 struct KernelReport {
   std::string name;           ///< of the entry
@@ -85,8 +81,6 @@ class BRAID_API Executable {
   /// binds all inputs, parameters and outputs saves the arenas "parameters" and "io".
   static std::vector<ArenaReport> memory_estimate(const Graph& graph, const World& world,
                                                   const PassConfig& passes = {});
-  /// What compile() ends with: of a plan and the code of its kernels, wherever they were made.
-  Executable(const World& world, Program program, ProgramCode code);
   /// The same program once more, to run beside this one in another thread: nothing is compiled or
   /// loaded again. Arenas, flags and streams are its own. Parameters lie where those of this one
   /// do, in the caller's memory or in the one arena of both, so that weights are there once; what
@@ -207,10 +201,10 @@ class BRAID_API Executable {
       const;  ///< what ranks compare before the first launch
   [[nodiscard]] std::string program_json() const;
 
- private:
-  struct Impl;
+  struct Impl;  ///< the library's own, as is what makes one of it
   explicit Executable(std::unique_ptr<Impl> impl);
-  Executable(const World& world, std::shared_ptr<const LoadedProgram> loaded);
+
+ private:
   /// Throws kInvalidArgument where this was moved from, and in a fork.
   [[nodiscard]] Impl& impl() const;
   std::unique_ptr<Impl> impl_;

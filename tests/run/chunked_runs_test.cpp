@@ -12,6 +12,7 @@
 #include "run/graph_builder.h"
 #include "run/run_graph.h"
 #include "runtime/compile/compile_program.h"
+#include "runtime/exec/executable_impl.h"
 
 namespace braid::testing {
 namespace {
@@ -140,7 +141,7 @@ std::string verdict(const Graph& graph, const Program& program, const ProgramCod
   options.sanitize = kCheckAll;
   options.schedule = parse_schedule(schedule);
   const World world = World::open(options);
-  Executable executable(world, program, code);
+  Executable executable = Executable::Impl::make(world, program, code);
   const Bindings bindings{{"T", 3}};
   const RankTensors inputs = random_inputs(graph, bindings, 5);
   try {

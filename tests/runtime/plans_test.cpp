@@ -12,6 +12,7 @@
 #include "lowering/passes.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/error_of.h"
+#include "runtime/exec/executable_impl.h"
 
 namespace braid {
 namespace {
@@ -385,7 +386,9 @@ class StateArena : public ::testing::Test {
     options.world = 1;
     return options;
   }
-  Executable make() const { return {world_, program_, compile_program(program_)}; }
+  Executable make() const {
+    return Executable::Impl::make(world_, program_, compile_program(program_));
+  }
   double after(Executable& executable) const {
     executable.set_input(0, "x", filled(8, 2));
     executable.run();
@@ -452,7 +455,7 @@ TEST(Streams, OfAProgramForkFromTheRunAndJoinIt) {
   ASSERT_EQ(program.steps.size(), 2);
   program.steps[0].stream = 1;
   program.hash = hash_of(program);
-  Executable executable(world, program, compile_program(program));
+  Executable executable = Executable::Impl::make(world, program, compile_program(program));
   executable.prepare({});
   const RankTensors inputs = random_inputs(graph, {}, 5);
   const RankTensors expected = evaluate(graph, inputs, {});

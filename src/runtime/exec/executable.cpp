@@ -92,7 +92,7 @@ Executable Executable::compile(const Graph& graph, const World& world, const Pas
     check_fits(program, *w.device);  // before anything is compiled
     loaded = w.compile(std::move(program));
   });
-  return {world, std::move(loaded)};
+  return Impl::make(world, std::move(loaded));
 }
 
 Executable Executable::load(const std::string& path, const World& world) {
@@ -104,7 +104,7 @@ Executable Executable::load(const std::string& path, const World& world) {
     std::optional<ProgramCode> code = read_code(program, std::filesystem::path(path).parent_path());
     loaded = code ? w.load(std::move(program), *std::move(code)) : w.compile(std::move(program));
   });
-  return {world, std::move(loaded)};
+  return Impl::make(world, std::move(loaded));
 }
 
 std::vector<ArenaReport> Executable::memory_estimate(const Graph& graph, const World& world,
@@ -117,18 +117,21 @@ void Executable::save(const std::string& directory) const {
   (void)write_artifact(impl().program, impl().loaded->code(), directory);
 }
 
-Executable::Executable(const World& world, Program program, ProgramCode code) {
-  World::Impl& w = world.impl();
-  w.take_part([&] {
-    check_fits(program, *w.device);
-    impl_ = std::make_unique<Impl>(world.impl_, w.load(std::move(program), std::move(code)));
-  });
-  impl_->meet();
+Executable Executable::Impl::make(const World& world, std::shared_ptr<const LoadedProgram> loaded) {
+  std::unique_ptr<Impl> made;
+  world.impl().take_part([&] { made = std::make_unique<Impl>(world.impl_, std::move(loaded)); });
+  made->meet();
+  return Executable(std::move(made));
 }
 
-Executable::Executable(const World& world, std::shared_ptr<const LoadedProgram> loaded) {
-  world.impl().take_part([&] { impl_ = std::make_unique<Impl>(world.impl_, std::move(loaded)); });
-  impl_->meet();
+Executable Executable::Impl::make(const World& world, Program program, ProgramCode code) {
+  World::Impl& w = world.impl();
+  std::shared_ptr<const LoadedProgram> loaded;
+  w.take_part([&] {
+    check_fits(program, *w.device);
+    loaded = w.load(std::move(program), std::move(code));
+  });
+  return make(world, std::move(loaded));
 }
 
 Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

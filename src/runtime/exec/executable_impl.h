@@ -29,6 +29,11 @@ struct Executable::Plan::Impl {
 
 /// A program on the ranks that live here: what it owns, and the state of its runs.
 struct Executable::Impl {
+  /// What Executable::compile ends with.
+  [[nodiscard]] static Executable make(const World& world,
+                                       std::shared_ptr<const LoadedProgram> loaded);
+  /// The same of a plan and the code of its kernels, wherever they were made.
+  [[nodiscard]] static Executable make(const World& world, Program program, ProgramCode code);
   /// To be followed by meet().
   Impl(std::shared_ptr<World::Impl> world_impl,
        std::shared_ptr<const LoadedProgram> loaded_program);

@@ -18,6 +18,7 @@
 #include "runtime/bytes.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/compile/disk_cache.h"
+#include "runtime/exec/executable_impl.h"
 
 namespace braid {
 namespace {
@@ -57,7 +58,7 @@ Trial count(const TrialRequest& request, Program program, ProgramCode code) {
   options.world = static_cast<int>(program.world);
   options.warning = [](std::string_view) {};  // whoever tunes has told of it
   const World world = World::open(options);
-  Executable executable(world, std::move(program), std::move(code));
+  Executable executable = Executable::Impl::make(world, std::move(program), std::move(code));
   executable.prepare(request.bindings);
   executable.run();
   executable.synchronize();
