@@ -13,6 +13,7 @@ TEST(Chunks, InferTheChunkAndTheWhole) {
   EXPECT_EQ(inferred({{kF32, {sym("T"), 4}}, {kF32, {sym("T"), 4}}}, "join_by_rank", kGroup),
             "f32[2*T, 4]");
   EXPECT_EQ(inferred({{kF32, {sym("T"), 4}}}, "copy_from_peer", of_rank(1)), "f32[T, 4]");
+  EXPECT_EQ(inferred({{kF32, {sym("T") * 2, 4}}}, "copy_chunk_from_peer", of_rank(1)), "f32[T, 4]");
 }
 
 TEST(Chunks, AreThoseOfTheRankAfterThisOne) {
@@ -39,6 +40,9 @@ TEST(Chunks, AreCopiedFromThatPeer) {
   const auto copied = computed({chunk}, "copy_from_peer", of_rank(1), {{{1, 2}}, {{3, 4}}});
   EXPECT_EQ(copied[0][0], Values({3, 4}));
   EXPECT_EQ(copied[1][0], Values({1, 2}));
+  const auto chunks = computed({chunk}, "copy_chunk_from_peer", of_rank(1), {{{1, 2}}, {{3, 4}}});
+  EXPECT_EQ(chunks[0][0], Values({3}));
+  EXPECT_EQ(chunks[1][0], Values({2}));
 }
 
 TEST(Chunks, RefuseAtTheOperandOrAttribute) {
@@ -47,6 +51,8 @@ TEST(Chunks, RefuseAtTheOperandOrAttribute) {
   EXPECT_TRUE(is_error(refused({{kF32, {}}}, "chunk_by_rank", of_rank(0)), "n/inputs/0", "scalar"));
   EXPECT_TRUE(is_error(refused({even}, "chunk_by_rank", of_rank(2)), "n/attrs/shift", "0 to 1"));
   EXPECT_TRUE(is_error(refused({even}, "copy_from_peer", of_rank(-1)), "n/attrs/shift", "0 to 1"));
+  EXPECT_TRUE(
+      is_error(refused({odd}, "copy_chunk_from_peer", of_rank(0)), "n/inputs/0", "2 ranks"));
   EXPECT_TRUE(is_error(refused({even}, "join_by_rank", kGroup), "n/inputs", "one for each"));
   EXPECT_TRUE(
       is_error(refused({even, odd}, "join_by_rank", kGroup), "n/inputs/1", "as the first one"));

@@ -46,7 +46,7 @@ Attrs as(DType dtype) { return {{"dtype", dtype}}; }
 TEST(ViewDType, InfersTheShape) {
   const Dim t = sym("T");
   EXPECT_EQ(inferred({{DType::kF8E4M3, {t, 3}}}, "view", as(DType::kU8)), "u8[T, 3]");
-  EXPECT_EQ(inferred({{kF32, {}}}, "view", as(DType::kI32)), "i32[]");
+  EXPECT_EQ(inferred({{kF32, {}}}, "view_dtype", as(DType::kI32)), "i32[]");
   EXPECT_EQ(inferred({{kF32, {t, 3}}}, "view", as(DType::kBF16)), "bf16[T, 6]");
   EXPECT_EQ(inferred({{kF32, {2, t}}}, "view", as(DType::kU8)), "u8[2, 4*T]");
   EXPECT_EQ(inferred({{DType::kU8, {3, 16}}}, "view", as(DType::kI64)), "i64[3, 2]");
