@@ -1,24 +1,4 @@
-__device__ __forceinline__ void store_f32_2(float* p, const float* v, bool ok) {
-  uint2 w;
-  w.x = __float_as_uint(v[0]);
-  w.y = __float_as_uint(v[1]);
-  if (ok) *(uint2*)p = w;
-}
-extern __shared__ __align__(1024) unsigned char smem[];
-__device__ __forceinline__ unsigned shared_address(const void* p) {
-  return (unsigned)__cvta_generic_to_shared(p);
-}
-__device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// 8 bytes from global to shared memory; zeros when not ok.
-__device__ __forceinline__ void copy_async_8(unsigned to, const void* from, bool ok) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;"
-               :: "r"(to), "l"(from), "r"(ok ? 8 : 0) : "memory");
-}
-__device__ __forceinline__ void wait_group_6() {
-  asm volatile("cp.async.wait_group 6;" ::: "memory");
-  __syncthreads();
-}
-
+// store_f32_2, smem, shared_address, commit_group, copy_async_8, wait_group_6
 extern "C" __global__ void __launch_bounds__(32, 1) gemm_mm(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;

@@ -1,48 +1,4 @@
-__device__ __forceinline__ unsigned short narrow_bf16(float x) {
-  unsigned short y;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  return y;
-}
-__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
-  unsigned w;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
-  return w;
-}
-__device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((unsigned)narrow_bf16(x) << 16); }
-__device__ __forceinline__ void store_bf16_2(unsigned short* p, const float* v, bool ok) {
-  unsigned w;
-  w = narrow_pair_bf16(v[0], v[1]);
-  if (ok) *(unsigned*)p = w;
-}
-extern __shared__ __align__(1024) unsigned char smem[];
-__device__ __forceinline__ unsigned shared_address(const void* p) {
-  return (unsigned)__cvta_generic_to_shared(p);
-}
-__device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// 16 bytes from global to shared memory; zeros when not ok.
-__device__ __forceinline__ void copy_async_16(unsigned to, const void* from, bool ok) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-               :: "r"(to), "l"(from), "r"(ok ? 16 : 0) : "memory");
-}
-__device__ __forceinline__ void wait_group_6() {
-  asm volatile("cp.async.wait_group 6;" ::: "memory");
-  __syncthreads();
-}
-__device__ __forceinline__ void ldmatrix(unsigned* r, unsigned from) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
-}
-__device__ __forceinline__ void ldmatrix_trans(unsigned* r, unsigned from) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
-}
-__device__ __forceinline__ void mma_bf16_bf16(float* c, const unsigned* a, const unsigned* b) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
+// narrow_bf16, narrow_pair_bf16, round_bf16, store_bf16_2, smem, shared_address, commit_group, copy_async_16, wait_group_6, ldmatrix, ldmatrix_trans, mma_bf16_bf16
 extern "C" __global__ void __launch_bounds__(256, 1) gemm_mm_mm_silu_mul(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;

@@ -1,36 +1,4 @@
-__device__ __forceinline__ unsigned short narrow_f16(float x) {
-  unsigned short y;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  return y;
-}
-__device__ __forceinline__ void store_f16_1(unsigned short* p, const float* v, bool ok) {
-  if (ok) p[0] = narrow_f16(v[0]);
-}
-extern __shared__ __align__(1024) unsigned char smem[];
-__device__ __forceinline__ unsigned shared_address(const void* p) {
-  return (unsigned)__cvta_generic_to_shared(p);
-}
-__device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-__device__ __forceinline__ void copy_async_2(unsigned to, const void* from, bool ok) {
-  unsigned short value = 0;
-  if (ok) value = *(const unsigned short*)from;
-  asm volatile("st.shared.u16 [%0], %1;" :: "r"(to), "h"(value) : "memory");
-}
-__device__ __forceinline__ void wait_group_6() {
-  asm volatile("cp.async.wait_group 6;" ::: "memory");
-  __syncthreads();
-}
-__device__ __forceinline__ void ldmatrix(unsigned* r, unsigned from) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from) : "memory");
-}
-__device__ __forceinline__ void mma_f16_f16(float* c, const unsigned* a, const unsigned* b) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
+// narrow_f16, store_f16_1, smem, shared_address, commit_group, copy_async_2, wait_group_6, ldmatrix, mma_f16_f16
 extern "C" __global__ void __launch_bounds__(32, 1) gemm_transpose_mm(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;

@@ -1,21 +1,4 @@
-__device__ __forceinline__ void load_i32_4(long long* v, const int* p, bool ok) {
-  uint4 w = make_uint4(0u, 0u, 0u, 0u);
-  if (ok) w = *(const uint4*)p;
-  v[0] = (int)(w.x);
-  v[1] = (int)(w.y);
-  v[2] = (int)(w.z);
-  v[3] = (int)(w.w);
-}
-__device__ __forceinline__ long long round_i32(long long x) { return (int)x; }
-__device__ __forceinline__ void store_i32_4(int* p, const long long* v, bool ok) {
-  uint4 w;
-  w.x = (unsigned)v[0];
-  w.y = (unsigned)v[1];
-  w.z = (unsigned)v[2];
-  w.w = (unsigned)v[3];
-  if (ok) *(uint4*)p = w;
-}
-
+// load_i32_4, round_i32, store_i32_4
 extern "C" __global__ void __launch_bounds__(128, 1) elementwise_add(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;

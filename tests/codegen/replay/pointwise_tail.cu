@@ -1,14 +1,4 @@
-__device__ __forceinline__ void load_f32_1(float* v, const float* p, bool ok) {
-  unsigned w = 0u;
-  if (ok) w = *(const unsigned*)p;
-  v[0] = __uint_as_float(w);
-}
-__device__ __forceinline__ void store_f32_1(float* p, const float* v, bool ok) {
-  unsigned w;
-  w = __float_as_uint(v[0]);
-  if (ok) *(unsigned*)p = w;
-}
-
+// load_f32_1, store_f32_1
 extern "C" __global__ void __launch_bounds__(128, 1) elementwise_gelu(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;

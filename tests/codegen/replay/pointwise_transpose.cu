@@ -1,15 +1,4 @@
-__device__ __forceinline__ unsigned short narrow_bf16(float x) {
-  unsigned short y;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
-  return y;
-}
-__device__ __forceinline__ void load_bf16_1(float* v, const unsigned short* p, bool ok) {
-  v[0] = ok ? __uint_as_float((unsigned)p[0] << 16) : 0;
-}
-__device__ __forceinline__ void store_bf16_1(unsigned short* p, const float* v, bool ok) {
-  if (ok) p[0] = narrow_bf16(v[0]);
-}
-
+// narrow_bf16, load_bf16_1, store_bf16_1
 extern "C" __global__ void __launch_bounds__(128, 1) elementwise_transpose(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;

@@ -1,23 +1,4 @@
-__device__ __forceinline__ void load_f32_1(float* v, const float* p, bool ok) {
-  unsigned w = 0u;
-  if (ok) w = *(const unsigned*)p;
-  v[0] = __uint_as_float(w);
-}
-__device__ __forceinline__ void store_i64_1(long long* p, const long long* v, bool ok) {
-  uint2 w;
-  w.x = (unsigned)(v[0]);
-  w.y = (unsigned)((unsigned long long)v[0] >> 32);
-  if (ok) *(uint2*)p = w;
-}
-// NaN wins, and -0 is below +0.
-__device__ __forceinline__ float max_f32(float a, float b) {
-  float y;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-  return y;
-}
-__device__ __forceinline__ long long min_i64(long long a, long long b) { return a < b ? a : b; }
-extern __shared__ __align__(1024) unsigned char smem[];
-
+// load_f32_1, store_i64_1, max_f32, min_i64, smem
 extern "C" __global__ void __launch_bounds__(128, 1) elementwise_argmax(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;

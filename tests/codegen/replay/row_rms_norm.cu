@@ -1,30 +1,4 @@
-__device__ __forceinline__ unsigned narrow_pair_bf16(float x, float y) {
-  unsigned w;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(y), "f"(x));
-  return w;
-}
-__device__ __forceinline__ void load_bf16_8(float* v, const unsigned short* p, bool ok) {
-  uint4 w = make_uint4(0u, 0u, 0u, 0u);
-  if (ok) w = *(const uint4*)p;
-  v[0] = __uint_as_float(w.x << 16);
-  v[1] = __uint_as_float(w.x & 0xffff0000u);
-  v[2] = __uint_as_float(w.y << 16);
-  v[3] = __uint_as_float(w.y & 0xffff0000u);
-  v[4] = __uint_as_float(w.z << 16);
-  v[5] = __uint_as_float(w.z & 0xffff0000u);
-  v[6] = __uint_as_float(w.w << 16);
-  v[7] = __uint_as_float(w.w & 0xffff0000u);
-}
-__device__ __forceinline__ void store_bf16_8(unsigned short* p, const float* v, bool ok) {
-  uint4 w;
-  w.x = narrow_pair_bf16(v[0], v[1]);
-  w.y = narrow_pair_bf16(v[2], v[3]);
-  w.z = narrow_pair_bf16(v[4], v[5]);
-  w.w = narrow_pair_bf16(v[6], v[7]);
-  if (ok) *(uint4*)p = w;
-}
-extern __shared__ __align__(1024) unsigned char smem[];
-
+// narrow_pair_bf16, load_bf16_8, store_bf16_8, smem
 extern "C" __global__ void __launch_bounds__(256, 1) elementwise_rms_norm(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;

@@ -1,15 +1,4 @@
-__device__ __forceinline__ void load_f32_1(float* v, const float* p, bool ok) {
-  unsigned w = 0u;
-  if (ok) w = *(const unsigned*)p;
-  v[0] = __uint_as_float(w);
-}
-__device__ __forceinline__ void store_f32_1(float* p, const float* v, bool ok) {
-  unsigned w;
-  w = __float_as_uint(v[0]);
-  if (ok) *(unsigned*)p = w;
-}
-extern __shared__ __align__(1024) unsigned char smem[];
-
+// load_f32_1, store_f32_1, smem
 extern "C" __global__ void __launch_bounds__(128, 1) elementwise_exp_sum_div(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
