@@ -24,8 +24,7 @@
 #include "braid/executable.h"
 #include "braid/reference.h"
 #include "codegen/device_model.h"
-#include "lowering/all_reduce.h"
-#include "lowering/lone_kernel.h"
+#include "lowering/collectives/all_reduce.h"
 #include "lowering/passes.h"
 #include "lowering/plan/program.h"
 #include "lowering/plan_choice.h"
@@ -33,6 +32,7 @@
 #include "runtime/error_of.h"
 #include "runtime/temporary_directory.h"
 #include "runtime/tune/find_tuned.h"
+#include "runtime/tune/lone_kernel.h"
 #include "runtime/tune/search.h"
 #include "runtime/tune/tune_database.h"
 

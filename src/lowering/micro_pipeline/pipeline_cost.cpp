@@ -13,7 +13,7 @@
 #include "ir/op_registry.h"
 #include "ir/ops.h"
 #include "ir/views.h"
-#include "lowering/chunk_fused.h"
+#include "lowering/collectives/chunk_fused.h"
 
 namespace braid {
 

@@ -1,4 +1,4 @@
-#include "lowering/by_copies.h"
+#include "lowering/collectives/by_copies.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 
 #include "ir/collective.h"
 #include "ir/op_registry.h"
+#include "lowering/collectives/sum_chunks.h"
 #include "lowering/plan/cost.h"
 #include "lowering/schedule/overlap_bound.h"
-#include "lowering/sum_chunks.h"
 
 namespace braid {
 namespace {

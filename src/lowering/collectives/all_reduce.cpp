@@ -1,4 +1,4 @@
-#include "lowering/all_reduce.h"
+#include "lowering/collectives/all_reduce.h"
 
 #include <fmt/format.h>
 

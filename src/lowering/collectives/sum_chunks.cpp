@@ -1,4 +1,4 @@
-#include "lowering/sum_chunks.h"
+#include "lowering/collectives/sum_chunks.h"
 
 namespace braid {
 

@@ -1,4 +1,4 @@
-#include "lowering/by_communicator.h"
+#include "lowering/collectives/by_communicator.h"
 
 #include <fmt/format.h>
 

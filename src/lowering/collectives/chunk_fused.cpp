@@ -1,11 +1,11 @@
-#include "lowering/chunk_fused.h"
+#include "lowering/collectives/chunk_fused.h"
 
 #include <algorithm>
 
 #include "ir/numel.h"
 #include "ir/ops.h"
 #include "ir/views.h"
-#include "lowering/sum_chunks.h"
+#include "lowering/collectives/sum_chunks.h"
 
 // A fused node in chunks. The dim that is gathered or scattered goes in front, so that a chunk is
 // one piece of memory; chunk k of a rank is that of the rank k after it, its own comes first or

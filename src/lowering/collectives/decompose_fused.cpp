@@ -1,14 +1,14 @@
-#include "lowering/decompose_fused.h"
+#include "lowering/collectives/decompose_fused.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "ir/op_registry.h"
-#include "lowering/chunk_fused.h"
+#include "lowering/collectives/chunk_fused.h"
+#include "lowering/collectives/sink_joins.h"
 #include "lowering/micro_pipeline/pipeline_cost.h"
 #include "lowering/rewrite.h"
-#include "lowering/sink_joins.h"
 
 // The part of lower_collectives that takes fused nodes apart, in the form that the cost model finds
 // quickest: in chunks (chunk_fused.cpp); as their collective and matmuls; or so with the collective

@@ -1,4 +1,4 @@
-#include "lowering/sink_joins.h"
+#include "lowering/collectives/sink_joins.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "lowering/lone_kernel.h"
+#include "runtime/tune/lone_kernel.h"
 
 #include <fmt/format.h>
 
