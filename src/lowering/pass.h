@@ -67,6 +67,9 @@ struct Pass {
   std::optional<Graph> (*run)(const Graph&, PassContext&);
   bool by_default = true;  ///< else only where PassConfig::enable names it
   bool schedules = false;  ///< it gives the nodes another order and does nothing else
+  /// It cuts sums by their extents: up to here all buckets of a symbol are lowered as one, so that
+  /// a row has the same bits in each (PassConfig::batch_invariant).
+  bool cuts_sums = false;
   std::span<const PassOption> options = {};
 
   Graph operator()(const Graph& graph, PassContext& context) const {

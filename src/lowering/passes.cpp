@@ -144,7 +144,8 @@ Program lower(const Graph& graph, PassContext& context, Schedules* schedules) {
   const auto* bucketed = bucketed_symbol(graph.symbols());
   if (bucketed == nullptr) return lower_by(passes, graph, names, context, schedules);
 
-  const auto split = std::find(passes.begin(), passes.end(), &split_reductions);
+  const auto split =
+      std::find_if(passes.begin(), passes.end(), [](const Pass* pass) { return pass->cuts_sums; });
   const auto common =
       context.config.batch_invariant ? static_cast<std::size_t>(split - passes.begin()) + 1 : 0;
   const std::span<const Pass* const> all(passes);

@@ -61,9 +61,8 @@ struct Schedules {
 
 /// The default passes and the enabled ones, then build_program. Refuses a target that some node of
 /// the graph cannot run on. Fills in the schedules where somebody wants to know.
-/// Of a graph with buckets each is a variant of the program. Passes up to split_reductions, which
-/// cuts sums, see the whole range, so that a row has the same bits in every bucket
-/// (PassConfig::batch_invariant); the others a range of one bucket.
+/// Of a graph with buckets each is a variant of the program. Passes up to the one that
+/// cuts sums (Pass::cuts_sums) see the whole range; the others a range of one bucket.
 Program lower(const Graph& graph, PassContext& context, Schedules* schedules = nullptr);
 
 }  // namespace braid

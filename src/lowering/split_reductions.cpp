@@ -408,6 +408,7 @@ constinit const Pass split_reductions{
     .summary = "cuts long reductions with few results into parts that run side by side",
     .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
       return Splitter(graph, context).run();
-    }};
+    },
+    .cuts_sums = true};
 
 }  // namespace braid
