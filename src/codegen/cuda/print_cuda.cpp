@@ -6,6 +6,7 @@
 
 #include "braid/error.h"
 #include "codegen/cuda/printer.h"
+#include "codegen/tile/op_info.h"
 
 namespace braid::tile {
 
@@ -42,7 +43,9 @@ std::string Printer::print() {
 bool Printer::always_meets() const {
   return std::any_of(p_.body.begin(), p_.body.end(), [this](Id id) {
     const Inst& inst = p_.at(id);
-    return (inst.op == Op::kSignal || inst.op == Op::kWait) && inst.args[2] == kNone;
+    const OpInfo& info = op_info(inst.op);
+    return info.needs_all_warps && info.condition >= 0 &&
+           inst.args[static_cast<std::size_t>(info.condition)] == kNone;
   });
 }
 

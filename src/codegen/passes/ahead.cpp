@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "codegen/tile/op_info.h"
+
 namespace braid::tile {
 
 bool Ahead::can_make(Id id) {
@@ -10,8 +12,9 @@ bool Ahead::can_make(Id id) {
   if (!in_body(id)) return true;
   if (const auto it = can_make_.find(id); it != can_make_.end()) return it->second;
   const Inst& inst = p_.at(id);
-  const bool pure = inst.op <= last_ || inst.op == Op::kCheckIndex;
-  const bool result = pure && std::all_of(inst.args.begin(), inst.args.end(),
+  const OpInfo& info = op_info(inst.op);
+  const bool fits = info.pure || (info.repeatable && (loads_ || !info.reads));
+  const bool result = fits && std::all_of(inst.args.begin(), inst.args.end(),
                                           [&](Id arg) { return can_make(arg); });
   return can_make_[id] = result;
 }

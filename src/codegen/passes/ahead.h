@@ -8,15 +8,16 @@
 namespace braid::tile {
 
 /// Which values of a loop's body can be made for a later iteration: from the induction variable and
-/// from what stands outside of the loop alone, by operations up to `last` and checks of indices.
+/// from what stands outside of the loop alone, by
+/// pure operations, checks of indices and, where `loads`, loads.
 class Ahead {
  public:
-  Ahead(const Program& program, const Inst& loop, Op last)
+  Ahead(const Program& program, const Inst& loop, bool loads)
       : p_(program),
         body_(loop.body.begin(), loop.body.end()),
         args_(loop.body_args.begin(), loop.body_args.end()),
         induction_(loop.body_args[0]),
-        last_(last) {}
+        loads_(loads) {}
 
   [[nodiscard]] bool can_make(Id id);
   /// Whether it may be another one in each iteration.
@@ -29,7 +30,7 @@ class Ahead {
   const Program& p_;
   std::set<Id> body_, args_;
   Id induction_;
-  Op last_;
+  bool loads_;
   std::map<Id, bool> can_make_, varies_;
 };
 

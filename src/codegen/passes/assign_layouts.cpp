@@ -23,6 +23,7 @@
 #include "codegen/passes/dot_layouts.h"
 #include "codegen/passes/recomputed.h"
 #include "codegen/passes/walk.h"
+#include "codegen/tile/op_info.h"
 
 namespace braid::tile {
 namespace {
@@ -156,9 +157,8 @@ class Assigner {
     });
     for_each_inst(p_, [&](Id id) {
       const Inst& inst = p_.at(id);
-      const bool packet = inst.op == Op::kLlStore || inst.op == Op::kLlLoad;
-      const bool shared = inst.op == Op::kCopyToShared || inst.op == Op::kStoreShared;
-      if (slot(id) || (!packet && !shared)) return;
+      const bool packet = op_info(inst.op).packets;
+      if (slot(id) || (!packet && !op_info(inst.op).fills_shared)) return;
       const Type over = domain(p_, inst);
       const int piece = packet ? packet_elements(inst.dtype, over.cols)
                                : 16 / static_cast<int>(dtype_size(inst.dtype));

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "codegen/tile/op_info.h"
+
 namespace braid::tile {
 namespace {
 
@@ -110,7 +112,7 @@ std::int64_t AxisAnalysis::pointer_alignment(Id pointer) {
   if (inst.op == Op::kPtrAdd) {
     return std::min(pointer_alignment(inst.args[0]), of(inst.args[1]).divisibility);
   }
-  if (inst.op == Op::kPeer || inst.op == Op::kMulticast) return of(inst.args[0]).divisibility;
+  if (op_info(inst.op).leads_to_arena) return of(inst.args[0]).divisibility;
   if (inst.op == Op::kMap && inst.fn == Fn::kSelect) {
     return std::min(pointer_alignment(inst.args[1]), pointer_alignment(inst.args[2]));
   }

@@ -107,11 +107,8 @@ class Lowering {
     if (uses(id).count != 1 || inst.type.kind != Kind::kF32) return false;
     const Inst& by = p_.at(uses(id).user);
     const Inst& from = p_.at(inst.args[0]);
-    const bool kept = from.op == Op::kMap || from.op == Op::kLoad || from.op == Op::kLlLoad ||
-                      from.op == Op::kMultimemReduce || from.op == Op::kReduce ||
-                      from.op == Op::kForResult || from.op == Op::kConvertLayout;
-    return kept && from.place != Place::kInline && stores_value(by.op) && by.args[2] == id &&
-           by.dtype == inst.dtype;
+    return op_info(from.op).stays && from.place != Place::kInline && stores_value(by.op) &&
+           by.args[2] == id && by.dtype == inst.dtype;
   }
 
   /// A map that is used once, by an instruction of the same block and shape that writes it once,

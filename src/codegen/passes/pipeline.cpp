@@ -28,6 +28,7 @@
 #include "codegen/passes/ahead.h"
 #include "codegen/passes/walk.h"
 #include "codegen/tile/builder.h"
+#include "codegen/tile/op_info.h"
 
 namespace braid::tile {
 namespace {
@@ -53,7 +54,7 @@ class LoopPipeliner {
         loop_(p.at(loop)),
         stages_(num_stages),
         nested_(nested),
-        ahead_(p, loop_, /*last=*/Op::kLoad) {}
+        ahead_(p, loop_, /*loads=*/true) {}
 
   /// What is to stand before the loop.
   std::vector<Id> run() {
@@ -106,9 +107,7 @@ class LoopPipeliner {
  private:
   void find_rings() {
     bool waits = false;
-    for_each_inst(p_, loop_.body, [&](Id id) {
-      waits = waits || p_.at(id).op == Op::kWait || p_.at(id).op == Op::kLlLoad;
-    });
+    for_each_inst(p_, loop_.body, [&](Id id) { waits = waits || op_info(p_.at(id).op).waits; });
     if (waits) return;
     for (Id id : loop_.body) {
       const Inst dot = p_.at(id);

@@ -45,7 +45,7 @@ int registers_of(const Inst& load, int num_warps) {
 class LoopPrefetcher {
  public:
   LoopPrefetcher(Program& p, Id loop)
-      : p_(p), b_(p), loop_(p.at(loop)), ahead_(p, loop_, /*last=*/Op::kPeer), loop_id_(loop) {}
+      : p_(p), b_(p), loop_(p.at(loop)), ahead_(p, loop_, /*loads=*/false), loop_id_(loop) {}
 
   /// What is to stand before the loop.
   std::vector<Id> run() {
@@ -98,8 +98,8 @@ class LoopPrefetcher {
   void find_loads() {
     bool meets = false, reduces = false;
     for_each_inst(p_, loop_.body, [&](Id id) {
-      const Op op = p_.at(id).op;
-      meets = meets || op == Op::kSignal || op == Op::kWait || op == Op::kLlLoad;
+      const OpInfo& info = op_info(p_.at(id).op);
+      meets = meets || info.signals || info.waits;
     });
     for (Id id : loop_.body) reduces = reduces || p_.at(id).op == Op::kReduce;
     constexpr int kLeastRegisters = 128;
@@ -133,8 +133,8 @@ class LoopPrefetcher {
 
   bool is_of_arena(Id id) const {
     const Inst& inst = p_.at(id);
-    const bool loads = inst.op == Op::kLoad || inst.op == Op::kMultimemReduce;
-    return loads && symmetric_buffer(p_, inst.args[0]) != nullptr;
+    const OpInfo& info = op_info(inst.op);
+    return info.reads && info.has_result && symmetric_buffer(p_, inst.args[0]) != nullptr;
   }
 
   void take(Id load) {

@@ -9,9 +9,9 @@ namespace braid::tile {
 namespace {
 
 bool is_recomputed(const Program& p, const std::vector<bool>& out, const Inst& inst) {
-  if (inst.type.is_scalar()) return false;
-  if (inst.op == Op::kRange || inst.op == Op::kConstant) return true;
-  if (inst.op != Op::kMap || inst.type.kind == Kind::kF32 || inst.type.cols == 1) return false;
+  if (inst.type.is_scalar() || !op_info(inst.op).pure) return false;
+  if (inst.args.empty()) return true;
+  if (inst.type.kind == Kind::kF32 || inst.type.cols == 1) return false;
   return std::all_of(inst.args.begin(), inst.args.end(), [&](Id arg) {
     const Type& type = p.at(arg).type;
     const bool small = type.is_scalar() || (type.cols == 1 && type.kind != Kind::kF32);

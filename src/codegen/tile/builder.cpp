@@ -48,7 +48,7 @@ Builder::Builder(Program& program) : p_(program), block_(&program.body) {
 
 Id Builder::append(Inst inst) {
   // A tile full of a constant may start an accumulator, so it is not shared.
-  const bool pure = inst.op <= Op::kPeer && !(inst.op == Op::kConstant && !inst.type.is_scalar());
+  const bool pure = op_info(inst.op).pure && !(inst.op == Op::kConstant && !inst.type.is_scalar());
   if (!pure) {
     const Id id = detached(std::move(inst));
     block_->push_back(id);

@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "codegen/tile/op_info.h"
+
 namespace braid::tile {
 namespace {
 
@@ -162,8 +164,7 @@ class Operands {
     if (a == kNone || b == kNone) return false;
     const Inst& x = p_.at(a);
     const Inst& y = p_.at(b);
-    const bool pure = x.op == Op::kMap || x.op == Op::kRange || x.op == Op::kConstant;
-    if (!pure || depth == 0 || x.op != y.op || x.type != y.type || x.fn != y.fn ||
+    if (!op_info(x.op).pure || depth == 0 || x.op != y.op || x.type != y.type || x.fn != y.fn ||
         x.dtype != y.dtype || x.index != y.index || x.number != y.number ||
         x.integer != y.integer || x.args.size() != y.args.size()) {
       return false;

@@ -8,39 +8,10 @@ namespace braid::tile {
 namespace {
 
 constexpr OpInfo kOps[] = {
-    {Op::kParam, "param", 0, 0, true, false, true},
-    {Op::kConstant, "constant", 0, 0, true, false, false},
-    {Op::kProgramId, "program_id", 0, 0, true, false, false},
-    {Op::kNumPrograms, "num_programs", 0, 0, true, false, false},
-    {Op::kEpoch, "epoch", 0, 0, true, false, false},
-    {Op::kRange, "range", 0, 0, true, false, true},
-    {Op::kMap, "map", 1, 3, true, false, false},
-    {Op::kPtrAdd, "ptr_add", 2, 2, true, false, false},
-    {Op::kMulticast, "multicast", 1, 1, true, false, false},
-    {Op::kPeer, "peer", 2, 2, true, false, false},
-    {Op::kLoad, "load", 2, 3, true, true, false},
-    {Op::kStore, "store", 3, 4, false, true, false},
-    {Op::kLoadTile, "load_tile", 6, 6, true, true, false},
-    {Op::kStoreTile, "store_tile", 7, 7, false, true, false},
-    {Op::kCheckIndex, "check_index", 2, 3, false, false, true},
-    {Op::kReduce, "reduce", 1, 1, true, false, false},
-    {Op::kDot, "dot", 3, 5, true, true, false},
-    {Op::kFor, "for", 3, -1, false, false, false},
-    {Op::kForArg, "for_arg", 0, 1, true, false, true},
-    {Op::kForResult, "result", 1, 1, true, false, true},
-    {Op::kAllocShared, "alloc_shared", 0, 0, true, true, false},
-    {Op::kCopyToShared, "copy_to_shared", 6, 6, false, true, false},
-    {Op::kStoreShared, "store_shared", 3, 3, false, true, false},
-    {Op::kCommitGroup, "commit_group", 0, 0, false, false, false},
-    {Op::kWaitGroup, "wait_group", 0, 0, false, false, true},
-    {Op::kConvertLayout, "convert_layout", 1, 1, true, false, false},
-    {Op::kSignal, "signal", 3, 3, false, false, false},
-    {Op::kWait, "wait", 3, 4, false, false, false},
-    {Op::kLlStore, "ll_store", 3, 4, false, true, false},
-    {Op::kLlLoad, "ll_load", 3, 4, true, true, false},
-    {Op::kMark, "mark", 2, 2, false, false, true},
-    {Op::kMultimemReduce, "multimem_reduce", 2, 3, true, true, false},
-    {Op::kMultimemStore, "multimem_store", 3, 4, false, true, false},
+#define BRAID_TILE_OP(Name, text, least, most, ...) \
+  {.op = Op::k##Name, .name = #text, .min_args = least, .max_args = most, __VA_ARGS__},
+#include "codegen/tile/ops.inc"
+#undef BRAID_TILE_OP
 };
 
 struct FnInfo {
@@ -112,9 +83,8 @@ const Entry& known(const Entry* entry) {
 
 }  // namespace
 
-const OpInfo& op_info(Op op) {
-  return known(find(kOps, [&](const OpInfo& x) { return x.op == op; }));
-}
+const OpInfo& op_info(Op op) { return kOps[static_cast<std::size_t>(op)]; }
+std::span<const OpInfo> op_infos() { return kOps; }
 std::optional<Op> op_named(std::string_view name) {
   const auto* x = find(kOps, [&](const OpInfo& y) { return y.name == name; });
   return x == nullptr ? std::nullopt : std::optional(x->op);

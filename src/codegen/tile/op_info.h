@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -8,33 +9,45 @@
 
 namespace braid::tile {
 
-/// What the text form and the verifier need to know of an operation; a table, one entry each.
+/// What is known of an operation: its entry in tile/ops.inc.
 struct OpInfo {
   Op op;
-  std::string_view name;
+  std::string_view name;  ///< a kMap goes by that of its function
   int min_args;
-  int max_args;     ///< -1: any number
-  bool has_result;  ///< it names a value
-  bool has_dtype;   ///< written behind the name: load.bf16
-  bool has_index;   ///< written before the operands: range 1
+  int max_args;             ///< -1: any number
+  bool has_result = false;  ///< it names a value
+  bool has_dtype = false;   ///< written behind the name: load.bf16
+  bool has_index = false;   ///< written before the operands: range 1
+
+  bool pure = false;             ///< its result follows from its operands: equal ones may be one
+  bool repeatable = false;       ///< not pure, but may as well be made for a later iteration
+  bool reads = false;            ///< memory that all blocks see
+  bool writes = false;           ///< such memory
+  bool fills_shared = false;     ///< writes tiles in shared memory
+  bool signals = false;          ///< peers by flags
+  bool waits = false;            ///< for what peers send
+  bool needs_all_warps = false;  ///< it has, or may have, a block barrier
+  bool communicates = false;     ///< it exists in kernels of a group alone
+  bool packets = false;          ///< it moves packets
+  bool multimem = false;         ///< it accesses all ranks at once
+  bool leads_to_arena = false;   ///< its result is an address in the arena of a rank, or of all
+  bool inlines = false;          ///< a map that it alone uses may stand in its text
+  bool stays = false;            ///< nobody changes its result's registers while it is used
+
+  unsigned may_be_none = 0;  ///< operands, a bit each
+  int condition = -1;        ///< the operand without which it always happens
 };
 
-/// Of a kMap, what holds for the operation; the name is that of its function.
 const OpInfo& op_info(Op op);
+/// All, in the order of the enumerators.
+std::span<const OpInfo> op_infos();
 /// Whether it is needed though nobody uses its result. A wait is, for packets too: what comes after
 /// it may overwrite what the peer read before it sent them.
-inline bool has_effect(Op op) { return !op_info(op).has_result || op == Op::kLlLoad; }
+inline bool has_effect(Op op) { return !op_info(op).has_result || op_info(op).waits; }
 /// Whether it stores its operand 2, a value in registers.
 inline bool stores_value(Op op) {
   return op == Op::kStore || op == Op::kLlStore || op == Op::kMultimemStore ||
          op == Op::kStoreShared;
-}
-/// Whether it accesses all ranks at once.
-inline bool is_multimem(Op op) { return op == Op::kMultimemReduce || op == Op::kMultimemStore; }
-/// Whether it exists in kernels of a group alone.
-inline bool communicates(Op op) {
-  return op == Op::kSignal || op == Op::kWait || op == Op::kEpoch || op == Op::kLlStore ||
-         op == Op::kLlLoad || is_multimem(op);
 }
 std::optional<Op> op_named(std::string_view name);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/tile/op_info.h"
+
 namespace braid::tile {
 
 namespace {
@@ -10,8 +12,7 @@ namespace {
 /// The address in the arenas, of one rank or of all, that a pointer comes from.
 Id remote_of(const Program& p, Id pointer) {
   while (p.at(pointer).op == Op::kPtrAdd) pointer = p.at(pointer).args[0];
-  const Op op = p.at(pointer).op;
-  return op == Op::kPeer || op == Op::kMulticast ? pointer : kNone;
+  return op_info(p.at(pointer).op).leads_to_arena ? pointer : kNone;
 }
 
 /// Whether a pointer leads to this rank's own arena, by way of its rank.

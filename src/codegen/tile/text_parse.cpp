@@ -31,7 +31,9 @@ class TextParser {
     for (const auto& [id, line] : used_) {
       if (!defined_.contains(id)) fail_at(line, fmt::format("{} is defined nowhere", names_[id]));
     }
-    for (const Inst& inst : p_.insts) p_.communicates = p_.communicates || communicates(inst.op);
+    for (const Inst& inst : p_.insts) {
+      p_.communicates = p_.communicates || op_info(inst.op).communicates;
+    }
     return std::move(p_);
   }
 

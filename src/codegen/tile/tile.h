@@ -48,51 +48,11 @@ struct Type {
   bool operator==(const Type&) const = default;
 };
 
+/// Op::kParam, ...
 enum class Op : std::uint8_t {
-  kParam,        ///< scalar or pointer parameter `index`
-  kConstant,     ///< scalar `number`, or `integer` of the integer kinds
-  kProgramId,    ///< block index
-  kNumPrograms,  ///< blocks in the grid
-  kEpoch,        ///< of this block in this run, never 0
-  kRange,        ///< tile: the row (`index` 0) or column (`index` 1) of each element
-  kMap,          ///< `fn` element by element; scalars and [rows, 1] operands are broadcast
-  kPtrAdd,       ///< pointer, scalar offset in bytes
-  kMulticast,    ///< the address of a symmetric-arena offset on all ranks at once
-  kPeer,         ///< address of symmetric-arena offset args[0] on rank args[1], a scalar
-  kLoad,         ///< pointer, offset tile (elements), [mask]; masked elements are 0
-  kStore,        ///< pointer, offset tile, value, [mask]
-  kLoadTile,     ///< pointer, rows, cols, row stride (elements), row, col (from 0 on): a tile of a
-                 ///< tensor [rows, cols] from (row, col) on; elements outside of it are 0
-  kStoreTile,    ///< the same, value: elements outside of the tensor are not stored
-  kCheckIndex,   ///< scalar extent, index tile, [mask]: an index outside of [0, extent) goes to the
-                 ///< record, as one of node `index` of the body
-  kReduce,       ///< over columns -> [rows, 1]; `fn` is a sum, product, kMax or kMin
-  kDot,          ///< a, b, accumulator, [slot of a, slot of b]: a x b + accumulator; an operand is
-                 ///< a slot of a shared tile or, in the layout of a fragment, in registers
-  kFor,     ///< low, high, step, initial values...; `body`; the induction variable is body_args[0]
-  kForArg,  ///< the induction variable (index 0) or carried value index - 1 inside a loop
-  kForResult,     ///< carried value `index` after loop args[0]
-  kAllocShared,   ///< `stages` shared tiles of `dtype`, [rows, cols], swizzled for row step `index`
-  kCopyToShared,  ///< shared, slot, pointer, offset tile, mask or none, scalar predicate:
-                  ///< asynchronous where wide enough
-  kStoreShared,   ///< shared, slot, tile
-  kCommitGroup,   ///< ends a group of asynchronous copies
-  kWaitGroup,     ///< waits until at most `index` groups are in flight, then a block barrier
-  kConvertLayout,  ///< the same tile in its own layout
-  kSignal,         ///< slot, rank or none, predicate or none, scalars: block barrier, then releases
-                   ///< this rank's flag of the slot at the rank, or at every rank
-  kWait,           ///< slot, rank or none, predicate or none, [count]: waits for the flag of the
-                   ///< rank, or of every rank, in this rank's slot, or in `count` slots from this
-                   ///< one on, then a block barrier
-  kLlStore,        ///< pointer, offset tile (elements), value, [mask]: the elements with the epoch,
-                   ///< as packets of 8 bytes, into the scratch of a rank. One of 16 bits shares a
-                   ///< packet with its neighbour: their offsets follow each other, even and odd
-  kLlLoad,  ///< pointer, offset tile (elements), rank, [mask]: waits until each packet, which
-            ///< comes from the rank, has this epoch; masked elements are 0
-  kMark,    ///< rank, number, scalars: notes when the block goes on to protocol::Mark::What `index`
-  kMultimemReduce,  ///< pointer, offset tile (elements), [mask]: the sum of the elements of all
-                    ///< ranks, in f32 and rounded once; masked elements are 0
-  kMultimemStore,   ///< pointer, offset tile (elements), value, [mask]: to all ranks
+#define BRAID_TILE_OP(Name, ...) k##Name,
+#include "codegen/tile/ops.inc"
+#undef BRAID_TILE_OP
 };
 
 /// Scalar functions of kMap. Comparison and logic give predicates. Of floats, kMin and kMax keep

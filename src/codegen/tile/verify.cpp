@@ -128,11 +128,6 @@ class Verifier {
            fmt::format("the shape [{}, {}]", as.rows, as.cols));
   }
 
-  static bool may_be_none(Op op, std::size_t operand) {
-    if (op == Op::kCopyToShared) return operand == 4;
-    return (op == Op::kSignal || op == Op::kWait) && (operand == 1 || operand == 2);
-  }
-
   void instruction(Id id) {
     const Inst& inst = p_.at(id);
     const OpInfo& info = op_info(inst.op);
@@ -146,7 +141,7 @@ class Verifier {
     }
     for (std::size_t i = 0; i < inst.args.size(); ++i) {
       const Id arg = inst.args[i];
-      if (arg == kNone && may_be_none(inst.op, i)) continue;
+      if (arg == kNone && (info.may_be_none >> i & 1) != 0) continue;
       if (!visible_.contains(arg)) {
         fail(fmt::format("operand {}", arg == kNone ? "none" : fmt::format("%{}", arg)),
              "a value that is defined before it, in its own or an outer block");

@@ -18,8 +18,8 @@ namespace {
 
 bool accesses_all(const Program& p, Id id) {
   const Inst& inst = p.at(id);
-  return is_multimem(inst.op) || std::any_of(inst.body.begin(), inst.body.end(),
-                                             [&](Id inner) { return accesses_all(p, inner); });
+  return op_info(inst.op).multimem || std::any_of(inst.body.begin(), inst.body.end(),
+                                                  [&](Id inner) { return accesses_all(p, inner); });
 }
 
 bool meets_all(const Inst& inst) {
@@ -30,7 +30,7 @@ bool meets_all(const Inst& inst) {
 
 std::optional<Problem> multimem_problem(const Program& program, const Inst& inst) {
   using P = KernelParam::Kind;
-  const bool all = is_multimem(inst.op);
+  const bool all = op_info(inst.op).multimem;
   if (all || inst.op == Op::kMulticast) {
     for (const P kind : {P::kMulticast, P::kPeers}) {
       const bool known = std::any_of(program.params.begin(), program.params.end(),

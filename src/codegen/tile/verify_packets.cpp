@@ -16,7 +16,7 @@ namespace braid::tile {
 
 std::optional<Problem> packet_problem(const Program& program, const Inst& inst) {
   using P = KernelParam::Kind;
-  const bool moves = inst.op == Op::kLlStore || inst.op == Op::kLlLoad;
+  const bool moves = op_info(inst.op).packets;
   if (!moves && inst.op != Op::kEpoch) return std::nullopt;
   for (const P kind : {P::kPeers, P::kRank, P::kFlags, P::kTimeout, P::kRecord, P::kStep}) {
     const bool known = std::any_of(program.params.begin(), program.params.end(),
