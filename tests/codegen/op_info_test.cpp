@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace braid::tile {
 namespace {
 
@@ -38,7 +40,12 @@ TEST(TileOps, HaveTraitsThatFitTogether) {
     EXPECT_TRUE(info.reads != info.writes || !(info.packets || info.multimem));
     EXPECT_TRUE(info.pure || !info.leads_to_arena);
     EXPECT_TRUE(info.has_result || !info.stays);
-    EXPECT_LT(info.condition, info.max_args == -1 ? info.min_args : info.max_args);
+    EXPECT_EQ(info.pointer >= 0, memory);
+    EXPECT_EQ(info.value >= 0,
+              !info.has_result && (info.writes || info.fills_shared) && !info.reads);
+    for (const int operand : {info.condition, info.pointer, info.elements, info.value}) {
+      EXPECT_LT(operand, std::max(info.min_args, info.max_args));
+    }
   }
 }
 

@@ -48,50 +48,18 @@ class Classes {
 /// The operands that meet an instruction's elements: those of its result or, where it has none, of
 /// what it accesses.
 std::vector<std::size_t> elementwise_operands(const Inst& inst) {
-  const auto from = [&](std::size_t first) {
-    std::vector<std::size_t> out;
-    for (std::size_t i = first; i < inst.args.size(); ++i) out.push_back(i);
-    return out;
-  };
-  switch (inst.op) {
-    case Op::kMap:
-      return from(0);
-    case Op::kLoad:
-    case Op::kStore:
-    case Op::kLlStore:
-    case Op::kLlLoad:
-    case Op::kMultimemReduce:
-    case Op::kMultimemStore:
-    case Op::kCheckIndex:
-      return from(1);
-    case Op::kCopyToShared:
-      return {3, 4};
-    case Op::kStoreShared:
-      return {2};
-    case Op::kDot:
-      return {2};
-    case Op::kFor:
-      return {};
-    default:
-      return {};
-  }
+  std::vector<std::size_t> out;
+  const int first = op_info(inst.op).elements;
+  if (first < 0) return out;
+  for (auto i = static_cast<std::size_t>(first); i < inst.args.size(); ++i) out.push_back(i);
+  return out;
 }
 
-/// The shape over which an instruction without a result works.
+/// The shape over which an instruction works, with a result or without.
 Type domain(const Program& p, const Inst& inst) {
-  switch (inst.op) {
-    case Op::kStore:
-    case Op::kLlStore:
-    case Op::kMultimemStore:
-    case Op::kCheckIndex:
-      return p.at(inst.args[1]).type;
-    case Op::kCopyToShared:
-      return p.at(inst.args[3]).type;
-    case Op::kStoreShared:
-      return p.at(inst.args[2]).type;
-    default:
-      return inst.type;
-  }
+  const OpInfo& info = op_info(inst.op);
+  if (info.has_result || info.elements < 0) return inst.type;
+  return p.at(inst.args[static_cast<std::size_t>(info.elements)]).type;
 }
 
 class Assigner {

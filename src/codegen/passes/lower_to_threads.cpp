@@ -107,8 +107,8 @@ class Lowering {
     if (uses(id).count != 1 || inst.type.kind != Kind::kF32) return false;
     const Inst& by = p_.at(uses(id).user);
     const Inst& from = p_.at(inst.args[0]);
-    return op_info(from.op).stays && from.place != Place::kInline && stores_value(by.op) &&
-           by.args[2] == id && by.dtype == inst.dtype;
+    return op_info(from.op).stays && from.place != Place::kInline && stores(by, id) &&
+           by.dtype == inst.dtype;
   }
 
   /// A map that is used once, by an instruction of the same block and shape that writes it once,
@@ -119,27 +119,18 @@ class Lowering {
     const Inst& by = p_.at(uses(id).user);
     if (by.place == Place::kAlias && by.op == Op::kMap) return false;
     if (uses(id).block != uses(uses(id).user).block) return false;
-    switch (by.op) {
-      case Op::kMap:
-        return by.type.rows == inst.type.rows && by.type.cols == inst.type.cols;
-      case Op::kPtrAdd:
-      case Op::kReduce:
-        return true;
-      case Op::kCheckIndex:
-      case Op::kLoad:
-      case Op::kStore:
-      case Op::kLlLoad:
-      case Op::kLlStore:
-      case Op::kMultimemReduce:
-      case Op::kMultimemStore: {
-        // A mask of one column is kept, to be spread over the columns of the access.
-        const bool is_value = stores_value(by.op) && by.args[2] == id;
-        return !is_value &&
-               (inst.type.is_scalar() || inst.type.cols == p_.at(by.args[1]).type.cols);
-      }
-      default:
-        return false;
-    }
+    const OpInfo& info = op_info(by.op);
+    if (!info.inlines || info.elements < 0) return info.inlines;
+    if (by.op == Op::kMap) return by.type.rows == inst.type.rows && by.type.cols == inst.type.cols;
+    if (stores(by, id)) return false;
+    // A mask of one column is kept, to be spread over the columns of the access.
+    const Id element = by.args[static_cast<std::size_t>(info.elements)];
+    return inst.type.is_scalar() || inst.type.cols == p_.at(element).type.cols;
+  }
+
+  static bool stores(const Inst& inst, Id value) {
+    const int stored = op_info(inst.op).value;
+    return stored >= 0 && inst.args[static_cast<std::size_t>(stored)] == value;
   }
 
   const Layout& layout(const Inst& inst) const {

@@ -27,7 +27,8 @@ std::vector<bool> recomputed_tiles(const Program& p) {
   const auto want = [&](Id id) { wanted[static_cast<std::size_t>(id)] = true; };
   for_each_inst(p, [&](Id id) {
     const Inst& inst = p.at(id);
-    if (stores_value(inst.op)) want(inst.args[2]);
+    const int value = op_info(inst.op).value;
+    if (value >= 0) want(inst.args[static_cast<std::size_t>(value)]);
     if (inst.op == Op::kDot) want(inst.args[0]), want(inst.args[1]);
     if (inst.op == Op::kReduce) want(inst.args[0]);
     // A yield is written while other carried values change.

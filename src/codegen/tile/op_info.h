@@ -36,6 +36,9 @@ struct OpInfo {
 
   unsigned may_be_none = 0;  ///< operands, a bit each
   int condition = -1;        ///< the operand without which it always happens
+  int pointer = -1;          ///< the operand that says where in memory
+  int elements = -1;         ///< the first operand that meets its elements; scalars may follow
+  int value = -1;            ///< the operand that it stores, from registers
 };
 
 const OpInfo& op_info(Op op);
@@ -44,11 +47,6 @@ std::span<const OpInfo> op_infos();
 /// Whether it is needed though nobody uses its result. A wait is, for packets too: what comes after
 /// it may overwrite what the peer read before it sent them.
 inline bool has_effect(Op op) { return !op_info(op).has_result || op_info(op).waits; }
-/// Whether it stores its operand 2, a value in registers.
-inline bool stores_value(Op op) {
-  return op == Op::kStore || op == Op::kLlStore || op == Op::kMultimemStore ||
-         op == Op::kStoreShared;
-}
 std::optional<Op> op_named(std::string_view name);
 
 std::string_view fn_name(Fn fn);

@@ -65,8 +65,10 @@ bool meets(const Program& p) {
 std::vector<Clobbered> clobbered_operands(const Program& p) {
   std::set<Clobbered> found;
   for (const Inst& inst : p.insts) {
-    if (inst.op != Op::kStore && inst.op != Op::kMultimemStore) continue;
-    const KernelParam* what = symmetric_buffer(p, inst.args[0]);
+    const OpInfo& info = op_info(inst.op);
+    if (!info.writes) continue;
+    const Id pointer = inst.args[static_cast<std::size_t>(info.pointer)];
+    const KernelParam* what = symmetric_buffer(p, pointer);
     if (is_operand(what)) found.insert({is_output(what), what->index});
   }
   return {found.begin(), found.end()};
@@ -81,12 +83,12 @@ bool is_multicast(const Program& p, Id pointer) {
 std::vector<RemoteAccess> remote_accesses(const Program& p) {
   std::set<RemoteAccess> found;
   for (const Inst& inst : p.insts) {
-    const bool write = inst.op == Op::kStore;
-    if (!write && inst.op != Op::kLoad && inst.op != Op::kCopyToShared) continue;
-    const Id pointer = inst.args[inst.op == Op::kCopyToShared ? 2 : 0];
+    const OpInfo& info = op_info(inst.op);
+    if (info.pointer < 0 || info.multimem) continue;
+    const Id pointer = inst.args[static_cast<std::size_t>(info.pointer)];
     const KernelParam* what = symmetric_buffer(p, pointer);
     if (is_operand(what) && !is_own(p, pointer)) {
-      found.insert({is_output(what), what->index, write});
+      found.insert({is_output(what), what->index, info.writes});
     }
   }
   return {found.begin(), found.end()};

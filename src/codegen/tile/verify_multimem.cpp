@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/remote.h"
@@ -44,12 +43,11 @@ std::optional<Problem> multimem_problem(const Program& program, const Inst& inst
   if (all && !fits_multimem(inst.dtype)) {
     return Problem{std::string(dtype_name(inst.dtype)), "f32, f16 or bf16"};
   }
-  constexpr Op kByPointer[] = {Op::kLoad,      Op::kStore,   Op::kLoadTile,
-                               Op::kStoreTile, Op::kLlStore, Op::kLlLoad};
-  const bool copies = inst.op == Op::kCopyToShared;
-  const auto* by_pointer = std::find(std::begin(kByPointer), std::end(kByPointer), inst.op);
-  if (!all && !copies && by_pointer == std::end(kByPointer)) return std::nullopt;
-  if (is_multicast(program, inst.args[copies ? 2 : 0]) == all) return std::nullopt;
+  const int pointer = op_info(inst.op).pointer;
+  if (pointer < 0) return std::nullopt;
+  if (is_multicast(program, inst.args[static_cast<std::size_t>(pointer)]) == all) {
+    return std::nullopt;
+  }
   if (all) return Problem{"a pointer to one rank", "one to all: multicast"};
   return Problem{"a pointer to all ranks", "multimem_reduce or multimem_store of it"};
 }
