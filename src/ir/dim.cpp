@@ -41,6 +41,16 @@ std::int64_t term_at(const Dim::Term& term, std::int64_t value) {
   return product / term.divisor;
 }
 
+/// The largest value, or the smallest, of constant + terms.
+std::int64_t bound(std::int64_t sum, const std::vector<Dim::Term>& terms,
+                   const SymbolTable& symbols, bool upper) {
+  for (const Dim::Term& term : terms) {
+    const Symbol& s = lookup(symbols, term.symbol);
+    sum = checked_add(sum, term_at(term, (term.factor > 0) == upper ? largest(s) : smallest(s)));
+  }
+  return sum;
+}
+
 }  // namespace
 
 Dim Dim::symbol(std::string_view name) {
@@ -68,21 +78,11 @@ std::int64_t Dim::evaluate(const Bindings& bindings) const {
 }
 
 std::int64_t Dim::max(const SymbolTable& symbols) const {
-  std::int64_t sum = constant_;
-  for (const Term& term : terms_) {
-    const Symbol& s = lookup(symbols, term.symbol);
-    sum = checked_add(sum, term_at(term, term.factor > 0 ? largest(s) : smallest(s)));
-  }
-  return sum;
+  return bound(constant_, terms_, symbols, true);
 }
 
 std::int64_t Dim::min(const SymbolTable& symbols) const {
-  std::int64_t sum = constant_;
-  for (const Term& term : terms_) {
-    const Symbol& s = lookup(symbols, term.symbol);
-    sum = checked_add(sum, term_at(term, term.factor > 0 ? smallest(s) : largest(s)));
-  }
-  return sum;
+  return bound(constant_, terms_, symbols, false);
 }
 
 std::int64_t Dim::divisor(const SymbolTable& symbols) const {

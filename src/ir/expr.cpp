@@ -17,6 +17,8 @@ struct Expr::Node {
   std::shared_ptr<const Node> a;
   std::shared_ptr<const Node> b;
 
+  /// The operation of two operands' values.
+  [[nodiscard]] std::int64_t apply(std::int64_t x, std::int64_t y) const;
   bool operator==(const Node& other) const {
     if (kind != other.kind) return false;
     if (kind == Kind::kDim) return dim == other.dim;
@@ -110,25 +112,29 @@ Expr max(const Expr& a, const Expr& b) {
   return a == b ? a : Expr::make(Expr::Kind::kMax, a, b);
 }
 
+std::int64_t Expr::Node::apply(std::int64_t x, std::int64_t y) const {
+  switch (kind) {
+    case Kind::kDim:
+      break;
+    case Kind::kAdd:
+      return checked_add(x, y);
+    case Kind::kMul:
+      return checked_mul(x, y);
+    case Kind::kCeilDiv:
+      return divide_up(x, y);
+    case Kind::kMin:
+      return std::min(x, y);
+    case Kind::kMax:
+      return std::max(x, y);
+  }
+  throw_internal("expr", "unknown kind");
+}
+
 std::int64_t Expr::evaluate(const Bindings& bindings) const {
   if (node_->kind == Kind::kDim) return node_->dim.evaluate(bindings);
   const std::int64_t a = Expr(node_->a).evaluate(bindings);
   const std::int64_t b = Expr(node_->b).evaluate(bindings);
-  switch (node_->kind) {
-    case Kind::kDim:
-      break;
-    case Kind::kAdd:
-      return checked_add(a, b);
-    case Kind::kMul:
-      return checked_mul(a, b);
-    case Kind::kCeilDiv:
-      return divide_up(a, b);
-    case Kind::kMin:
-      return std::min(a, b);
-    case Kind::kMax:
-      return std::max(a, b);
-  }
-  throw_internal("expr", "unknown kind");
+  return node_->apply(a, b);
 }
 
 std::int64_t Expr::max(const SymbolTable& symbols) const { return bound(symbols, true); }
@@ -138,21 +144,7 @@ std::int64_t Expr::bound(const SymbolTable& symbols, bool upper) const {
   const std::int64_t a = Expr(node_->a).bound(symbols, upper);
   const bool divisor = node_->kind == Kind::kCeilDiv;
   const std::int64_t b = Expr(node_->b).bound(symbols, divisor ? !upper : upper);
-  switch (node_->kind) {
-    case Kind::kDim:
-      break;
-    case Kind::kAdd:
-      return checked_add(a, b);
-    case Kind::kMul:
-      return checked_mul(a, b);
-    case Kind::kCeilDiv:
-      return divide_up(a, b);
-    case Kind::kMin:
-      return std::min(a, b);
-    case Kind::kMax:
-      return std::max(a, b);
-  }
-  throw_internal("expr", "unknown kind");
+  return node_->apply(a, b);
 }
 
 std::string Expr::str() const {
