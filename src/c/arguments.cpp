@@ -121,7 +121,7 @@ void set_meeting(braid_world_options& options) {
   options.meet_timeout_s = kept.timeout_s;
 }
 
-std::shared_ptr<Rendezvous> meeting_of(const braid_world_options& given) {
+std::shared_ptr<Rendezvous> rendezvous_of(const braid_world_options& given) {
   if (given.host == nullptr) {
     for (const auto& [name, value] :
          {std::pair("port", given.port), std::pair("rank", given.rank)}) {

@@ -25,7 +25,7 @@ WorldOptions options_of(const braid_world_options& given);
 /// thread's next call.
 void set_meeting(braid_world_options& options);
 /// The end of this process, which waits for the others; null where all ranks live here.
-std::shared_ptr<Rendezvous> meeting_of(const braid_world_options& given);
+std::shared_ptr<Rendezvous> rendezvous_of(const braid_world_options& given);
 /// Values of symbols, as braid_prepare takes them.
 Bindings bindings_of(const char* const* symbols, const std::int64_t* values, std::size_t count);
 /// `dims`: how many it has to have, so that no more are read of its shape.

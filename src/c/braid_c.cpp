@@ -74,7 +74,7 @@ braid_status braid_world_open(const braid_world_options* options, braid_world* w
     *given(world, "world") = nullptr;
     const braid_world_options all = all_options(options);
     braid::WorldOptions opened = options_of(all);
-    opened.rendezvous = meeting_of(all);
+    opened.rendezvous = rendezvous_of(all);
     tables().worlds.add(
         std::make_shared<OpenWorld>(OpenWorld{braid::World::open(opened), opened.rendezvous}),
         world);
@@ -84,7 +84,7 @@ braid_status braid_world_destroy(braid_world world) { return destroy(tables().wo
 braid_status braid_world_barrier(braid_world world) {
   return call([&] {
     const auto in = tables().worlds.get(world);
-    if (in->meeting != nullptr) in->meeting->barrier();
+    if (in->rendezvous != nullptr) in->rendezvous->barrier();
   });
 }
 

@@ -22,7 +22,7 @@ namespace braid::c {
 
 struct OpenWorld {
   World world;
-  std::shared_ptr<Rendezvous> meeting;  ///< null where all ranks live here
+  std::shared_ptr<Rendezvous> rendezvous;  ///< null where all ranks live here
 };
 struct Compiled {
   World world;

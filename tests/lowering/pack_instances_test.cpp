@@ -14,9 +14,9 @@ constexpr std::int64_t kNodes = 20'000;
 
 /// In time, and by size: what a planner that does not search does.
 std::int64_t total_without_search(const std::vector<Interval>& intervals) {
-  const Meetings meetings = meetings_of(intervals, SIZE_MAX);
+  const Neighbours neighbours = neighbours_of(intervals, SIZE_MAX);
   return std::min(pack_by_time(intervals).total,
-                  pack_in_order(intervals, meetings, PackOrder::kSize).total);
+                  pack_in_order(intervals, neighbours, PackOrder::kSize).total);
 }
 
 struct Score {

@@ -227,10 +227,10 @@ TEST(Pack, ManyBuffersByHeuristics) {
   const PackResult result = pack(intervals, {.nodes = 1'000});
   EXPECT_LE(result.packing.total, result.bound + result.bound / 4);
   // Neighbours in time alone: all pairs would be 2 * 10^9.
-  const Meetings meetings = meetings_of(intervals, 10'000'000);
-  ASSERT_EQ(meetings.size(), intervals.size());
+  const Neighbours neighbours = neighbours_of(intervals, 10'000'000);
+  ASSERT_EQ(neighbours.size(), intervals.size());
   for (std::size_t i = 0; i < intervals.size(); ++i) {
-    for (const int j : meetings[i]) {
+    for (const int j : neighbours[i]) {
       const std::int64_t a = result.packing.offsets[i], b = result.packing.offsets[j];
       ASSERT_TRUE(a + intervals[i].size <= b || b + intervals[j].size <= a) << i << " and " << j;
     }

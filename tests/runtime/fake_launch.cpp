@@ -16,7 +16,7 @@ namespace {
 
 using namespace braid::fake;  // NOLINT(google-build-using-namespace)
 
-constexpr const char* kMeet = "braid_meet";  // the kernel of src/runtime/cuda/meeting.cpp
+constexpr const char* kMeet = "braid_meet";  // the kernel of src/runtime/cuda/check_ranks.cpp
 
 // The kernel kMeet, for when kernels do nothing.
 int meet(int gpu, const std::vector<std::vector<std::uint8_t>>& arguments) {

@@ -56,8 +56,8 @@ std::vector<bool> outlive_runs(const Program& program, const StepOrder& order) {
     for (const Access& access : accesses(program, program.steps[s])) {
       if (!access.remote || !access.write) continue;
       const auto b = static_cast<std::size_t>(access.buffer);
-      const std::vector<int>& meetings = of_group(barriers, group_of(program, access.buffer));
-      if (barrier_before(meetings, static_cast<int>(s), order) < 0) outlive[b] = true;
+      const std::vector<int>& of_its_group = of_group(barriers, group_of(program, access.buffer));
+      if (barrier_before(of_its_group, static_cast<int>(s), order) < 0) outlive[b] = true;
     }
   }
   return outlive;
@@ -75,13 +75,13 @@ std::vector<StepRange> lifetimes(const Program& program, const StepOrder& order)
       const auto b = static_cast<std::size_t>(access.buffer);
       uses[b].push_back(now);
       if (!access.remote) continue;
-      const std::vector<int>& meetings = of_group(barriers, group_of(program, access.buffer));
+      const std::vector<int>& of_its_group = of_group(barriers, group_of(program, access.buffer));
       if (access.write) {
-        const int barrier = barrier_before(meetings, now, order);
+        const int barrier = barrier_before(of_its_group, now, order);
         if (barrier >= 0) uses[b].push_back(barrier);
       }
       if (!access.write || step.kind == Step::Kind::kCopy) {
-        const int barrier = barrier_after(meetings, now, order);
+        const int barrier = barrier_after(of_its_group, now, order);
         if (barrier >= 0) uses[b].push_back(barrier);
       }
     }

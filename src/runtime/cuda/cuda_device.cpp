@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "braid/error.h"
+#include "runtime/cuda/check_ranks.h"
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/cuda/cuda_memory.h"
 #include "runtime/cuda/cuda_multicast.h"
 #include "runtime/cuda/gpu.h"
-#include "runtime/cuda/meeting.h"
 #include "runtime/stream_home.h"
 
 namespace braid {

@@ -11,8 +11,8 @@
 
 #include "braid/error.h"
 #include "runtime/bytes.h"
-#include "runtime/exec/meeting.h"
 #include "runtime/exec/socket.h"
+#include "runtime/exec/socket_peers.h"
 
 // A star around the end of rank 0: it collects the bytes of a round and sends them to all. One
 // thread of each end does all that comes, says that the end is there, and sees who is not.

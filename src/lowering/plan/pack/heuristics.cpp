@@ -109,8 +109,8 @@ Packing pack_by_time(std::span<const Interval> intervals) {
   return packing;
 }
 
-Meetings meetings_of(std::span<const Interval> intervals, std::size_t limit) {
-  Meetings meetings(intervals.size());
+Neighbours neighbours_of(std::span<const Interval> intervals, std::size_t limit) {
+  Neighbours neighbours(intervals.size());
   std::vector<int> active;
   std::size_t pairs = 0;
   for (const int i : by_start(intervals)) {
@@ -119,12 +119,12 @@ Meetings meetings_of(std::span<const Interval> intervals, std::size_t limit) {
     pairs += active.size();
     if (pairs > limit) return {};
     for (const int j : active) {
-      meetings[i].push_back(j);
-      meetings[j].push_back(i);
+      neighbours[i].push_back(j);
+      neighbours[j].push_back(i);
     }
     active.push_back(i);
   }
-  return meetings;
+  return neighbours;
 }
 
 namespace {
@@ -132,7 +132,7 @@ namespace {
 enum class Fit : unsigned char { kFirst, kBest };
 
 /// In the order of the queue, each interval into a gap among those that it meets.
-Packing place(std::span<const Interval> intervals, const Meetings& meetings,
+Packing place(std::span<const Interval> intervals, const Neighbours& neighbours,
               std::span<const int> queue, Fit fit) {
   Packing packing{std::vector<std::int64_t>(intervals.size(), 0), 0};
   std::vector<bool> placed(intervals.size(), false);
@@ -140,7 +140,7 @@ Packing place(std::span<const Interval> intervals, const Meetings& meetings,
   for (const int i : queue) {
     const Interval& interval = intervals[i];
     taken.clear();
-    for (const int j : meetings[i]) {
+    for (const int j : neighbours[i]) {
       if (!placed[j]) continue;
       taken.emplace_back(packing.offsets[j], packing.offsets[j] + intervals[j].size);
     }
@@ -166,7 +166,7 @@ Packing place(std::span<const Interval> intervals, const Meetings& meetings,
 
 }  // namespace
 
-Packing pack_in_order(std::span<const Interval> intervals, const Meetings& meetings,
+Packing pack_in_order(std::span<const Interval> intervals, const Neighbours& neighbours,
                       PackOrder order) {
   const auto weight = [&](int i) -> double {
     const auto size = static_cast<double>(intervals[i].size);
@@ -175,12 +175,12 @@ Packing pack_in_order(std::span<const Interval> intervals, const Meetings& meeti
   };
   std::vector<int> queue = by_start(intervals);
   std::stable_sort(queue.begin(), queue.end(), [&](int a, int b) { return weight(a) > weight(b); });
-  return place(intervals, meetings, queue, Fit::kBest);
+  return place(intervals, neighbours, queue, Fit::kBest);
 }
 
 PackInTurns::PackInTurns(std::vector<Interval> intervals)
     : intervals_(std::move(intervals)),
-      meetings_(meetings_of(intervals_, kMaxPairs)),
+      neighbours_(neighbours_of(intervals_, kMaxPairs)),
       queue_(by_start(intervals_)),
       bound_(most_live(intervals_)),
       best_(std::numeric_limits<std::int64_t>::max()) {
@@ -190,10 +190,10 @@ PackInTurns::PackInTurns(std::vector<Interval> intervals)
 }
 
 Packing PackInTurns::turn() {
-  if (meetings_.empty()) return pack_by_time(intervals_);
+  if (neighbours_.empty()) return pack_by_time(intervals_);
   std::stable_sort(queue_.begin(), queue_.end(),
                    [&](int a, int b) { return weight_[a] > weight_[b]; });
-  Packing packing = place(intervals_, meetings_, queue_, Fit::kFirst);
+  Packing packing = place(intervals_, neighbours_, queue_, Fit::kFirst);
   best_ = std::min(best_, packing.total);
   constexpr std::int64_t kUpperPart = 3;  // of what is above the bound: who is to blame
   const std::int64_t blame = best_ - (best_ - bound_) / kUpperPart;
@@ -209,15 +209,15 @@ Packing pack_quickly(std::span<const Interval> intervals) {
   Packing best = pack_by_time(intervals);
   const std::int64_t bound = most_live(intervals);
   if (best.total == bound) return best;
-  const Meetings meetings = meetings_of(intervals, kMaxPairs);
-  if (meetings.empty()) return best;
+  const Neighbours neighbours = neighbours_of(intervals, kMaxPairs);
+  if (neighbours.empty()) return best;
   std::size_t looks = 0;
-  for (const std::vector<int>& met : meetings) looks += met.size();
+  for (const std::vector<int>& met : neighbours) looks += met.size();
   std::size_t looked = 0;
   for (const PackOrder order : kPackOrders) {
     if (best.total == bound || (looked > 0 && looked + looks > kMaxLooks)) break;
     looked += looks;
-    Packing packing = pack_in_order(intervals, meetings, order);
+    Packing packing = pack_in_order(intervals, neighbours, order);
     // Of equal totals the first order's: by size leaves the fewest holes.
     if (packing.total < best.total || (order == PackOrder::kSize && packing.total == best.total)) {
       best = std::move(packing);

@@ -18,13 +18,13 @@ enum class PackOrder : unsigned char { kSize, kArea, kLength };
 inline constexpr PackOrder kPackOrders[] = {PackOrder::kSize, PackOrder::kArea, PackOrder::kLength};
 
 /// For each interval those that it meets.
-using Meetings = std::vector<std::vector<int>>;
+using Neighbours = std::vector<std::vector<int>>;
 /// Nothing where there are more than `limit` pairs.
-[[nodiscard]] Meetings meetings_of(std::span<const Interval> intervals, std::size_t limit);
+[[nodiscard]] Neighbours neighbours_of(std::span<const Interval> intervals, std::size_t limit);
 
 /// In the given order, each interval into the smallest gap that fits among those that it meets.
-[[nodiscard]] Packing pack_in_order(std::span<const Interval> intervals, const Meetings& meetings,
-                                    PackOrder order);
+[[nodiscard]] Packing pack_in_order(std::span<const Interval> intervals,
+                                    const Neighbours& neighbours, PackOrder order);
 
 /// "Squeaky wheel" optimization (Joslin, Clements, 1999): the largest go first, each into the
 /// lowest gap; those that end up too high go earlier in the next turn.
@@ -35,7 +35,7 @@ class PackInTurns {
 
  private:
   std::vector<Interval> intervals_;
-  Meetings meetings_;
+  Neighbours neighbours_;
   std::vector<int> queue_;
   std::vector<double> weight_;
   std::int64_t bound_, best_;

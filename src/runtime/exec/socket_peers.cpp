@@ -1,4 +1,4 @@
-#include "runtime/exec/meeting.h"
+#include "runtime/exec/socket_peers.h"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "runtime/cuda/meeting.h"
+#include "runtime/cuda/check_ranks.h"
 
 #include <fmt/format.h>
 
