@@ -30,9 +30,6 @@ namespace braid {
 namespace {
 
 constexpr std::string_view kPass = "decompose_fsdp";
-constexpr std::string_view kCopyIn = "fsdp.all_gather_copy_in";
-constexpr std::string_view kSplit = "fsdp.split_with_sizes_copy";
-constexpr std::string_view kChunkCat = "fsdp.chunk_cat";
 
 constexpr ReasonCode kFlatCat{"decompose_fsdp.flat_cat", "a cat of the flattened operands"};
 constexpr ReasonCode kJoined{"decompose_fsdp.joined",
@@ -117,7 +114,7 @@ class Decomposer {
     const std::string_view op = node.op_name();
     ValueId value = -1;
     if (op == "all_gather_into_tensor_out") value = node.inputs[1];
-    if (op == "copy_" || op == "fsdp.copy_") value = node.inputs[0];
+    if (op == "copy_" || op == kCopy) value = node.inputs[0];
     if (value < 0) return -1;
     const bool whole = same_numel(graph_.type(value).shape, graph_.type(storage(value)).shape);
     return whole ? value : -1;

@@ -33,7 +33,6 @@ namespace {
 namespace why = fsdp_reasons;
 
 constexpr std::string_view kPass = "fsdp";
-constexpr std::string_view kCopyIn = "fsdp.all_gather_copy_in";
 
 class Reinplace {
  public:
@@ -140,7 +139,7 @@ class Reinplace {
 
 bool has_fsdp_ops(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
-    return node.op_name().starts_with("fsdp.") || node.op_name() == "resize_storage_bytes_";
+    return node.op_name().starts_with("fsdp.") || node.op_name() == kResize;
   });
 }
 

@@ -14,6 +14,12 @@ std::optional<Graph> remove_unsharded_params(const Graph& graph, PassContext& co
 std::optional<Graph> reinplace_all_gathers(const Graph& graph, PassContext& context);
 std::optional<Graph> order_fsdp_collectives(const Graph& graph, PassContext& context);
 
+inline constexpr std::string_view kCopyIn = "fsdp.all_gather_copy_in";
+inline constexpr std::string_view kSplit = "fsdp.split_with_sizes_copy";
+inline constexpr std::string_view kChunkCat = "fsdp.chunk_cat";
+inline constexpr std::string_view kCopy = "fsdp.copy_";
+inline constexpr std::string_view kResize = "resize_storage_bytes_";
+
 /// What a value is a result of; getitem nodes are looked through.
 struct Source {
   const Node* node = nullptr;  ///< null for a graph input

@@ -33,8 +33,6 @@ namespace {
 namespace why = fsdp_reasons;
 
 constexpr std::string_view kPass = "fsdp";
-constexpr std::string_view kCopyIn = "fsdp.all_gather_copy_in";
-constexpr std::string_view kSplit = "fsdp.split_with_sizes_copy";
 
 struct Block {
   NodeId head = -1;  ///< which remarks name: the copy_in, the chunk_cat
@@ -55,7 +53,7 @@ class Blocks {
       const Node& node = graph_.node(id);
       if (node.op_name() == "all_gather_into_tensor_out") {
         find_gather(id);
-      } else if (node.op_name() == "fsdp.chunk_cat") {
+      } else if (node.op_name() == kChunkCat) {
         find_scatter(id);
       }
     }
@@ -276,7 +274,7 @@ class Order {
       const bool waits = node.op->op_class == OpClass::kWait;
       const NodeId waited = waits ? graph_.value(node.inputs[0]).producer : -1;
       if (waited >= 0) read(graph_.node(waited));
-      if (node.op_name() == "fsdp.copy_") {
+      if (node.op_name() == kCopy) {
         copied[index(storage[index(node.inputs[0])])] = node.inputs[1];
       } else if (node.op_name() == "all_gather_into_tensor") {
         const Source source = source_of(graph_, node.inputs[0]);

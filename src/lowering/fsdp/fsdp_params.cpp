@@ -33,8 +33,6 @@ namespace {
 namespace why = fsdp_reasons;
 
 constexpr std::string_view kPass = "fsdp";
-constexpr std::string_view kResize = "resize_storage_bytes_";
-constexpr std::string_view kCopy = "fsdp.copy_";
 
 /// What is known of a graph input at a place of the graph.
 struct Param {
