@@ -14,9 +14,7 @@ namespace {
 
 /// The first architecture that can run a node, bodies aside.
 int least_sm(const Node& node) {
-  const auto* algorithm = node.attr<std::string>("algorithm");
-  if (algorithm != nullptr && *algorithm == kMultimem) return kLeastMultimemSm;
-  return node.op->least_sm;
+  return algorithm_of(node) == kMultimem ? kLeastMultimemSm : node.op->least_sm;
 }
 
 /// The node that needs the latest architecture, looked for in bodies, too.

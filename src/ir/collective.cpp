@@ -15,15 +15,6 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-/// The op without what says where its result lies: "all_reduce_coalesced_" is an "all_reduce".
-std::string_view base_name(std::string_view op) {
-  if (op.ends_with('_')) op.remove_suffix(1);
-  for (std::string_view suffix : {"_out", "_coalesced"}) {
-    if (op.ends_with(suffix)) op.remove_suffix(suffix.size());
-  }
-  return op;
-}
-
 ReduceOp reduce_of(const Attrs& attrs, const TensorType& operand) {
   const auto& name = get_attr<std::string>(attrs, "reduce_op");
   const ReduceOp op = *parse_reduce_op(name);
@@ -164,30 +155,35 @@ Shape Collective::result_shape(const Shape& operand, const SymbolTable& symbols)
   return shape;
 }
 
+std::string_view algorithm_of(const Node& node) {
+  const auto* algorithm = node.attr<std::string>("algorithm");
+  return algorithm == nullptr ? std::string_view() : *algorithm;
+}
+
 bool shares_operand(const Node& collective) {
-  const std::string& algorithm = *collective.attr<std::string>("algorithm");
+  const std::string_view algorithm = algorithm_of(collective);
   return !algorithm.empty() && algorithm != kPackets && algorithm != kByCommunicator;
 }
 
-Collective collective_of(const Graph& graph, std::string_view op, const Attrs& attrs,
+Collective collective_of(const Graph& graph, CollectiveKind kind, const Attrs& attrs,
                          const TensorType& operand) {
   Collective result;
   result.ranks = graph.groups().find(get_attr<std::string>(attrs, "group"))->second.size;
-  const std::string_view name = base_name(op);
-  if (name == "all_reduce") {
+  using K = CollectiveKind;
+  if (kind == K::kAllReduce) {
     result.reduce = reduce_of(attrs, operand);
-  } else if (name == "all_gather_into_tensor") {
+  } else if (kind == K::kAllGather) {
     result.gather_dim = axis_of(attrs, "dim", operand.shape.size());
-  } else if (name == "reduce_scatter_tensor") {
+  } else if (kind == K::kReduceScatter) {
     result.scatter_dim = axis_of(attrs, "dim", operand.shape.size());
     result.reduce = reduce_of(attrs, operand);
-  } else if (name == "shard") {
+  } else if (kind == K::kShard) {
     result.scatter_dim = axis_of(attrs, "dim", operand.shape.size());
-  } else if (name == "all_to_all_single") {
+  } else if (kind == K::kAllToAll) {
     if (operand.shape.empty()) fail("/inputs/0", "a scalar; expected at least one dim");
     result.gather_dim = result.scatter_dim = 0;
     result.splits = splits_of(attrs, operand, result.ranks);
-  } else if (name == "broadcast") {
+  } else if (kind == K::kBroadcast) {
     result.src = get_attr<std::int64_t>(attrs, "src");
     if (*result.src < 0 || *result.src >= result.ranks) {
       fail("/attrs/src",
@@ -204,6 +200,10 @@ Collective collective_of(const Graph& graph, std::string_view op, const Attrs& a
   return result;
 }
 
+Collective collective_of(const Graph& graph, const Node& node, const TensorType& operand) {
+  return collective_of(graph, node.op->collective, node.attrs, operand);
+}
+
 std::string cannot_multimem(ReduceOp op, DType dtype) {
   if (!fits_multimem(dtype)) {
     return fmt::format("the hardware reduces f32, f16 and bf16, not {}", dtype_name(dtype));
@@ -213,10 +213,7 @@ std::string cannot_multimem(ReduceOp op, DType dtype) {
                      dtype_name(dtype));
 }
 
-bool is_in_kernel(const Node& collective) {
-  const auto* algorithm = collective.attr<std::string>("algorithm");
-  return algorithm != nullptr && *algorithm == kInKernel;
-}
+bool is_in_kernel(const Node& collective) { return algorithm_of(collective) == kInKernel; }
 
 bool gathers_in_kernel(const Node& collective) {
   return is_in_kernel(collective) && !collective.attr<std::string>("reduce_op");

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "braid/graph.h"
+#include "ir/op_registry.h"
 
 namespace braid {
 
@@ -30,6 +30,8 @@ inline constexpr std::string_view kInKernel = "in_kernel";
 /// That of a collective that a communicator runs, on whole buffers and beside the kernels: it stays
 /// asynchronous, and chunks are along dim 0.
 inline constexpr std::string_view kByCommunicator = "nccl";
+/// Empty where lowering has not given it one yet, and of what is no collective.
+[[nodiscard]] std::string_view algorithm_of(const Node& node);
 /// Whether the peers read the operand where it lies, in the arena of the group: that of a
 /// collective with an algorithm, but for packets, which a rank sends, and a communicator.
 [[nodiscard]] bool shares_operand(const Node& collective);
@@ -77,9 +79,12 @@ struct Collective {
   [[nodiscard]] Shape result_shape(const Shape& operand, const SymbolTable& symbols) const;
 };
 
-/// Of a collective's op, in-place, `_out` and `_coalesced` forms alike. Throws kInvalidArgument
-/// with a place relative to the node where the attributes do not fit the operand.
-[[nodiscard]] Collective collective_of(const Graph& graph, std::string_view op, const Attrs& attrs,
+/// Throws kInvalidArgument with a place relative to the node where the attributes do not fit the
+/// operand.
+[[nodiscard]] Collective collective_of(const Graph& graph, CollectiveKind kind, const Attrs& attrs,
+                                       const TensorType& operand);
+/// The node's, of one of its operands.
+[[nodiscard]] Collective collective_of(const Graph& graph, const Node& node,
                                        const TensorType& operand);
 
 /// Why multimem instructions cannot do that reduction; empty where they can. They round a sum to

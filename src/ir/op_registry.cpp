@@ -119,7 +119,7 @@ double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings
 bool is_asynchronous(const Node& node) {
   if (node.op->op_class == OpClass::kPeerCopy) return true;
   if (node.op->op_class != OpClass::kCollective || node.op->synchronous) return false;
-  const std::string& algorithm = *node.attr<std::string>("algorithm");
+  const std::string_view algorithm = algorithm_of(node);
   return algorithm.empty() || algorithm == kByCommunicator;
 }
 

@@ -77,6 +77,19 @@ enum class Matmul : std::uint8_t {
   kScaled  ///< scaled_mm: scales behind them, and a bias if there is one
 };
 
+/// What a collective does (collective.h), in any form: in place, `_out`, `_coalesced`. `shard` is a
+/// view of the same arithmetic.
+enum class CollectiveKind : std::uint8_t {
+  kNone,
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kBroadcast,
+  kShardDimAllToAll,
+  kShard
+};
+
 /// The operands whose memory an op overwrites, each with one of its last results, in order. Who
 /// reads such an operand later reads the result.
 enum class Mutates : std::uint8_t { kNothing, kFirst, kLast, kAll };
@@ -159,6 +172,9 @@ struct OpDef {
   Promotes promotes = Promotes::kNothing;
   /// The values of the second operand are indices into the first.
   bool takes_indices = false;
+  CollectiveKind collective = CollectiveKind::kNone;
+  /// Of a coalesced collective: the op of one operand.
+  std::string of_one{};
   /// A collective that waits by itself.
   bool synchronous = false;
   /// Of an op with arithmetic: its place in the list of pointwise.h, or of row.h.

@@ -13,34 +13,32 @@
 namespace braid {
 namespace {
 
-std::vector<TensorType> infer_collective(std::string_view op, std::size_t operands,
+std::vector<TensorType> infer_collective(CollectiveKind kind, std::size_t operands,
                                          const InferContext& context) {
   std::vector<TensorType> results;
   for (std::size_t i = 0; i < operands; ++i) {
     const TensorType& operand = context.inputs[i];
-    const Collective form = collective_of(context.graph, op, context.attrs, operand);
+    const Collective form = collective_of(context.graph, kind, context.attrs, operand);
     results.push_back({operand.dtype, form.result_shape(operand.shape, context.graph.symbols())});
   }
   return results;
 }
 
-/// Lowering chooses it, once the collective is on one operand and out of place.
-/// What lowering may give such an op; none where it takes the op apart before.
-std::vector<std::string_view> algorithms_of(std::string_view op, Mutates mutates) {
-  std::vector<std::string_view> known{""};
-  if (mutates != Mutates::kNothing || op.ends_with("_coalesced")) return known;
-  known.push_back(kOneShot);
-  if (op == "all_reduce") known.insert(known.end(), {kTwoShot, kPackets, kMultimem});
-  if (op == "all_gather_into_tensor" || op == "reduce_scatter_tensor" || op == "all_reduce") {
+/// What lowering may give such an op, once it is on one operand and out of place.
+std::vector<std::string_view> algorithms_of(CollectiveKind kind) {
+  using K = CollectiveKind;
+  std::vector<std::string_view> known{"", kOneShot};
+  if (kind == K::kAllReduce) known.insert(known.end(), {kTwoShot, kPackets, kMultimem});
+  if (kind == K::kAllGather || kind == K::kReduceScatter || kind == K::kAllReduce) {
     known.push_back(kInKernel);
   }
-  if (op != "shard_dim_alltoall") known.push_back(kByCommunicator);
+  if (kind != K::kShardDimAllToAll) known.push_back(kByCommunicator);
   return known;
 }
 
 /// all_gather_into_tensor_out(x, out)
-std::vector<TensorType> infer_out(std::string_view op, const InferContext& context) {
-  std::vector<TensorType> results = infer_collective(op, 1, context);
+std::vector<TensorType> infer_out(CollectiveKind kind, const InferContext& context) {
+  std::vector<TensorType> results = infer_collective(kind, 1, context);
   if (results[0] != context.inputs[1]) {
     fail("/inputs/1",
          fmt::format("`out` is {}; expected {}", context.inputs[1].str(), results[0].str()));
@@ -135,8 +133,8 @@ EvalTensors evaluate_collective(const EvalContext& context, const EvalTensors& i
       for (std::int64_t rank : members) {
         operands.push_back(&inputs[static_cast<std::size_t>(rank)][i]);
       }
-      const Collective form = collective_of(context.graph, node.op_name(), node.attrs,
-                                            context.graph.type(node.inputs[i]));
+      const Collective form =
+          collective_of(context.graph, node, context.graph.type(node.inputs[i]));
       // Without a scatter all ranks get the same.
       const bool alike = !form.scatter_dim;
       EvalTensor result;
@@ -153,9 +151,9 @@ EvalTensors evaluate_collective(const EvalContext& context, const EvalTensors& i
 }
 
 /// A reduction is one operation for each operand element that it reads.
-double collective_flops(std::string_view op, std::span<const TensorType> inputs,
+double collective_flops(CollectiveKind kind, std::span<const TensorType> inputs,
                         const Bindings& bindings) {
-  if (op.find("reduce") == std::string_view::npos) return 0;
+  if (kind != CollectiveKind::kAllReduce && kind != CollectiveKind::kReduceScatter) return 0;
   double count = 0;
   for (const TensorType& type : inputs) count += numel_at(type, bindings);
   return count;
@@ -171,45 +169,50 @@ void add_collective_ops(std::vector<OpDef>& ops) {
                              .choices = {kReduceOpNames.begin(), kReduceOpNames.end()}};
   const AttrDef dim = {"dim", AttrType::kInt, std::int64_t{0}, false,
                        "The one that is gathered or scattered."};
+  using K = CollectiveKind;
   constexpr int kMany = std::numeric_limits<int>::max();
 
-  const auto add = [&](const std::string& name, int operands, Mutates mutates,
+  const auto add = [&](const std::string& name, K kind, int operands, Mutates mutates,
                        std::vector<AttrDef> attrs) {
-    const AttrDef algorithm = {.name = "algorithm",
-                               .type = AttrType::kString,
-                               .fallback = std::string(),
-                               .about =
-                                   "Set by lowering: but for nccl, the node is synchronous "
-                                   "then and needs no wait.",
-                               .choices = algorithms_of(name, mutates)};
+    const bool coalesced = operands == kMany;
+    const bool is_lowered = mutates == Mutates::kNothing && !coalesced;
+    const AttrDef algorithm = {
+        .name = "algorithm",
+        .type = AttrType::kString,
+        .fallback = std::string(),
+        .about = "Set by lowering: but for nccl, the node is synchronous then and needs no wait.",
+        .choices = is_lowered ? algorithms_of(kind) : std::vector<std::string_view>{""}};
     attrs.insert(attrs.end(), {group, algorithm});
     ops.push_back({
         .name = name,
         .op_class = OpClass::kCollective,
-        .min_inputs = operands == kMany ? 1 : operands,
+        .min_inputs = coalesced ? 1 : operands,
         .max_inputs = operands,
         .attrs = std::move(attrs),
         .infer =
             [=](const InferContext& context) {
-              if (mutates == Mutates::kLast) return infer_out(name, context);
-              return infer_collective(name, context.inputs.size(), context);
+              if (mutates == Mutates::kLast) return infer_out(kind, context);
+              return infer_collective(kind, context.inputs.size(), context);
             },
         .flops = [=](auto inputs, auto,
-                     const Bindings& bindings) { return collective_flops(name, inputs, bindings); },
+                     const Bindings& bindings) { return collective_flops(kind, inputs, bindings); },
         .evaluate = evaluate_collective,
         .mutates = mutates,
+        .collective = kind,
+        .of_one = coalesced ? name.substr(0, name.find("_coalesced")) : "",
     });
   };
-  add("all_reduce", 1, Mutates::kNothing, {reduce_op});
-  add("all_reduce_", 1, Mutates::kAll, {reduce_op});
-  add("all_reduce_coalesced", kMany, Mutates::kNothing, {reduce_op});
-  add("all_reduce_coalesced_", kMany, Mutates::kAll, {reduce_op});
-  add("all_gather_into_tensor", 1, Mutates::kNothing, {dim});
-  add("all_gather_into_tensor_out", 2, Mutates::kLast, {dim});
-  add("all_gather_into_tensor_coalesced", kMany, Mutates::kNothing, {dim});
-  add("reduce_scatter_tensor", 1, Mutates::kNothing, {reduce_op, dim});
-  add("reduce_scatter_tensor_coalesced", kMany, Mutates::kNothing, {reduce_op, dim});
-  add("all_to_all_single", 1, Mutates::kNothing,
+  add("all_reduce", K::kAllReduce, 1, Mutates::kNothing, {reduce_op});
+  add("all_reduce_", K::kAllReduce, 1, Mutates::kAll, {reduce_op});
+  add("all_reduce_coalesced", K::kAllReduce, kMany, Mutates::kNothing, {reduce_op});
+  add("all_reduce_coalesced_", K::kAllReduce, kMany, Mutates::kAll, {reduce_op});
+  add("all_gather_into_tensor", K::kAllGather, 1, Mutates::kNothing, {dim});
+  add("all_gather_into_tensor_out", K::kAllGather, 2, Mutates::kLast, {dim});
+  add("all_gather_into_tensor_coalesced", K::kAllGather, kMany, Mutates::kNothing, {dim});
+  add("reduce_scatter_tensor", K::kReduceScatter, 1, Mutates::kNothing, {reduce_op, dim});
+  add("reduce_scatter_tensor_coalesced", K::kReduceScatter, kMany, Mutates::kNothing,
+      {reduce_op, dim});
+  add("all_to_all_single", K::kAllToAll, 1, Mutates::kNothing,
       {{"output_split_sizes",
         AttrType::kInts,
         {},
@@ -220,10 +223,11 @@ void add_collective_ops(std::vector<OpDef>& ops) {
         {},
         true,
         "Rows sent to each rank; uneven ones as such a list for each rank, one after the other."}});
-  add("broadcast", 1, Mutates::kNothing,
+  add("broadcast", K::kBroadcast, 1, Mutates::kNothing,
       {{"src", AttrType::kInt, {}, false, "A rank of the group."}});
-  add("broadcast_", 1, Mutates::kAll, {{"src", AttrType::kInt, {}, false, "A rank of the group."}});
-  add("shard_dim_alltoall", 1, Mutates::kNothing,
+  add("broadcast_", K::kBroadcast, 1, Mutates::kAll,
+      {{"src", AttrType::kInt, {}, false, "A rank of the group."}});
+  add("shard_dim_alltoall", K::kShardDimAllToAll, 1, Mutates::kNothing,
       {{"gather_dim", AttrType::kInt, {}}, {"shard_dim", AttrType::kInt, {}}});
   ops.back().synchronous = true;
   ops.push_back({
@@ -232,10 +236,11 @@ void add_collective_ops(std::vector<OpDef>& ops) {
       .min_inputs = 1,
       .max_inputs = 1,
       .attrs = {dim, group},
-      .infer = [](const InferContext& context) { return infer_collective("shard", 1, context); },
+      .infer = [](const InferContext& context) { return infer_collective(K::kShard, 1, context); },
       .flops = flops_per_element(0),
       .evaluate = evaluate_collective,
       .view = View::kShard,
+      .collective = K::kShard,
   });
   ops.push_back({
       .name = "wait_tensor",

@@ -150,7 +150,7 @@ class Canonicalizer {
     std::vector<ValueId> inputs;
     inputs.reserve(node.inputs.size());
     for (ValueId input : node.inputs) inputs.push_back(same(input));
-    if ((node.op->op_class == OpClass::kCollective || node.op_name() == "shard") &&
+    if ((node.op->op_class == OpClass::kCollective || node.op->view == View::kShard) &&
         group_size(*node.attr<std::string>("group")) == 1) {
       simplify_alone(node, inputs);
     }
@@ -199,7 +199,7 @@ class Canonicalizer {
   /// The value that the node's only result is equal to. May shorten the operands' path.
   std::optional<Equal> equal_value(const Node& node, std::vector<ValueId>& inputs) {
     const std::string_view op = node.op_name();
-    if (op == "wait_tensor") {
+    if (node.op->op_class == OpClass::kWait) {
       const Node* source = producer(node.inputs[0]);
       if (source == nullptr || !is_asynchronous(*source)) {
         return {{inputs[0], Reason(kComplete)}};

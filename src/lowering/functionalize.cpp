@@ -145,7 +145,7 @@ class Functionalizer {
       }
       return add(view, op, {now}, {{"dims", std::move(inverse)}});
     }
-    if (op == "slice" || op == "split" || op == "chunk") {
+    if (view.op->view == View::kPart) {
       const SliceRange range =
           part_ranges(view.attrs, shape, graph_.symbols())[static_cast<std::size_t>(result)];
       return put(view, rewrite_(operand), shape, range, now);

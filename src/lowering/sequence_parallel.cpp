@@ -72,7 +72,7 @@ class SequenceParallel {
       emit_all_reduce(node);
     } else if (!plan_.local(id)) {
       rewrite_.copy(node);
-    } else if (node.op_name() == "wait_tensor") {
+    } else if (node.op->op_class == OpClass::kWait) {
       set_local(node.outputs[0],
                 add(node.outputs[0], "_local", "wait_tensor", local(node.inputs[0]), {}));
       if (plan_.is_needed_whole(node.outputs[0])) rewrite_.copy(node);

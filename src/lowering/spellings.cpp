@@ -187,7 +187,7 @@ class SplitCat {
   std::optional<Graph> run() {
     for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
       const Node& node = graph_.nodes()[id];
-      if (node.op_name() == "cat") find_gather(node);
+      if (node.op->view == View::kCat) find_gather(node);
       if (node.op_name() == "reduce_scatter_tensor") find_scatter(static_cast<NodeId>(id));
     }
     if (dims_.empty()) return std::nullopt;
@@ -242,7 +242,7 @@ class SplitCat {
   /// The value that this one is another dtype of, element by element; else itself.
   ValueId itself(ValueId value) const {
     const Node* node = producer(value);
-    if (node == nullptr || node->op_name() != "view_dtype") return value;
+    if (node == nullptr || node->op->view != View::kBytes) return value;
     const ValueId operand = node->inputs[0];
     const auto size = [&](ValueId of) { return dtype_size(graph_.type(of).dtype); };
     return size(operand) == size(value) ? operand : value;
@@ -348,7 +348,7 @@ class SplitCat {
   void find_scatter(NodeId id) {
     const Node& scatter = graph_.node(id);
     const Node* cat = producer(scatter.inputs[0]);
-    if (cat == nullptr || cat->op_name() != "cat" || !is_asynchronous(scatter)) return;
+    if (cat == nullptr || cat->op->view != View::kCat || !is_asynchronous(scatter)) return;
     if (same_.contains(cat->outputs[0])) return;  // it is a gathered value by now
     const ValueId whole = whole_of(*cat);
     // What is reduced is of the cat's dtype.
@@ -417,7 +417,7 @@ class DTypeViews {
     const Node& gather = graph_.node(id);
     if (gather.op_name() != "all_gather_into_tensor" || !is_asynchronous(gather)) return;
     const NodeId producer = graph_.value(gather.inputs[0]).producer;
-    if (producer < 0 || graph_.node(producer).op_name() != "view_dtype") return;
+    if (producer < 0 || graph_.node(producer).op->view != View::kBytes) return;
     const ValueId operand = graph_.node(producer).inputs[0];
     const DType dtype = graph_.type(operand).dtype;
     if (dtype_size(dtype) != dtype_size(graph_.type(gather.inputs[0]).dtype)) return;
@@ -426,7 +426,7 @@ class DTypeViews {
       const ValueId whole = graph_.node(wait).outputs[0];
       if (overwritten_[static_cast<std::size_t>(whole)]) return;
       for (NodeId reader : uses_.of(whole)) {
-        seen_back = seen_back || (graph_.node(reader).op_name() == "view_dtype" &&
+        seen_back = seen_back || (graph_.node(reader).op->view == View::kBytes &&
                                   graph_.type(graph_.node(reader).outputs[0]).dtype == dtype);
       }
     }
@@ -456,11 +456,11 @@ std::optional<Graph> normalize_spellings(const Graph& graph, PassContext& contex
     result = rename(graph, context);
   }
   const Graph& renamed = result ? *result : graph;
-  if (any(renamed, [](const Node& node) { return node.op_name() == "cat"; })) {
+  if (any(renamed, [](const Node& node) { return node.op->view == View::kCat; })) {
     if (auto joined = SplitCat(renamed, context).run()) result = std::move(joined);
   }
   const Graph& joined = result ? *result : graph;
-  if (any(joined, [](const Node& node) { return node.op_name() == "view_dtype"; })) {
+  if (any(joined, [](const Node& node) { return node.op->view == View::kBytes; })) {
     if (auto lifted = DTypeViews(joined, context).run()) result = std::move(lifted);
   }
   return result;

@@ -118,8 +118,7 @@ class Splitter {
   const Shape& shape(ValueId value) const { return graph_.type(value).shape; }
 
   static bool is_plain_matmul(const Node& node) {
-    const std::string_view op = node.op_name();
-    return op == "mm" || op == "bmm" || op == "matmul";
+    return node.op->op_class == OpClass::kMatmul && node.op->matmul == Matmul::kPlain;
   }
   static bool reduces(const Node& node) {
     const std::string_view op = node.op_name();

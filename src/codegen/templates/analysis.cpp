@@ -72,8 +72,8 @@ class Analysis {
         if (info_.collective != nullptr) return "a kernel holds one collective";
         info_.collective = &node;
         if (gathers_in_kernel(node)) info_.gathered = node.outputs[0];
-        info_.packets = *node.attr<std::string>("algorithm") == kPackets;
-        info_.multimem = *node.attr<std::string>("algorithm") == kMultimem;
+        info_.packets = algorithm_of(node) == kPackets;
+        info_.multimem = algorithm_of(node) == kMultimem;
         if (!is_input(node.inputs[0])) info_.prologue = node.inputs[0];
         info_.reduces_product = reduces_in_kernel(node) && !info_.matmuls.empty();
       } else if (node.op->op_class == OpClass::kMatmul) {

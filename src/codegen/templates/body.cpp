@@ -145,7 +145,7 @@ Id BodyEmitter::moved(const Node& node, std::size_t result, const Coords& at, co
     case View::kCat:
       return cat(node, at, mask);
     case View::kShard: {
-      const Collective form = collective_of(body_, node.op_name(), node.attrs, body_.type(x));
+      const Collective form = collective_of(body_, node, body_.type(x));
       return value(x, own_chunk(form, *node.attr<std::string>("group"), shape, at), mask);
     }
     case View::kPermute: {

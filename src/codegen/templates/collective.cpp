@@ -60,8 +60,7 @@ bool is_collective(const Node& node) { return node.op->op_class == OpClass::kCol
 /// else, since what comes after the wait would compute it again.
 std::string refuse_prologue(const Graph& body, const Node& collective) {
   const ValueId prologue = collective.inputs[0];
-  const Collective form =
-      collective_of(body, collective.op_name(), collective.attrs, body.type(prologue));
+  const Collective form = collective_of(body, collective, body.type(prologue));
   if (form.gather_dim || form.scatter_dim) {
     return fmt::format("a block of '{}' reads what other blocks would compute",
                        collective.op_name());
@@ -96,8 +95,7 @@ std::string refuse(const Graph& body) {
   }
   if (info.multimem) {
     const ValueId operand = info.collective->inputs[0];
-    const Collective form =
-        collective_of(body, info.collective->op_name(), info.collective->attrs, body.type(operand));
+    const Collective form = collective_of(body, *info.collective, body.type(operand));
     if (std::string reason = cannot_multimem(*form.reduce, body.type(operand).dtype);
         !reason.empty()) {
       return reason;
@@ -182,7 +180,7 @@ tile::Program build(const KernelSpec& spec, const Target&, int ranks_per_device)
   b.communicate(group, world);
   Pieces pieces(b, spec, info, world);
   program.columns = pieces.work().together;
-  const bool two_shot = *info.collective->attr<std::string>("algorithm") == kTwoShot;
+  const bool two_shot = algorithm_of(*info.collective) == kTwoShot;
   const std::int64_t most = std::max<std::int64_t>(1, kMaxCollectiveBlocks / ranks_per_device);
   program.grid = std::clamp<std::int64_t>(pieces.work().count.max(spec.body->symbols()), 1, most);
   if (info.packets) {

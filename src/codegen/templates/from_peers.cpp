@@ -135,7 +135,7 @@ struct BodyEmitter::Gathering {
 Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask) {
   const TensorType& type = body_.type(node.inputs[0]);
   const std::string& group = *node.attr<std::string>("group");
-  const Collective form = collective_of(body_, node.op_name(), node.attrs, type);
+  const Collective form = collective_of(body_, node, type);
   if (info_.packets) return received(node, form, mask);
   if (info_.reduces_product && form.scatter_dim) return pushed(node, form, at, mask);
   const Id offset = operand_offset(node);

@@ -68,8 +68,8 @@ std::string refuse(const Graph& body) {
   if (std::find(outputs.begin(), outputs.end(), info.gathered) == outputs.end()) {
     return "what a kernel gathers must be in memory";
   }
-  const Collective form = collective_of(body, info.collective->op_name(), info.collective->attrs,
-                                        body.type(info.collective->inputs[0]));
+  const Collective form =
+      collective_of(body, *info.collective, body.type(info.collective->inputs[0]));
   if (form.gather_dim != 0) return "only dim 0 is gathered within a kernel";
   if (!info.space[0].divide_exactly(form.ranks, body.symbols())) {
     return "the rows of a rank are no expression of the symbols";

@@ -72,8 +72,7 @@ const Shape& product_shape(const Graph& body, const BodyInfo& info) {
 }
 
 Collective form_of(const Graph& body, const BodyInfo& info) {
-  return collective_of(body, info.collective->op_name(), info.collective->attrs,
-                       body.type(info.collective->inputs[0]));
+  return collective_of(body, *info.collective, body.type(info.collective->inputs[0]));
 }
 
 /// The rows of the product that are one rank's in the end; nothing where they do not lie together.

@@ -18,8 +18,10 @@ ValueId gathered_from(const Graph& graph, const std::vector<bool>& overwritten, 
   }
   if (producer < 0 || is_overwritten(whole)) return -1;
   const Node& gather = graph.node(producer);
-  const std::string_view op = gather.op_name();
-  if (op != "all_gather_into_tensor" && op != "all_gather_into_tensor_coalesced") return -1;
+  if (gather.op->collective != CollectiveKind::kAllGather ||
+      gather.op->mutates != Mutates::kNothing) {
+    return -1;
+  }
   const ValueId chunk = gather.inputs[static_cast<std::size_t>(graph.value(result).result)];
   const bool same = *gather.attr<std::string>("group") == group &&
                     axis_of(gather.attrs, "dim", graph.type(chunk).shape.size()) == dim;

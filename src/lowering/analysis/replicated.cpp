@@ -11,8 +11,7 @@ namespace {
 
 /// Whether the ranks of the collective's group get equal results from any operands.
 bool gives_all_the_same(const Graph& graph, const Node& node) {
-  const Collective form =
-      collective_of(graph, node.op_name(), node.attrs, graph.type(node.inputs[0]));
+  const Collective form = collective_of(graph, node, graph.type(node.inputs[0]));
   return !form.scatter_dim;
 }
 
@@ -21,7 +20,7 @@ bool gives_all_the_same(const Graph& graph, const Node& node) {
 bool may_depend_on_rank(const Node& node) {
   const OpClass c = node.op->op_class;
   return c == OpClass::kKernel || c == OpClass::kOpaque || c == OpClass::kFusedMatmul ||
-         node.op_name() == "shard";
+         node.op->view == View::kShard;
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ TensorType ShardPlan::chunk_type(ValueId value, const Shard& shard) const {
 }
 
 ShardPlan::Answer ShardPlan::ask(const Node& node) {
-  if (node.op_name() == "wait_tensor") return ask_wait(node);
+  if (node.op->op_class == OpClass::kWait) return ask_wait(node);
   if (is_name(node)) return ask_view(node);
   if (node.op_name() == "add") return ask_sum(node);
   if (node.op_name() == "rms_norm") return ask_norm(node, ask_view(node));

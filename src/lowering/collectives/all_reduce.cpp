@@ -14,7 +14,7 @@ std::string why_no_multimem(const Graph& graph, const Node& node, const TensorTy
     return fmt::format("the links of {} do not reduce", context.target.str());
   }
   if (!context.multicast) return "the device has no multicast memory";
-  const Collective form = collective_of(graph, node.op_name(), node.attrs, operand);
+  const Collective form = collective_of(graph, node, operand);
   return cannot_multimem(*form.reduce, operand.dtype);
 }
 

@@ -9,18 +9,10 @@
 namespace braid {
 namespace {
 
-constexpr std::string_view kCoalesced = "_coalesced";
-
 constexpr ReasonCode kBeside{
     "lower_collectives.beside",
     "{algorithm} over {ranks} ranks of '{group}', which has no symmetric memory, {bytes} bytes: "
     "about {us:.1f} us on {device} as a ring; it runs beside the kernels until its wait"};
-
-std::string_view op_of_one(const Node& node) {
-  std::string_view op = node.op_name();
-  if (op.ends_with(kCoalesced)) op.remove_suffix(kCoalesced.size());
-  return op;
-}
 
 /// Dim `from` comes to stand in front of what is dim `to` then.
 std::vector<std::int64_t> moved(std::size_t rank, std::size_t from, std::size_t to) {
@@ -43,7 +35,7 @@ Shape merged(Shape shape, std::size_t dim) {
 
 bool ByCommunicator::runs(const Node& node) const {
   if (node.op->op_class != OpClass::kCollective || !is_asynchronous(node)) return false;
-  if (*node.attr<std::string>("algorithm") == kByCommunicator) return true;
+  if (algorithm_of(node) == kByCommunicator) return true;
   return !graph_.groups().find(*node.attr<std::string>("group"))->second.symmetric;
 }
 
@@ -51,7 +43,7 @@ void ByCommunicator::lower(const Node& node) {
   const std::string& group = *node.attr<std::string>("group");
   const Bindings bindings = max_bindings(graph_.symbols());
   const DeviceModel& device = device_model(context_.target);
-  const bool alone = !node.op_name().ends_with(kCoalesced);
+  const bool alone = node.op->of_one.empty();
   std::int64_t bytes = 0;
   double ns = 0;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -74,8 +66,7 @@ void ByCommunicator::lower(const Node& node) {
 ValueId ByCommunicator::add_collective(const Node& node, std::size_t operand,
                                        const std::string& name) {
   const ValueId old = node.inputs[operand];
-  const std::string_view op = op_of_one(node);
-  const Collective form = collective_of(graph_, op, node.attrs, graph_.type(old));
+  const Collective form = collective_of(graph_, node, graph_.type(old));
   Attrs attrs = node.attrs;
   attrs.insert_or_assign("algorithm", std::string(kByCommunicator));
   if (attrs.contains("dim")) attrs.insert_or_assign("dim", std::int64_t{0});
@@ -83,8 +74,11 @@ ValueId ByCommunicator::add_collective(const Node& node, std::size_t operand,
   attrs.erase("shard_dim");
   const ValueId value = chunks_first(node, rewrite_(old), form.scatter_dim.value_or(0), form.ranks);
   Graph& graph = rewrite_.graph();
-  const NodeId id =
-      graph.add_node(name, op == "shard_dim_alltoall" ? "all_to_all_single" : op, {value}, attrs);
+  const std::string_view op = node.op->collective == CollectiveKind::kShardDimAllToAll
+                                  ? "all_to_all_single"
+                              : node.op->of_one.empty() ? node.op_name()
+                                                        : node.op->of_one;
+  const NodeId id = graph.add_node(name, op, {value}, attrs);
   for (const auto& [key, hint] : node.hints) graph.set_hint(id, key, hint);
   const ValueId result = graph.node(id).outputs[0];
   if (form.gather_dim.value_or(0) != 0) gathered_[result] = {*form.gather_dim, form.ranks};

@@ -28,18 +28,16 @@ constexpr ReasonCode kOtherDim{
 constexpr ReasonCode kOtherReduction{"lower_collectives.copies_reduce",
                                      "not by copies: found {op}; expected sum or avg"};
 
-/// Whether it is a gather or a scatter, in any out-of-place form.
+bool scatters(const Node& node) { return node.op->collective == CollectiveKind::kReduceScatter; }
 bool is_candidate(const Node& node) {
-  const std::string_view op = node.op_name();
-  return op.starts_with("all_gather_into_tensor") || op.starts_with("reduce_scatter_tensor");
+  return node.op->collective == CollectiveKind::kAllGather || scatters(node);
 }
 
 Reason obstacle(const Graph& graph, const Node& node) {
   const std::int64_t ranks = graph.groups().find(*node.attr<std::string>("group"))->second.size;
   if (ranks == 1) return Reason(kOneRank);
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    const Collective form =
-        collective_of(graph, node.op_name(), node.attrs, graph.type(node.inputs[i]));
+    const Collective form = collective_of(graph, node, graph.type(node.inputs[i]));
     const std::size_t dim = form.reduce ? *form.scatter_dim : *form.gather_dim;
     if (dim != 0) return Reason(kOtherDim, dim);
     if (form.reduce && *form.reduce != ReduceOp::kSum && *form.reduce != ReduceOp::kAvg) {
@@ -56,7 +54,7 @@ bool is_symmetric(const Graph& graph, const Node& node) {
 /// What the wait takes on the compute stream: about a launch, and a kernel for the sum of chunks.
 double finish_ns(const Graph& graph, const Node& node, const DeviceModel& device) {
   double ns = device.launch_ns;
-  if (!node.op_name().starts_with("reduce")) return ns;
+  if (!scatters(node)) return ns;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const std::int64_t bytes = max_bytes(graph.type(node.inputs[i]), graph.symbols()) +
                                max_bytes(graph.type(node.outputs[i]), graph.symbols());

@@ -63,7 +63,6 @@ namespace braid {
 namespace {
 
 constexpr std::string_view kPass = "lower_collectives";
-constexpr std::string_view kAllReduce = "all_reduce";
 
 constexpr ReasonCode kRuns{
     "lower_collectives.runs",
@@ -101,7 +100,7 @@ bool is_view(const Graph& graph, ValueId value) {
 }
 
 bool is_open(const Node& node) {
-  return node.op->op_class == OpClass::kCollective && node.attr<std::string>("algorithm")->empty();
+  return node.op->op_class == OpClass::kCollective && algorithm_of(node).empty();
 }
 bool copies_from_peer(const Node& node) { return node.op->op_class == OpClass::kPeerCopy; }
 bool goes(const Graph& graph, const Node& node) {
@@ -191,10 +190,7 @@ class Lowering {
       attrs.insert_or_assign("algorithm", std::string(choice.algorithm));
       return choice.algorithm == kPackets ? rewrite_(operand) : comm_buffer(node, operand, name);
     };
-    constexpr std::string_view kCoalesced = "_coalesced";
-    std::string op(node.op_name());
-    if (op.ends_with(kCoalesced)) {
-      op.resize(op.size() - kCoalesced.size());
+    if (const std::string& op = node.op->of_one; !op.empty()) {
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         const ValueId operand = choose(node.inputs[i]);
         if (attrs.contains("dim")) {
@@ -247,7 +243,7 @@ class Lowering {
   };
   Choice algorithm_for(const Node& node, ValueId operand) {
     if (in_kernel_.contains(node.name)) return {kInKernel};
-    if (!node.op_name().starts_with(kAllReduce)) {
+    if (node.op->collective != CollectiveKind::kAllReduce) {
       Choice only{kOneShot};
       if (const auto about = by_copies_.estimate(node)) {
         only.others.emplace_back(kExposed, kByCopies, about->copies_ns / 1e3,
@@ -306,7 +302,7 @@ class Lowering {
                                    std::string_view by_model) {
     if (!choose_tuned_.is_asked()) return by_model;
     const TensorType& type = graph_.type(operand);
-    PlanChoice choice{.op = std::string(kAllReduce),
+    PlanChoice choice{.op = "all_reduce",
                       .operands = type.str(),
                       .ranks = graph_.groups().at(*node.attr<std::string>("group")).size};
     for (const std::string_view algorithm : allowed) {

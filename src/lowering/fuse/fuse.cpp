@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "braid/error.h"
+#include "ir/collective.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 #include "lowering/fuse/emit.h"
@@ -67,7 +68,7 @@ class Fuser {
       case OpClass::kMutation:
         return keep(id);
       case OpClass::kView:
-        if (n.op_name() == "view_dtype") return keep(id);
+        if (n.op->view == View::kBytes) return keep(id);
         [[fallthrough]];
       case OpClass::kPointwise:
         clusters_.folded_nodes[static_cast<std::size_t>(id)] = folds_[static_cast<std::size_t>(id)];
@@ -75,7 +76,7 @@ class Fuser {
         if (n.op_name() == "view" && names_what_is_there(id)) return keep(id);
         break;
       case OpClass::kCollective:
-        if (n.attr<std::string>("algorithm")->empty()) {
+        if (algorithm_of(n).empty()) {
           throw_invalid(
               n.name, fmt::format("{} has no algorithm; run lower_collectives first", n.op_name()));
         }
@@ -110,12 +111,15 @@ class Fuser {
 
   /// Whether the kernels that read the node take it in.
   bool folds(const Node& n, bool only_matmuls_read) const {
-    const std::string_view op = n.op_name();
-    if (op == "full") return true;
-    if (n.op->op_class != OpClass::kView || op == "cat" || op == "view_dtype") return false;
-    if (op != "transpose" && op != "permute") return true;
+    if (n.op_name() == "full") return true;
+    const View view = n.op->view;
+    if (n.op->op_class != OpClass::kView || view == View::kCat || view == View::kBytes) {
+      return false;
+    }
+    if (view != View::kPermute) return true;
     const std::size_t rank = clusters_.graph.type(n.inputs[0]).shape.size();
-    return only_matmuls_read || rank == 0 || permutation(op, n.attrs, rank).back() == rank - 1;
+    return only_matmuls_read || rank == 0 ||
+           permutation(n.op_name(), n.attrs, rank).back() == rank - 1;
   }
 
   bool only_matmuls_read(const Node& n) const {
@@ -144,7 +148,7 @@ class Fuser {
         const OpClass c = node(user).op->op_class;
         if (c == OpClass::kCollective || c == OpClass::kKernel || c == OpClass::kMutation ||
             c == OpClass::kChunk || c == OpClass::kPeerCopy ||
-            node(user).op_name() == "view_dtype") {
+            node(user).op->view == View::kBytes) {
           return true;
         }
       }

@@ -154,7 +154,7 @@ class Emitter {
       add_bias(plan.matmul, inputs);
     }
     Attrs attrs{{"reduce_op", scatter.attrs.at("reduce_op")}, {"return_mm", plan.return_mm}};
-    const bool all = scatter.op_name() == "all_reduce";
+    const bool all = scatter.op->collective == CollectiveKind::kAllReduce;
     if (!all) attrs.emplace("scatter_dim", plan.dim);
     const std::string op = fmt::format("fused_{}matmul_{}", scaled ? "scaled_" : "",
                                        all ? "all_reduce" : "reduce_scatter");
@@ -394,11 +394,11 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
   std::map<NodeId, GatherPlan> gathers;
   std::map<NodeId, ScatterPlan> scatters;
   for (NodeId id : candidates) {
-    if (graph.node(id).op_name() != "all_gather_into_tensor") continue;
+    if (graph.node(id).op->collective != CollectiveKind::kAllGather) continue;
     if (auto plan = plan_gather(state, id)) gathers.emplace(id, std::move(*plan));
   }
   for (NodeId id : candidates) {
-    if (graph.node(id).op_name() == "all_gather_into_tensor") continue;
+    if (graph.node(id).op->collective == CollectiveKind::kAllGather) continue;
     if (auto plan = plan_scatter(state, id)) scatters.emplace(id, std::move(*plan));
   }
   std::optional<Graph> result;

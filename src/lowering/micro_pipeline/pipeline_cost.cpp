@@ -60,7 +60,7 @@ double moved_ns(const Graph& graph, const Node& collective, std::span<const Node
   const auto copy_ns = [&](const TensorType& type) {
     return device.launch_ns + traffic_ns(2 * bytes_of(type, bindings), device);
   };
-  if (collective.op_name() != "all_gather_into_tensor") {
+  if (collective.op->collective != CollectiveKind::kAllGather) {
     return copy_ns(graph.type(graph.node(matmuls[0]).inputs[0]));
   }
   double ns = copy_ns(operand);
@@ -79,7 +79,7 @@ double by_algorithm_ns(const Graph& graph, Node node, std::string_view algorithm
 double quickest_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                    const DeviceModel& device) {
   double best = by_algorithm_ns(graph, node, kOneShot, bindings, device);
-  if (!node.op_name().starts_with("all_reduce")) return best;
+  if (node.op->collective != CollectiveKind::kAllReduce) return best;
   best = std::min(best, by_algorithm_ns(graph, node, kTwoShot, bindings, device));
   if (!fits_packet(graph.type(node.inputs[0]).dtype)) return best;
   return std::min(best, by_algorithm_ns(graph, node, kPackets, bindings, device));
@@ -87,10 +87,12 @@ double quickest_ns(const Graph& graph, const Node& node, const Bindings& binding
 
 /// Whether the rows of all ranks lie one after the other, and one kernel holds the matmuls.
 bool has_one_kernel(const Graph& graph, const Node& collective, std::span<const NodeId> matmuls) {
-  if (collective.op_name() == "all_reduce") return true;
+  if (collective.op->collective == CollectiveKind::kAllReduce) return true;
   const Shape& operand = graph.type(collective.inputs[0]).shape;
   const std::size_t dim = axis_of(collective.attrs, "dim", operand.size());
-  if (collective.op_name() == "reduce_scatter_tensor") return lies_in_front(operand, dim);
+  if (collective.op->collective == CollectiveKind::kReduceScatter) {
+    return lies_in_front(operand, dim);
+  }
   if (dim != 0 || matmuls.size() > 2) return false;
   if (matmuls.size() == 1) return true;
   const Node& one = graph.node(matmuls[0]);
@@ -154,7 +156,7 @@ double in_kernel_ns(const Graph& graph, const Node& collective, std::span<const 
     body->add_output(body->node(id).outputs[0]);
     return body->node(id).outputs[0];
   };
-  const bool gathers = collective.op_name() == "all_gather_into_tensor";
+  const bool gathers = collective.op->collective == CollectiveKind::kAllGather;
   const Product first = product_of(graph, graph.node(matmuls[0]), bindings);
   const std::int64_t rows = gathers ? std::max<std::int64_t>(1, first.m / group.size) : first.m;
   ValueId left = body->add_input({.name = "a", .type = {first.left, {rows, first.k}}});
@@ -164,7 +166,9 @@ double in_kernel_ns(const Graph& graph, const Node& collective, std::span<const 
   }
   if (!gathers) {
     Attrs attrs{{"reduce_op", collective.attrs.at("reduce_op")}};
-    if (collective.op_name() != "all_reduce") attrs.emplace("dim", std::int64_t{0});
+    if (collective.op->collective != CollectiveKind::kAllReduce) {
+      attrs.emplace("dim", std::int64_t{0});
+    }
     add_collective(body->outputs()[0], std::move(attrs));
   }
   const Config config = default_config(*body, Target::parse(device.name));
@@ -182,7 +186,7 @@ double chunked_ns(const Graph& graph, const Node& collective, std::span<const No
   const double meet_ns = device.launch_ns + device.barrier_ns;
   const double transfer_ns = device.launch_ns + std::max(0.0, collective_ns - meet_ns) / steps;
   const double moved = moved_ns(graph, collective, matmuls, bindings, device);
-  if (collective.op_name() == "all_gather_into_tensor") {
+  if (collective.op->collective == CollectiveKind::kAllGather) {
     return moved + gather_ns(steps, chunk_ns, meet_ns, transfer_ns);
   }
   const double result_bytes = bytes_of(graph.type(collective.outputs[0]), bindings);
@@ -200,7 +204,7 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
       graph.groups().find(*collective.attr<std::string>("group"))->second.size;
   // Chunks come straight from their owners, as in the one-shot form.
   const double collective_ns = by_algorithm_ns(graph, collective, kOneShot, bindings, device);
-  const bool all_reduce = collective.op_name() == "all_reduce";
+  const bool all_reduce = collective.op->collective == CollectiveKind::kAllReduce;
   const bool has_chunks = dim == PipelinedDim::kM && ranks > 1 && !all_reduce;
 
   PipelineEstimate estimate{
@@ -265,8 +269,7 @@ PipelineEstimate estimate_fused(const Graph& graph, const Node& node, const Bind
 double graph_ns(const Graph& graph, const Bindings& bindings, const DeviceModel& device) {
   double ns = 0;
   for (const Node& node : graph.nodes()) {
-    const bool open = node.op->op_class == OpClass::kCollective &&
-                      node.attr<std::string>("algorithm")->empty() &&
+    const bool open = node.op->op_class == OpClass::kCollective && algorithm_of(node).empty() &&
                       graph.groups().find(*node.attr<std::string>("group"))->second.symmetric;
     ns +=
         open ? quickest_ns(graph, node, bindings, device) : node_ns(graph, node, bindings, device);

@@ -47,7 +47,7 @@ class ScatterPlanner {
   }
 
   bool is_last_dim() const {
-    return node_.op_name() != "all_reduce" &&
+    return node_.op->collective != CollectiveKind::kAllReduce &&
            plan_.dim + 1 == static_cast<std::int64_t>(state_.shape(plan_.product).size());
   }
 

@@ -39,7 +39,7 @@ Collective collective_of(const Program& program, const Step& step) {
     attrs.emplace("reduce_op", step.reduce_op);
   }
   if (!step.splits.empty()) attrs.emplace("input_split_sizes", step.splits);
-  return collective_of(tables, step.op, attrs, step.operand);
+  return collective_of(tables, find_op(step.op)->collective, attrs, step.operand);
 }
 
 Step collective_step(const Graph& graph, const Node& node) {
@@ -50,7 +50,7 @@ Step collective_step(const Graph& graph, const Node& node) {
   step.group = *node.attr<std::string>("group");
   step.operand = graph.type(node.inputs[0]);
   if (const auto* reduce = node.attr<std::string>("reduce_op")) step.reduce_op = *reduce;
-  const Collective form = collective_of(graph, step.op, node.attrs, step.operand);
+  const Collective form = collective_of(graph, node, step.operand);
   for (const std::optional<std::size_t>& dim : {form.gather_dim, form.scatter_dim}) {
     if (dim.value_or(0) == 0) continue;
     throw_invalid(node.name, fmt::format("{} along dim {}; expected dim 0 of a communicator",

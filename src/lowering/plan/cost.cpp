@@ -19,8 +19,6 @@
 namespace braid {
 namespace {
 
-constexpr std::string_view kPeers = "one_shot";
-
 /// Alpha and beta of an algorithm, for n ranks and S bytes per rank:
 ///   t = base + barriers * barrier + hops * 2(n-1) + bytes / (share * link rate)
 ///   bytes = S * (peers * (n-1) + slices * (n-1)/n + whole + slice / n)
@@ -33,13 +31,13 @@ struct CollectiveModel {
   double share;  ///< of the link's rate that it reaches
 };
 constexpr CollectiveModel kCollectives[] = {
-    {"one_shot", 0, 0, 1, 1, 0, 0, 0, 0.8},
-    {"two_shot", 0, 0, 2, 0, 2, 0, 0, 0.8},
+    {kOneShot, 0, 0, 1, 1, 0, 0, 0, 0.8},
+    {kTwoShot, 0, 0, 2, 0, 2, 0, 0, 0.8},
     // Stores of 8 bytes: NCCL counts on 88 GB/s of payload of an A100's 300, its LL protocol.
-    {"ll", 0, 0, 0, 2, 0, 0, 0, 0.6},
+    {kPackets, 0, 0, 0, 2, 0, 0, 0, 0.6},
     // NCCL counts on 480 GB/s of 8 H100, and 1000 of 8 B200, for 2(n-1)/n S.
-    {"multimem", 0, 0, 2, 0, 0, 1, 1, 0.69},
-    {"in_kernel", 0, 0, 1, 1, 0, 0, 0, 0.8},
+    {kMultimem, 0, 0, 2, 0, 0, 1, 1, 0.69},
+    {kInKernel, 0, 0, 1, 1, 0, 0, 0, 0.8},
     // A barrier before the first copy and after the last; each copy takes as long to begin as a
     // kernel.
     {kByCopies, 0, 2500, 2, 1, 0, 0, 0, 0.85},
@@ -115,10 +113,9 @@ double least_ns(std::span<const CollectiveModel> models, const DeviceModel& devi
 /// By the algorithm that it has; a ring where it has none.
 double collective_node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                           const DeviceModel& device) {
-  const std::string& given = *node.attr<std::string>("algorithm");
+  const std::string_view given = algorithm_of(node);
   const bool rings = given.empty() || given == kByCommunicator;
-  return collective_node_ns(graph, node, rings ? "ring" : std::string_view(given), bindings,
-                            device);
+  return collective_node_ns(graph, node, rings ? "ring" : given, bindings, device);
 }
 
 /// What a body reads: of a table that it only looks rows up in, these; of what it only takes parts
@@ -194,7 +191,7 @@ double collective_node_ns(const Graph& graph, const Node& node, std::string_view
   for (std::size_t i = 0; i < node.outputs.size() && group.size > 1; ++i) {
     const TensorType& operand = graph.type(node.inputs[i]);
     const double operand_bytes = type_bytes(operand, bindings);
-    const Collective form = collective_of(graph, node.op_name(), node.attrs, operand);
+    const Collective form = collective_of(graph, node, operand);
     if (form.reduce && !form.scatter_dim) {
       ns += collective_ns(algorithm, group.size, static_cast<std::int64_t>(operand_bytes), device);
       continue;
@@ -232,7 +229,7 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
       return 0;
     case OpClass::kPeerCopy:
       return device.launch_ns + type_bytes(graph.type(node.outputs[0]), bindings) /
-                                    (collective_models(kPeers)[0].share * device.nvlink_gbs);
+                                    (collective_models(kOneShot)[0].share * device.nvlink_gbs);
     case OpClass::kView:
       if (names_bytes(node.op_name())) return 0;
       break;
@@ -266,7 +263,7 @@ double kernel_ns(const KernelSpec& spec, const Bindings& bindings, const DeviceM
     if (inner.op->op_class == OpClass::kMatmul) continue;
     if (inner.op->op_class != OpClass::kCollective) {
       arithmetic += arithmetic_ns(body, inner, bindings, device);
-    } else if (is_in_kernel(inner) && inner.op_name() != "all_reduce") {
+    } else if (is_in_kernel(inner) && inner.op->collective != CollectiveKind::kAllReduce) {
       beside = &inner;
     } else {
       before += node_ns(body, inner, bindings, device) - device.launch_ns;
