@@ -8,8 +8,8 @@
 namespace braid::tile {
 
 /// Which values of a loop's body can be made for a later iteration: from the induction variable and
-/// from what stands outside of the loop alone, by
-/// pure operations, checks of indices and, where `loads`, loads.
+/// from what stands outside of the loop alone, by pure operations, checks of indices and, where
+/// `loads`, loads.
 class Ahead {
  public:
   Ahead(const Program& program, const Inst& loop, bool loads)
