@@ -10,11 +10,11 @@
 // along as far as another eighth holds them, for a thread would wait for them, too, before it sends
 // for the next piece. So many iterations ahead as these registers hold, up to four from other ranks
 // and two from this one: a link, and memory, need more bytes under way than one piece of each
-// thread. Then as many turns stand in a row, each with registers of its own: moved from turn to
-// turn, a register would be waited for while its load is under way. Local loads of the same in
-// every iteration stand before the loop, where that leaves room. The largest blocks, whose threads
-// have 64 registers, are left alone, for the piece itself takes those; and so is a loop that
-// signals or waits for peers: nothing moves across a wait.
+// thread. Then one turn more than that stands in a row, each with registers of its own: moved from
+// turn to turn, a register would be waited for while its load is under way. Local loads of the same
+// in every iteration stand before the loop, where that leaves room. The largest blocks, whose
+// threads have 64 registers, are left alone, for the piece itself takes those; and so is a loop
+// that signals or waits for peers: nothing moves across a wait.
 
 #include "codegen/passes/prefetch.h"
 

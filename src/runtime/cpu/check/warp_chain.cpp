@@ -99,7 +99,7 @@ double times(const ptx::Instruction& instruction) {
 /// Runs through blocks, as one warp alone does.
 class Walk {
  public:
-  explicit Walk(const ptx::Function& function, const std::vector<RegisterUse>& uses)
+  Walk(const ptx::Function& function, const std::vector<RegisterUse>& uses)
       : function_(function), uses_(uses) {}
 
   /// From the end of the block before on; returns how long it takes until the last of its
