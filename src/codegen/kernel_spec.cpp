@@ -96,7 +96,7 @@ Requirements requirements(const KernelSpec& spec, const Target& target, int rank
   Requirements needs;
   needs.template_name = maker.name;
   needs.grid = program.grid;
-  needs.threads = program.num_warps * 32;
+  needs.threads = tile::block_threads(program);
   needs.shared_bytes = program.shared_bytes;
   needs.attributes = program.attributes;
   for (const tile::Param& param : program.params) {

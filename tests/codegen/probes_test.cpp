@@ -16,6 +16,7 @@
 #include "cpu/cpu_harness.h"
 #include "runtime/compile/compiler.h"
 #include "runtime/exec/launch_plan.h"
+#include "runtime/tensor_map.h"
 
 namespace braid::tile {
 namespace {
@@ -250,6 +251,104 @@ TEST(Probes, BytesByValueArriveAsTheyAre) {
     for (const Finding& finding : bench.device().findings()) ADD_FAILURE() << finding.text();
     const auto y = bench.download<float>(out, 32);
     for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(y[i], x[i] + table[i + 16]) << i;
+  }
+}
+
+/// A row-major bf16 tensor in boxes of 64 columns.
+std::array<std::byte, TensorMap::kBytes> tensor_map(std::uint64_t address, std::uint64_t rows,
+                                                    std::uint64_t cols, std::uint32_t box_rows) {
+  TensorMap map;
+  map.type = TensorMap::Type::kBf16;
+  map.swizzle = TensorMap::Swizzle::k128;
+  map.rank = 2;
+  map.address = address;
+  map.dims = {cols, rows};
+  map.strides = {2 * cols};
+  map.box = {64, box_rows};
+  EXPECT_EQ(map.problem(), std::nullopt);
+  return map.encoded();
+}
+
+/// What a run of the probe whose warps have roles says: what the sanitizer found, and how many
+/// elements of the result are wrong.
+struct RolesRun {
+  std::vector<std::string> findings;
+  std::size_t wrong = 0;
+};
+
+RolesRun run_roles(const Program& program, const std::string& cuda, unsigned checks) {
+  constexpr std::size_t kM = 128, kN = 512, kK = 320;
+  const CompiledKernel kernel =
+      compile_kernel({program.entry, cuda}, Target::parse("sm_90a"), nullptr, /*line_info=*/true);
+  EXPECT_EQ(kernel.resources.spill_store_bytes, 0);
+  auto bench = cpu_test::Bench::from_ptx(kernel.image.ptx, {.threads = 2, .checks = checks});
+  const auto a = random_values<std::uint16_t>(kM * kK, 1);
+  const auto b = random_values<std::uint16_t>(kN * kK, 2);
+  const std::uint64_t at_a = bench.upload(a);
+  const std::uint64_t at_b = bench.upload(b);
+  const std::uint64_t at_c = bench.upload(std::vector<std::uint16_t>(kM * kN));
+  // Copies that the checks of uninitialized reads see.
+  bench.stream().copy_from_host(at_a, a.data(), a.size() * 2);
+  bench.stream().copy_from_host(at_b, b.data(), b.size() * 2);
+  bench.function().set_max_dynamic_shared(static_cast<std::uint32_t>(program.shared_bytes));
+  RolesRun run;
+  try {
+    bench.run({1, 1, 1}, {static_cast<unsigned>(block_threads(program)), 1, 1},
+              static_cast<std::uint32_t>(program.shared_bytes), tensor_map(at_a, kM, kK, 128),
+              tensor_map(at_b, kN, kK, 256), tensor_map(at_c, kM, kN, 128));
+  } catch (const Error& error) {
+    run.findings.emplace_back(error.what());
+    return run;
+  }
+  for (const Finding& finding : bench.device().findings()) run.findings.push_back(finding.text());
+  const auto got = bench.download<std::uint16_t>(at_c, kM * kN);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    double sum = 0;
+    for (std::size_t k = 0; k < kK; ++k) {
+      sum += number(a[i / kN * kK + k]) * number(b[i % kN * kK + k]);
+    }
+    run.wrong += std::abs(number(got[i]) - sum) <= (1 + std::abs(sum)) / 256 ? 0 : 1;
+  }
+  return run;
+}
+
+constexpr unsigned kAllChecks = kCheckBounds | kCheckInit | kCheckRace | kCheckSync;
+
+TEST(Probes, WarpsHaveRoles) {
+  const Program program = lowered(read_probe("warp_specialised_gemm"), 2);
+  const std::string cuda = print_cuda(program);
+  SCOPED_TRACE(cuda);
+  for (const unsigned checks : {0U, kAllChecks}) {
+    const RolesRun run = run_roles(program, cuda, checks);
+    EXPECT_EQ(run.findings, std::vector<std::string>());
+    EXPECT_EQ(run.wrong, 0U);
+  }
+}
+
+/// One mutant for each rule of the protocol; nobody may call it clean.
+TEST(Probes, RolesThatBreakARuleAreFound) {
+  struct Mutant {
+    std::string_view what, text, by;
+  };
+  constexpr Mutant kMutants[] = {
+      {"threads' stores are not fenced from the copies", "fence_async();\n", "\n"},
+      {"the shared tile is written while copies read it", "await_pushes_read();\n", ";\n"},
+      {"a slot is released while products read it", "await_products_1();\n", ";\n"},
+      {"one group's release counts for both", "8 * i, 2);", "8 * i, 1);"},
+      {"the first phase of an empty slot is waited for", " / 4 & 1 ^ 1);", " / 4 & 1);"},
+      {"fewer bytes are expected than come", "49152);", "32768);"},
+      {"a slot is read before it is full", "& 1);\n", "& 1 ^ 1);\n"},
+  };
+  const Program program = lowered(read_probe("warp_specialised_gemm"), 2);
+  const std::string cuda = print_cuda(program);
+  for (const Mutant& mutant : kMutants) {
+    SCOPED_TRACE(mutant.what);
+    std::string text = cuda;
+    const std::size_t at = text.find(mutant.text);
+    ASSERT_NE(at, std::string::npos);
+    text.replace(at, mutant.text.size(), mutant.by);
+    const RolesRun run = run_roles(program, text, kAllChecks);
+    EXPECT_TRUE(!run.findings.empty() || run.wrong > 0);
   }
 }
 

@@ -60,6 +60,21 @@ class Preamble {
   /// `unsigned f(const float* v)`: one word of a fragment.
   std::string pack(DType dtype);
 
+  /// What arrives at an mbarrier and waits for it: init_mbarrier, arrive, arrive_expecting,
+  /// await_phase.
+  void mbarriers();
+  /// `void f(unsigned to, const void* map, unsigned full, int col, int row)`: a box of a tensor.
+  std::string copy_tile();
+  /// `void f(const void* map, unsigned from, int col, int row)`, and its group and fence.
+  std::string push_tile();
+  /// `void f(unsigned to, unsigned a, b, c, d)`: four matrices.
+  std::string stmatrix();
+  /// Descriptors and the group of asynchronous products: operand, begin_products, commit_products.
+  void products();
+  std::string await_products(int under_way);
+  /// `void f(float* d, unsigned long long a, unsigned long long b, bool adds)`: 64 rows.
+  std::string wgmma(DType dtype, int cols, bool trans_a, bool trans_b);
+
   /// The type of a parameter that is so many bytes by value.
   std::string bytes(int size, int alignment);
 

@@ -23,7 +23,7 @@ std::string Printer::print() {
   TextWriter kernel;
   kernel.line("");
   kernel.line(fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{",
-                          p_.num_warps * 32, p_.entry, signature()));
+                          block_threads(p_), p_.entry, signature()));
   kernel.raw(thread_variables(body));
   if (p_.communicates) {
     kernel.line("Comm comm = open_comm(peers, rank, flags, step, record, timeout);");
@@ -237,6 +237,7 @@ std::string Printer::function(const Inst& inst, const std::vector<std::string>& 
 void Printer::block(const std::vector<Id>& ids) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const std::span<const Id> rest = std::span(ids).subspan(i);
+    if (p_.at(ids[i]).op == Op::kRole) return roles(rest);
     if (const std::size_t together = packets_together(rest); together > 1) {
       ll_loads(rest.first(together));
       i += together - 1;
@@ -268,6 +269,29 @@ void Printer::instruction(Id id) {
     case Op::kForArg:
     case Op::kForResult:
     case Op::kAllocShared:
+    case Op::kAllocRing:
+    case Op::kUndefined:
+    case Op::kRole:
+      break;
+    case Op::kAcquire:
+    case Op::kAwait:
+    case Op::kRelease:
+      ring(id);
+      break;
+    case Op::kCopyTile:
+      copy_tile(id);
+      break;
+    case Op::kAsyncDot:
+      async_dot(id);
+      break;
+    case Op::kWaitDots:
+      out_.line(preamble_.await_products(inst.index) + "();");
+      break;
+    case Op::kSettled:
+      settled(id);
+      break;
+    case Op::kPushTile:
+      push_tile(id);
       break;
     case Op::kEpoch:
       need_packets();
@@ -422,7 +446,7 @@ void Printer::loop(Id id) {
       continue;
     }
     declare(arg);
-    assign(arg, inst.args[i + 2]);
+    if (p_.at(inst.args[i + 2]).op != Op::kUndefined) assign(arg, inst.args[i + 2]);
   }
   const std::string at = name(inst.body_args[0]);
   const std::string next = fmt::format("{} += {}", at, ref(inst.args[2]));

@@ -72,6 +72,15 @@ class Printer {
   std::string fragment(const Inst& dot, std::size_t side, std::string_view step,
                        std::string_view tile, int steps);
 
+  // print_roles.cpp
+  void roles(std::span<const Id> ids);
+  std::string mbarrier(Id ring, Id step, bool empty);
+  void ring(Id id);
+  void copy_tile(Id id);
+  void async_dot(Id id);
+  void settled(Id id);
+  void push_tile(Id id);
+
   const Layout& layout(int index) const { return p_.layouts[static_cast<std::size_t>(index)]; }
   const Layout& layout_of(Id id) const { return layout(p_.at(id).layout); }
   int registers(Id id) const { return layout_of(id).registers(); }
@@ -125,6 +134,8 @@ class Printer {
   Preamble preamble_;
   bool packets_ = false;
   bool marks_ = false;
+  bool pushes_ = false;
+  int role_threads_ = 0;
   std::set<std::pair<int, int>> bases_;  ///< (layout, axis) that the text names
 };
 

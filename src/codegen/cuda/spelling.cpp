@@ -23,6 +23,7 @@ std::string_view c_type(Kind kind) {
     case Kind::kPtr:
       return "unsigned char*";
     case Kind::kShared:
+    case Kind::kRing:
       break;
   }
   throw_internal("print", "a shared tile has no scalar type");

@@ -3,8 +3,8 @@
 
 #include "codegen/passes/allocate_shared.h"
 
-#include "codegen/passes/walk.h"
 #include "codegen/tile/layout.h"
+#include "codegen/tile/walk.h"
 
 namespace braid::tile {
 namespace {
@@ -17,6 +17,8 @@ int scratch_bytes(const Program& p, const Inst& inst) {
     case Op::kAllocShared:
       return inst.stages * inst.type.rows * inst.type.cols *
              static_cast<int>(dtype_size(inst.dtype));
+    case Op::kAllocRing:
+      return inst.stages * 16;
     case Op::kReduce: {
       // One partial result for each row and each warp along the columns.
       int warps = 1;
@@ -40,6 +42,10 @@ void allocate_shared(Program& p) {
   for_each_inst(p, [&](Id id) {
     const int bytes = scratch_bytes(p, p.at(id));
     if (bytes == 0) return;
+    // Where the hardware's swizzle begins anew.
+    if (p.at(id).op == Op::kAllocShared && p.at(id).index == SharedLayout::kPanels) {
+      offset = (offset + 1023) / 1024 * 1024;
+    }
     p.at(id).shared_offset = offset;
     offset += (bytes + 127) / 128 * 128;
   });

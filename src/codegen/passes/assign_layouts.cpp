@@ -22,8 +22,9 @@
 #include "braid/error.h"
 #include "codegen/passes/dot_layouts.h"
 #include "codegen/passes/recomputed.h"
-#include "codegen/passes/walk.h"
+#include "codegen/tile/fragments.h"
 #include "codegen/tile/op_info.h"
+#include "codegen/tile/walk.h"
 
 namespace braid::tile {
 namespace {
@@ -84,7 +85,7 @@ class Assigner {
  private:
   bool has_class(Id id) const {
     return id != kNone && !recomputed_[static_cast<std::size_t>(id)] &&
-           p_.at(id).op != Op::kAllocShared;
+           p_.at(id).type.kind != Kind::kShared;
   }
   void join(Id a, Id b) {
     if (!has_class(a) || !has_class(b)) return;
@@ -115,8 +116,10 @@ class Assigner {
   void seed() {
     for_each_inst(p_, [&](Id id) {
       const Inst& inst = p_.at(id);
-      if (inst.op == Op::kDot) {
-        const Layout wanted = dot_layouts(p_, inst).accumulator;
+      if (inst.op == Op::kDot || inst.op == Op::kAsyncDot) {
+        const Layout wanted = inst.op == Op::kDot
+                                  ? dot_layouts(p_, inst).accumulator
+                                  : wgmma_accumulator(inst.type.rows, inst.type.cols, p_.num_warps);
         if (slot(id) && *slot(id) != wanted) {
           throw_invalid("dot", "two dots of different kinds accumulate into one tile");
         }
@@ -188,7 +191,7 @@ class Assigner {
   Id in_layout(Id value, const Layout& wide) {
     if (value == kNone) return value;
     const Inst inst = p_.at(value);
-    if (inst.type.is_scalar() || inst.op == Op::kAllocShared) return value;
+    if (inst.type.is_scalar() || inst.type.kind == Kind::kShared) return value;
     if (is_recomputed(value)) {
       std::vector<Id> args = inst.args;
       for (Id& arg : args) arg = in_layout(arg, wide);
@@ -254,7 +257,7 @@ class Assigner {
       convert_operands(id);
       if (p_.at(id).op == Op::kReduce) slice_first(id);
       out.push_back(id);
-      if (p_.at(id).op == Op::kFor) {
+      if (!p_.at(id).body.empty()) {
         std::vector<Id> body = std::move(p_.at(id).body);
         block(body);
         p_.at(id).body = std::move(body);

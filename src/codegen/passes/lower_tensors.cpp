@@ -90,7 +90,7 @@ void lower_block(Program& p, std::vector<Id>& block) {
   for (Id id : block) {
     const Op op = p.at(id).op;
     if (op == Op::kLoadTile || op == Op::kStoreTile) tensors.lower(id);
-    if (op == Op::kFor) {
+    if (!p.at(id).body.empty()) {
       std::vector<Id> body = std::move(p.at(id).body);
       lower_block(p, body);
       p.at(id).body = std::move(body);

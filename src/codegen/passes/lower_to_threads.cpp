@@ -22,9 +22,9 @@
 #include "codegen/passes/axis_info.h"
 #include "codegen/passes/dot_layouts.h"
 #include "codegen/passes/recomputed.h"
-#include "codegen/passes/walk.h"
 #include "codegen/tile/fragments.h"
 #include "codegen/tile/op_info.h"
+#include "codegen/tile/walk.h"
 
 namespace braid::tile {
 namespace {
@@ -86,7 +86,9 @@ class Lowering {
   void alias(Id id) {
     Inst& inst = p_.at(id);
     Id in = kNone;
-    if (inst.op == Op::kDot && owns_accumulator(inst)) in = inst.args[2];
+    const bool dot = inst.op == Op::kDot || inst.op == Op::kAsyncDot;
+    if (dot && owns_accumulator(inst)) in = inst.args[2];
+    if (inst.op == Op::kSettled) in = inst.args[0];
     if (inst.op == Op::kForResult) {
       in = p_.at(inst.args[0]).body_args[static_cast<std::size_t>(inst.index) + 1];
     }
@@ -196,6 +198,12 @@ class Lowering {
           break;
         case Op::kDot:
           dot(inst);
+          break;
+        case Op::kPushTile:
+          push_tile(inst);
+          break;
+        case Op::kRole:
+          block(inst.body, depth);
           break;
         case Op::kFor:
           check_yields(id);
@@ -366,6 +374,30 @@ class Lowering {
         break;
       }
     }
+  }
+
+  /// The part that the shared tile holds at one time is what the first registers hold, then the
+  /// next ones, ...: the addresses are those of the first.
+  void push_tile(Inst& inst) {
+    const Inst& shared = p_.at(inst.args[0]);
+    Layout part = layout(inst);
+    part.cols = shared.type.cols;
+    while (!part.reg.empty() && part.reg.back().col >= part.cols) part.reg.pop_back();
+    if (!part.covers_tile()) {
+      throw_invalid("push_tile", fmt::format("found a tile whose registers go on past {} columns "
+                                             "before others, expected them last",
+                                             part.cols));
+    }
+    const int bytes = static_cast<int>(dtype_size(inst.dtype));
+    inst.width = std::min(part.vector_width(), 16 / bytes);
+    // Rows of 16 bytes, four matrices at a time: the registers of ldmatrix, the other way.
+    constexpr int kWord = 1;
+    if (bytes == 2 && part.reg.size() > kWord + 1 && part.reg[0] == Coord{0, 1}) {
+      const MatrixLoad rows = matrix_load(part, bytes, {kWord, kWord + 1});
+      inst.whole = !rows.transposed;
+      if (inst.whole) inst.addresses = {bytes_in_shared(inst.args[0], rows.rows)};
+    }
+    if (!inst.whole) inst.addresses = {in_shared(inst.args[0], part)};
   }
 
   void dot(Inst& inst) {

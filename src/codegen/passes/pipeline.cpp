@@ -26,9 +26,9 @@
 
 #include "braid/error.h"
 #include "codegen/passes/ahead.h"
-#include "codegen/passes/walk.h"
 #include "codegen/tile/builder.h"
 #include "codegen/tile/op_info.h"
+#include "codegen/tile/walk.h"
 
 namespace braid::tile {
 namespace {
@@ -269,10 +269,12 @@ class LoopPipeliner {
 void pipeline_block(Program& p, std::vector<Id>& block, int num_stages, bool nested) {
   std::vector<Id> out;
   for (Id id : block) {
-    if (p.at(id).op == Op::kFor) {
+    if (!p.at(id).body.empty()) {
       std::vector<Id> body = std::move(p.at(id).body);
-      pipeline_block(p, body, num_stages, true);
+      pipeline_block(p, body, num_stages, nested || p.at(id).op == Op::kFor);
       p.at(id).body = std::move(body);
+    }
+    if (p.at(id).op == Op::kFor) {
       const std::vector<Id> before = LoopPipeliner(p, id, num_stages, nested).run();
       out.insert(out.end(), before.begin(), before.end());
     }

@@ -21,10 +21,10 @@
 #include <algorithm>
 
 #include "codegen/passes/ahead.h"
-#include "codegen/passes/walk.h"
 #include "codegen/tile/builder.h"
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/remote.h"
+#include "codegen/tile/walk.h"
 
 namespace braid::tile {
 namespace {
@@ -193,10 +193,12 @@ class LoopPrefetcher {
 void prefetch_block(Program& p, std::vector<Id>& block) {
   std::vector<Id> out;
   for (Id id : block) {
-    if (p.at(id).op == Op::kFor) {
+    if (!p.at(id).body.empty()) {
       std::vector<Id> body = std::move(p.at(id).body);
       prefetch_block(p, body);
       p.at(id).body = std::move(body);
+    }
+    if (p.at(id).op == Op::kFor) {
       const std::vector<Id> before = LoopPrefetcher(p, id).run();
       out.insert(out.end(), before.begin(), before.end());
     }

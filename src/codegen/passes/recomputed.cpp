@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "codegen/passes/walk.h"
 #include "codegen/tile/op_info.h"
+#include "codegen/tile/walk.h"
 
 namespace braid::tile {
 namespace {

@@ -25,7 +25,7 @@ class Liveness {
     bool any = false;
     for (Id id : block) {
       const Inst& inst = p_.at(id);
-      const bool effect = inst.op == Op::kFor ? effects(inst.body) : has_effect(inst.op);
+      const bool effect = op_info(inst.op).has_body ? effects(inst.body) : has_effect(inst.op);
       if (effect) mark(id);
       any = any || effect;
     }

@@ -51,6 +51,18 @@ Layout mma_accumulator(int rows, int cols, const WarpGrid& warps, Columns column
   return out;
 }
 
+Layout wgmma_accumulator(int rows, int cols, int warps) {
+  const int along_rows = std::clamp(rows / 64, 1, warps / 4);
+  const int along_cols = warps / 4 / along_rows;
+  Layout out{rows, cols, {{0, 1}, {8, 0}}, {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}, {}};
+  for (int c = 8; c < cols / along_cols; c *= 2) out.reg.push_back({0, c});
+  for (int r = 64; r < rows / along_rows; r *= 2) out.reg.push_back({r, 0});
+  out.warp = {{16, 0}, {32, 0}};
+  for (int g = 1; g < along_rows; g *= 2) out.warp.push_back({rows / along_rows * g, 0});
+  for (int g = 1; g < along_cols; g *= 2) out.warp.push_back({0, cols / along_cols * g});
+  return out;
+}
+
 Layout mma_operand_a(int rows, int k, int element_bytes, const WarpGrid& warps) {
   const int word = 4 / element_bytes;
   Layout out{rows, k, {}, {{0, word}, {0, 2 * word}, {1, 0}, {2, 0}, {4, 0}}, {}};

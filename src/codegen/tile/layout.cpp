@@ -195,6 +195,16 @@ LinearMap column_registers(const Layout& wide, const Layout& narrow) {
 
 SharedLayout SharedLayout::swizzled(int rows, int cols, int element_bytes, int row_step) {
   const int piece = 16 / element_bytes;
+  if (row_step == kPanels) {
+    const int width = std::min(cols, 128 / element_bytes);
+    SharedLayout panels = swizzled(rows, width, element_bytes);
+    panels.cols = cols;
+    auto& images = panels.to_offset.images;
+    for (int col = width, at = log2_of(width); col < cols; col *= 2, ++at) {
+      images.insert(images.begin() + at, static_cast<std::uint32_t>(col * rows));
+    }
+    return panels;
+  }
   // One wavefront reads 128 bytes. Rows shorter than that share a phase.
   const int in_line = std::max(1, 128 / (cols * element_bytes));
   const int max_phase = std::max(1, std::min(8 / in_line, cols / piece));

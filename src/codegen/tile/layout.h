@@ -87,8 +87,11 @@ struct SharedLayout {
   LinearMap to_offset;  ///< of row * cols + col
 
   /// `row_step`: the distance of the rows that one access touches (1 for ldmatrix and rows that
-  /// neighbouring lanes read), or kPairsOfRows: of every four rows two neighbours.
+  /// neighbouring lanes read), or kPairsOfRows: of every four rows two neighbours. kPanels is what
+  /// bulk copies of tensors and wgmma know as the swizzle of 128 bytes: columns in panels of 128
+  /// bytes, one panel after the other, in each all rows.
   static constexpr int kPairsOfRows = 2;
+  static constexpr int kPanels = 128;
   static SharedLayout swizzled(int rows, int cols, int element_bytes, int row_step = 1);
   [[nodiscard]] int offset(int row, int col) const {
     return static_cast<int>(to_offset.apply(static_cast<std::uint32_t>(row * cols + col)));

@@ -54,9 +54,9 @@ struct KindName {
   Kind kind;
   std::string_view name;
 };
-constexpr KindName kKinds[] = {{Kind::kF32, "f32"}, {Kind::kI32, "i32"},
-                               {Kind::kI64, "i64"}, {Kind::kPred, "pred"},
-                               {Kind::kPtr, "ptr"}, {Kind::kShared, "shared"}};
+constexpr KindName kKinds[] = {
+    {Kind::kF32, "f32"}, {Kind::kI32, "i32"},       {Kind::kI64, "i64"},  {Kind::kPred, "pred"},
+    {Kind::kPtr, "ptr"}, {Kind::kShared, "shared"}, {Kind::kRing, "ring"}};
 
 struct ChangeName {
   LayoutChange change;

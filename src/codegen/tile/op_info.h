@@ -18,6 +18,7 @@ struct OpInfo {
   bool has_result = false;  ///< it names a value
   bool has_dtype = false;   ///< written behind the name: load.bf16
   bool has_index = false;   ///< written before the operands: range 1
+  bool has_body = false;    ///< instructions of its own
 
   bool pure = false;             ///< its result follows from its operands: equal ones may be one
   bool repeatable = false;       ///< not pure, but may as well be made for a later iteration
@@ -39,6 +40,8 @@ struct OpInfo {
   int pointer = -1;          ///< the operand that says where in memory
   int elements = -1;         ///< the first operand that meets its elements; scalars may follow
   int value = -1;            ///< the operand that it stores, from registers
+
+  bool in_role = false;  ///< it exists in roles alone
 };
 
 const OpInfo& op_info(Op op);

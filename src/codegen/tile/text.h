@@ -33,6 +33,12 @@ namespace braid::tile {
 //     }
 //     %32 = result 0, %20 : f32[64, 64]
 //
+// and a role, whose threads have 232 registers each,
+//
+//     role 232 warps 8 {
+//       ...
+//     }
+//
 // A value may have a name instead of a number (%sum); `//` starts a comment.
 
 /// The numbers of the values are kept, so that reading it back gives the same program.

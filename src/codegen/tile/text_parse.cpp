@@ -191,7 +191,7 @@ class TextParser {
   void type(Inst& inst) {
     const Token at = in_.token();
     const auto kind = kind_named(in_.word("a type"));
-    if (!kind) in_.fail_token(at, "a type: f32, i32, i64, pred, ptr or shared");
+    if (!kind) in_.fail_token(at, "a type: f32, i32, i64, pred, ptr, shared or ring");
     inst.type = {*kind, 0, 0};
     if (in_.accept("[")) {
       inst.type.rows = extent();
@@ -240,6 +240,7 @@ class TextParser {
     const Token at = in_.token();
     const std::string name = in_.word("an operation");
     if (name == "for") return loop(id, at, depth);
+    if (name == "role") return role(id, at, depth);
     Inst inst = operation(name, at);
     const OpInfo& info = op_info(inst.op);
     if (info.has_result != (id != kNone)) {
@@ -369,6 +370,20 @@ class TextParser {
     if (!change) in_.fail_token(at, "none, registers, shuffle or shared");
     inst.change = *change;
     return true;
+  }
+
+  Id role(Id id, const Token& at, int depth) {
+    if (id != kNone) in_.fail_token(at, "role without a result");
+    Inst inst{.op = Op::kRole, .type = {}, .args = {}};
+    inst.index = static_cast<int>(in_.integer(0, 256));
+    in_.expect("warps");
+    inst.warps = static_cast<int>(in_.integer(1, 32));
+    in_.expect("{");
+    in_.end_line();
+    inst.body = block(nullptr, depth + 1);
+    id = new_value();
+    p_.at(id) = std::move(inst);
+    return id;
   }
 
   Id loop(Id id, const Token& at, int depth) {

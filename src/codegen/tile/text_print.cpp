@@ -99,8 +99,10 @@ class TextPrinter {
     std::vector<std::string> out;
     if (inst.trans_a) out.emplace_back("trans_a");
     if (inst.trans_b) out.emplace_back("trans_b");
-    if (inst.op == Op::kAllocShared) {
+    if (inst.op == Op::kAllocShared || inst.op == Op::kAllocRing) {
       out.push_back(fmt::format("stages {}", inst.stages));
+    }
+    if (inst.op == Op::kAllocShared) {
       out.push_back(fmt::format("row_step {}", inst.index));
     }
     if (inst.shared_offset >= 0) out.push_back(fmt::format("at {}", inst.shared_offset));
@@ -131,7 +133,10 @@ class TextPrinter {
   }
 
   void block(const std::vector<Id>& ids) {
-    for (Id id : ids) p_.at(id).op == Op::kFor ? loop(id) : instruction(id);
+    for (Id id : ids) {
+      const Op op = p_.at(id).op;
+      op == Op::kFor ? loop(id) : op == Op::kRole ? role(p_.at(id)) : instruction(id);
+    }
   }
 
   void instruction(Id id) {
@@ -150,6 +155,14 @@ class TextPrinter {
     if (!operands.empty()) text += fmt::format(" {}", fmt::join(operands, ", "));
     text += info.has_result ? " : " + placed_type(inst) : layout_text(inst);
     line(text + attributes(inst));
+  }
+
+  void role(const Inst& inst) {
+    line(fmt::format("role {} warps {} {{", inst.index, inst.warps));
+    ++depth_;
+    block(inst.body);
+    --depth_;
+    line("}");
   }
 
   void loop(Id id) {

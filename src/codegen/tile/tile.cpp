@@ -17,4 +17,11 @@ std::int64_t integer_identity(Fn fn) {
                               : 0;
 }
 
+int block_threads(const Program& program) {
+  int roles = 0;
+  for (const Id id : program.body)
+    roles += program.at(id).op == Op::kRole ? program.at(id).warps : 0;
+  return 32 * (roles == 0 ? program.num_warps : roles);
+}
+
 }  // namespace braid::tile

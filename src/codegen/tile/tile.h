@@ -19,7 +19,7 @@ namespace braid::tile {
 using Id = std::int32_t;
 inline constexpr Id kNone = -1;
 
-enum class Kind : std::uint8_t { kF32, kI32, kI64, kPred, kPtr, kShared };
+enum class Kind : std::uint8_t { kF32, kI32, kI64, kPred, kPtr, kShared, kRing };
 
 /// One access: a payload of 4 bytes, and above it the epoch as its flag.
 inline constexpr int kPacketBytes = 8;
@@ -108,22 +108,23 @@ struct Inst {
   double number = 0;
   std::int64_t integer = 0;
   bool trans_a = false, trans_b = false;    ///< kDot: the operand tile is stored transposed
-  int stages = 1;                           ///< kAllocShared
-  std::vector<Id> body, body_args, yields;  ///< kFor
+  int stages = 1;                           ///< kAllocShared, kAllocRing
+  std::vector<Id> body, body_args, yields;  ///< kFor; kRole has a body alone
   int layout = -1;                          ///< index into Program::layouts, by assign_layouts
-  int shared_offset = -1;  ///< bytes: kAllocShared, and the scratch of kReduce and kConvertLayout
+  int shared_offset = -1;  ///< bytes: kAllocShared, kAllocRing, scratch of kReduce, kConvertLayout
 
   // By lower_to_threads.
   Place place = Place::kRegisters;
   Id storage = kNone;  ///< Place::kAlias: whose registers
   int width = 1;       ///< elements of one access
-  bool whole = false;  ///< accesses of all ranks: the elements of one have the same mask
+  bool whole = false;  ///< accesses of all ranks: the elements of one have the same mask;
+                       ///< kPushTile: by stmatrix
   /// Of the loop over registers or K; 0: wholly. kFor: so many turns stand in a row.
   int unroll = 0;
   bool barrier = false;  ///< a block barrier comes first: the scratch may still be read, or a
                          ///< packet be missing
   int lanes = 0;         ///< kReduce: bits of the lane to combine over; else: threads where one
-  int warps = 0;         ///<   of these bits is set hold copies and stay out
+  int warps = 0;         ///<   of these bits is set hold copies and stay out; kRole: how many
   LayoutChange change = LayoutChange::kNone;        ///< kConvertLayout
   bool trans_load_a = false, trans_load_b = false;  ///< kDot: its fragments come by ldmatrix.trans
   /// Layouts of one row: the element of a buffer for each register, lane and warp (kCopyToShared
@@ -143,10 +144,10 @@ struct Program {
   std::vector<Param> params;
   std::vector<Inst> insts;
   std::vector<Id> body;
-  int num_warps = 4;
-  int warps_m = 1;  ///< arrangement of warps over a dot's result
-  int columns = 8;  ///< that lie together in a thread, of tiles that nothing else lays out
-  int world = 0;    ///< ranks of the group, when it communicates
+  int num_warps = 4;  ///< that compute: of all, where there are no roles
+  int warps_m = 1;    ///< arrangement of warps over a dot's result
+  int columns = 8;    ///< that lie together in a thread, of tiles that nothing else lays out
+  int world = 0;      ///< ranks of the group, when it communicates
   bool communicates = false;
   bool in_place = false;           ///< operands may lie in one place
   std::int64_t flag_slots = 0;     ///< of the step: a slot has a flag of each rank
@@ -159,5 +160,8 @@ struct Program {
   [[nodiscard]] const Inst& at(Id id) const { return insts[static_cast<std::size_t>(id)]; }
   [[nodiscard]] Inst& at(Id id) { return insts[static_cast<std::size_t>(id)]; }
 };
+
+/// Of a block: those that compute, and those of the other roles.
+[[nodiscard]] int block_threads(const Program& program);
 
 }  // namespace braid::tile

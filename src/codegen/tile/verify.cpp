@@ -11,6 +11,7 @@
 #include "codegen/tile/remote.h"
 #include "codegen/tile/verify_multimem.h"
 #include "codegen/tile/verify_packets.h"
+#include "codegen/tile/verify_roles.h"
 
 namespace braid::tile {
 namespace {
@@ -39,6 +40,10 @@ class Verifier {
     if (const Id unmet = multimem_without_meeting(p_); unmet != kNone) {
       at_ = unmet;
       fail("an access of all ranks", "a wait for all of them, without condition, before and after");
+    }
+    if (const auto wrong = roles_problem(p_)) {
+      at_ = wrong->at;
+      fail(wrong->problem.found, wrong->problem.expected);
     }
   }
 
@@ -247,6 +252,46 @@ class Verifier {
         shared(args[0], args[1]);
         same_shape(args[2], type(args[0]), "the value");
         break;
+      case Op::kAcquire:
+      case Op::kAwait:
+      case Op::kRelease:
+        ring(args[0], args[1]);
+        if (args.size() > 2) scalar_predicate(args[2]);
+        break;
+      case Op::kCopyTile:
+        ring(args[0], args[1]);
+        panels(args[2]);
+        tensor_map(args[3]);
+        for (std::size_t i : {4, 5}) scalar_integer(args[i], "the origin");
+        if (p_.at(args[2]).dtype != inst.dtype) {
+          fail(std::string(dtype_name(inst.dtype)), std::string(dtype_name(p_.at(args[2]).dtype)));
+        }
+        if (p_.at(args[2]).stages != p_.at(args[0]).stages) {
+          fail(fmt::format("{} slots of the tile, {} of the ring", p_.at(args[2]).stages,
+                           p_.at(args[0]).stages),
+               "as many");
+        }
+        break;
+      case Op::kAsyncDot:
+        async_dot(inst);
+        break;
+      case Op::kSettled:
+        if (type(args[0]) != inst.type) fail(type_text(type(args[0])), type_text(inst.type));
+        break;
+      case Op::kPushTile:
+        panels(args[0]);
+        tensor_map(args[1]);
+        for (std::size_t i : {2, 3}) scalar_integer(args[i], "the origin");
+        memory_kind(type(args[4]), inst.dtype);
+        if (p_.at(args[0]).dtype != inst.dtype || type(args[4]).rows != type(args[0]).rows ||
+            type(args[4]).cols < type(args[0]).cols) {
+          fail(type_text(type(args[4])) + " through " + type_text(type(args[0])),
+               "a shared tile of its dtype, of its rows and some of its columns");
+        }
+        break;
+      case Op::kRole:
+        block(inst.body, [] {});
+        break;
       case Op::kConvertLayout:
         if (type(args[0]) != inst.type) fail(type_text(type(args[0])), type_text(inst.type));
         break;
@@ -410,7 +455,50 @@ class Verifier {
                        type_text(inst.type)),
            "[M, K] x [K, N] + f32[M, N]");
     }
-    for (std::size_t i = 3; i < args.size(); ++i) scalar_integer(args[i], "the slot");
+    for (std::size_t i = 3; i < args.size() && inst.op == Op::kDot; ++i) {
+      scalar_integer(args[i], "the slot");
+    }
+  }
+
+  void ring(Id ring, Id step) const {
+    expect(ring != kNone && type(ring).kind == Kind::kRing, ring, "the ring", "a ring");
+    expect(step != kNone && type(step) == Type{Kind::kI32}, step, "the step", "an i32");
+  }
+  void panels(Id tile) const {
+    expect(type(tile).kind == Kind::kShared, tile, "the tile", "one in shared memory");
+    const Inst& shared = p_.at(tile);
+    const int bytes = shared.type.cols * static_cast<int>(dtype_size(shared.dtype));
+    if (shared.index != SharedLayout::kPanels || bytes < SharedLayout::kPanels ||
+        shared.type.rows < 8) {
+      fail(fmt::format("a shared tile {} of {} bytes in a row", type_text(shared.type), bytes),
+           fmt::format("eight rows of {} bytes at least, of row_step {}", SharedLayout::kPanels,
+                       SharedLayout::kPanels));
+    }
+  }
+  void tensor_map(Id map) const {
+    const Inst& param = p_.at(map);
+    const bool good =
+        param.op == Op::kParam &&
+        p_.params[static_cast<std::size_t>(param.index)].what.kind == KernelParam::Kind::kBytes;
+    expect(good, map, "the tensor map", "a parameter of bytes");
+  }
+
+  void async_dot(const Inst& inst) const {
+    dot(inst);
+    panels(inst.args[0]);
+    panels(inst.args[1]);
+    expect(type(inst.args[4]).is_scalar() && type(inst.args[4]).kind == Kind::kPred, inst.args[4],
+           "whether it adds", "a scalar predicate");
+    const int k = inst.trans_a ? type(inst.args[0]).rows : type(inst.args[0]).cols;
+    const int groups = p_.num_warps / 4;
+    const int cols = inst.type.cols / std::max(1, groups / std::max(1, inst.type.rows / 64));
+    const bool half = inst.dtype == DType::kBF16 || inst.dtype == DType::kF16;
+    if (!half || k % 16 != 0 || inst.type.rows < 64 || cols < 8 || cols > 256 || groups < 1) {
+      fail(fmt::format("{} of {} with K = {} by {} warps", type_text(inst.type),
+                       dtype_name(inst.dtype), k, p_.num_warps),
+           "bf16 or f16, 64 rows and 8 to 256 columns for each group of four warps, K in steps of "
+           "16");
+    }
   }
 
   void shared(Id tile, Id slot) const {

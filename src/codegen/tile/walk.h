@@ -4,12 +4,13 @@
 
 namespace braid::tile {
 
-/// Calls body(id) for every instruction that stands in a block, in order, a loop before its body.
+/// Calls body(id) for every instruction that stands in a block, in order, what has a body before
+/// it.
 template <class Body>
 void for_each_inst(const Program& program, const std::vector<Id>& block, const Body& body) {
   for (Id id : block) {
     body(id);
-    if (program.at(id).op == Op::kFor) for_each_inst(program, program.at(id).body, body);
+    for_each_inst(program, program.at(id).body, body);
   }
 }
 template <class Body>

@@ -1,0 +1,128 @@
+// The helpers of what works beside the threads: mbarriers, bulk copies of tensors and asynchronous
+// products (Hopper on).
+
+#include <fmt/format.h>
+
+#include "codegen/cuda/preamble.h"
+
+namespace braid::tile {
+namespace {
+
+constexpr std::string_view kMbarrier =
+    R"(__device__ __forceinline__ void init_mbarrier(unsigned at, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(at), "r"(arrivals) : "memory");
+}
+__device__ __forceinline__ void arrive(unsigned at) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(at) : "memory");
+}
+__device__ __forceinline__ void arrive_expecting(unsigned at, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(at), "r"(bytes) : "memory");
+}
+// Until the phase of this parity has ended.
+__device__ __forceinline__ void await_phase(unsigned at, unsigned parity) {
+  unsigned ended;
+  do {
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n}" : "=r"(ended) : "r"(at), "r"(parity) : "memory");
+  } while (ended == 0);
+}
+)";
+constexpr std::string_view kCopyTile =
+    R"(__device__ __forceinline__ void copy_tile(unsigned to, const void* map, unsigned full, int col, int row) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4}], [%2];" :: "r"(to), "l"(map), "r"(full), "r"(col), "r"(row) : "memory");
+}
+)";
+constexpr std::string_view kPushTile =
+    R"(__device__ __forceinline__ void push_tile(const void* map, unsigned from, int col, int row) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];"
+               :: "l"(map), "r"(from), "r"(col), "r"(row) : "memory");
+}
+__device__ __forceinline__ void commit_pushes() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+// Shared memory may be written again.
+__device__ __forceinline__ void await_pushes_read() {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+// What threads wrote to shared memory, bulk copies see.
+__device__ __forceinline__ void fence_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+)";
+constexpr std::string_view kStMatrix =
+    R"(__device__ __forceinline__ void stmatrix(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+               :: "r"(to), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
+)";
+constexpr std::string_view kProducts =
+    R"(__device__ __forceinline__ void begin_products() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void commit_products() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+// An operand in panels of 128 bytes; `leading` bytes apart.
+__device__ __forceinline__ unsigned long long operand(unsigned at, unsigned leading) {
+  return (unsigned long long)((at & 0x3ffff) >> 4) | (unsigned long long)(leading >> 4) << 16 |
+         (unsigned long long)(1024 >> 4) << 32 | 1ull << 62;
+}
+)";
+
+enum Section : int { kAsync = 7 };
+
+}  // namespace
+
+void Preamble::mbarriers() {
+  shared_address();
+  need(kAsync, "mbarrier", std::string(kMbarrier));
+}
+
+std::string Preamble::copy_tile() {
+  mbarriers();
+  return need(kAsync, "copy_tile", std::string(kCopyTile));
+}
+
+std::string Preamble::push_tile() { return need(kAsync, "push_tile", std::string(kPushTile)); }
+
+std::string Preamble::stmatrix() { return need(kAsync, "stmatrix", std::string(kStMatrix)); }
+
+void Preamble::products() { need(kAsync, "products", std::string(kProducts)); }
+
+std::string Preamble::await_products(int under_way) {
+  const std::string name = fmt::format("await_products_{}", under_way);
+  return need(kAsync, name,
+              fmt::format("__device__ __forceinline__ void {}() {{\n"
+                          "  asm volatile(\"wgmma.wait_group.sync.aligned {};\" ::: \"memory\");\n"
+                          "}}\n",
+                          name, under_way));
+}
+
+std::string Preamble::wgmma(DType dtype, int cols, bool trans_a, bool trans_b) {
+  const std::string name = fmt::format("wgmma_{}_{}{}{}", cols, dtype_name(dtype),
+                                       trans_a ? "_ta" : "", trans_b ? "_tb" : "");
+  const int sums = cols / 2;
+  std::string registers, operands;
+  for (int i = 0; i < sums; ++i) {
+    const std::string_view line = i % 16 == 0 && i > 0 ? "\"\n      \"" : "";
+    registers += fmt::format("{}{}%{}", i == 0 ? "" : ",", line, i);
+    operands += fmt::format("{}{}\"+f\"(d[{}])", i == 0 ? "" : ", ",
+                            i % 8 == 0 && i > 0 ? "\n        " : "", i);
+  }
+  const std::string text = fmt::format(
+      R"(__device__ __forceinline__ void {0}(float* d, unsigned long long a, unsigned long long b, bool adds) {{
+  asm volatile("{{\n.reg .pred p;\nsetp.ne.b32 p, %{1}, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n{2}k16.f32.{3}.{3} {{"
+      "{4}}},\n"
+      " %{5}, %{6}, p, 1, 1, {7}, {8};\n}}"
+      : {9}
+      : "l"(a), "l"(b), "r"((int)adds));
+}}
+)",
+      name, sums + 2, cols, dtype_name(dtype), registers, sums, sums + 1, trans_a ? 1 : 0,
+      trans_b ? 1 : 0, operands);
+  return need(kAsync, name, text);
+}
+
+}  // namespace braid::tile

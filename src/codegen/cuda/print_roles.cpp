@@ -1,0 +1,244 @@
+// Roles, rings, bulk copies of tensors and asynchronous products.
+
+#include <algorithm>
+
+#include "codegen/cuda/printer.h"
+#include "codegen/tile/walk.h"
+
+namespace braid::tile {
+namespace {
+
+constexpr int kPanelBytes = SharedLayout::kPanels;
+constexpr int kMostRowsOfCopy = 256;
+constexpr int kGroup = 4;  ///< warps of one product
+
+/// Elements in a row of a panel.
+int panel_columns(const Inst& shared) {
+  return kPanelBytes / static_cast<int>(dtype_size(shared.dtype));
+}
+
+}  // namespace
+
+/// One chain of conditions on the warp, for registers change hands between groups of warps. Before
+/// it all threads see the mbarriers.
+void Printer::roles(std::span<const Id> ids) {
+  preamble_.mbarriers();
+  const int computing = p_.at(ids[0]).warps;
+  out_.line("if (threadIdx.x == 0) {");
+  for_each_inst(p_, [&](Id id) {
+    const Inst& ring = p_.at(id);
+    if (ring.op != Op::kAllocRing) return;
+    out_.line(fmt::format("for (int i = 0; i < {}; ++i) {{", ring.stages));
+    out_.line(fmt::format("init_mbarrier(shared + {} + 8 * i, 1);", ring.shared_offset));
+    out_.line(fmt::format("init_mbarrier(shared + {} + 8 * i, {});",
+                          ring.shared_offset + 8 * ring.stages, computing / kGroup));
+    out_.line("}");
+  });
+  out_.line("asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");");
+  out_.line("}");
+  out_.line("__syncthreads();");
+  const int threads = block_threads(p_);
+  int first = 0;
+  for (const Id id : ids) {
+    const Inst& role = p_.at(id);
+    const bool last = id == ids.back();
+    out_.line(first == 0 ? fmt::format("if (warp < {}) {{", role.warps)
+              : last     ? "} else {"
+                         : fmt::format("}} else if (warp < {}) {{", first + role.warps));
+    // What a launch gives a thread, by the bounds of the kernel.
+    const int share = 65536 / threads / 8 * 8;
+    if (role.index != 0) {
+      out_.line(fmt::format("asm volatile(\"setmaxnreg.{}.sync.aligned.u32 {};\");",
+                            role.index < share ? "dec" : "inc", role.index));
+    }
+    const bool one = first > 0;
+    if (one) out_.line(fmt::format("if (threadIdx.x == {}) {{", 32 * first));
+    role_threads_ = 32 * role.warps;
+    block(role.body);
+    if (one) {
+      out_.line("}");
+    } else if (pushes_) {
+      out_.line("if (threadIdx.x == 0) await_pushes_read();");
+    }
+    first += role.warps;
+  }
+  out_.line("}");
+}
+
+std::string Printer::mbarrier(Id ring, Id step, bool empty) {
+  const Inst& inst = p_.at(ring);
+  return fmt::format("shared + {} + (unsigned){} % {} * 8",
+                     inst.shared_offset + (empty ? 8 * inst.stages : 0), ref(step), inst.stages);
+}
+
+void Printer::ring(Id id) {
+  const Inst& inst = p_.at(id);
+  const Inst& of = p_.at(inst.args[0]);
+  const auto wait = [&](bool empty) {
+    out_.line(fmt::format("await_phase({}, (unsigned){} / {} & 1{});",
+                          mbarrier(inst.args[0], inst.args[1], empty), ref(inst.args[1]), of.stages,
+                          empty ? " ^ 1" : ""));
+  };
+  switch (inst.op) {
+    case Op::kAcquire:
+      wait(true);
+      out_.line(fmt::format("arrive_expecting({}, {});",
+                            mbarrier(inst.args[0], inst.args[1], false), inst.index));
+      break;
+    case Op::kAwait:
+      wait(false);
+      break;
+    default:  // one thread of each group of warps, as its products have ended together
+      out_.line(fmt::format("if (threadIdx.x % {} == 0{}) arrive({});", 32 * kGroup,
+                            inst.args.size() > 2 ? " && " + ref(inst.args[2]) : "",
+                            mbarrier(inst.args[0], inst.args[1], true)));
+      break;
+  }
+}
+
+void Printer::copy_tile(Id id) {
+  const Inst& inst = p_.at(id);
+  const Inst& shared = p_.at(inst.args[2]);
+  const std::string copy = preamble_.copy_tile();
+  const std::string to = slot_address(
+      inst.args[2], fmt::format("((unsigned){} % {})", ref(inst.args[1]), shared.stages));
+  const std::string full = mbarrier(inst.args[0], inst.args[1], false);
+  const int cols = panel_columns(shared);
+  for (int col = 0; col < shared.type.cols; col += cols) {
+    for (int row = 0; row < shared.type.rows; row += kMostRowsOfCopy) {
+      const int offset = col / cols * shared.type.rows * kPanelBytes + row * kPanelBytes;
+      out_.line(fmt::format("{}({} + {}, {}, {}, (int){} + {}, (int){} + {});", copy, to, offset,
+                            ref(inst.args[3]), full, ref(inst.args[5]), col, ref(inst.args[4]),
+                            row));
+    }
+  }
+}
+
+void Printer::async_dot(Id id) {
+  const Inst& inst = p_.at(id);
+  preamble_.products();
+  const Inst& a = p_.at(inst.args[0]);
+  const Inst& b = p_.at(inst.args[1]);
+  const int k = inst.trans_a ? a.type.rows : a.type.cols;
+  const int groups = p_.num_warps / kGroup;
+  const int along_rows = std::clamp(inst.type.rows / 64, 1, groups);
+  const int along_cols = groups / along_rows;
+  const int rows = inst.type.rows / along_rows;
+  const int cols = inst.type.cols / along_cols;
+  const std::string product = preamble_.wgmma(inst.dtype, cols, inst.trans_a, !inst.trans_b);
+  // An operand's tile lies as [outer, K] or as [K, outer], in panels; `outer` is where a group's
+  // part of it begins. Descriptors count in 16 bytes.
+  struct Operand {
+    int leading;        ///< bytes from one panel along the result to the next
+    std::string first;  ///< of this group, bytes
+    int of_rows;        ///< bytes for 64 rows of the result more
+  };
+  const auto operand = [&](const Inst& tile, bool along_k_first, int extent,
+                           const std::string& group) {
+    const int panel = tile.type.rows * kPanelBytes;
+    // Rows of 128 bytes, or columns in panels.
+    const int each = along_k_first ? extent * kPanelBytes : extent / panel_columns(tile) * panel;
+    const int of_64 = along_k_first ? 64 * kPanelBytes : 64 / panel_columns(tile) * panel;
+    return Operand{along_k_first ? 16 : panel,
+                   group.empty() ? "" : fmt::format(" + {} * {}", group, each), of_64};
+  };
+  out_.line("{");
+  std::string row_group, col_group;
+  if (groups > 1) {
+    out_.line("const unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);");
+    if (along_rows > 1) row_group = fmt::format("(group % {})", along_rows);
+    if (along_cols > 1) col_group = fmt::format("(group / {})", along_rows);
+  }
+  const Operand of_a = operand(a, !inst.trans_a, rows, row_group);
+  const Operand of_b = operand(b, inst.trans_b, cols, col_group);
+  const auto descriptor = [&](char letter, Id tile, const Operand& of) {
+    out_.line(fmt::format("const unsigned long long {} = operand({}{}, {});", letter,
+                          slot_address(tile, ref(inst.args[3])), of.first, of.leading));
+  };
+  descriptor('a', inst.args[0], of_a);
+  descriptor('b', inst.args[1], of_b);
+  out_.line("begin_products();");
+  // Along K: 32 bytes within a row of a panel, then the next panel; or 16 rows.
+  const auto along_k = [&](const Inst& tile, bool k_first, int at) {
+    if (!k_first) return at * kPanelBytes;
+    const int bytes = at * static_cast<int>(dtype_size(tile.dtype));
+    return bytes / kPanelBytes * tile.type.rows * kPanelBytes + bytes % kPanelBytes;
+  };
+  const int registers = cols / 2;
+  for (int at = 0; at < k; at += 16) {
+    for (int row = 0; row < rows; row += 64) {
+      out_.line(fmt::format(
+          "{}({} + {}, a + {}, b + {}, {});", product, storage(id), row / 64 * registers,
+          (along_k(a, !inst.trans_a, at) + row / 64 * of_a.of_rows) / 16,
+          along_k(b, inst.trans_b, at) / 16, at > 0 ? "true" : ref(inst.args[4])));
+    }
+  }
+  out_.line("commit_products();");
+  out_.line("}");
+}
+
+/// Compilers must neither move what reads the sums ahead of the wait, nor copy them before it.
+void Printer::settled(Id id) {
+  const auto hold = [&] {
+    each(registers(id), 1, [&](std::string_view i) {
+      return fmt::format("asm volatile(\"\" : \"+f\"({}[{}]) :: \"memory\");", storage(id), i);
+    });
+  };
+  hold();
+  out_.line(preamble_.await_products(0) + "();");
+  hold();
+}
+
+/// Part by part: once the copies have read the part before, the threads put theirs in its place,
+/// and one of them sends it.
+void Printer::push_tile(Id id) {
+  const Inst& inst = p_.at(id);
+  const Inst& shared = p_.at(inst.args[0]);
+  const std::string push = preamble_.push_tile();
+  pushes_ = true;
+  const int parts = p_.at(inst.args[4]).type.cols / shared.type.cols;
+  const int count = layout(inst.layout).registers() / parts;
+  const std::string value = storage(inst.args[4]);
+  const std::string address = slot_address(inst.args[0], "0");
+  const std::string meet =
+      fmt::format("asm volatile(\"bar.sync 1, {};\" ::: \"memory\");", role_threads_);
+  for (int part = 0; part < parts; ++part) {
+    const int first = part * count;
+    out_.line("if (threadIdx.x == 0) await_pushes_read();");
+    out_.line(meet);
+    if (inst.whole) {
+      const std::string stmatrix = preamble_.stmatrix();
+      const std::string pack = preamble_.pack(inst.dtype);
+      each(count / 8, 1, [&](std::string_view i) {
+        const auto word = [&](int w) {
+          return fmt::format("{}({} + {} + {} * 8)", pack, value, first + 2 * w, i);
+        };
+        return fmt::format("{}({} + {}, {}, {}, {}, {});", stmatrix, address,
+                           offset(inst.addresses[0], i), word(0), word(1), word(2), word(3));
+      });
+    } else {
+      const std::string store = preamble_.store(inst.dtype, inst.width);
+      const std::string to = slot_pointer(inst.args[0], "0");
+      each(count, inst.width, [&](std::string_view i) {
+        return fmt::format("{}({} + {}, {} + {} + {}, true);", store, to,
+                           offset(inst.addresses[0], i), value, first, i);
+      });
+    }
+    out_.line("fence_async();");
+    out_.line(meet);
+    out_.line("if (threadIdx.x == 0) {");
+    const int cols = panel_columns(shared);
+    for (int col = 0; col < shared.type.cols; col += cols) {
+      for (int row = 0; row < shared.type.rows; row += kMostRowsOfCopy) {
+        out_.line(
+            fmt::format("{}({}, {} + {}, (int){} + {}, (int){} + {});", push, ref(inst.args[1]),
+                        address, col / cols * shared.type.rows * kPanelBytes + row * kPanelBytes,
+                        ref(inst.args[3]), part * shared.type.cols + col, ref(inst.args[2]), row));
+      }
+    }
+    out_.line("commit_pushes();");
+    out_.line("}");
+  }
+}
+
+}  // namespace braid::tile
