@@ -7,8 +7,8 @@
 
 #include "braid/error.h"
 #include "codegen/cuda/print_cuda.h"
+#include "codegen/kernel/kernel.h"
 #include "codegen/rough_time.h"
-#include "codegen/templates/template.h"
 #include "codegen/tile/in_place.h"
 #include "codegen/tile/remote.h"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "braid/error.h"
+#include "codegen/kernel/kernel.h"
 #include "codegen/sample_specs.h"
-#include "codegen/templates/template.h"
 
 namespace braid {
 namespace {

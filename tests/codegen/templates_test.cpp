@@ -8,9 +8,9 @@
 
 #include "codegen/cuda/print_cuda.h"
 #include "codegen/device_model.h"
+#include "codegen/kernel/kernel.h"
 #include "codegen/rough_time.h"
 #include "codegen/sample_specs.h"
-#include "codegen/templates/template.h"
 
 namespace braid {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "braid/error.h"
 #include "codegen/graph_target.h"
+#include "codegen/kernel/kernel.h"
 #include "codegen/passes/lower.h"
-#include "codegen/templates/template.h"
 
 // The list, in the order in which a body asks.
 #define BRAID_TEMPLATES(entry)                                                  \

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "codegen/templates/body.h"
+#include "codegen/body/emitter.h"
 
 namespace braid {
 

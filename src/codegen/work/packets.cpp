@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/preamble.h"
-#include "codegen/templates/phases.h"
+#include "codegen/kernel/phases.h"
 
 namespace braid {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "codegen/device_model.h"
-#include "codegen/templates/phases.h"
-#include "codegen/templates/template.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/kernel/phases.h"
 
 namespace braid {
 namespace {

@@ -16,15 +16,15 @@
 // for the last product, while others work. To it comes what nothing hides: filling the ring, and
 // storing the result.
 
-#include "codegen/templates/gemm_config.h"
+#include "codegen/work/gemm_config.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "codegen/closed_network.h"
 #include "codegen/device_model.h"
-#include "codegen/templates/gemm_tile.h"
 #include "codegen/tile/tile.h"
+#include "codegen/work/gemm_tile.h"
 
 namespace braid {
 namespace {

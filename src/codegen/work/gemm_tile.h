@@ -1,6 +1,6 @@
 #pragma once
 
-#include "codegen/templates/gemm_config.h"
+#include "codegen/work/gemm_config.h"
 
 namespace braid {
 

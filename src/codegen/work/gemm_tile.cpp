@@ -1,9 +1,9 @@
-#include "codegen/templates/gemm_tile.h"
+#include "codegen/work/gemm_tile.h"
 
 #include <algorithm>
 
 #include "codegen/device_model.h"
-#include "codegen/templates/template.h"
+#include "codegen/kernel/kernel.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"

@@ -10,7 +10,7 @@
 #include <map>
 #include <tuple>
 
-#include "codegen/templates/body.h"
+#include "codegen/body/emitter.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/row.h"

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "codegen/templates/phases.h"
-#include "codegen/templates/template.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/kernel/phases.h"
 
 namespace braid {
 namespace {

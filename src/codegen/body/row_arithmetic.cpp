@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "codegen/templates/body.h"
+#include "codegen/body/emitter.h"
 #include "ir/row.h"
 
 namespace braid {

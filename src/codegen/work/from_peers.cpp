@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "codegen/cuda/preamble.h"
+#include "codegen/kernel/phases.h"
 #include "codegen/passes/axis_info.h"
-#include "codegen/templates/phases.h"
 #include "ir/collective.h"
 #include "ir/numel.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "codegen/templates/body.h"
+#include "codegen/body/emitter.h"
 
 namespace braid {
 

@@ -1,4 +1,4 @@
-#include "codegen/templates/coords.h"
+#include "codegen/body/coords.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codegen/templates/body.h"
+#include "codegen/body/emitter.h"
 
 namespace braid {
 

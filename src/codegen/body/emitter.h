@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "codegen/body/coords.h"
 #include "codegen/kernel_spec.h"
-#include "codegen/templates/coords.h"
 #include "codegen/tile/tile_expr.h"
 #include "ir/collective.h"
 

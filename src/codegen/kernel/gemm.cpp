@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "codegen/templates/gemm_tile.h"
-#include "codegen/templates/template.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/work/gemm_tile.h"
 #include "ir/numel.h"
 
 namespace braid {

@@ -1,4 +1,4 @@
-#include "codegen/templates/body.h"
+#include "codegen/body/emitter.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "braid/error.h"
-#include "codegen/templates/phases.h"
+#include "codegen/kernel/phases.h"
 #include "ir/op_registry.h"
 #include "ir/pointwise.h"
 #include "ir/views.h"

@@ -34,9 +34,9 @@
 #include <algorithm>
 #include <array>
 
-#include "codegen/templates/gemm_tile.h"
-#include "codegen/templates/phases.h"
-#include "codegen/templates/template.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/kernel/phases.h"
+#include "codegen/work/gemm_tile.h"
 #include "ir/collective.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"

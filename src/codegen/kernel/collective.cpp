@@ -44,8 +44,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "codegen/templates/phases.h"
-#include "codegen/templates/template.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/kernel/phases.h"
 #include "ir/op_registry.h"
 
 namespace braid {
