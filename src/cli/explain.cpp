@@ -103,8 +103,7 @@ void print_text(const Graph& graph, const Program* program, const PassContext& c
     }
     const std::size_t shown = std::min(kNodesShown, line.nodes.size());
     std::string nodes =
-        fmt::format("{}", fmt::join(line.nodes.begin(),
-                                    line.nodes.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+        fmt::format("{}", fmt::join(line.nodes.begin(), line.nodes.begin() + shown, ", "));
     if (shown < line.nodes.size()) nodes += fmt::format(" +{} more", line.nodes.size() - shown);
     fmt::print("  {:<8} {}: {}\n", line.first->applied ? "applied" : "missed", nodes, line.reason);
   }

@@ -248,7 +248,7 @@ PtxArguments::Value PtxArguments::make_buffer(std::string_view kind, std::string
   if (!parse_number(rest, &elements) || elements < 1 || elements > kMost) {
     throw_invalid(place_, fmt::format("found {} elements; expected 1 to 2^32", quote(rest)));
   }
-  const auto count = static_cast<std::size_t>(elements);
+  const std::size_t count = elements;
   reserve(count * buffer.type->bytes);
   buffer.shape = {elements};
   buffer.filled = kind != "poison";

@@ -48,7 +48,7 @@ bool is_plan(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string head(256, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  return is_program(std::string_view(head).substr(0, static_cast<std::size_t>(file.gcount())));
+  return is_program(std::string_view(head).substr(0, file.gcount()));
 }
 
 Subject load_subject(const RunOptions& options) {
@@ -170,7 +170,7 @@ std::filesystem::path trace_path(const std::filesystem::path& path,
 /// Several processes share the cores of a machine.
 int threads_of(const RunOptions& options, const std::optional<LaunchedProcess>& process) {
   if (options.checks.threads != 0 || !process) return options.checks.threads;
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  const int cores = std::thread::hardware_concurrency();
   return std::max(1, cores / process->local_world);
 }
 
@@ -180,7 +180,7 @@ WorldOptions world_options(const RunOptions& options, const RunReport& report,
   result.device = parse_device_kind(options.device);
   result.target = options.target;
   result.tune_db = options.tune_db;
-  result.world = static_cast<int>(report.world);
+  result.world = report.world;
   result.threads = options.checks.threads;
   result.sanitize = parse_checks(options.checks.sanitize);
   result.count = report.count_on != nullptr;
@@ -240,8 +240,7 @@ void set_inputs(Executable& executable, const Graph& graph, const std::vector<in
                 const RankTensors& tensors) {
   for (const int rank : ranks) {
     for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
-      executable.set_input(rank, graph.inputs()[i].name,
-                           tensors[static_cast<std::size_t>(rank)][i]);
+      executable.set_input(rank, graph.inputs()[i].name, tensors[rank][i]);
     }
   }
 }

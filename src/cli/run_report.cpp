@@ -28,7 +28,7 @@ OutputCards compare(const RankTensors& outputs, const std::vector<int>& ranks,
                     const RankTensors& reference) {
   OutputCards cards(outputs.size());
   for (std::size_t local = 0; local < outputs.size(); ++local) {
-    const auto& expected = reference[static_cast<std::size_t>(ranks[local])];
+    const auto& expected = reference[ranks[local]];
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const auto& data = outputs[local][i].data;
       const std::string_view bits(reinterpret_cast<const char*>(data.data()), data.size());

@@ -26,7 +26,7 @@ double seconds_of(const std::string& text) {
   const char* const end = text.data() + text.size();
   double value = 0;
   const auto [at, code] = std::from_chars(text.data(), end, value);
-  const std::string_view unit(at, static_cast<std::size_t>(end - at));
+  const std::string_view unit(at, end - at);
   const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
   constexpr double kMost = 1e6;
   if (code == std::errc() && value * factor > 0 && value * factor <= kMost) return value * factor;

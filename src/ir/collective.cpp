@@ -33,7 +33,7 @@ Sizes uneven_sizes(const Attrs& attrs, const std::string& name, const TensorType
   if (it == attrs.end()) return {};
   const std::string place = "/attrs/" + name;
   const Sizes& sizes = std::get<Sizes>(it->second);
-  const auto n = static_cast<std::size_t>(ranks);
+  const std::size_t n = ranks;
   if (sizes.size() != n && sizes.size() != n * n) {
     fail(place, fmt::format("{} sizes; expected {}, one for each rank of the group, or {}, such a "
                             "list for each rank",
@@ -69,8 +69,7 @@ Sizes transposed(const Sizes& sizes, std::int64_t ranks) {
   Sizes result(sizes.size());
   for (std::int64_t i = 0; i < ranks && !sizes.empty(); ++i) {
     for (std::int64_t j = 0; j < ranks; ++j) {
-      result[static_cast<std::size_t>(j * ranks + i)] =
-          sizes[static_cast<std::size_t>(i * ranks + j)];
+      result[j * ranks + i] = sizes[i * ranks + j];
     }
   }
   return result;
@@ -123,7 +122,7 @@ std::optional<ReduceOp> parse_reduce_op(std::string_view name) {
 
 std::int64_t Collective::result_start(std::int64_t from, std::int64_t to) const {
   std::int64_t start = 0;
-  for (std::int64_t r = 0; r < from; ++r) start += splits[static_cast<std::size_t>(r * ranks + to)];
+  for (std::int64_t r = 0; r < from; ++r) start += splits[r * ranks + to];
   return start;
 }
 

@@ -24,10 +24,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 std::vector<std::size_t> last_uses(const Graph& graph) {
   std::vector<std::size_t> last(graph.values().size(), 0);
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
-    for (ValueId input : graph.nodes()[id].inputs) last[static_cast<std::size_t>(input)] = id;
+    for (ValueId input : graph.nodes()[id].inputs) last[input] = id;
   }
-  for (ValueId output : graph.outputs())
-    last[static_cast<std::size_t>(output)] = graph.nodes().size();
+  for (ValueId output : graph.outputs()) last[output] = graph.nodes().size();
   return last;
 }
 
@@ -94,7 +93,7 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
   for (std::size_t rank = 0; rank < world; ++rank) {
     values[rank].resize(graph.values().size());
     for (std::size_t i = 0; i < inputs[rank].size(); ++i) {
-      values[rank][static_cast<std::size_t>(graph.input_values()[i])] = std::move(inputs[rank][i]);
+      values[rank][graph.input_values()[i]] = std::move(inputs[rank][i]);
     }
   }
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
@@ -102,7 +101,7 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
     EvalTensors operands(world);
     for (std::size_t rank = 0; rank < world; ++rank) {
       for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-        const auto value = static_cast<std::size_t>(node.inputs[k]);
+        const std::size_t value = node.inputs[k];
         const bool again = std::find(node.inputs.begin() + static_cast<std::ptrdiff_t>(k) + 1,
                                      node.inputs.end(), node.inputs[k]) != node.inputs.end();
         // The last reader takes the data, so that a value does not outlive its use.
@@ -123,12 +122,12 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
         for (double& x : result.data) x = round_to(result.dtype, x);
         if (computes(node)) make_nans_canonical(result);
         for (std::int64_t& x : result.integers) x = wrap_to(result.dtype, x);
-        values[rank][static_cast<std::size_t>(node.outputs[i])] = std::move(result);
+        values[rank][node.outputs[i]] = std::move(result);
       }
     }
     for (ValueId value : mutated_results(node)) {
-      const auto result = static_cast<std::size_t>(value);
-      const auto written = static_cast<std::size_t>(storage[static_cast<std::size_t>(result)]);
+      const std::size_t result = value;
+      const std::size_t written = storage[result];
       if (last[written] <= id) continue;  // nobody looks
       const auto elements = storage_elements(graph, value, bindings);
       for (std::vector<EvalTensor>& of_rank : values) {
@@ -141,7 +140,7 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
   EvalTensors outputs(world);
   for (std::size_t rank = 0; rank < world; ++rank) {
     for (ValueId value : graph.outputs()) {
-      outputs[rank].push_back(values[rank][static_cast<std::size_t>(value)]);
+      outputs[rank].push_back(values[rank][value]);
     }
   }
   return outputs;
@@ -177,14 +176,14 @@ RankTensors evaluate(const Graph& graph, const RankTensors& inputs, const Bindin
 double tolerance(const Graph& graph, ValueId output, const std::vector<std::int64_t>& shape) {
   if (!is_float(graph.type(output).dtype)) return 0;
   std::vector<bool> needed(graph.values().size(), false);
-  needed[static_cast<std::size_t>(output)] = true;
+  needed[output] = true;
   int depth = 0;
   bool softmax = false;
   bool attention = false;  // a softmax after a matmul
   for (std::size_t id = graph.nodes().size(); id-- > 0;) {
     const Node& node = graph.nodes()[id];
     if (std::none_of(node.outputs.begin(), node.outputs.end(),
-                     [&](ValueId v) { return needed[static_cast<std::size_t>(v)]; })) {
+                     [&](ValueId v) { return needed[v]; })) {
       continue;
     }
     const OpClass c = node.op->op_class;
@@ -194,7 +193,7 @@ double tolerance(const Graph& graph, ValueId output, const std::vector<std::int6
     }
     attention = attention || (softmax && c == OpClass::kMatmul);
     softmax = softmax || node.op_name() == "softmax";
-    for (ValueId input : node.inputs) needed[static_cast<std::size_t>(input)] = true;
+    for (ValueId input : node.inputs) needed[input] = true;
   }
   constexpr int kOneBlock = 8;
   constexpr int kSeveralLayers = 64;

@@ -147,7 +147,7 @@ void Graph::check_free(const std::string& name) const {
 }
 
 ValueId Graph::add_value(Value value) {
-  const auto id = static_cast<ValueId>(values_.size());
+  const ValueId id = values_.size();
   add_name(value.name, id);
   values_.push_back(std::move(value));
   return id;
@@ -220,7 +220,7 @@ NodeId Graph::add_node(std::string name, std::string_view op, std::vector<ValueI
   } catch (const Error& error) {
     throw Error(error.code(), printable(name) + error.where(), std::string(message_of(error)));
   }
-  const auto id = static_cast<NodeId>(nodes_.size());
+  const NodeId id = nodes_.size();
   for (std::size_t i = 0; i < results.size(); ++i) {
     node.outputs.push_back(add_value({.name = results.size() == 1 ? name : std::move(names[i]),
                                       .type = std::move(results[i]),
@@ -236,7 +236,7 @@ NodeId Graph::add_node(std::string name, std::string_view op, std::vector<ValueI
 }
 
 void Graph::set_hint(NodeId node, std::string key, double value) {
-  Node& target = nodes_.at(static_cast<std::size_t>(node));
+  Node& target = nodes_.at(node);
   if (!is_utf8(key) || !std::isfinite(value)) {
     throw_invalid(printable(target.name) + "/hints" + pointer_step(key),
                   fmt::format("{}; expected a UTF-8 key and a finite number", value));
@@ -249,7 +249,7 @@ void Graph::set_hint(NodeId node, std::string key, double value) {
 }
 
 void Graph::set_comm_group(ValueId value, std::string group) {
-  Value& target = values_.at(static_cast<std::size_t>(value));
+  Value& target = values_.at(value);
   if (!group.empty() && groups_.find(group) == groups_.end()) {
     throw_invalid(printable(target.name) + "/comm_group",
                   fmt::format("unknown group {}; expected {}", quote(group), list_names(groups_)));
@@ -304,9 +304,9 @@ std::vector<std::vector<NodeId>> Graph::users() const {
   std::vector<std::vector<NodeId>> result(values_.size());
   for (std::size_t id = 0; id < nodes_.size(); ++id) {
     for (ValueId input : nodes_[id].inputs) {
-      auto& users = result[static_cast<std::size_t>(input)];
+      auto& users = result[input];
       if (users.empty() || users.back() != static_cast<NodeId>(id)) {
-        users.push_back(static_cast<NodeId>(id));
+        users.push_back(id);
       }
     }
   }
@@ -315,7 +315,7 @@ std::vector<std::vector<NodeId>> Graph::users() const {
 
 std::vector<bool> Graph::output_flags() const {
   std::vector<bool> result(values_.size(), false);
-  for (ValueId output : outputs_) result[static_cast<std::size_t>(output)] = true;
+  for (ValueId output : outputs_) result[output] = true;
   return result;
 }
 

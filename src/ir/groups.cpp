@@ -32,7 +32,7 @@ Graph with_tables(const Graph& graph, const SymbolTable& symbols, const GroupTab
   }
   std::vector<ValueId> copies(graph.values().size());
   auto map_value = [&](ValueId from, ValueId to) {
-    copies[static_cast<std::size_t>(from)] = to;
+    copies[from] = to;
     copy.set_comm_group(to, graph.value(from).comm_group);
   };
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -45,7 +45,7 @@ Graph with_tables(const Graph& graph, const SymbolTable& symbols, const GroupTab
                              std::make_shared<const Graph>(with_tables(**body, symbols, groups)));
     }
     std::vector<ValueId> inputs;
-    for (ValueId input : node.inputs) inputs.push_back(copies[static_cast<std::size_t>(input)]);
+    for (ValueId input : node.inputs) inputs.push_back(copies[input]);
     const NodeId id = copy.add_node(node.name, node.op_name(), std::move(inputs), std::move(attrs));
     for (const auto& [key, value] : node.hints) copy.set_hint(id, key, value);
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -53,7 +53,7 @@ Graph with_tables(const Graph& graph, const SymbolTable& symbols, const GroupTab
     }
   }
   for (ValueId output : graph.outputs()) {
-    copy.add_output(copies[static_cast<std::size_t>(output)]);
+    copy.add_output(copies[output]);
   }
   return copy;
 }
@@ -110,7 +110,7 @@ void check_group(const std::string& name, const Group& group) {
 
 std::vector<std::vector<std::int64_t>> group_instances(const Group& group, std::int64_t world) {
   if (!group.ranks.empty()) return group.ranks;
-  std::vector<std::int64_t> all(static_cast<std::size_t>(world));
+  std::vector<std::int64_t> all(world);
   std::iota(all.begin(), all.end(), 0);
   if (group.size > 1) return {all};
   std::vector<std::vector<std::int64_t>> alone;

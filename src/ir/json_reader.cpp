@@ -274,8 +274,7 @@ class Reader {
     if (index == attrs.end()) return;  // add_node has the message
     const NodeId producer = graph.value(operand).producer;
     std::int64_t own = 0;
-    while (producer >= 0 &&
-           graph.node(producer).outputs[static_cast<std::size_t>(own)] != operand) {
+    while (producer >= 0 && graph.node(producer).outputs[own] != operand) {
       ++own;
     }
     const auto found = std::get<std::int64_t>(index->second);

@@ -110,7 +110,7 @@ class Writer {
 
   void write_input(const Graph& graph, ValueId id) {
     const Value& value = graph.value(id);
-    const GraphInput& input = graph.inputs()[static_cast<std::size_t>(value.result)];
+    const GraphInput& input = graph.inputs()[value.result];
     text_ += fmt::format(R"({{"name": {}, {})", json_string(input.name), json_type(input.type));
     if (input.kind == InputKind::kParameter) text_ += R"(, "kind": "parameter")";
     if (input.per_rank) text_ += R"(, "per_rank": true)";

@@ -52,7 +52,7 @@ std::optional<SliceRange> part_of(const Graph& graph, const Step& step) {
   const Node& node = *step.node;
   const Shape& shape = graph.type(node.inputs[0]).shape;
   if (node.op->view != View::kPart) return std::nullopt;
-  return part_ranges(node.attrs, shape, graph.symbols())[static_cast<std::size_t>(step.result)];
+  return part_ranges(node.attrs, shape, graph.symbols())[step.result];
 }
 
 /// Whether two parts of one value have no element in common, as far as their bounds tell.
@@ -88,16 +88,14 @@ class Verifier {
       : graph_(graph), place_(place), storage_(storages(graph)), memory_(graph.values().size()) {}
 
   void run() {
-    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) visit(static_cast<NodeId>(id));
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) visit(id);
     for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
       check_name(graph_.outputs()[i], fmt::format("{}/outputs/{}", place_, i));
     }
   }
 
  private:
-  Memory& memory(ValueId value) {
-    return memory_[static_cast<std::size_t>(storage_[static_cast<std::size_t>(value)])];
-  }
+  Memory& memory(ValueId value) { return memory_[storage_[value]]; }
   std::string quoted(ValueId value) const { return quote(graph_.value(value).name); }
   std::string named(NodeId id) const {
     return fmt::format("{} {}", graph_.node(id).op_name(), quote(graph_.node(id).name));
@@ -168,7 +166,7 @@ class Verifier {
     const std::span<const ValueId> mutated = mutated_operands(node);
     std::map<ValueId, std::vector<ValueId>> seen;  // of each storage
     for (std::size_t i = 0; i < mutated.size() && mutated.size() > 1; ++i) {
-      auto& others = seen[storage_[static_cast<std::size_t>(mutated[i])]];
+      auto& others = seen[storage_[mutated[i]]];
       for (ValueId other : others) {
         if (!may_overlap(graph_, mutated[i], other)) continue;
         throw_invalid(fmt::format("{}/inputs/{}", here, i),
@@ -183,7 +181,7 @@ class Verifier {
   /// A name other than the storage's own must be younger than what was written there.
   void check_name(ValueId value, const std::string& where) {
     const NodeId written = memory(value).written;
-    if (storage_[static_cast<std::size_t>(value)] == value) return;
+    if (storage_[value] == value) return;
     if (graph_.value(value).producer >= written) return;
     throw_invalid(where, fmt::format("{} names memory that {} overwrote; expected the result of "
                                      "that, or a view of it",
@@ -234,9 +232,8 @@ std::vector<ValueId> storages(const Graph& graph) {
   std::iota(storage.begin(), storage.end(), 0);
   for (const Node& node : graph.nodes()) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      if (const auto operand = named_operand(node, static_cast<int>(i))) {
-        storage[static_cast<std::size_t>(node.outputs[i])] =
-            storage[static_cast<std::size_t>(*operand)];
+      if (const auto operand = named_operand(node, i)) {
+        storage[node.outputs[i]] = storage[*operand];
       }
     }
   }
@@ -248,12 +245,12 @@ std::vector<bool> overwritten_values(const Graph& graph) {
   std::vector<bool> written(storage.size(), false);
   for (const Node& node : graph.nodes()) {
     for (ValueId operand : mutated_operands(node)) {
-      written[static_cast<std::size_t>(storage[static_cast<std::size_t>(operand)])] = true;
+      written[storage[operand]] = true;
     }
   }
   std::vector<bool> result;
   result.reserve(storage.size());
-  for (ValueId of : storage) result.push_back(written[static_cast<std::size_t>(of)]);
+  for (ValueId of : storage) result.push_back(written[of]);
   return result;
 }
 
@@ -273,7 +270,7 @@ std::vector<std::size_t> storage_elements(const Graph& graph, ValueId value,
   const std::int64_t count = std::accumulate(elements.shape.begin(), elements.shape.end(),
                                              std::int64_t{1}, std::multiplies<>());
   visit_elements(elements, [&](auto& numbers) {
-    numbers.resize(static_cast<std::size_t>(count));
+    numbers.resize(count);
     std::iota(numbers.begin(), numbers.end(), 0);
   });
   // The views move the numbers as they would move the elements.
@@ -282,7 +279,7 @@ std::vector<std::size_t> storage_elements(const Graph& graph, ValueId value,
     const Node& node = graph.node(v.producer);
     if (node.op->op_class != OpClass::kView) continue;
     EvalTensors results = node.op->evaluate({graph, node, bindings}, {{std::move(elements)}});
-    elements = std::move(results[0][static_cast<std::size_t>(v.result)]);
+    elements = std::move(results[0][v.result]);
   }
   std::vector<std::size_t> result;
   visit_elements(elements,

@@ -73,7 +73,7 @@ std::optional<Dim> missing_extent(const Shape& whole, const Shape& part) {
 }
 
 bool lies_in_front(const Shape& shape, std::size_t dim) {
-  return std::all_of(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(dim),
+  return std::all_of(shape.begin(), shape.begin() + dim,
                      [](const Dim& extent) { return extent == Dim(1); });
 }
 

@@ -79,7 +79,7 @@ EvalTensors for_each_member(const EvalContext& context, std::size_t world,
   const Group& group = group_of(context.graph, context.node.attrs);
   for (const auto& members : group_instances(group, static_cast<std::int64_t>(world))) {
     for (std::size_t me = 0; me < members.size(); ++me) {
-      results[static_cast<std::size_t>(members[me])].push_back(result_of(members, me));
+      results[members[me]].push_back(result_of(members, me));
     }
   }
   return results;
@@ -91,7 +91,7 @@ std::size_t shift_of(const EvalContext& context) {
 
 EvalTensors evaluate_chunk(const EvalContext& context, const EvalTensors& inputs) {
   return for_each_member(context, inputs.size(), [&](const auto& members, std::size_t me) {
-    const EvalTensor& whole = inputs[static_cast<std::size_t>(members[me])][0];
+    const EvalTensor& whole = inputs[members[me]][0];
     EvalTensor result = make_result(context, 0);
     const std::size_t start = (me + shift_of(context)) % members.size() * result.size();
     move_elements(result, whole, [&](auto& to, const auto& from) {
@@ -104,7 +104,7 @@ EvalTensors evaluate_chunk(const EvalContext& context, const EvalTensors& inputs
 EvalTensors evaluate_join(const EvalContext& context, const EvalTensors& inputs) {
   return for_each_member(context, inputs.size(), [&](const auto& members, std::size_t me) {
     EvalTensor result = make_result(context, 0);
-    const std::vector<EvalTensor>& chunks = inputs[static_cast<std::size_t>(members[me])];
+    const std::vector<EvalTensor>& chunks = inputs[members[me]];
     for (std::size_t k = 0; k < chunks.size(); ++k) {
       const std::size_t start = (me + k) % members.size() * chunks[k].size();
       move_elements(result, chunks[k], [&](auto& to, const auto& from) {
@@ -118,14 +118,14 @@ EvalTensors evaluate_join(const EvalContext& context, const EvalTensors& inputs)
 EvalTensors evaluate_copy(const EvalContext& context, const EvalTensors& inputs) {
   return for_each_member(context, inputs.size(), [&](const auto& members, std::size_t me) {
     const std::int64_t peer = members[(me + shift_of(context)) % members.size()];
-    return inputs[static_cast<std::size_t>(peer)][0];
+    return inputs[peer][0];
   });
 }
 
 EvalTensors evaluate_copy_chunk(const EvalContext& context, const EvalTensors& inputs) {
   return for_each_member(context, inputs.size(), [&](const auto& members, std::size_t me) {
     const std::int64_t peer = members[(me + shift_of(context)) % members.size()];
-    const EvalTensor& whole = inputs[static_cast<std::size_t>(peer)][0];
+    const EvalTensor& whole = inputs[peer][0];
     EvalTensor result = make_result(context, 0);
     const std::size_t start = me * result.size();
     move_elements(result, whole, [&](auto& to, const auto& from) {

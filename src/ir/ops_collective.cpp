@@ -115,7 +115,7 @@ void fill(const Collective& form, std::int64_t me, const std::vector<const EvalT
     if (form.reduce) {
       reduce_element(*form.reduce, operands, offset, result, i);
     } else {
-      move_elements(result, *operands[static_cast<std::size_t>(from)],
+      move_elements(result, *operands[from],
                     [&](auto& out, const auto& in) { out[i] = in[offset]; });
     }
     for (std::size_t d = index.size(); d-- > 0 && ++index[d] == result.shape[d];) index[d] = 0;
@@ -131,7 +131,7 @@ EvalTensors evaluate_collective(const EvalContext& context, const EvalTensors& i
       std::vector<const EvalTensor*> operands;
       operands.reserve(members.size());
       for (std::int64_t rank : members) {
-        operands.push_back(&inputs[static_cast<std::size_t>(rank)][i]);
+        operands.push_back(&inputs[rank][i]);
       }
       const Collective form =
           collective_of(context.graph, node, context.graph.type(node.inputs[i]));
@@ -143,7 +143,7 @@ EvalTensors evaluate_collective(const EvalContext& context, const EvalTensors& i
           result = make_result(context, i);
           fill(form, static_cast<std::int64_t>(me), operands, result);
         }
-        outputs[static_cast<std::size_t>(members[me])].push_back(result);
+        outputs[members[me]].push_back(result);
       }
     }
   }

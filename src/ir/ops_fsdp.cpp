@@ -84,18 +84,18 @@ EvalTensors evaluate_copy_in(const EvalContext& context, const EvalTensors& inpu
   EvalTensors outputs(inputs.size());
   for (const auto& members : group_instances(group, static_cast<std::int64_t>(inputs.size()))) {
     for (std::size_t me = 0; me < members.size(); ++me) {
-      const auto rank = static_cast<std::size_t>(members[me]);
+      const std::size_t rank = members[me];
       EvalTensor part = make_result(context, 0);
       EvalTensor whole = inputs[rank].back();
       std::size_t at = 0;
       for (std::size_t i = 0; i + 1 < inputs[rank].size(); ++i) {
         move_elements(part, inputs[rank][i], [&](auto& out, const auto& in) {
-          std::copy(in.begin(), in.end(), out.begin() + static_cast<std::ptrdiff_t>(at));
+          std::copy(in.begin(), in.end(), out.begin() + at);
           at += in.size();
         });
       }
       move_elements(whole, part, [&](auto& out, const auto& in) {
-        std::copy(in.begin(), in.end(), out.begin() + static_cast<std::ptrdiff_t>(me * in.size()));
+        std::copy(in.begin(), in.end(), out.begin() + me * in.size());
       });
       outputs[rank] = {std::move(part), std::move(whole)};
     }
@@ -127,8 +127,8 @@ std::vector<TensorType> infer_split(const InferContext& context) {
 
 /// A tensor seen as a matrix: the dims before `axis` are its rows.
 std::size_t rows_before(const Sizes& shape, std::size_t axis) {
-  return std::accumulate(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axis),
-                         std::size_t{1}, [](std::size_t product, std::int64_t extent) {
+  return std::accumulate(shape.begin(), shape.begin() + axis, std::size_t{1},
+                         [](std::size_t product, std::int64_t extent) {
                            return product * static_cast<std::size_t>(extent);
                          });
 }
@@ -169,7 +169,7 @@ std::vector<TensorType> infer_chunk_cat(const InferContext& context) {
   const std::size_t axis = axis_of(context.attrs, "dim", first.size());
   const std::int64_t chunks = get_attr<std::int64_t>(context.attrs, "num_chunks");
   if (chunks < 1) fail("/attrs/num_chunks", fmt::format("{}; expected at least 1", chunks));
-  const auto cut = static_cast<std::ptrdiff_t>(axis);
+  const std::ptrdiff_t cut = axis;
   Dim width(0);
   for (std::size_t i = 0; i < context.inputs.size(); ++i) {
     const TensorType& x = context.inputs[i];

@@ -38,7 +38,7 @@ EvalTensors evaluate_embedding(const EvalContext& context, const EvalTensors& in
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = make_result(context, 0);
     const std::ptrdiff_t rank = &operands - inputs.data();
-    const auto columns = static_cast<std::size_t>(operands[0].shape[1]);
+    const std::size_t columns = operands[0].shape[1];
     const std::vector<std::int64_t>& indices = operands[1].integers;
     move_elements(result, operands[0], [&](auto& out, const auto& table) {
       for (std::size_t i = 0; i < indices.size(); ++i) {
@@ -123,7 +123,7 @@ EvalTensors evaluate_rotary(const EvalContext& context, const EvalTensors& input
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     const EvalTensor& x = operands[0];
     EvalTensor result = make_result(context, 0);
-    const auto columns = static_cast<std::size_t>(x.shape.back());
+    const std::size_t columns = x.shape.back();
     const std::size_t half = columns / 2;
     std::vector<std::int64_t> index(x.shape.size(), 0);
     for (std::size_t row = 0; row < x.data.size(); row += columns) {

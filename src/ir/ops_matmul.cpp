@@ -128,17 +128,17 @@ std::vector<TensorType> infer_scaled_mm(const InferContext& context) {
 /// [..., M, K] x [..., K, N] in double, batch dims broadcast.
 EvalTensor multiply(EvalTensor result, const EvalTensor& a, const EvalTensor& b) {
   const std::size_t rank = result.shape.size();
-  const auto m = static_cast<std::size_t>(result.shape[rank - 2]);
-  const auto n = static_cast<std::size_t>(result.shape[rank - 1]);
-  const auto k = static_cast<std::size_t>(a.shape.back());
+  const std::size_t m = result.shape[rank - 2];
+  const std::size_t n = result.shape[rank - 1];
+  const std::size_t k = a.shape.back();
   // The matrix of an operand that belongs to a batch index of the result.
   const auto matrix = [&](const EvalTensor& x, std::size_t index) {
     std::size_t at = 0;
     std::size_t stride = 1;
     for (std::size_t d = 3; d <= rank; ++d) {
-      const auto extent = static_cast<std::size_t>(result.shape[rank - d]);
+      const std::size_t extent = result.shape[rank - d];
       if (d <= x.shape.size()) {
-        const auto own = static_cast<std::size_t>(x.shape[x.shape.size() - d]);
+        const std::size_t own = x.shape[x.shape.size() - d];
         if (own != 1) at += index % extent * stride;
         stride *= own;
       }
@@ -164,7 +164,7 @@ EvalTensor multiply(EvalTensor result, const EvalTensor& a, const EvalTensor& b)
 /// For each element of a [m, n] result, the element of an operand that broadcasts to it.
 template <class Visit>
 void visit_broadcast(EvalTensor& result, const EvalTensor& x, const Visit& visit) {
-  const auto n = static_cast<std::size_t>(result.shape[1]);
+  const std::size_t n = result.shape[1];
   const bool rows = x.shape.size() == 2 && x.shape[0] != 1;
   const bool cols = !x.shape.empty() && x.shape.back() != 1;
   for (std::size_t i = 0; i < result.data.size(); ++i) {
@@ -221,7 +221,7 @@ void add_matmul_ops(std::vector<OpDef>& ops) {
         .flops =
             [a = matmul == Matmul::kAdd ? 1 : 0](auto inputs, auto outputs,
                                                  const Bindings& bindings) {
-              const auto k = inputs[static_cast<std::size_t>(a)].shape.back().evaluate(bindings);
+              const auto k = inputs[a].shape.back().evaluate(bindings);
               return 2 * static_cast<double>(k) * numel_at(outputs[0], bindings);
             },
         .evaluate = evaluate,

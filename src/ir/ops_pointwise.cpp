@@ -81,7 +81,7 @@ std::vector<std::size_t> broadcast_offsets(const std::vector<std::int64_t>& resu
   std::size_t stride = 1;
   // From the last dim to the first: repeat the offsets of the inner dims once per index.
   for (std::size_t d = result.size(); d-- > 0;) {
-    const auto extent = static_cast<std::size_t>(result[d]);
+    const std::size_t extent = result[d];
     const bool moves = d >= lead && shape[d - lead] != 1;
     const std::size_t inner = offsets.size();
     offsets.reserve(inner * extent);

@@ -19,7 +19,7 @@ class Place {
   [[nodiscard]] std::string str() const;
 
  private:
-  static constexpr std::size_t kNoIndex = static_cast<std::size_t>(-1);
+  static constexpr std::size_t kNoIndex = -1;
   Place(const Place* parent, std::string_view key, std::size_t index)
       : parent_(parent), key_(key), index_(index) {}
   [[nodiscard]] std::string pointer() const;

@@ -279,7 +279,7 @@ constexpr std::array<Arithmetic<T>, kPointwiseCount> pointwise_table() {
 template <class T>
 Arithmetic<T> arithmetic_of(const OpDef& op) {
   static constexpr auto kTable = pointwise_table<T>();
-  return kTable[static_cast<std::size_t>(op.entry)];
+  return kTable[op.entry];
 }
 
 }  // namespace braid

@@ -46,8 +46,7 @@ std::optional<DType> wanted_dtype(const OpDef& op, const Attrs& attrs,
   if (op.promotes == Promotes::kToFirst) return operands[0].dtype;
   const std::size_t first = op.promotes == Promotes::kBranches ? 1 : 0;
   if (index < first) return std::nullopt;
-  std::vector<PromotedOperand> all(operands.begin() + static_cast<std::ptrdiff_t>(first),
-                                   operands.end());
+  std::vector<PromotedOperand> all(operands.begin() + first, operands.end());
   if (op.promotes == Promotes::kTruths) {
     const bool differ = std::any_of(all.begin(), all.end(), [&](const PromotedOperand& operand) {
       return operand.dtype != all[0].dtype || operand.kind == PromotedOperand::Kind::kNumber;

@@ -76,7 +76,7 @@ HostTensor random_tensor(const GraphInput& input, const Bindings& bindings, Rand
 RankTensors random_inputs(const Graph& graph, const Bindings& bindings, std::uint64_t seed,
                           const PieceProgress& progress) {
   const Bindings bound = check_bindings(graph, bindings);
-  const auto world = static_cast<std::size_t>(world_size(graph));
+  const std::size_t world = world_size(graph);
   RankTensors inputs(world);
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const GraphInput& input = graph.inputs()[i];

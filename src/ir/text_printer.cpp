@@ -55,7 +55,7 @@ std::string attributes(const Node& node) {
 
 void print_program(const Graph& graph, const std::string& indent, std::string& text) {
   for (ValueId id : graph.input_values()) {
-    const GraphInput& input = graph.inputs()[static_cast<std::size_t>(graph.value(id).result)];
+    const GraphInput& input = graph.inputs()[graph.value(id).result];
     text += fmt::format(
         "{}input {} : {}{}{}\n", indent, value_names(graph, {id}), result_types(graph, {id}),
         input.kind == InputKind::kParameter ? " parameter" : "", input.per_rank ? " per_rank" : "");

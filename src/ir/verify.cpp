@@ -23,7 +23,7 @@ std::vector<std::vector<NodeId>> users_of_unfinished(const Graph& graph) {
     for (ValueId input : graph.nodes()[id].inputs) {
       const NodeId producer = graph.value(input).producer;
       if (producer < 0 || !is_asynchronous(graph.node(producer))) continue;
-      users[static_cast<std::size_t>(input)].push_back(static_cast<NodeId>(id));
+      users[input].push_back(id);
     }
   }
   return users;
@@ -36,7 +36,7 @@ void verify_waits(const Graph& graph, const std::string& place) {
     const Node& node = graph.nodes()[id];
     if (!is_asynchronous(node)) continue;
     for (ValueId value : node.outputs) {
-      const auto& readers = users[static_cast<std::size_t>(value)];
+      const auto& readers = users[value];
       if (readers.empty()) {
         throw_invalid(fmt::format("{}/nodes/{}", place, id),
                       fmt::format("nothing waits for the result of {} {}; expected a wait_tensor",
@@ -90,7 +90,7 @@ const Shared& shared_inputs(const Graph& body, SharedInputs& known) {
   for (const Node& inner : body.nodes()) {
     for (const auto& [i, group] : shared_operands(inner, known)) {
       const Value& value = body.value(inner.inputs[i]);
-      if (value.producer < 0) shared.emplace_back(static_cast<std::size_t>(value.result), group);
+      if (value.producer < 0) shared.emplace_back(value.result, group);
     }
   }
   return known.emplace(&body, std::move(shared)).first->second;

@@ -111,7 +111,7 @@ std::vector<Dim> equal_parts(const std::string& place, std::size_t axis, const D
                             "expected one number of them",
                             size.str(), axis, extent.str()));
   }
-  std::vector<Dim> sizes(static_cast<std::size_t>(whole), size);
+  std::vector<Dim> sizes(whole, size);
   sizes.push_back(last);
   return sizes;
 }

@@ -66,7 +66,7 @@ class Canonicalizer {
         overwritten_(overwritten_values(graph)),
         same_(graph.values().size()),
         copied_(graph.nodes().size(), false) {
-    for (std::size_t v = 0; v < same_.size(); ++v) same_[v] = static_cast<ValueId>(v);
+    for (std::size_t v = 0; v < same_.size(); ++v) same_[v] = v;
     operands_.reserve(graph.nodes().size());
   }
 
@@ -99,7 +99,7 @@ class Canonicalizer {
     }
     for (std::size_t v = 0; v < same_.size(); ++v) {
       if (same_[v] != static_cast<ValueId>(v)) {
-        rewrite.map(static_cast<ValueId>(v), rewrite(same_[v]));
+        rewrite.map(v, rewrite(same_[v]));
       }
     }
     return rewrite.finish();
@@ -114,7 +114,7 @@ class Canonicalizer {
       }
     }
     for (std::size_t v = 0; v < same_.size(); ++v) {
-      const auto value = static_cast<ValueId>(v);
+      const ValueId value = v;
       if (same(value) != value || lies_alone(value)) return false;
     }
     return true;
@@ -126,7 +126,7 @@ class Canonicalizer {
     return !v.comm_group.empty() && v.producer >= 0 && group_size(v.comm_group) == 1;
   }
 
-  ValueId same(ValueId value) const { return same_[static_cast<std::size_t>(value)]; }
+  ValueId same(ValueId value) const { return same_[value]; }
   bool replaced(const Node& node) const { return same(node.outputs[0]) != node.outputs[0]; }
   std::int64_t group_size(const std::string& name) const {
     return graph_.groups().find(name)->second.size;
@@ -136,11 +136,11 @@ class Canonicalizer {
     return id < 0 ? nullptr : &graph_.node(id);
   }
   const std::vector<ValueId>& operands(ValueId value) const {
-    return operands_[static_cast<std::size_t>(graph_.value(value).producer)];
+    return operands_[graph_.value(value).producer];
   }
   std::size_t rank(ValueId value) const { return graph_.type(value).shape.size(); }
 
-  bool overwritten(ValueId value) const { return overwritten_[static_cast<std::size_t>(value)]; }
+  bool overwritten(ValueId value) const { return overwritten_[value]; }
   /// Whether the operand can stand for a result that has memory of its own.
   bool may_stand_for(ValueId operand, ValueId result) const {
     return !overwritten(operand) && !overwritten(result);
@@ -155,7 +155,7 @@ class Canonicalizer {
       simplify_alone(node, inputs);
     }
     if (auto found = equal_value(node, inputs)) {
-      same_[static_cast<std::size_t>(node.outputs[0])] = found->first;
+      same_[node.outputs[0]] = found->first;
       context_.applied(kPass, node.name, std::move(found->second));
     }
     operands_.push_back(std::move(inputs));
@@ -169,7 +169,7 @@ class Canonicalizer {
       stand = may_stand_for(inputs[i], node.outputs[i]);
     }
     for (std::size_t i = 0; i < node.outputs.size() && stand; ++i) {
-      same_[static_cast<std::size_t>(node.outputs[i])] = inputs[i];
+      same_[node.outputs[i]] = inputs[i];
     }
     copied_[operands_.size()] = !stand;
     context_.applied(kPass, node.name,
@@ -204,8 +204,7 @@ class Canonicalizer {
       if (source == nullptr || !is_asynchronous(*source)) {
         return {{inputs[0], Reason(kComplete)}};
       }
-      const bool gone = replaced(*source) ||
-                        copied_[static_cast<std::size_t>(graph_.value(node.inputs[0]).producer)];
+      const bool gone = replaced(*source) || copied_[graph_.value(node.inputs[0]).producer];
       if (!gone) return std::nullopt;
       return {{inputs[0], Reason(kCollectiveGone)}};
     }
@@ -320,14 +319,14 @@ class Canonicalizer {
       }
     };
     each_wait([&](std::size_t id, ValueId result) {
-      if (live[id]) waited[static_cast<std::size_t>(result)] = true;
+      if (live[id]) waited[result] = true;
     });
     each_wait([&](std::size_t id, ValueId result) {
       const NodeId source = graph_.value(result).producer;
-      if (waited[static_cast<std::size_t>(result)] || !live[static_cast<std::size_t>(source)]) {
+      if (waited[result] || !live[source]) {
         return;
       }
-      live[id] = waited[static_cast<std::size_t>(result)] = true;
+      live[id] = waited[result] = true;
     });
   }
 

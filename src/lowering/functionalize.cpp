@@ -62,7 +62,7 @@ class Functionalizer {
     std::string copy_name;  ///< of the copy_ that did it last, where one did
   };
 
-  ValueId storage(ValueId value) const { return storage_[static_cast<std::size_t>(value)]; }
+  ValueId storage(ValueId value) const { return storage_[value]; }
 
   void visit(const Node& node) {
     const std::span<const ValueId> mutated = mutated_operands(node);
@@ -96,7 +96,7 @@ class Functionalizer {
       context_.applied(kPass, node.name, Reason(kReadersReadSource));
     }
     overwrite(node.outputs[0], source);
-    written_[static_cast<std::size_t>(storage(node.inputs[0]))].copy_name = node.name;
+    written_[storage(node.inputs[0])].copy_name = node.name;
   }
 
   void copy_out_of_place(const Node& node) {
@@ -128,7 +128,7 @@ class Functionalizer {
       value = *named_operand(node, v.result);
     }
     rewrite_.map(target, now);
-    written_[static_cast<std::size_t>(target)].by_node = true;
+    written_[target].by_node = true;
   }
 
   /// The view's operand after `part`, its result, has got the values `now`.
@@ -146,8 +146,7 @@ class Functionalizer {
       return add(view, op, {now}, {{"dims", std::move(inverse)}});
     }
     if (view.op->view == View::kPart) {
-      const SliceRange range =
-          part_ranges(view.attrs, shape, graph_.symbols())[static_cast<std::size_t>(result)];
+      const SliceRange range = part_ranges(view.attrs, shape, graph_.symbols())[result];
       return put(view, rewrite_(operand), shape, range, now);
     }
     if (op == "expand") {
@@ -196,13 +195,13 @@ class Functionalizer {
     std::vector<std::pair<std::size_t, ValueId>> updates;  // input, and what it holds in the end
     for (std::size_t i = 0; i < graph_.inputs().size(); ++i) {
       const ValueId input = graph_.input_values()[i];
-      if (!written_[static_cast<std::size_t>(input)].by_node) continue;
+      if (!written_[input].by_node) continue;
       if (rewrite_(input) != graph.input_values()[i]) updates.emplace_back(i, rewrite_(input));
     }
     // What an input held before, and is still wanted at the end, is saved first.
     const std::vector<ValueId> now = storages(graph);
     const auto saved = [&](ValueId value) {
-      const ValueId lies_in = now[static_cast<std::size_t>(value)];
+      const ValueId lies_in = now[value];
       const bool lost = std::any_of(updates.begin(), updates.end(), [&](const auto& update) {
         return graph.input_values()[update.first] == lies_in;
       });
@@ -217,7 +216,7 @@ class Functionalizer {
       if (static_cast<std::size_t>(value) < now.size()) rewrite_.map(output, saved(value));
     }
     for (const auto& [index, source] : updates) {
-      std::string name = written_[static_cast<std::size_t>(graph_.input_values()[index])].copy_name;
+      std::string name = written_[graph_.input_values()[index]].copy_name;
       if (name.empty()) name = rewrite_.fresh_name(graph_.inputs()[index].name + "_update");
       graph.add_node(std::move(name), "copy_", {graph.input_values()[index], source});
     }

@@ -55,13 +55,13 @@ ChooseTuned::Answer ChooseTuned::answer(const PlanChoice& choice) {
   }
   const auto missing = std::find(ns.begin(), ns.end(), std::nullopt);
   if (!why_not && first != nullptr && missing != ns.end()) {
-    why_not = Reason(kNoTime, options[static_cast<std::size_t>(missing - ns.begin())].name);
+    why_not = Reason(kNoTime, options[missing - ns.begin()].name);
   }
   if (why_not || first == nullptr) {
     answer.why = why_not;
     return answer;
   }
-  answer.taken = static_cast<std::size_t>(std::min_element(ns.begin(), ns.end()) - ns.begin());
+  answer.taken = std::min_element(ns.begin(), ns.end()) - ns.begin();
   answer.is_tuned = true;
   std::vector<Reason> others;
   for (std::size_t i = 0; i < options.size(); ++i) {

@@ -92,7 +92,7 @@ std::string Reason::text() const {
     text += field.text;
     const auto name = std::find(names.begin(), names.end(), field.name);
     if (name != names.end()) {
-      text += print(arguments_[static_cast<std::size_t>(name - names.begin())], field.spec);
+      text += print(arguments_[name - names.begin()], field.spec);
     }
   }
   return text;

@@ -41,7 +41,7 @@ NodeId Rewriter::copy(const Node& node, std::string_view op, std::vector<ValueId
 
 NodeId Rewriter::copy_into(Graph& graph, const Graph& from, const Node& node, std::string name,
                            std::vector<ValueId> inputs) {
-  const auto id = static_cast<NodeId>(graph.nodes_.size());
+  const NodeId id = graph.nodes_.size();
   const bool several = node.outputs.size() > 1;
   graph.check_free(name);
   std::vector<ValueId> outputs;
@@ -100,16 +100,16 @@ namespace {
 template <class Same, class Operands>
 std::vector<bool> search_live(const Graph& graph, const Same& same, const Operands& operands) {
   std::vector<bool> needed(graph.values().size(), false);
-  for (ValueId output : graph.outputs()) needed[static_cast<std::size_t>(same(output))] = true;
+  for (ValueId output : graph.outputs()) needed[same(output)] = true;
   std::vector<bool> live(graph.nodes().size(), false);
   for (std::size_t id = graph.nodes().size(); id-- > 0;) {
     const Node& node = graph.nodes()[id];
     live[id] = node.op->mutates != Mutates::kNothing && same(node.outputs[0]) == node.outputs[0];
     for (ValueId output : node.outputs) {
-      if (needed[static_cast<std::size_t>(output)]) live[id] = true;
+      if (needed[output]) live[id] = true;
     }
     if (!live[id]) continue;
-    for (ValueId input : operands(id)) needed[static_cast<std::size_t>(input)] = true;
+    for (ValueId input : operands(id)) needed[input] = true;
   }
   return live;
 }
@@ -125,7 +125,7 @@ std::vector<bool> live_nodes(const Graph& graph) {
 std::vector<bool> live_nodes(const Graph& graph, std::span<const ValueId> same,
                              std::span<const std::vector<ValueId>> operands) {
   return search_live(
-      graph, [&](ValueId value) { return same[static_cast<std::size_t>(value)]; },
+      graph, [&](ValueId value) { return same[value]; },
       [&](std::size_t id) -> const std::vector<ValueId>& { return operands[id]; });
 }
 
@@ -136,7 +136,7 @@ Graph without_dead_nodes(const Graph& graph) {
     const Node& node = graph.nodes()[id];
     const NodeId waited =
         node.op->op_class == OpClass::kWait ? graph.value(node.inputs[0]).producer : -1;
-    if (live[id] || (waited >= 0 && live[static_cast<std::size_t>(waited)])) rewrite.copy(node);
+    if (live[id] || (waited >= 0 && live[waited])) rewrite.copy(node);
   }
   return rewrite.finish();
 }

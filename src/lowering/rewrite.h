@@ -16,11 +16,9 @@ class Rewriter {
   explicit Rewriter(const Graph& old);
 
   [[nodiscard]] Graph& graph() { return graph_; }
-  [[nodiscard]] ValueId operator()(ValueId old) const {
-    return map_[static_cast<std::size_t>(old)];
-  }
+  [[nodiscard]] ValueId operator()(ValueId old) const { return map_[old]; }
   [[nodiscard]] std::vector<ValueId> operator()(const std::vector<ValueId>& old) const;
-  void map(ValueId old, ValueId now) { map_[static_cast<std::size_t>(old)] = now; }
+  void map(ValueId old, ValueId now) { map_[old] = now; }
 
   /// The node as it is, hints and communication groups included. Quick where its operands have the
   /// types they had.

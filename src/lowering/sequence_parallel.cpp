@@ -61,7 +61,7 @@ class SequenceParallel {
         local_(graph.values().size()) {}
 
   Graph run() {
-    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) emit(static_cast<NodeId>(id));
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) emit(id);
     return rewrite_.finish();
   }
 
@@ -178,8 +178,8 @@ class SequenceParallel {
     return graph.node(node).outputs[0];
   }
 
-  ValueId local(ValueId old) const { return local_[static_cast<std::size_t>(old)]; }
-  void set_local(ValueId old, ValueId now) { local_[static_cast<std::size_t>(old)] = now; }
+  ValueId local(ValueId old) const { return local_[old]; }
+  void set_local(ValueId old, ValueId now) { local_[old] = now; }
 
   const Graph& graph_;
   const ShardPlan& plan_;

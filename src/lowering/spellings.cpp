@@ -188,7 +188,7 @@ class SplitCat {
     for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
       const Node& node = graph_.nodes()[id];
       if (node.op->view == View::kCat) find_gather(node);
-      if (node.op_name() == "reduce_scatter_tensor") find_scatter(static_cast<NodeId>(id));
+      if (node.op_name() == "reduce_scatter_tensor") find_scatter(id);
     }
     if (dims_.empty()) return std::nullopt;
     Rewriter rewrite(graph_);
@@ -200,7 +200,7 @@ class SplitCat {
       }
       std::vector<ValueId> inputs = node.inputs;
       Attrs attrs = node.attrs;
-      if (const auto dim = dims_.find(static_cast<NodeId>(id)); dim != dims_.end()) {
+      if (const auto dim = dims_.find(id); dim != dims_.end()) {
         attrs.insert_or_assign("dim", static_cast<std::int64_t>(dim->second.axis));
         inputs = {dim->second.operand};
       }
@@ -276,7 +276,7 @@ class SplitCat {
         ranges = part_ranges(cut->attrs, shape, graph_.symbols());
         last_cut = cut;
       }
-      const SliceRange& range = ranges[static_cast<std::size_t>(graph_.value(part).result)];
+      const SliceRange& range = ranges[graph_.value(part).result];
       if (i == 0) axis = range.axis;
       const auto length = shape[axis].divide_exactly(ranks, graph_.symbols());
       if (!length) return Reason(kIndivisible, axis, name, ranks);
@@ -390,14 +390,14 @@ class DTypeViews {
       : graph_(graph), context_(context), uses_(graph), overwritten_(overwritten_values(graph)) {}
 
   std::optional<Graph> run() {
-    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) find(static_cast<NodeId>(id));
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) find(id);
     if (gathers_.empty()) return std::nullopt;
     Rewriter rewrite(graph_);
     for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
       const Node& node = graph_.nodes()[id];
-      if (const auto gather = gathers_.find(static_cast<NodeId>(id)); gather != gathers_.end()) {
+      if (const auto gather = gathers_.find(id); gather != gathers_.end()) {
         rewrite.copy(node, {rewrite(gather->second)}, node.attrs);
-      } else if (waits_.contains(static_cast<NodeId>(id))) {
+      } else if (waits_.contains(id)) {
         Graph& graph = rewrite.graph();
         const DType dtype = graph_.type(node.outputs[0]).dtype;
         const NodeId wait = graph.add_node(rewrite.fresh_name(node.name + "_itself"), "wait_tensor",
@@ -424,7 +424,7 @@ class DTypeViews {
     bool seen_back = false;
     for (NodeId wait : uses_.of(gather.outputs[0])) {
       const ValueId whole = graph_.node(wait).outputs[0];
-      if (overwritten_[static_cast<std::size_t>(whole)]) return;
+      if (overwritten_[whole]) return;
       for (NodeId reader : uses_.of(whole)) {
         seen_back = seen_back || (graph_.node(reader).op->view == View::kBytes &&
                                   graph_.type(graph_.node(reader).outputs[0]).dtype == dtype);

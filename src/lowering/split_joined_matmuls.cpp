@@ -109,7 +109,7 @@ class Finder {
     if (!joined_.columns.emplace(value, columns).second) return;
     const std::string& name = graph_.value(value).name;
     if (known_.uses.is_output(value)) refuse(Reason(kGraphOutput, name));
-    if (known_.overwritten[static_cast<std::size_t>(value)]) refuse(Reason(kOverwritten, name));
+    if (known_.overwritten[value]) refuse(Reason(kOverwritten, name));
     if (!graph_.value(value).comm_group.empty()) refuse(Reason(kCommBuffer, name));
     for (const NodeId user : known_.uses.of(value)) {
       const Node& reader = graph_.node(user);
@@ -143,7 +143,7 @@ class Finder {
     }
     // [..., N] as [..., N / inner, inner...]
     const Shape& view = graph_.type(result).shape;
-    const auto axis = static_cast<std::ptrdiff_t>(columns.axis);
+    const std::ptrdiff_t axis = columns.axis;
     if (reader.op->view != View::kFlat || columns.axis + 1 != shape.size() || columns.inner != 1 ||
         view.size() <= columns.axis || !view[columns.axis].is_constant() ||
         !std::equal(view.begin(), view.begin() + axis, shape.begin(), shape.end() - 1)) {
@@ -260,7 +260,7 @@ class Cutter {
     if (!is_new) return known->second;
     const NodeId producer = graph_.value(value).producer;
     ValueId made = -1;
-    if (producer >= 0 && !known_.overwritten[static_cast<std::size_t>(value)]) {
+    if (producer >= 0 && !known_.overwritten[value]) {
       const Node& node = graph_.node(producer);
       if (node.op->view == View::kPermute) {
         const std::vector<std::size_t> order =
@@ -312,7 +312,7 @@ class Chooser {
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       const Node& node = graph_.nodes()[i];
       if (node.op->op_class != OpClass::kMatmul) continue;
-      Joined joined = Finder(graph_, known_, static_cast<NodeId>(i)).run();
+      Joined joined = Finder(graph_, known_, i).run();
       if (joined.parts.empty()) continue;
       if (joined.obstacle) {
         context_.missed(kPass, node.name, std::move(joined.obstacle));
@@ -351,7 +351,7 @@ class Chooser {
     const auto matmul = std::find_if(nodes.begin(), nodes.end(), [](const Node& node) {
       return node.op->op_class == OpClass::kMatmul;
     });
-    const auto id = static_cast<NodeId>(matmul - nodes.begin());
+    const NodeId id = matmul - nodes.begin();
     const Graph apart = Cutter(*around, known, {Finder(*around, known, id).run()}).run();
     Price& price = found->second;
     std::int64_t whole = 0;
@@ -365,40 +365,39 @@ class Chooser {
   std::shared_ptr<const Graph> neighbourhood(const Joined& joined) const {
     const auto size = graph_.nodes().size();
     std::vector<bool> inside(size, false);
-    const auto at = [](NodeId id) { return static_cast<std::size_t>(id); };
     const auto moves = [](const Node& node) {
       return node.op->op_class == OpClass::kView && node.op->view != View::kBytes;
     };
     const auto is_inside = [&](ValueId value) {
       const NodeId producer = graph_.value(value).producer;
-      return producer >= 0 && inside[at(producer)];
+      return producer >= 0 && inside[producer];
     };
-    inside[at(joined.matmul)] = true;
-    for (std::size_t id = at(joined.matmul) + 1; id < size; ++id) {
+    inside[joined.matmul] = true;
+    for (std::size_t id = joined.matmul + 1; id < size; ++id) {
       const Node& node = graph_.nodes()[id];
       inside[id] = (node.op->op_class == OpClass::kPointwise || moves(node) ||
                     (node.op->op_class == OpClass::kGather && !takes_indices(node))) &&
                    std::any_of(node.inputs.begin(), node.inputs.end(), is_inside);
     }
     // What only moves the parts for others goes into their kernels.
-    for (std::size_t id = size; id-- > at(joined.matmul) + 1;) {
+    for (std::size_t id = size; id-- > joined.matmul + 1;) {
       const Node& node = graph_.nodes()[id];
       if (!inside[id] || !moves(node) || joined.slices.contains(node.outputs[0])) continue;
       inside[id] = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId value) {
         const auto& readers = known_.uses.of(value);
         return std::any_of(readers.begin(), readers.end(),
-                           [&](NodeId reader) { return inside[at(reader)]; });
+                           [&](NodeId reader) { return inside[reader]; });
       });
     }
     // Behind the matmul stands what it takes in.
-    for (std::size_t id = at(joined.matmul) + 1; id-- > 0;) {
+    for (std::size_t id = joined.matmul + 1; id-- > 0;) {
       if (!inside[id]) continue;
       for (const ValueId input : graph_.nodes()[id].inputs) {
         const NodeId producer = graph_.value(input).producer;
         if (producer < 0) continue;
         const Node& node = graph_.node(producer);
         const bool computed = node.op->op_class == OpClass::kPointwise;
-        if (moves(node) || (computed && known_.uses.is_single(input))) inside[at(producer)] = true;
+        if (moves(node) || (computed && known_.uses.is_single(input))) inside[producer] = true;
       }
     }
     std::vector<NodeId> nodes;
@@ -406,7 +405,7 @@ class Chooser {
     for (std::size_t id = 0; id < size; ++id) {
       if (!inside[id]) continue;
       const Node& node = graph_.nodes()[id];
-      nodes.push_back(static_cast<NodeId>(id));
+      nodes.push_back(id);
       for (const ValueId input : node.inputs) {
         if (!is_inside(input) && std::find(inputs.begin(), inputs.end(), input) == inputs.end()) {
           inputs.push_back(input);
@@ -415,7 +414,7 @@ class Chooser {
       for (const ValueId output : node.outputs) {
         const auto& readers = known_.uses.of(output);
         const bool escapes = std::any_of(readers.begin(), readers.end(),
-                                         [&](NodeId reader) { return !inside[at(reader)]; });
+                                         [&](NodeId reader) { return !inside[reader]; });
         if (escapes || known_.uses.is_output(output)) outputs.push_back(output);
       }
     }

@@ -67,7 +67,7 @@ class Splitter {
   std::optional<Graph> run() {
     std::map<NodeId, Cut> cuts;
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
-      const auto id = static_cast<NodeId>(i);
+      const NodeId id = i;
       const Node& node = graph_.node(id);
       if (!reduces(node) || !graph_.value(node.outputs[0]).comm_group.empty()) continue;
       const auto [choice, is_new] = choices_.try_emplace(kinds_.of(id));
@@ -103,7 +103,7 @@ class Splitter {
   Graph cut_up(const std::map<NodeId, Cut>& cuts) {
     for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
       const Node& node = graph_.nodes()[id];
-      const auto cut = cuts.find(static_cast<NodeId>(id));
+      const auto cut = cuts.find(id);
       if (cut == cuts.end()) {
         rewrite_.copy(node);
       } else if (node.op->op_class == OpClass::kMatmul) {

@@ -37,18 +37,18 @@ Json memory_json(const Program& program) {
   std::vector<Json> buffers(program.arenas.size(), Json::array());
   for (const Buffer& b : program.buffers) {
     if (b.slice) continue;  // drawn with what it is a part of
-    buffers[static_cast<std::size_t>(b.arena)].push_back(Json::object({{"name", b.name},
-                                                                       {"type", b.type.str()},
-                                                                       {"kind", name_of(b.kind)},
-                                                                       {"offset", b.offset},
-                                                                       {"bytes", b.bytes},
-                                                                       {"first", b.first_step},
-                                                                       {"last", b.last_step}}));
+    buffers[b.arena].push_back(Json::object({{"name", b.name},
+                                             {"type", b.type.str()},
+                                             {"kind", name_of(b.kind)},
+                                             {"offset", b.offset},
+                                             {"bytes", b.bytes},
+                                             {"first", b.first_step},
+                                             {"last", b.last_step}}));
   }
   Json arenas = Json::array();
   for (std::size_t a = 0; a < program.arenas.size(); ++a) {
     const Arena& arena = program.arenas[a];
-    const ArenaUse use = arena_use(program, static_cast<int>(a));
+    const ArenaUse use = arena_use(program, a);
     const bool fixed = arena.kind == ArenaKind::kParameters || arena.kind == ArenaKind::kIo;
     arenas.push_back(Json::object({{"name", arena.name()},
                                    {"bytes", arena.bytes},
@@ -92,7 +92,7 @@ Json kernels_json(const Program& program, const Run* run, const DeviceModel* cou
   const ProgramCode code = print_program(program);
   std::vector<int> launches(code.sources.size(), 0);
   for (const Step& step : program.steps) {
-    if (step.kernel >= 0) ++launches[code.code_of[static_cast<std::size_t>(step.kernel)]];
+    if (step.kernel >= 0) ++launches[code.code_of[step.kernel]];
   }
   std::map<std::string_view, const KernelCounts*> counted;
   if (run != nullptr) {
@@ -127,7 +127,7 @@ Run run_once(const Graph& graph, const ReportOptions& options, const Bindings& b
   WorldOptions on;
   on.device = DeviceKind::kCpu;
   on.target = target.str();
-  on.world = static_cast<int>(world_size(graph));
+  on.world = world_size(graph);
   on.count = true;
   on.cache_dir = options.cache_dir;
   on.progress = [&bar](std::size_t done, std::size_t total, std::string_view what) {
@@ -141,8 +141,7 @@ Run run_once(const Graph& graph, const ReportOptions& options, const Bindings& b
   const Inputs inputs = gather_inputs(graph, bindings, "", kSeed, {});
   for (const int rank : world.ranks()) {
     for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
-      executable.set_input(rank, graph.inputs()[i].name,
-                           inputs.tensors[static_cast<std::size_t>(rank)][i]);
+      executable.set_input(rank, graph.inputs()[i].name, inputs.tensors[rank][i]);
     }
   }
   bar.phase("run");

@@ -17,7 +17,7 @@ class Sweep {
 
   std::vector<std::pair<NodeId, NodeId>> run(const std::function<MoreUses(NodeId)>& more) {
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
-      const auto id = static_cast<NodeId>(i);
+      const NodeId id = i;
       const Node& node = graph_.node(id);
       for (ValueId input : node.inputs) add(graph_.value(input).producer, id);
       use(node, id);
@@ -39,9 +39,7 @@ class Sweep {
     NodeId written = -1;
     std::vector<NodeId> reads;  ///< since then
   };
-  Memory& of(ValueId value) {
-    return memory_[static_cast<std::size_t>(storage_[static_cast<std::size_t>(value)])];
-  }
+  Memory& of(ValueId value) { return memory_[storage_[value]]; }
   void add(NodeId earlier, NodeId later) {
     if (earlier >= 0 && earlier != later) edges_.emplace_back(earlier, later);
   }

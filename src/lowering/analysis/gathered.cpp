@@ -7,9 +7,7 @@ namespace braid {
 
 ValueId gathered_from(const Graph& graph, const std::vector<bool>& overwritten, ValueId whole,
                       std::string_view group, std::size_t dim) {
-  const auto is_overwritten = [&](ValueId value) {
-    return overwritten[static_cast<std::size_t>(value)];
-  };
+  const auto is_overwritten = [&](ValueId value) { return overwritten[value]; };
   ValueId result = whole;  // of the collective
   NodeId producer = graph.value(result).producer;
   if (producer >= 0 && graph.node(producer).op->op_class == OpClass::kWait) {
@@ -22,7 +20,7 @@ ValueId gathered_from(const Graph& graph, const std::vector<bool>& overwritten, 
       gather.op->mutates != Mutates::kNothing) {
     return -1;
   }
-  const ValueId chunk = gather.inputs[static_cast<std::size_t>(graph.value(result).result)];
+  const ValueId chunk = gather.inputs[graph.value(result).result];
   const bool same = *gather.attr<std::string>("group") == group &&
                     axis_of(gather.attrs, "dim", graph.type(chunk).shape.size()) == dim;
   return same && !is_overwritten(chunk) ? chunk : -1;

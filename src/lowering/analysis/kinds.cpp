@@ -11,10 +11,10 @@ namespace {
 std::size_t hash_of(const Shape& shape) {
   std::size_t hash = shape.size();
   for (const Dim& dim : shape) {
-    mix_hash(hash, static_cast<std::size_t>(dim.constant()));
+    mix_hash(hash, dim.constant());
     for (const Dim::Term& term : dim.terms()) {
       mix_hash(hash, std::hash<std::string>()(term.symbol));
-      mix_hash(hash, static_cast<std::size_t>(term.factor));
+      mix_hash(hash, term.factor);
     }
   }
   return hash;
@@ -29,7 +29,7 @@ std::size_t hash_of(const AttrValue& attribute) {
           return hash_of(value);
         } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
           std::size_t hash = value.size();
-          for (std::int64_t x : value) mix_hash(hash, static_cast<std::size_t>(x));
+          for (std::int64_t x : value) mix_hash(hash, x);
           return hash;
         } else if constexpr (std::is_same_v<T, std::map<std::string, std::int64_t>>) {
           return value.size();
@@ -55,7 +55,7 @@ bool NodeKinds::alike(const Node& a, const Node& b) const {
 }
 
 NodeId NodeKinds::of(NodeId id) {
-  NodeId& kind = kinds_[static_cast<std::size_t>(id)];
+  NodeId& kind = kinds_[id];
   if (kind >= 0) return kind;
   const Node& node = graph_.node(id);
   std::size_t hash = std::hash<const void*>()(node.op);

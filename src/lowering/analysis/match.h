@@ -17,12 +17,8 @@ class Uses {
   explicit Uses(const Graph& graph) : users_(graph.users()), is_output_(graph.output_flags()) {}
 
   /// The nodes that read it, in order, each once.
-  [[nodiscard]] const std::vector<NodeId>& of(ValueId value) const {
-    return users_[static_cast<std::size_t>(value)];
-  }
-  [[nodiscard]] bool is_output(ValueId value) const {
-    return is_output_[static_cast<std::size_t>(value)];
-  }
+  [[nodiscard]] const std::vector<NodeId>& of(ValueId value) const { return users_[value]; }
+  [[nodiscard]] bool is_output(ValueId value) const { return is_output_[value]; }
   /// Whether one node reads it and it is no graph output.
   [[nodiscard]] bool is_single(ValueId value) const {
     return of(value).size() == 1 && !is_output(value);

@@ -29,7 +29,7 @@ std::vector<bool> replicated_values(const Graph& graph, std::string_view group) 
   const std::vector<bool> overwritten = overwritten_values(graph);
   std::vector<bool> same(graph.values().size(), false);
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
-    const auto value = static_cast<std::size_t>(graph.input_values()[i]);
+    const std::size_t value = graph.input_values()[i];
     same[value] = !graph.inputs()[i].per_rank && !overwritten[value];
   }
   for (const Node& node : graph.nodes()) {
@@ -38,10 +38,10 @@ std::vector<bool> replicated_values(const Graph& graph, std::string_view group) 
       result = *node.attr<std::string>("group") == group && gives_all_the_same(graph, node);
     } else if (!may_depend_on_rank(node)) {
       result = std::all_of(node.inputs.begin(), node.inputs.end(),
-                           [&](ValueId input) { return same[static_cast<std::size_t>(input)]; });
+                           [&](ValueId input) { return same[input]; });
     }
     for (ValueId output : node.outputs) {
-      const auto value = static_cast<std::size_t>(output);
+      const std::size_t value = output;
       same[value] = result && !overwritten[value];
     }
   }

@@ -82,9 +82,9 @@ bool is_name(const Node& node) {
 /// in front of it, and it divides by the ranks. (Extents of 1 do not, so there is only one.)
 std::optional<std::size_t> dim_after_view(const Shape& from, std::size_t dim, const Shape& to,
                                           std::int64_t ranks, const SymbolTable& symbols) {
-  const Shape before(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(dim));
+  const Shape before(from.begin(), from.begin() + dim);
   for (std::size_t d = 0; d < to.size(); ++d) {
-    const Shape front(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(d));
+    const Shape front(to.begin(), to.begin() + d);
     if (to[d].divide_exactly(ranks, symbols) && same_numel(before, front)) return d;
   }
   return std::nullopt;
@@ -107,31 +107,30 @@ ShardPlan::ShardPlan(const Graph& graph, const PassConfig& config)
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
     const Node& node = graph.nodes()[id];
     Answer answer = ask(node);
-    const auto overwritten = std::find_if(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
-      return overwritten_[static_cast<std::size_t>(v)];
-    });
+    const auto overwritten = std::find_if(node.outputs.begin(), node.outputs.end(),
+                                          [&](ValueId v) { return overwritten_[v]; });
     if (answer.out && overwritten != node.outputs.end()) {
       // A whole and a local version would be two memories, of which only one is written.
       answer = {{}, {}, Reason(kOverwritten, name(*overwritten))};
     }
     on_[id] = answer.in;
     for (ValueId output : node.outputs) {
-      shard_[static_cast<std::size_t>(output)] = answer.out;
-      why_not_[static_cast<std::size_t>(output)] = answer.reason;
+      shard_[output] = answer.out;
+      why_not_[output] = answer.reason;
     }
     refusals[id] = std::move(answer.reason);
   }
   drop_idle_nodes();
   find_whole_values();
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
-    if (is_norm(graph.nodes()[id])) report(static_cast<NodeId>(id), refusals[id]);
+    if (is_norm(graph.nodes()[id])) report(id, refusals[id]);
   }
 }
 
 std::optional<Shard> ShardPlan::shard(ValueId value) const {
   const NodeId producer = graph_.value(value).producer;
   if (producer < 0 || !local(producer)) return std::nullopt;
-  return shard_[static_cast<std::size_t>(value)];
+  return shard_[value];
 }
 
 bool ShardPlan::takes_chunk(NodeId node, std::size_t index) const {
@@ -174,12 +173,12 @@ ShardPlan::Answer ShardPlan::ask_wait(const Node& node) const {
   if (dim < 0 || dim >= rank) {
     return refuse(Reason(kNoSuchDim, graph_.type(node.outputs[0]).str(), dim));
   }
-  const auto axis = static_cast<std::size_t>(dim);
+  const std::size_t axis = dim;
   if (!shape[axis].divide_exactly(ranks(group), graph_.symbols())) {
     const Reason hint = shape[axis].is_constant() ? Reason() : Reason(kForAllValues, ranks(group));
     return refuse(Reason(kIndivisible, shape[axis].str(), dim, ranks(group), group, hint));
   }
-  if (overwritten_[static_cast<std::size_t>(comm.inputs[0])]) {
+  if (overwritten_[comm.inputs[0]]) {
     return refuse(Reason(kReducesOverwritten, name(comm.inputs[0])));
   }
   const Shard shard{group, axis};
@@ -188,8 +187,8 @@ ShardPlan::Answer ShardPlan::ask_wait(const Node& node) const {
 
 ShardPlan::Answer ShardPlan::ask_view(const Node& node) const {
   const ValueId x = node.inputs[0];
-  const std::optional<Shard>& in = shard_[static_cast<std::size_t>(x)];
-  if (!in) return {{}, {}, why_not_[static_cast<std::size_t>(x)]};
+  const std::optional<Shard>& in = shard_[x];
+  if (!in) return {{}, {}, why_not_[x]};
   if (node.op_name() != "view") return {in, in, {}};
   const TensorType& from = graph_.type(x);
   const TensorType& to = graph_.type(node.outputs[0]);
@@ -203,11 +202,11 @@ ShardPlan::Answer ShardPlan::ask_view(const Node& node) const {
 ShardPlan::Answer ShardPlan::ask_sum(const Node& node) {
   const ValueId a = node.inputs[0];
   const ValueId b = node.inputs[1];
-  const std::optional<Shard>& of_a = shard_[static_cast<std::size_t>(a)];
-  const std::optional<Shard>& of_b = shard_[static_cast<std::size_t>(b)];
+  const std::optional<Shard>& of_a = shard_[a];
+  const std::optional<Shard>& of_b = shard_[b];
   if (!of_a && !of_b) {
-    const Reason& reason = why_not_[static_cast<std::size_t>(a)];
-    return {{}, {}, reason.empty() ? why_not_[static_cast<std::size_t>(b)] : reason};
+    const Reason& reason = why_not_[a];
+    return {{}, {}, reason.empty() ? why_not_[b] : reason};
   }
   if (graph_.type(a).shape != graph_.type(b).shape) {
     return {{}, {}, Reason(kShapesDiffer, node.name, graph_.type(a).str(), graph_.type(b).str())};
@@ -231,7 +230,7 @@ ShardPlan::Answer ShardPlan::ask_norm(const Node& node, Answer stream) {
     return {{}, {}, Reason(kAlongNorm, name(x), in.dim)};
   }
   for (std::size_t i = is_sum(node) ? 2 : 1; i < node.inputs.size(); ++i) {
-    if (replicated(in.group)[static_cast<std::size_t>(node.inputs[i])]) continue;
+    if (replicated(in.group)[node.inputs[i]]) continue;
     return {{}, {}, Reason(kWeightDiffers, name(node.inputs[i]), in.group)};
   }
   return {in, in, {}};
@@ -240,7 +239,7 @@ ShardPlan::Answer ShardPlan::ask_norm(const Node& node, Answer stream) {
 /// Why no rank can take its chunk of the value; else empty. All ranks must have the same (as they
 /// do of what is in chunks of their group): else the gathered result is made of different sums.
 Reason ShardPlan::cannot_cut(ValueId value, const Shard& shard) {
-  const auto v = static_cast<std::size_t>(value);
+  const std::size_t v = value;
   if (overwritten_[v]) return Reason(kResidualOverwritten, name(value));
   if (replicated(shard.group)[v]) return {};
   return Reason(kResidualDiffers, name(value), shard.group);
@@ -256,7 +255,7 @@ const std::vector<bool>& ShardPlan::replicated(std::string_view group) {
 
 bool ShardPlan::reads_chunk(NodeId reader, ValueId value) const {
   const std::optional<Shard>& on = local(reader);
-  if (!on || on != shard_[static_cast<std::size_t>(value)]) return false;
+  if (!on || on != shard_[value]) return false;
   const std::vector<ValueId>& inputs = graph_.node(reader).inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] == value && takes_chunk(reader, i)) return true;
@@ -285,14 +284,13 @@ void ShardPlan::drop_idle_nodes() {
 void ShardPlan::find_whole_values() {
   for (std::size_t id = on_.size(); id-- > 0;) {
     const Node& node = graph_.nodes()[id];
-    const bool whole_name = is_name(node) && whole_[static_cast<std::size_t>(node.outputs[0])];
+    const bool whole_name = is_name(node) && whole_[node.outputs[0]];
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId input = node.inputs[i];
-      const bool chunk = on_[id] && takes_chunk(static_cast<NodeId>(id), i) &&
-                         shard(input) == on_[id] && !whole_name;
+      const bool chunk = on_[id] && takes_chunk(id, i) && shard(input) == on_[id] && !whole_name;
       if (chunk) continue;
-      whole_[static_cast<std::size_t>(input)] = true;
-      whole_reader_[static_cast<std::size_t>(input)] = static_cast<NodeId>(id);
+      whole_[input] = true;
+      whole_reader_[input] = id;
     }
   }
 }
@@ -325,7 +323,7 @@ void ShardPlan::report(NodeId id, const Reason& reason) {
 }
 
 std::string ShardPlan::whole_reader(ValueId value) const {
-  const NodeId reader = whole_reader_[static_cast<std::size_t>(value)];
+  const NodeId reader = whole_reader_[value];
   return reader < 0 ? "the graph output" : fmt::format("'{}'", graph_.node(reader).name);
 }
 

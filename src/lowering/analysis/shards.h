@@ -31,17 +31,13 @@ class ShardPlan {
   /// One for each norm that is, or just is not, behind an all_reduce.
   [[nodiscard]] const std::vector<Remark>& remarks() const { return remarks_; }
   /// The chunks that the node computes on; nothing when it is no local node.
-  [[nodiscard]] const std::optional<Shard>& local(NodeId node) const {
-    return on_[static_cast<std::size_t>(node)];
-  }
+  [[nodiscard]] const std::optional<Shard>& local(NodeId node) const { return on_[node]; }
   /// What a local node computes of the value; nothing when no local node gives it.
   [[nodiscard]] std::optional<Shard> shard(ValueId value) const;
   /// Whether operand `index` of a local node is a chunk (and not, as a weight is, whole).
   [[nodiscard]] bool takes_chunk(NodeId node, std::size_t index) const;
   /// Whether someone reads the whole value.
-  [[nodiscard]] bool is_needed_whole(ValueId value) const {
-    return whole_[static_cast<std::size_t>(value)];
-  }
+  [[nodiscard]] bool is_needed_whole(ValueId value) const { return whole_[value]; }
   /// The type of the chunk.
   [[nodiscard]] TensorType chunk_type(ValueId value, const Shard& shard) const;
 

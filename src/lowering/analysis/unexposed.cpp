@@ -12,7 +12,7 @@ constexpr NodeId kNeighbours = 256;  ///< on either side
 
 /// For each neighbour, from `first` on, whether it needs the collective or the collective needs it.
 std::vector<bool> related(const Graph& graph, NodeId collective, NodeId first, NodeId end) {
-  std::vector<bool> found(static_cast<std::size_t>(end - first), false);
+  std::vector<bool> found(end - first, false);
   const auto at = [&](NodeId id) { return static_cast<std::size_t>(id - first); };
   found[at(collective)] = true;
   for (NodeId id = collective; id >= first; --id) {
@@ -39,7 +39,7 @@ std::vector<bool> related(const Graph& graph, NodeId collective, NodeId first, N
 std::map<NodeId, NodeId> unexposed_collectives(const Graph& graph) {
   std::map<NodeId, NodeId> hidden_by;
   std::vector<bool> hides(graph.nodes().size(), false);
-  const auto count = static_cast<NodeId>(graph.nodes().size());
+  const NodeId count = graph.nodes().size();
   for (NodeId id = 0; id < count; ++id) {
     const Node& node = graph.node(id);
     const bool moves_chunks =
@@ -50,9 +50,9 @@ std::map<NodeId, NodeId> unexposed_collectives(const Graph& graph) {
     const std::vector<bool> tied = related(graph, id, first, end);
     for (NodeId other = first; other < end; ++other) {
       if (graph.node(other).op->op_class != OpClass::kMatmul) continue;
-      if (tied[static_cast<std::size_t>(other - first)]) continue;
-      if (hides[static_cast<std::size_t>(other)]) continue;
-      hides[static_cast<std::size_t>(other)] = true;
+      if (tied[other - first]) continue;
+      if (hides[other]) continue;
+      hides[other] = true;
       hidden_by.emplace(id, other);
       break;
     }

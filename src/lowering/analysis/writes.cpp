@@ -20,14 +20,14 @@ Writes::Writes(const Graph& graph) {
       writer = &graph.node(waited);
     }
     for (ValueId value : mutated_operands(*writer)) {
-      nodes_[storage_[static_cast<std::size_t>(value)]].push_back(static_cast<NodeId>(id));
+      nodes_[storage_[value]].push_back(id);
     }
   }
 }
 
 bool Writes::between(ValueId value, NodeId first, NodeId last) const {
   if (storage_.empty()) return false;
-  const auto found = nodes_.find(storage_[static_cast<std::size_t>(value)]);
+  const auto found = nodes_.find(storage_[value]);
   if (found == nodes_.end()) return false;
   const auto next = std::upper_bound(found->second.begin(), found->second.end(), first);
   return next != found->second.end() && *next < last;

@@ -20,7 +20,7 @@ std::vector<std::int64_t> moved(std::size_t rank, std::size_t from, std::size_t 
   for (std::size_t d = 0; d < rank; ++d) {
     if (d != from) order.push_back(static_cast<std::int64_t>(d));
   }
-  order.insert(order.begin() + static_cast<std::ptrdiff_t>(to), static_cast<std::int64_t>(from));
+  order.insert(order.begin() + to, static_cast<std::int64_t>(from));
   return order;
 }
 
@@ -109,7 +109,7 @@ ValueId ByCommunicator::chunks_first(const Node& node, ValueId operand, std::siz
   const auto shape = [&](ValueId value) { return rewrite_.graph().type(value).shape; };
   Shape cut = shape(operand);
   cut[dim] = *cut[dim].divide_exactly(ranks, graph_.symbols());
-  cut.insert(cut.begin() + static_cast<std::ptrdiff_t>(dim), ranks);
+  cut.insert(cut.begin() + dim, ranks);
   const ValueId parts = add(node, "view", {operand}, {{"shape", cut}});
   const ValueId first = add(node, "permute", {parts}, {{"dims", moved(cut.size(), dim, 0)}});
   return add(node, "view", {first}, {{"shape", merged(shape(first), 0)}});

@@ -133,11 +133,10 @@ void ByCopies::start(const Node& node, std::size_t i, ValueId operand) {
   if (const auto* reduce_op = node.attr<std::string>("reduce_op")) copies.reduce_op = *reduce_op;
   const std::string_view op = copies.reduce_op.empty() ? "copy_from_peer" : "copy_chunk_from_peer";
   const std::int64_t ranks = graph_.groups().find(copies.group)->second.size;
-  copies.chunks.resize(static_cast<std::size_t>(ranks));
+  copies.chunks.resize(ranks);
   for (std::int64_t k = 1; k <= ranks; ++k) {
     const std::int64_t shift = k % ranks;
-    copies.chunks[static_cast<std::size_t>(shift)] =
-        add(node, op, {operand}, {{"group", copies.group}, {"shift", shift}});
+    copies.chunks[shift] = add(node, op, {operand}, {{"group", copies.group}, {"shift", shift}});
   }
   under_way_.emplace(node.outputs[i], std::move(copies));
 }

@@ -62,7 +62,7 @@ class Chunks : FusedParts {
     }
     std::vector<Values> products(form_.matmuls);
     for (std::int64_t k = 0; k < ranks_; ++k) {
-      const auto at = static_cast<std::size_t>(k);
+      const std::size_t at = k;
       if (k > 0) chunks[at] = waited(chunks[at]);
       if (k > 0 && scale_too) scales[at] = waited(scales[at]);
       const ValueId own = scale_too ? as_rows(scales[at], "_scale_rows") : scale_rows(scale, k);
@@ -86,13 +86,12 @@ class Chunks : FusedParts {
     const auto product = [&](std::int64_t k) {
       return multiplied(chunk(rows, k, "_chunk"), scale_rows(scale, k), 0);
     };
-    Values products(static_cast<std::size_t>(ranks_));
+    Values products(ranks_);
     Values partials(products);  // of the own rows; that of the rank k after this one at k
     for (std::int64_t k = 1; k < ranks_; ++k) {
-      products[static_cast<std::size_t>(k)] = product(k);
+      products[k] = product(k);
       const std::int64_t from = ranks_ - k;
-      partials[static_cast<std::size_t>(from)] =
-          copied(products[static_cast<std::size_t>(k)], from);
+      partials[from] = copied(products[k], from);
     }
     products[0] = partials[0] = product(0);
     for (std::size_t k = 1; k < partials.size(); ++k) partials[k] = waited(partials[k]);
@@ -154,7 +153,7 @@ class Chunks : FusedParts {
       order.push_back(static_cast<std::int64_t>(from));
     }
     Shape back;
-    for (std::int64_t d : order) back.push_back(shape(full)[static_cast<std::size_t>(d)]);
+    for (std::int64_t d : order) back.push_back(shape(full)[d]);
     if (lies_in_front(back, dim_)) return as(full, back, "_back");
     return add("_back", "permute", {full}, {{"dims", order}});
   }

@@ -126,10 +126,10 @@ class Lowering {
         by_copies_(graph, context, rewrite_) {
     for (const Node& node : graph.nodes()) {
       if (is_view(graph, node.outputs[0])) continue;
-      for (ValueId input : node.inputs) ++readers_[static_cast<std::size_t>(base_of(input))];
+      for (ValueId input : node.inputs) ++readers_[base_of(input)];
     }
     for (ValueId output : graph.outputs()) {
-      ++readers_[static_cast<std::size_t>(base_of(output))];
+      ++readers_[base_of(output)];
     }
   }
 
@@ -289,7 +289,7 @@ class Lowering {
   /// Why an algorithm that could do it must not, or null.
   const ReasonCode* barred(std::string_view algorithm, ValueId operand) const {
     const bool overwrites = algorithm == kTwoShot || algorithm == kMultimem;
-    if (overwrites && readers_[static_cast<std::size_t>(base_of(operand))] > 1) {
+    if (overwrites && readers_[base_of(operand)] > 1) {
       return &kReadElsewhere;
     }
     if (algorithm == kMultimem && context_.config.batch_invariant) return &kOtherOrder;
@@ -355,7 +355,7 @@ class Lowering {
   /// Why the data behind the old value cannot lie in the symmetric arena of `group`; else empty.
   Reason cannot_be_comm_buffer(ValueId old, const std::string& group) {
     ValueId base = old;
-    bool is_output = is_output_[static_cast<std::size_t>(base)];
+    bool is_output = is_output_[base];
     // What copies have brought is there from the wait on.
     const auto names_bytes_of_another = [&](ValueId value) {
       return is_view(graph_, value) &&
@@ -363,7 +363,7 @@ class Lowering {
     };
     while (names_bytes_of_another(base)) {
       base = graph_.node(graph_.value(base).producer).inputs[0];
-      is_output = is_output || is_output_[static_cast<std::size_t>(base)];
+      is_output = is_output || is_output_[base];
     }
     if (graph_.value(base).producer < 0) return Reason(kGraphInput);
     if (is_output) return Reason(kGraphOutput);

@@ -50,9 +50,7 @@ class Sinking {
   }
 
   bool sink(const Node& node) {
-    const auto stays = [&](ValueId value) {
-      return !overwritten_[static_cast<std::size_t>(value)];
-    };
+    const auto stays = [&](ValueId value) { return !overwritten_[value]; };
     if (node.inputs.empty() || !std::all_of(node.inputs.begin(), node.inputs.end(), stays) ||
         !stays(node.outputs[0])) {
       return false;
@@ -65,7 +63,7 @@ class Sinking {
   bool take_chunk(const Node& node) {
     const Join* join = join_of(node.inputs[0]);
     if (join == nullptr || join->group != *node.attr<std::string>("group")) return false;
-    const auto shift = static_cast<std::size_t>(*node.attr<std::int64_t>("shift"));
+    const std::size_t shift = *node.attr<std::int64_t>("shift");
     rewrite_.map(node.outputs[0], join->chunks[shift]);
     return true;
   }

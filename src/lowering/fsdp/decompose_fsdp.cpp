@@ -48,7 +48,7 @@ class Decomposer {
         rewrite_(graph) {
     for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
       for (ValueId value : mutated_operands(graph.nodes()[id])) {
-        overwritten_[index(storage(value))] = static_cast<NodeId>(id);
+        overwritten_[storage(value)] = id;
       }
     }
   }
@@ -61,7 +61,7 @@ class Decomposer {
       if (op == kCopyIn) {
         copy_in(node);
       } else if (op == kSplit) {
-        split(node, static_cast<NodeId>(id));
+        split(node, id);
       } else if (op == kChunkCat) {
         chunk_cat(node);
       } else if (op == "getitem" && is_taken_apart(node.inputs[0])) {
@@ -74,8 +74,7 @@ class Decomposer {
   }
 
  private:
-  static std::size_t index(ValueId value) { return static_cast<std::size_t>(value); }
-  ValueId storage(ValueId value) const { return storage_[index(value)]; }
+  ValueId storage(ValueId value) const { return storage_[value]; }
 
   bool is_taken_apart(ValueId value) const {
     const Source source = source_of(graph_, value);
@@ -87,24 +86,24 @@ class Decomposer {
   void find_readers() {
     const std::string caller = "the caller";
     std::vector<const std::string*> reader(graph_.values().size(), nullptr);
-    for (ValueId output : graph_.outputs()) reader[index(storage(output))] = &caller;
+    for (ValueId output : graph_.outputs()) reader[storage(output)] = &caller;
     for (std::size_t id = graph_.nodes().size(); id-- > 0;) {
       const Node& node = graph_.nodes()[id];
       if (node.op_name() == kCopyIn) {
         // What is there for other ranks is read with it.
-        const std::string* const found = reader[index(storage(node.inputs.back()))];
+        const std::string* const found = reader[storage(node.inputs.back())];
         if (found != nullptr) readers_.emplace(&node, *found);
         for (std::size_t i = 0; i + 1 < node.inputs.size(); ++i) {
-          reader[index(storage(node.inputs[i]))] = &node.name;
+          reader[storage(node.inputs[i])] = &node.name;
         }
         continue;
       }
       const ValueId written = overwrites_all(node);
       if (written >= 0) {
-        reader[index(storage(written))] = nullptr;
+        reader[storage(written)] = nullptr;
       }
       for (ValueId input : node.inputs) {
-        if (input != written && !names_only(node)) reader[index(storage(input))] = &node.name;
+        if (input != written && !names_only(node)) reader[storage(input)] = &node.name;
       }
     }
   }
@@ -167,9 +166,9 @@ class Decomposer {
         rewrite_.copy(node, "split", rewrite_(node.inputs),
                       {{"split_size", *node.attr<std::vector<std::int64_t>>("split_sizes")},
                        {"dim", *node.attr<std::int64_t>("dim")}});
-    const bool lost = overwritten_[index(storage(node.inputs[0]))] > id;
+    const bool lost = overwritten_[storage(node.inputs[0])] > id;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      if (!lost && overwritten_[index(node.outputs[i])] < 0) continue;
+      if (!lost && overwritten_[node.outputs[i]] < 0) continue;
       const ValueId part = graph.node(parts).outputs[i];
       rewrite_.map(node.outputs[i], add(fresh(node, "_copy"), "copy", {part}, {}));
     }

@@ -42,11 +42,11 @@ class Reinplace {
     for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
       const Node& node = graph.nodes()[id];
       if (is_unread_getitem(node)) continue;
-      use(node, static_cast<NodeId>(id));
+      use(node, id);
       if (node.op->op_class != OpClass::kWait) continue;
       // Until here, the collective reads its operands.
       const NodeId waited = graph.value(node.inputs[0]).producer;
-      if (waited >= 0) use(graph.node(waited), static_cast<NodeId>(id));
+      if (waited >= 0) use(graph.node(waited), id);
     }
   }
 
@@ -58,7 +58,7 @@ class Reinplace {
       if (node.op_name() != "all_gather_into_tensor") continue;
       const Source source = source_of(graph_, node.inputs[0]);
       if (source.node == nullptr || source.node->op_name() != kCopyIn) continue;
-      if (Reason reason = obstacle(static_cast<NodeId>(id))) {
+      if (Reason reason = obstacle(id)) {
         context_.missed(kPass, node.name, Reason(why::kNotInPlace, std::move(reason)));
         continue;
       }
@@ -70,10 +70,10 @@ class Reinplace {
   }
 
  private:
-  ValueId storage(ValueId value) const { return storage_[static_cast<std::size_t>(value)]; }
+  ValueId storage(ValueId value) const { return storage_[value]; }
 
   void use(const Node& node, NodeId at) {
-    for (ValueId value : node.inputs) last_use_[static_cast<std::size_t>(storage(value))] = at;
+    for (ValueId value : node.inputs) last_use_[storage(value)] = at;
   }
 
   bool is_unread_getitem(const Node& node) const {
@@ -99,7 +99,7 @@ class Reinplace {
         return Reason(why::kOutputInMemory, graph_.value(output).name);
       }
     }
-    if (const NodeId last = last_use_[static_cast<std::size_t>(buffer)]; last > id) {
+    if (const NodeId last = last_use_[buffer]; last > id) {
       return Reason(why::kMemoryUsedLater, graph_.node(last).name);
     }
     return {};
@@ -110,7 +110,7 @@ class Reinplace {
     for (std::size_t id = 0; id < in_place.size(); ++id) {
       if (!in_place[id]) continue;
       const Source source = source_of(graph_, graph_.nodes()[id].inputs[0]);
-      taken[static_cast<std::size_t>(graph_.value(source.node->outputs[0]).producer)] = true;
+      taken[graph_.value(source.node->outputs[0]).producer] = true;
     }
     Rewriter rewrite(graph_);
     for (std::size_t id = 0; id < in_place.size(); ++id) {
@@ -123,7 +123,7 @@ class Reinplace {
       }
       if (is_unread_getitem(node)) {
         const NodeId producer = graph_.value(node.inputs[0]).producer;
-        if (producer >= 0 && taken[static_cast<std::size_t>(producer)]) continue;
+        if (producer >= 0 && taken[producer]) continue;
       }
       rewrite.copy(node);
     }

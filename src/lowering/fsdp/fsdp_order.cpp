@@ -49,7 +49,7 @@ class Blocks {
   /// In the order of their collectives.
   std::vector<Block> find() {
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
-      const auto id = static_cast<NodeId>(i);
+      const NodeId id = i;
       const Node& node = graph_.node(id);
       if (node.op_name() == "all_gather_into_tensor_out") {
         find_gather(id);
@@ -213,42 +213,40 @@ class Order {
   std::vector<NodeId> sorted() {
     using Entry = std::pair<NodeId, int>;  // the unit's first node
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    const auto push = [&](int unit) { ready.emplace(units_[index(unit)].front(), unit); };
+    const auto push = [&](int unit) { ready.emplace(units_[unit].front(), unit); };
     for (std::size_t u = 0; u < units_.size(); ++u) {
-      if (after_count_[u] == 0) push(static_cast<int>(u));
+      if (after_count_[u] == 0) push(u);
     }
     std::vector<NodeId> order;
     while (!ready.empty()) {
       const int unit = ready.top().second;
       ready.pop();
-      order.insert(order.end(), units_[index(unit)].begin(), units_[index(unit)].end());
-      for (int later : before_[index(unit)]) {
-        if (--after_count_[index(later)] == 0) push(later);
+      order.insert(order.end(), units_[unit].begin(), units_[unit].end());
+      for (int later : before_[unit]) {
+        if (--after_count_[later] == 0) push(later);
       }
     }
     return order;
   }
 
  private:
-  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
   void add_unit(std::vector<NodeId> nodes) {
-    for (NodeId id : nodes) unit_of_[index(id)] = static_cast<int>(units_.size());
+    for (NodeId id : nodes) unit_of_[id] = units_.size();
     units_.push_back(std::move(nodes));
   }
 
   void add_edge(NodeId first, NodeId second) {
-    const int a = unit_of_[index(first)];
-    const int b = unit_of_[index(second)];
+    const int a = unit_of_[first];
+    const int b = unit_of_[second];
     if (a == b) return;
-    before_[index(a)].push_back(b);
-    ++after_count_[index(b)];
+    before_[a].push_back(b);
+    ++after_count_[b];
   }
 
   void add_collective_order() {
     NodeId collective = -1;
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
-      const auto id = static_cast<NodeId>(i);
+      const NodeId id = i;
       if (graph_.node(id).op->op_class != OpClass::kCollective) continue;
       if (collective >= 0) add_edge(collective, id);
       collective = id;
@@ -266,7 +264,7 @@ class Order {
       MoreUses uses;
       const auto read = [&](const Node& reader) {
         for (ValueId value : reader.inputs) {
-          const ValueId from = copied[index(storage[index(value)])];
+          const ValueId from = copied[storage[value]];
           if (from >= 0) uses.reads.push_back(from);
         }
       };
@@ -275,7 +273,7 @@ class Order {
       const NodeId waited = waits ? graph_.value(node.inputs[0]).producer : -1;
       if (waited >= 0) read(graph_.node(waited));
       if (node.op_name() == kCopy) {
-        copied[index(storage[index(node.inputs[0])])] = node.inputs[1];
+        copied[storage[node.inputs[0]]] = node.inputs[1];
       } else if (node.op_name() == "all_gather_into_tensor") {
         const Source source = source_of(graph_, node.inputs[0]);
         if (source.node != nullptr && source.node->op_name() == kCopyIn) {

@@ -54,7 +54,7 @@ class Params {
         whole_(graph.values().size(), false),
         written_(graph.values().size(), -1),
         params_(graph.inputs().size()) {
-    for (ValueId input : graph.input_values()) whole_[index(input)] = true;
+    for (ValueId input : graph.input_values()) whole_[input] = true;
     for (const Node& node : graph.nodes()) {
       Param* param = is_managed(node) ? input_of(node.inputs[0]) : nullptr;
       if (param == nullptr) continue;
@@ -65,7 +65,7 @@ class Params {
   }
 
   std::optional<Graph> run(PassContext& context) {
-    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) visit(static_cast<NodeId>(id));
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) visit(id);
     finish();
     for (const Node& node : graph_.nodes()) {
       if (!is_managed(node) || input_of(node.inputs[0]) != nullptr) continue;
@@ -81,11 +81,10 @@ class Params {
   }
 
  private:
-  static std::size_t index(ValueId value) { return static_cast<std::size_t>(value); }
   static bool is_managed(const Node& node) {
     return node.op_name() == kResize || node.op_name() == kCopy;
   }
-  ValueId storage(ValueId value) const { return storage_[index(value)]; }
+  ValueId storage(ValueId value) const { return storage_[value]; }
   const std::string& name(ValueId value) const { return graph_.value(value).name; }
   /// A reason whose first arguments are the node's op and name.
   template <class... More>
@@ -96,7 +95,7 @@ class Params {
   /// The graph input whose memory the value names; null when that is none.
   Param* input_of(ValueId value) {
     const Value& target = graph_.value(storage(value));
-    return target.producer < 0 ? &params_[static_cast<std::size_t>(target.result)] : nullptr;
+    return target.producer < 0 ? &params_[target.result] : nullptr;
   }
   /// The same where it is an unsharded parameter.
   Param* param_of(ValueId value) {
@@ -109,7 +108,7 @@ class Params {
 
   void visit(NodeId id) {
     const Node& node = graph_.node(id);
-    for (ValueId value : mutated_operands(node)) written_[index(storage(value))] = id;
+    for (ValueId value : mutated_operands(node)) written_[storage(value)] = id;
     std::size_t first = 0;
     if (is_managed(node)) {
       first = 1;  // the target is written, not read
@@ -132,8 +131,8 @@ class Params {
   void manage(Param& param, NodeId id) {
     const Node& node = graph_.node(id);
     const ValueId target = node.inputs[0];
-    whole_[index(node.outputs[0])] = whole_[index(target)];
-    if (!whole_[index(target)]) refuse(param, at(why::kActsOnView, id, name(target)));
+    whole_[node.outputs[0]] = whole_[target];
+    if (!whole_[target]) refuse(param, at(why::kActsOnView, id, name(target)));
     if (node.op_name() == kCopy) return copy(param, id);
     const bool full = *node.attr<std::int64_t>("size") > 0;
     if (full && param.open) {
@@ -163,7 +162,7 @@ class Params {
     if (param == nullptr) return;
     if (!param->open) return refuse(*param, at(why::kReadWithoutMemory, id));
     if (param->copied < 0) return refuse(*param, at(why::kReadBeforeCopy, id));
-    const NodeId writer = written_[index(storage(param->copied))];
+    const NodeId writer = written_[storage(param->copied)];
     if (writer > param->copy) {
       const Node& by = graph_.node(writer);
       const Node& reader = graph_.node(id);

@@ -8,7 +8,7 @@ namespace braid {
 
 std::size_t FusedBodies::KeyHash::operator()(const std::vector<std::int32_t>& key) const {
   std::size_t hash = key.size();
-  for (std::int32_t x : key) mix_hash(hash, static_cast<std::size_t>(x));
+  for (std::int32_t x : key) mix_hash(hash, x);
   return hash;
 }
 
@@ -23,11 +23,9 @@ FusedNodes FusedBodies::find(std::span<const NodeId> nodes, std::vector<ValueId>
   FusedNodes result{.body = nullptr, .inputs = {}, .outputs = std::move(outputs)};
   ++now_;
   key_.clear();
-  const auto number = [&](ValueId value) -> std::int32_t& {
-    return number_[static_cast<std::size_t>(value)];
-  };
+  const auto number = [&](ValueId value) -> std::int32_t& { return number_[value]; };
   const auto has_number = [&](ValueId value) {
-    std::int32_t& stamp = stamp_[static_cast<std::size_t>(value)];
+    std::int32_t& stamp = stamp_[value];
     return std::exchange(stamp, now_) == now_;
   };
   // Inputs count down from -1, results up from 0. Kinds and numbers cannot be confused: a kind
@@ -44,7 +42,7 @@ FusedNodes FusedBodies::find(std::span<const NodeId> nodes, std::vector<ValueId>
       key_.push_back(number(input));
     }
     for (ValueId output : node.outputs) {
-      stamp_[static_cast<std::size_t>(output)] = now_;
+      stamp_[output] = now_;
       number(output) = results++;
     }
   }

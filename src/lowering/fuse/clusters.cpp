@@ -29,7 +29,7 @@ const Node& Clusters::head(const Item& it) const {
 
 void Clusters::mark(const std::vector<NodeId>& nodes) {
   ++now_;
-  for (NodeId n : nodes) stamp_[static_cast<std::size_t>(n)] = now_;
+  for (NodeId n : nodes) stamp_[n] = now_;
 }
 
 int Clusters::level_above(const std::vector<NodeId>& nodes) {
@@ -53,7 +53,7 @@ void Clusters::add_item(Item added) {
 
 void Clusters::claim(int id) {
   for (NodeId n : item(id).nodes) {
-    if (!folded(n) || n == item(id).nodes.back()) item_of_node[static_cast<std::size_t>(n)] = id;
+    if (!folded(n) || n == item(id).nodes.back()) item_of_node[n] = id;
   }
 }
 

@@ -42,28 +42,22 @@ struct Clusters {
   std::vector<std::vector<std::pair<ValueId, Reason>>> reasons;
 
   [[nodiscard]] const Node& node(NodeId id) const { return graph.node(id); }
-  [[nodiscard]] Item& item(int id) { return items[static_cast<std::size_t>(id)]; }
-  [[nodiscard]] const Item& item(int id) const { return items[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] Item& item(int id) { return items[id]; }
+  [[nodiscard]] const Item& item(int id) const { return items[id]; }
   [[nodiscard]] NodeId producer(ValueId value) const { return graph.value(value).producer; }
   /// -1 for a graph input, and for what stands only inside the kernels that read it.
   [[nodiscard]] int item_of(ValueId value) const {
     const NodeId id = producer(value);
-    return id < 0 ? -1 : item_of_node[static_cast<std::size_t>(id)];
+    return id < 0 ? -1 : item_of_node[id];
   }
-  [[nodiscard]] bool folded(NodeId id) const {
-    return id >= 0 && folded_nodes[static_cast<std::size_t>(id)];
-  }
-  [[nodiscard]] const std::vector<NodeId>& users_of(ValueId value) const {
-    return users[static_cast<std::size_t>(value)];
-  }
+  [[nodiscard]] bool folded(NodeId id) const { return id >= 0 && folded_nodes[id]; }
+  [[nodiscard]] const std::vector<NodeId>& users_of(ValueId value) const { return users[value]; }
   /// The node that the item is named after in remarks.
   [[nodiscard]] const Node& head(const Item& it) const;
 
   /// Makes these the marked nodes, instead of those before.
   void mark(const std::vector<NodeId>& nodes);
-  [[nodiscard]] bool marked(NodeId id) const {
-    return id >= 0 && stamp_[static_cast<std::size_t>(id)] == now_;
-  }
+  [[nodiscard]] bool marked(NodeId id) const { return id >= 0 && stamp_[id] == now_; }
   /// Marks the nodes. One above all items that they read outside themselves.
   [[nodiscard]] int level_above(const std::vector<NodeId>& nodes);
 

@@ -43,7 +43,7 @@ class Emitter {
 
   void report_edge(const Item& it, ValueId input) {
     for (NodeId n : it.nodes) {
-      const auto& reasons = clusters_.reasons[static_cast<std::size_t>(n)];
+      const auto& reasons = clusters_.reasons[n];
       const auto noted = std::find_if(reasons.begin(), reasons.end(),
                                       [&](const auto& reason) { return reason.first == input; });
       if (noted == reasons.end()) continue;
@@ -63,13 +63,13 @@ class Emitter {
   /// The same, but waits and chunks come no sooner than who reads them: until then there is other
   /// work to do.
   NodeId place(int id, const std::vector<std::vector<int>>& readers, std::vector<NodeId>& places) {
-    NodeId& place = places[static_cast<std::size_t>(id)];
+    NodeId& place = places[id];
     if (place >= 0) return place;
     const Item& it = clusters_.item(id);
     const OpClass c = node(it.nodes[0]).op->op_class;
     if (c != OpClass::kWait && c != OpClass::kChunk) return place = place_of(it);
-    place = static_cast<NodeId>(graph_.nodes().size());
-    for (int reader : readers[static_cast<std::size_t>(id)]) {
+    place = graph_.nodes().size();
+    for (int reader : readers[id]) {
       place = std::min(place, this->place(reader, readers, places));
     }
     return place;
@@ -88,7 +88,7 @@ class Emitter {
         for (ValueId input : node(n).inputs) {
           const int from = clusters_.item_of(input);
           if (from < 0 || clusters_.marked(producer(input))) continue;
-          readers[static_cast<std::size_t>(from)].push_back(static_cast<int>(i));
+          readers[from].push_back(i);
           ++missing[i];
         }
       }
@@ -98,15 +98,15 @@ class Emitter {
     std::vector<NodeId> places(items.size(), -1);
     const auto push = [&](int id) { ready.emplace(place(id, readers, places), id); };
     for (std::size_t i = 0; i < items.size(); ++i) {
-      if (!items[i].gone && missing[i] == 0) push(static_cast<int>(i));
+      if (!items[i].gone && missing[i] == 0) push(i);
     }
     std::vector<int> order;
     while (!ready.empty()) {
       const int id = ready.top().second;
       ready.pop();
       order.push_back(id);
-      for (int reader : readers[static_cast<std::size_t>(id)]) {
-        if (--missing[static_cast<std::size_t>(reader)] == 0) push(reader);
+      for (int reader : readers[id]) {
+        if (--missing[reader] == 0) push(reader);
       }
     }
     if (order.size() != left) throw_internal(graph_.name(), "fuse closed a cycle between kernels");

@@ -45,7 +45,7 @@ class Fuser {
   Graph run() {
     find_folding();
     for (std::size_t id = 0; id < clusters_.live.size(); ++id) {
-      if (clusters_.live[id]) place(static_cast<NodeId>(id));
+      if (clusters_.live[id]) place(id);
     }
     return emit_clusters(clusters_);
   }
@@ -71,7 +71,7 @@ class Fuser {
         if (n.op->view == View::kBytes) return keep(id);
         [[fallthrough]];
       case OpClass::kPointwise:
-        clusters_.folded_nodes[static_cast<std::size_t>(id)] = folds_[static_cast<std::size_t>(id)];
+        clusters_.folded_nodes[id] = folds_[id];
         if (folded(id) && !needs_a_name(id)) return;
         if (n.op_name() == "view" && names_what_is_there(id)) return keep(id);
         break;
@@ -124,10 +124,10 @@ class Fuser {
 
   bool only_matmuls_read(const Node& n) const {
     const ValueId result = n.outputs[0];
-    if (clusters_.is_output[static_cast<std::size_t>(result)]) return false;
+    if (clusters_.is_output[result]) return false;
     const auto& users = clusters_.users_of(result);
     return std::all_of(users.begin(), users.end(), [&](NodeId user) {
-      const auto u = static_cast<std::size_t>(user);
+      const std::size_t u = user;
       return !clusters_.live[u] || node(user).op->op_class == OpClass::kMatmul ||
              (folds_[u] && only_matmuls_read_[u]);
     });
@@ -136,15 +136,15 @@ class Fuser {
   /// Whether a view is a name for a value that is in memory.
   bool names_what_is_there(NodeId id) const {
     const NodeId base = clusters_.producer(node(id).inputs[0]);
-    return !folded(base) || clusters_.item_of_node[static_cast<std::size_t>(base)] >= 0;
+    return !folded(base) || clusters_.item_of_node[base] >= 0;
   }
 
   /// Whether something that takes nothing in reads the folded node.
   bool needs_a_name(NodeId id) const {
     for (ValueId value : node(id).outputs) {
-      if (clusters_.is_output[static_cast<std::size_t>(value)]) return true;
+      if (clusters_.is_output[value]) return true;
       for (NodeId user : clusters_.users_of(value)) {
-        if (!clusters_.live[static_cast<std::size_t>(user)]) continue;
+        if (!clusters_.live[user]) continue;
         const OpClass c = node(user).op->op_class;
         if (c == OpClass::kCollective || c == OpClass::kKernel || c == OpClass::kMutation ||
             c == OpClass::kChunk || c == OpClass::kPeerCopy ||
@@ -217,7 +217,7 @@ class Fuser {
     for (NodeId n : own) {
       for (ValueId input : node(n).inputs) {
         if (clusters_.item_of(input) != other) continue;
-        clusters_.reasons[static_cast<std::size_t>(id)].emplace_back(input, reason);
+        clusters_.reasons[id].emplace_back(input, reason);
       }
     }
   }

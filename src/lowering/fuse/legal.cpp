@@ -47,10 +47,10 @@ void collective_first(Clusters& clusters, std::vector<NodeId>& nodes) {
 
 /// Whether someone but the marked nodes needs the value.
 bool needed_outside(const Clusters& clusters, ValueId value) {
-  if (clusters.is_output[static_cast<std::size_t>(value)]) return true;
+  if (clusters.is_output[value]) return true;
   const auto& users = clusters.users_of(value);
   return std::any_of(users.begin(), users.end(), [&](NodeId user) {
-    if (!clusters.live[static_cast<std::size_t>(user)]) return false;
+    if (!clusters.live[user]) return false;
     if (!clusters.marked(user)) return true;
     if (!clusters.folded(user)) return false;
     // Others may take in the same node, or it has a name of its own.

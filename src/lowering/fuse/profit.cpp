@@ -80,8 +80,7 @@ bool is_cheap_prologue(const Clusters& clusters, int host, NodeId collective) {
   const Item& it = clusters.item(host);
   const ValueId operand = clusters.node(collective).inputs[0];
   if (it.anchor != Anchor::kNone || it.consumed || it.kernel.outputs != std::vector{operand} ||
-      clusters.users_of(operand) != std::vector{collective} ||
-      clusters.is_output[static_cast<std::size_t>(operand)]) {
+      clusters.users_of(operand) != std::vector{collective} || clusters.is_output[operand]) {
     return false;
   }
   double bytes = most_bytes(clusters.graph, operand);
@@ -102,7 +101,7 @@ bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul) {
   for (ValueId output : it.kernel.outputs) {
     const auto& users = clusters.users_of(output);
     results += most_bytes(clusters.graph, output);
-    if (clusters.is_output[static_cast<std::size_t>(output)] || users != std::vector{matmul}) {
+    if (clusters.is_output[output] || users != std::vector{matmul}) {
       return false;
     }
   }

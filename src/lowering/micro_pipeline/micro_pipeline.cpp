@@ -61,7 +61,7 @@ class Emitter {
 
   Graph run() {
     mark_live();
-    const auto count = static_cast<NodeId>(state_.graph.nodes().size());
+    const NodeId count = state_.graph.nodes().size();
     for (NodeId id = 0; id < count; ++id) {
       if (const auto plan = gathers_.find(id); plan != gathers_.end()) {
         for (NodeId moved : plan->second.moved) emit(moved);
@@ -77,7 +77,7 @@ class Emitter {
 
  private:
   void mark(ValueId value) {
-    if (value >= 0) needed_[static_cast<std::size_t>(value)] = true;
+    if (value >= 0) needed_[value] = true;
   }
 
   /// What nobody needs once the plans are carried out. Dead nodes of the old graph stay.
@@ -99,24 +99,23 @@ class Emitter {
     const std::vector<bool> was_live = live_nodes(graph);
     for (std::size_t id = graph.nodes().size(); id-- > 0;) {
       const Node& node = graph.nodes()[id];
-      if (state_.is_taken(static_cast<NodeId>(id))) continue;
-      const bool read = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId value) {
-        return needed_[static_cast<std::size_t>(value)];
-      });
+      if (state_.is_taken(id)) continue;
+      const bool read = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                    [&](ValueId value) { return needed_[value]; });
       if (read || !was_live[id] || node.op->mutates != Mutates::kNothing) {
         for (ValueId input : node.inputs) mark(input);
         continue;
       }
       done_[id] = true;
       if (is_candidate(node)) {
-        state_.applied(static_cast<NodeId>(id), Reason(why::kUnread));
+        state_.applied(id, Reason(why::kUnread));
       }
     }
   }
 
   void emit(NodeId id) {
-    if (done_[static_cast<std::size_t>(id)] || state_.is_taken(id)) return;
-    done_[static_cast<std::size_t>(id)] = true;
+    if (done_[id] || state_.is_taken(id)) return;
+    done_[id] = true;
     rewrite_.copy(state_.graph.node(id));
   }
 
@@ -192,13 +191,13 @@ class Emitter {
       rewrite_.map(old, now);
       return;
     }
-    bool as_matrix = read_by_plan_[static_cast<std::size_t>(old)];
+    bool as_matrix = read_by_plan_[old];
     for (NodeId user : state_.uses.of(old)) {
       const Node& reader = state_.graph.node(user);
-      if (done_[static_cast<std::size_t>(user)] || state_.is_taken(user)) continue;
+      if (done_[user] || state_.is_taken(user)) continue;
       if (reader.op_name() == "view" && state_.shape(reader.outputs[0]) == graph.type(now).shape) {
         rewrite_.map(reader.outputs[0], now);
-        done_[static_cast<std::size_t>(user)] = true;
+        done_[user] = true;
       } else {
         as_matrix = true;
       }
@@ -252,8 +251,8 @@ PipelineState::PipelineState(const Graph& old, PassContext& pass_context)
 }
 
 void PipelineState::take(NodeId id, NodeId candidate) {
-  taken_by[static_cast<std::size_t>(id)] = candidate;
-  position[static_cast<std::size_t>(id)] = candidate;
+  taken_by[id] = candidate;
+  position[id] = candidate;
 }
 
 void PipelineState::missed(NodeId candidate, Reason reason) {
@@ -386,7 +385,7 @@ namespace {
 std::optional<Graph> run(const Graph& graph, PassContext& context) {
   std::vector<NodeId> candidates;
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
-    if (is_candidate(graph.nodes()[id])) candidates.push_back(static_cast<NodeId>(id));
+    if (is_candidate(graph.nodes()[id])) candidates.push_back(id);
   }
   if (candidates.empty()) return std::nullopt;
   PipelineState state(graph, context);

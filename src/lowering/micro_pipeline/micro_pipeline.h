@@ -84,13 +84,9 @@ struct PipelineState {
 
   [[nodiscard]] const std::string& name(ValueId value) const { return graph.value(value).name; }
   [[nodiscard]] const Shape& shape(ValueId value) const { return graph.type(value).shape; }
-  [[nodiscard]] bool is_taken(NodeId id) const {
-    return taken_by[static_cast<std::size_t>(id)] >= 0;
-  }
+  [[nodiscard]] bool is_taken(NodeId id) const { return taken_by[id] >= 0; }
   /// Whether some node overwrites the memory that the value names.
-  [[nodiscard]] bool is_overwritten(ValueId value) const {
-    return overwritten[static_cast<std::size_t>(value)];
-  }
+  [[nodiscard]] bool is_overwritten(ValueId value) const { return overwritten[value]; }
   /// The node's results are there from the candidate on.
   void take(NodeId id, NodeId candidate);
 

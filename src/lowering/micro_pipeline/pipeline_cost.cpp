@@ -252,7 +252,7 @@ PipelineEstimate estimate_fused(const Graph& graph, const Node& node, const Bind
   std::vector<NodeId> matmuls;
   for (std::size_t id = 0; id < parts.nodes().size(); ++id) {
     const Node& part = parts.nodes()[id];
-    if (part.op->op_class == OpClass::kMatmul) matmuls.push_back(static_cast<NodeId>(id));
+    if (part.op->op_class == OpClass::kMatmul) matmuls.push_back(id);
     if (part.op->op_class == OpClass::kCollective && collective == nullptr) collective = &part;
   }
   PipelineEstimate estimate =

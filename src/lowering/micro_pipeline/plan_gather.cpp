@@ -142,9 +142,7 @@ class GatherPlanner {
     const Node& gather = m.node("gather");
     const NodeId id = state_.graph.value(gather.outputs[0]).producer;
     const auto dim = static_cast<std::int64_t>(axis_of(gather.attrs, "dim", scale.shape.size()));
-    const auto before = [&](NodeId node) {
-      return state_.collectives[static_cast<std::size_t>(node)];
-    };
+    const auto before = [&](NodeId node) { return state_.collectives[node]; };
     const bool neighbours = std::abs(before(id) - before(plan_.gather)) == 1;
     if (state_.is_taken(id) || !is_asynchronous(gather) || !neighbours ||
         *gather.attr<std::string>("group") != *node_.attr<std::string>("group") ||
@@ -183,7 +181,7 @@ class GatherPlanner {
       const NodeId id = state_.graph.value(open.back()).producer;
       open.pop_back();
       if (id == plan_.gather) return Reason(why::kDependsOnGathered);
-      if (id < plan_.gather || state_.position[static_cast<std::size_t>(id)] < plan_.gather) {
+      if (id < plan_.gather || state_.position[id] < plan_.gather) {
         continue;
       }
       if (!moved.insert(id).second) continue;
@@ -254,7 +252,7 @@ class GatherPlanner {
     state_.take(plan_.wait, plan_.gather);
     for (const PipelinedMatmul& matmul : plan_.matmuls) state_.take(matmul.id, plan_.gather);
     // Later gathers find these in front of them.
-    for (NodeId id : plan_.moved) state_.position[static_cast<std::size_t>(id)] = plan_.gather;
+    for (NodeId id : plan_.moved) state_.position[id] = plan_.gather;
   }
 
   PipelineState& state_;

@@ -65,7 +65,7 @@ class ScatterPlanner {
     plan_.matmul = *found;
     const std::string& name = state_.graph.node(found->id).name;
     if (state_.is_taken(found->id)) {
-      const NodeId taker = state_.taken_by[static_cast<std::size_t>(found->id)];
+      const NodeId taker = state_.taken_by[found->id];
       return Reason(why::kFusedAlready, name, state_.graph.node(taker).name);
     }
     if (state_.hides.contains(found->id)) return Reason(why::kHidesAnother, name);
@@ -107,7 +107,7 @@ class ScatterPlanner {
       for (NodeId reader : state_.uses.of(value)) {
         if (reader == plan_.scatter || (value != plan_.product && reader == view)) continue;
         plan_.return_mm = true;
-        if (state_.position[static_cast<std::size_t>(reader)] < plan_.scatter) {
+        if (state_.position[reader] < plan_.scatter) {
           return Reason(why::kReadBefore, state_.graph.node(reader).name, state_.name(value));
         }
       }

@@ -76,8 +76,8 @@ class Builder {
   }
 
  private:
-  int& buffer_of(ValueId value) { return buffer_of_[static_cast<std::size_t>(value)]; }
-  Buffer& buffer(int id) { return program_.buffers[static_cast<std::size_t>(id)]; }
+  int& buffer_of(ValueId value) { return buffer_of_[value]; }
+  Buffer& buffer(int id) { return program_.buffers[id]; }
 
   int add_buffer(std::string name, const TensorType& type, Place place) {
     program_.buffers.push_back({.kind = BufferKind::kTensor,
@@ -96,7 +96,7 @@ class Builder {
                 std::int64_t shift) {
     const std::string& group = *node.attr<std::string>("group");
     cut_by_.emplace(of, group);
-    const int id = add_buffer(std::move(name), type, places_[static_cast<std::size_t>(of)]);
+    const int id = add_buffer(std::move(name), type, places_[of]);
     buffer(id).slice = Slice{of, group, shift};
     return id;
   }
@@ -133,7 +133,7 @@ class Builder {
   void choose_direct_outputs() {
     for (ValueId output : graph_.outputs()) {
       const ValueId value = base(output);
-      if (can_lie_in_io(value)) written_to_io_[static_cast<std::size_t>(value)] = true;
+      if (can_lie_in_io(value)) written_to_io_[value] = true;
     }
   }
 
@@ -143,7 +143,7 @@ class Builder {
       if (node.op_name() != kJoin || !graph_.value(node.outputs[0]).comm_group.empty()) continue;
       for (std::size_t k = 0; k < node.inputs.size(); ++k) {
         const ValueId chunk = base(node.inputs[k]);
-        Joined& joined = joined_[static_cast<std::size_t>(chunk)];
+        Joined& joined = joined_[chunk];
         if (joined.by == nullptr && can_lie_in_join(chunk)) joined = {&node, k};
       }
     }
@@ -151,8 +151,7 @@ class Builder {
 
   bool can_lie_in_join(ValueId chunk) const {
     const Value& value = graph_.value(chunk);
-    if (value.producer < 0 || !value.comm_group.empty() ||
-        written_to_io_[static_cast<std::size_t>(chunk)]) {
+    if (value.producer < 0 || !value.comm_group.empty() || written_to_io_[chunk]) {
       return false;
     }
     const OpClass c = graph_.node(value.producer).op->op_class;
@@ -162,14 +161,14 @@ class Builder {
 
   int add_result(ValueId value) {
     const Value& v = graph_.value(value);
-    if (const Joined& joined = joined_[static_cast<std::size_t>(value)]; joined.by != nullptr) {
+    if (const Joined& joined = joined_[value]; joined.by != nullptr) {
       return buffer_of(value) = add_slice(v.name, v.type, buffer_of_join(*joined.by), *joined.by,
                                           static_cast<std::int64_t>(joined.operand));
     }
     Place place{ArenaKind::kWorkspace, ""};
     if (!v.comm_group.empty()) {
       place = {ArenaKind::kSymmetric, v.comm_group};
-    } else if (written_to_io_[static_cast<std::size_t>(value)]) {
+    } else if (written_to_io_[value]) {
       place = {ArenaKind::kIo, ""};
     }
     return buffer_of(value) = add_buffer(v.name, v.type, std::move(place));
@@ -202,8 +201,8 @@ class Builder {
       case OpClass::kPeerCopy:
         return add_copy_from_peer(node);
       case OpClass::kWait:
-        if (event_of_[static_cast<std::size_t>(node.inputs[0])] < 0) break;
-        steps_.await(node.name, event_of_[static_cast<std::size_t>(node.inputs[0])]);
+        if (event_of_[node.inputs[0]] < 0) break;
+        steps_.await(node.name, event_of_[node.inputs[0]]);
         buffer_of(node.outputs[0]) = buffer_of(node.inputs[0]);
         return;
       default:
@@ -254,7 +253,7 @@ class Builder {
   void add_join(const Node& node) {
     const int whole = buffer_of_join(node);
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-      const Joined& joined = joined_[static_cast<std::size_t>(base(node.inputs[k]))];
+      const Joined& joined = joined_[base(node.inputs[k])];
       if (joined.by == &node && joined.operand == k) continue;
       const Value& chunk = graph_.value(node.inputs[k]);
       const std::string name = fmt::format("{} of {}", chunk.name, node.name);
@@ -278,7 +277,7 @@ class Builder {
     }
     step.destination = add_result(node.outputs[0]);
     step.source_peer = Step::Peer{group, shift};
-    event_of_[static_cast<std::size_t>(node.outputs[0])] = steps_.copy_from_peer(std::move(step));
+    event_of_[node.outputs[0]] = steps_.copy_from_peer(std::move(step));
   }
 
   void add_collective(const Node& node) {
@@ -286,11 +285,11 @@ class Builder {
     step.stream = placement_of(node).stream;
     step.inputs = {buffer_of(node.inputs[0])};
     step.outputs = {add_result(node.outputs[0])};
-    event_of_[static_cast<std::size_t>(node.outputs[0])] = steps_.collective(std::move(step));
+    event_of_[node.outputs[0]] = steps_.collective(std::move(step));
   }
 
   [[nodiscard]] const Placement& placement_of(const Node& node) const {
-    return placements_[static_cast<std::size_t>(graph_.value(node.outputs[0]).producer)];
+    return placements_[graph_.value(node.outputs[0]).producer];
   }
 
   /// Its own, and how many multiprocessors it leaves where it would fill them all.
@@ -308,7 +307,7 @@ class Builder {
     const Config config = config_of(node);
     auto& known = kernels_of_body_[body.get()];
     for (int kernel : known) {
-      if (program_.kernels[static_cast<std::size_t>(kernel)].spec.config == config) return kernel;
+      if (program_.kernels[kernel].spec.config == config) return kernel;
     }
     known.push_back(find_equal_kernel(node, body, config));
     return known.back();
@@ -338,12 +337,12 @@ class Builder {
       const ValueId output = graph_.outputs()[i];
       const std::string& name = i < names.size() ? names[i] : graph_.value(output).name;
       int id = buffer_of(output);
-      if (!can_lie_in_io(base(output)) || given[static_cast<std::size_t>(id)]) {
+      if (!can_lie_in_io(base(output)) || given[id]) {
         const int copy = add_buffer(name, graph_.type(output), {ArenaKind::kIo, ""});
         steps_.copy(name, id, copy);
         id = copy;
       } else {
-        given[static_cast<std::size_t>(id)] = true;
+        given[id] = true;
       }
       program_.outputs.push_back({.name = name, .buffer = id, .type = graph_.type(output)});
     }
@@ -364,7 +363,7 @@ class Builder {
     for (Step& step : program_.steps) {
       const std::string& group = comm_group(program_, step);
       if (group.empty()) continue;
-      const Requirements& needs = program_.kernels[static_cast<std::size_t>(step.kernel)].needs;
+      const Requirements& needs = program_.kernels[step.kernel].needs;
       step.flags = add_words_of(step, BufferKind::kFlags, needs.flag_words, group);
       step.scratch = add_words_of(step, BufferKind::kScratch, (needs.scratch_bytes + 3) / 4, group);
     }

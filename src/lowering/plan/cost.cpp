@@ -124,7 +124,7 @@ double bytes_read(const Graph& body, const Bindings& bindings) {
   const std::vector<std::vector<NodeId>> users = body.users();
   double bytes = 0;
   for (ValueId input : body.input_values()) {
-    const auto& readers = users[static_cast<std::size_t>(input)];
+    const auto& readers = users[input];
     double some = 0;
     bool takes_some = !readers.empty();
     for (NodeId reader : readers) {

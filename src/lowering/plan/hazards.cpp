@@ -21,24 +21,23 @@ class Hazards {
       : program_(program),
         order_(program.steps),
         barriers_(barriers_of(program)),
-        count_(static_cast<int>(program.steps.size())),
+        count_(program.steps.size()),
         chunks_(program.buffers.size(), 0),
         bytes_(program.arenas.size()) {
     for (const Buffer& b : program.buffers) {
       if (!b.slice) continue;
-      chunks_[static_cast<std::size_t>(b.slice->of)] =
-          program.groups.find(b.slice->group)->second.size;
+      chunks_[b.slice->of] = program.groups.find(b.slice->group)->second.size;
     }
   }
 
   void run() {
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-      if (program_.buffers[b].kind != BufferKind::kTensor) reserve(static_cast<int>(b));
+      if (program_.buffers[b].kind != BufferKind::kTensor) reserve(b);
     }
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-      const auto arena = static_cast<std::size_t>(program_.buffers[b].arena);
+      const std::size_t arena = program_.buffers[b].arena;
       if (program_.arenas[arena].kind == ArenaKind::kState && !program_.buffers[b].slice) {
-        write(static_cast<int>(b), kHost);
+        write(b, kHost);
       }
     }
     for (const ProgramTensor& tensor : program_.inputs) write(tensor.buffer, kHost);
@@ -73,10 +72,8 @@ class Hazards {
   };
   using Segments = std::map<std::int64_t, Segment>;
 
-  const Buffer& buffer(int id) const { return program_.buffers[static_cast<std::size_t>(id)]; }
-  const Step& step_at(int time) const {
-    return program_.steps[static_cast<std::size_t>(time % count_)];
-  }
+  const Buffer& buffer(int id) const { return program_.buffers[id]; }
+  const Step& step_at(int time) const { return program_.steps[time % count_]; }
   auto name(int time) const {
     return [this, time]() -> std::string {
       if (time == kHost || time >= 2 * count_) return "the caller";
@@ -115,7 +112,7 @@ class Hazards {
   /// that nobody used yet are a segment, too.
   template <class Visit>
   void each(int id, const Visit& visit) {
-    Segments& segments = bytes_[static_cast<std::size_t>(buffer(id).arena)];
+    Segments& segments = bytes_[buffer(id).arena];
     std::int64_t at = buffer(id).offset;
     const std::int64_t to = at + buffer(id).bytes;
     cut(segments, at);
@@ -183,8 +180,7 @@ class Hazards {
       if (writer.part == Access::kWhole || writer.part == access.part) return true;
       ++parts;
     }
-    return access.part == Access::kWhole &&
-           parts == chunks_[static_cast<std::size_t>(access.buffer)];
+    return access.part == Access::kWhole && parts == chunks_[access.buffer];
   }
 
   void read(const Access& access, int time) {
@@ -273,7 +269,7 @@ class Hazards {
         buffer(access.buffer).offset != buffer(reader.buffer).offset) {
       return false;
     }
-    const ProgramKernel& kernel = program_.kernels[static_cast<std::size_t>(step.kernel)];
+    const ProgramKernel& kernel = program_.kernels[step.kernel];
     return allows_in_place(kernel.spec, kernel.needs) &&
            could_take_place(program_, step, access.buffer, reader.buffer);
   }
@@ -281,7 +277,7 @@ class Hazards {
   /// All of the buffer's bytes hold one value now.
   void put_whole(int id, const Use& use) {
     if (buffer(id).bytes == 0) return;
-    Segments& segments = bytes_[static_cast<std::size_t>(buffer(id).arena)];
+    Segments& segments = bytes_[buffer(id).arena];
     const std::int64_t from = buffer(id).offset;
     const std::int64_t to = from + buffer(id).bytes;
     segments.erase(segments.lower_bound(from), segments.lower_bound(to));
@@ -305,9 +301,7 @@ class Hazards {
     });
   }
 
-  const std::string& group_of(int id) const {
-    return program_.arenas[static_cast<std::size_t>(buffer(id).arena)].group;
-  }
+  const std::string& group_of(int id) const { return program_.arenas[buffer(id).arena].group; }
 
   /// A peer may be a whole barrier ahead of this rank: all that this rank, or others, do with the
   /// bytes must be over at the group's last barrier.

@@ -8,7 +8,7 @@ namespace braid {
 namespace {
 
 const ProgramKernel& kernel_of(const Program& program, const Step& step) {
-  return program.kernels[static_cast<std::size_t>(step.kernel)];
+  return program.kernels[step.kernel];
 }
 
 /// Calls visit(step, output, input) for all that the kernels of the steps could do.
@@ -18,17 +18,17 @@ void each_pair(const Program& program, const Visit& visit) {
     const Step& step = program.steps[s];
     if (step.kind != Step::Kind::kLaunch) continue;
     for (const InPlace& pair : kernel_of(program, step).needs.in_place) {
-      const int output = step.outputs[static_cast<std::size_t>(pair.output)];
-      const int input = step.inputs[static_cast<std::size_t>(pair.input)];
-      if (could_take_place(program, step, output, input)) visit(static_cast<int>(s), output, input);
+      const int output = step.outputs[pair.output];
+      const int input = step.inputs[pair.input];
+      if (could_take_place(program, step, output, input)) visit(s, output, input);
     }
   }
 }
 
 /// Whether the step is where one of the two dies, and the other one comes to life.
 bool follow_each_other(const Program& program, int step, int output, int input) {
-  const Buffer& to = program.buffers[static_cast<std::size_t>(output)];
-  const Buffer& from = program.buffers[static_cast<std::size_t>(input)];
+  const Buffer& to = program.buffers[output];
+  const Buffer& from = program.buffers[input];
   return to.arena == from.arena && to.bytes == from.bytes && to.first_step == step &&
          from.last_step == step;
 }
@@ -43,11 +43,11 @@ struct Uses {
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
       if (!program.buffers[b].slice) continue;
       sliced[b] = true;
-      sliced[static_cast<std::size_t>(program.buffers[b].slice->of)] = true;
+      sliced[program.buffers[b].slice->of] = true;
     }
     for (std::size_t s = 0; s < program.steps.size(); ++s) {
       for (const Access& access : accesses(program, program.steps[s])) {
-        steps[static_cast<std::size_t>(access.buffer)].push_back(static_cast<int>(s));
+        steps[access.buffer].push_back(s);
       }
     }
   }
@@ -74,9 +74,9 @@ std::vector<int> places_to_take(const Program& program, const StepOrder& order) 
   std::vector<bool> gone(program.buffers.size(), false);
   const Uses uses(program);
   each_pair(program, [&](int s, int output, int input) {
-    const auto to = static_cast<std::size_t>(output);
-    const auto from = static_cast<std::size_t>(input);
-    const auto arena = static_cast<std::size_t>(program.buffers[to].arena);
+    const std::size_t to = output;
+    const std::size_t from = input;
+    const std::size_t arena = program.buffers[to].arena;
     if (program.arenas[arena].kind != ArenaKind::kWorkspace || taken[to] >= 0 || gone[from] ||
         uses.sliced[to] || uses.sliced[from] || !follow_each_other(program, s, output, input)) {
       return;
@@ -100,7 +100,7 @@ void allow_in_place(Program& program, std::span<const int> taken) {
     if (allows_in_place(kernel.spec, kernel.needs)) continue;
     steps[step.kernel].push_back(s);
     const bool takes = std::any_of(step.outputs.begin(), step.outputs.end(), [&](int output) {
-      const int input = taken[static_cast<std::size_t>(output)];
+      const int input = taken[output];
       return std::find(step.inputs.begin(), step.inputs.end(), input) != step.inputs.end();
     });
     if (takes) in_place.insert(s);
@@ -110,10 +110,10 @@ void allow_in_place(Program& program, std::span<const int> taken) {
     if (std::none_of(all.begin(), all.end(), takes)) continue;
     int allowing = kernel;
     if (!std::all_of(all.begin(), all.end(), takes)) {
-      allowing = static_cast<int>(program.kernels.size());
-      program.kernels.push_back(ProgramKernel(program.kernels[static_cast<std::size_t>(kernel)]));
+      allowing = program.kernels.size();
+      program.kernels.push_back(ProgramKernel(program.kernels[kernel]));
     }
-    program.kernels[static_cast<std::size_t>(allowing)].spec.config[kInPlaceSetting] = 1;
+    program.kernels[allowing].spec.config[kInPlaceSetting] = 1;
     for (const std::size_t s : all) {
       if (takes(s)) program.steps[s].kernel = allowing;
     }
@@ -123,10 +123,10 @@ void allow_in_place(Program& program, std::span<const int> taken) {
 std::vector<int> places_taken(const Program& program) {
   std::vector<int> taken(program.buffers.size(), -1);
   each_pair(program, [&](int s, int output, int input) {
-    const Buffer& to = program.buffers[static_cast<std::size_t>(output)];
-    const Buffer& from = program.buffers[static_cast<std::size_t>(input)];
+    const Buffer& to = program.buffers[output];
+    const Buffer& from = program.buffers[input];
     if (to.offset == from.offset && follow_each_other(program, s, output, input)) {
-      taken[static_cast<std::size_t>(output)] = input;
+      taken[output] = input;
     }
   });
   return taken;

@@ -171,8 +171,7 @@ Clocks clocks_of(const KernelCounts& kernel, const DeviceModel& device) {
       const Cost cost = cost_of(line.instruction, static_cast<InstructionClass>(i));
       const double slots = cost.slots * static_cast<double>(c.instructions[i]);
       clocks.slots += slots;
-      clocks.units[static_cast<std::size_t>(cost.unit)] +=
-          slots / warps_per_clock(cost.unit, device);
+      clocks.units[cost.unit] += slots / warps_per_clock(cost.unit, device);
     }
     if (c.mma_flops != 0) {
       add_matrix(line, device, clocks);
@@ -253,9 +252,7 @@ std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, 
   const double uneven = std::max(1.0, kParts / (busiest * averages_of(counts).warps));
   const double share = busiest_share(counts, device);
   const auto unit_ns = [&](double of_all) { return of_all / all * busiest * share / device.ghz; };
-  const auto part_ns = [&](Unit unit) {
-    return uneven * unit_ns(clocks.units[static_cast<std::size_t>(unit)]);
-  };
+  const auto part_ns = [&](Unit unit) { return uneven * unit_ns(clocks.units[unit]); };
   const auto rate_ns = [&](std::uint64_t bytes, double gbs) {
     return static_cast<double>(bytes) / all * blocks / gbs;
   };

@@ -25,7 +25,7 @@ void add_arenas(Program& program, std::span<const Place> places) {
   std::map<Place, int> arenas;
   for (const Place& place : places) arenas.emplace(place, 0);
   for (auto& [place, index] : arenas) {
-    index = static_cast<int>(program.arenas.size());
+    index = program.arenas.size();
     program.arenas.push_back({place.kind, place.group, 0});
   }
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -62,17 +62,17 @@ struct Chain {
 std::vector<Chain> chains_in(const Program& program, int arena, std::span<const int> taken) {
   std::vector<int> next(program.buffers.size(), -1);
   for (std::size_t i = 0; i < taken.size(); ++i) {
-    if (taken[i] >= 0) next[static_cast<std::size_t>(taken[i])] = static_cast<int>(i);
+    if (taken[i] >= 0) next[taken[i]] = i;
   }
   std::vector<Chain> chains;
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& first = program.buffers[i];
     if (first.arena != arena || first.slice || taken[i] >= 0) continue;
     Chain& chain = chains.emplace_back();
-    for (int id = static_cast<int>(i); id >= 0; id = next[static_cast<std::size_t>(id)]) {
+    for (int id = i; id >= 0; id = next[id]) {
       chain.buffers.push_back(id);
     }
-    const Buffer& last = program.buffers[static_cast<std::size_t>(chain.buffers.back())];
+    const Buffer& last = program.buffers[chain.buffers.back()];
     chain.life = {first.bytes, first.first_step, last.last_step, kBufferAlignment};
   }
   return chains;
@@ -101,7 +101,7 @@ void remark(const Program& program, const Arena& arena, std::span<const Chain> c
     buffers += chain.buffers.size();
     for (std::size_t i = 1; i < chain.buffers.size(); ++i) {
       const auto name = [&](std::size_t at) -> const std::string& {
-        return program.buffers[static_cast<std::size_t>(chain.buffers[at])].name;
+        return program.buffers[chain.buffers[at]].name;
       };
       context.applied("plan_memory", name(i), Reason(kInPlace, name(i - 1)));
     }
@@ -124,7 +124,7 @@ MemoryPlan plan_arena(const Program& program, int arena, std::vector<int>& taken
   if (plan.total == plan.bound) return plan;
   std::vector<int> apart = taken;
   for (const Chain& chain : chains) {
-    for (const int id : chain.buffers) apart[static_cast<std::size_t>(id)] = -1;
+    for (const int id : chain.buffers) apart[id] = -1;
   }
   if (apart == taken) return plan;
   std::vector<Chain> singles = chains_in(program, arena, apart);
@@ -138,10 +138,10 @@ MemoryPlan plan_arena(const Program& program, int arena, std::vector<int>& taken
 /// What outlives runs lies behind all else, where variants can have it apart (variants.h).
 MemoryPlan plan_symmetric(std::vector<Chain>& chains, const std::vector<bool>& outlive) {
   const auto behind = std::stable_partition(chains.begin(), chains.end(), [&](const Chain& chain) {
-    return !outlive[static_cast<std::size_t>(chain.buffers.front())];
+    return !outlive[chain.buffers.front()];
   });
   const std::vector<Lifetime> lives = lives_of(chains);
-  const auto count = static_cast<std::size_t>(behind - chains.begin());
+  const std::size_t count = behind - chains.begin();
   MemoryPlan plan = plan_memory(std::span(lives).first(count));
   const MemoryPlan last = side_by_side(std::span(lives).subspan(count));
   for (const std::int64_t offset : last.offsets) plan.offsets.push_back(plan.total + offset);
@@ -155,14 +155,14 @@ void place_buffers(Program& program, const StepOrder& order, std::vector<int>& t
   const std::vector<bool> outlive = outlive_runs(program, order);
   for (std::size_t a = 0; a < program.arenas.size(); ++a) {
     Arena& arena = program.arenas[a];
-    std::vector<Chain> chains = chains_in(program, static_cast<int>(a), taken);
+    std::vector<Chain> chains = chains_in(program, a, taken);
     const bool symmetric = arena.kind == ArenaKind::kSymmetric;
     const MemoryPlan plan = is_fixed(arena) ? side_by_side(lives_of(chains))
                             : symmetric     ? plan_symmetric(chains, outlive)
-                                        : plan_arena(program, static_cast<int>(a), taken, chains);
+                                            : plan_arena(program, a, taken, chains);
     for (std::size_t i = 0; i < chains.size(); ++i) {
       for (const int id : chains[i].buffers) {
-        program.buffers[static_cast<std::size_t>(id)].offset = head_of(arena) + plan.offsets[i];
+        program.buffers[id].offset = head_of(arena) + plan.offsets[i];
       }
     }
     if (symmetric || arena.kind == ArenaKind::kWorkspace) {
@@ -171,7 +171,7 @@ void place_buffers(Program& program, const StepOrder& order, std::vector<int>& t
     arena.bytes = round_up(head_of(arena) + plan.total, symmetric ? kSymmetricAlignment : 1);
   }
   for (Buffer& b : program.buffers) {
-    if (b.slice) b.offset = program.buffers[static_cast<std::size_t>(b.slice->of)].offset;
+    if (b.slice) b.offset = program.buffers[b.slice->of].offset;
   }
 }
 
@@ -187,11 +187,11 @@ void lay_out(Program& program, std::span<const Place> places, PassContext& conte
 }
 
 ArenaUse arena_use(const Program& program, int arena) {
-  const Arena& of = program.arenas[static_cast<std::size_t>(arena)];
+  const Arena& of = program.arenas[arena];
   const std::vector<Chain> chains = chains_in(program, arena, places_taken(program));
   ArenaUse use{head_of(of), head_of(of)};
   for (const Chain& chain : chains) {
-    const Buffer& b = program.buffers[static_cast<std::size_t>(chain.buffers[0])];
+    const Buffer& b = program.buffers[chain.buffers[0]];
     use.peak = std::max(use.peak, b.offset + round_up(b.bytes, kBufferAlignment));
   }
   use.bound = is_fixed(of) ? use.peak : head_of(of) + memory_bound(lives_of(chains));

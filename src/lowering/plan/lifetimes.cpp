@@ -12,8 +12,8 @@ const std::vector<int>& of_group(const Barriers& barriers, const std::string& gr
 }
 
 const std::string& group_of(const Program& program, int buffer) {
-  const int arena = program.buffers[static_cast<std::size_t>(buffer)].arena;
-  return program.arenas[static_cast<std::size_t>(arena)].group;
+  const int arena = program.buffers[buffer].arena;
+  return program.arenas[arena].group;
 }
 
 /// The first barrier that follows the step, or -1.
@@ -38,7 +38,7 @@ Barriers barriers_of(const Program& program) {
   Barriers barriers;
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
     if (!meets(program, program.steps[s])) continue;
-    barriers[comm_group(program, program.steps[s])].push_back(static_cast<int>(s));
+    barriers[comm_group(program, program.steps[s])].push_back(s);
   }
   return barriers;
 }
@@ -47,7 +47,7 @@ std::vector<bool> outlive_runs(const Program& program, const StepOrder& order) {
   std::vector<bool> outlive(program.buffers.size(), false);
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     const Buffer& buffer = program.buffers[b];
-    const ArenaKind arena = program.arenas[static_cast<std::size_t>(buffer.arena)].kind;
+    const ArenaKind arena = program.arenas[buffer.arena].kind;
     outlive[b] = arena == ArenaKind::kParameters || arena == ArenaKind::kIo ||
                  arena == ArenaKind::kState || buffer.kind != BufferKind::kTensor;
   }
@@ -55,9 +55,9 @@ std::vector<bool> outlive_runs(const Program& program, const StepOrder& order) {
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
     for (const Access& access : accesses(program, program.steps[s])) {
       if (!access.remote || !access.write) continue;
-      const auto b = static_cast<std::size_t>(access.buffer);
+      const std::size_t b = access.buffer;
       const std::vector<int>& of_its_group = of_group(barriers, group_of(program, access.buffer));
-      if (barrier_before(of_its_group, static_cast<int>(s), order) < 0) outlive[b] = true;
+      if (barrier_before(of_its_group, s, order) < 0) outlive[b] = true;
     }
   }
   return outlive;
@@ -70,9 +70,9 @@ std::vector<StepRange> lifetimes(const Program& program, const StepOrder& order)
   const Barriers barriers = barriers_of(program);
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
     const Step& step = program.steps[s];
-    const int now = static_cast<int>(s);
+    const int now = s;
     for (const Access& access : accesses(program, step)) {
-      const auto b = static_cast<std::size_t>(access.buffer);
+      const std::size_t b = access.buffer;
       uses[b].push_back(now);
       if (!access.remote) continue;
       const std::vector<int>& of_its_group = of_group(barriers, group_of(program, access.buffer));
@@ -93,7 +93,7 @@ std::vector<StepRange> lifetimes(const Program& program, const StepOrder& order)
   }
   for (std::size_t b = 0; b < ranges.size(); ++b) {
     const std::optional<Slice>& slice = program.buffers[b].slice;
-    if (slice) ranges[b] = ranges[static_cast<std::size_t>(slice->of)];
+    if (slice) ranges[b] = ranges[slice->of];
   }
   return ranges;
 }

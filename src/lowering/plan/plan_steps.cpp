@@ -9,7 +9,7 @@
 
 namespace braid {
 std::size_t PlanSteps::whole(int buffer) const {
-  const auto id = static_cast<std::size_t>(buffer);
+  const std::size_t id = buffer;
   const std::optional<Slice>& slice = program_.buffers[id].slice;
   return slice ? static_cast<std::size_t>(slice->of) : id;
 }
@@ -48,7 +48,7 @@ int PlanSteps::copy_from_peer(Step step) {
 }
 
 int PlanSteps::record(const std::string& name, int stream) {
-  const auto event = static_cast<int>(stream_of_.size());
+  const int event = stream_of_.size();
   stream_of_.push_back(stream);
   Step step{.kind = Step::Kind::kEventRecord, .name = name, .stream = stream, .event = event};
   stream == kComputeStream ? push(std::move(step)) : append(std::move(step));
@@ -65,7 +65,7 @@ int PlanSteps::collective(Step step) {
 }
 
 void PlanSteps::await(const std::string& name, int event) {
-  Awaited& awaited = awaited_[stream_of_[static_cast<std::size_t>(event)]];
+  Awaited& awaited = awaited_[stream_of_[event]];
   if (event <= awaited.last) return;  // the later one follows it on its stream
   awaited = {event, event, name};
 }
@@ -104,16 +104,15 @@ void PlanSteps::finish() {
 void PlanSteps::drop_unused_events() {
   std::vector<int> number(stream_of_.size(), -1);
   for (const Step& step : program_.steps) {
-    if (step.kind == Step::Kind::kEventWait) number[static_cast<std::size_t>(step.event)] = 0;
+    if (step.kind == Step::Kind::kEventWait) number[step.event] = 0;
   }
   std::erase_if(program_.steps, [&](const Step& step) {
-    return step.kind == Step::Kind::kEventRecord &&
-           number[static_cast<std::size_t>(step.event)] < 0;
+    return step.kind == Step::Kind::kEventRecord && number[step.event] < 0;
   });
   int used = 0;
   for (int& n : number) n = n < 0 ? n : used++;
   for (Step& step : program_.steps) {
-    if (step.event >= 0) step.event = number[static_cast<std::size_t>(step.event)];
+    if (step.event >= 0) step.event = number[step.event];
   }
 }
 
@@ -133,12 +132,12 @@ void PlanSteps::add_closing_barriers() {
   const Barriers barriers = barriers_of(program_);
   std::set<std::string> unmet;
   for (int s = 0; s < count(); ++s) {
-    Step& step = program_.steps[static_cast<std::size_t>(s)];
+    Step& step = program_.steps[s];
     const bool copies = step.source_peer.has_value();
     const std::string& group = copies ? step.source_peer->group : comm_group(program_, step);
     if (group.empty() || step.kind == Step::Kind::kBarrier) continue;
     // Packets outlive no run: one is over when it has all that were sent to it.
-    if (!copies && program_.kernels[static_cast<std::size_t>(step.kernel)].needs.remote.empty()) {
+    if (!copies && program_.kernels[step.kernel].needs.remote.empty()) {
       continue;
     }
     const auto found = barriers.find(group);

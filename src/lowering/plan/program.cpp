@@ -23,12 +23,11 @@ std::string Arena::name() const {
 
 const std::string& comm_group(const Program& program, const Step& step) {
   static const std::string kNone;
-  return step.kernel < 0 ? kNone
-                         : program.kernels[static_cast<std::size_t>(step.kernel)].needs.comm_group;
+  return step.kernel < 0 ? kNone : program.kernels[step.kernel].needs.comm_group;
 }
 
 bool meets(const Program& program, const Step& step) {
-  return step.kernel >= 0 && program.kernels[static_cast<std::size_t>(step.kernel)].needs.meets;
+  return step.kernel >= 0 && program.kernels[step.kernel].needs.meets;
 }
 
 bool has_aligned_chunks(const TensorType& chunk, const SymbolTable& symbols) {
@@ -43,7 +42,7 @@ bool has_aligned_chunks(const TensorType& chunk, const SymbolTable& symbols) {
 std::vector<Access> accesses(const Program& program, const Step& step) {
   std::vector<Access> all;
   const auto add = [&](int id, bool write, bool remote, bool clobbers = false) {
-    const std::optional<Slice>& slice = program.buffers[static_cast<std::size_t>(id)].slice;
+    const std::optional<Slice>& slice = program.buffers[id].slice;
     all.push_back({slice ? slice->of : id, write, remote, clobbers,
                    slice ? static_cast<int>(slice->shift) : Access::kWhole});
   };
@@ -55,14 +54,14 @@ std::vector<Access> accesses(const Program& program, const Step& step) {
   for (const int id : step.inputs) add(id, /*write=*/false, /*remote=*/false);
   for (const int id : step.outputs) add(id, /*write=*/true, /*remote=*/false);
   if (step.kernel < 0) return all;
-  const ProgramKernel& kernel = program.kernels[static_cast<std::size_t>(step.kernel)];
+  const ProgramKernel& kernel = program.kernels[step.kernel];
   for (const RemoteAccess& access : kernel.needs.remote) {
     const std::vector<int>& operands = access.output ? step.outputs : step.inputs;
-    add(operands[static_cast<std::size_t>(access.index)], access.write, /*remote=*/true);
+    add(operands[access.index], access.write, /*remote=*/true);
   }
   for (const Clobbered& operand : kernel.needs.clobbered) {
     const std::vector<int>& operands = operand.output ? step.outputs : step.inputs;
-    add(operands[static_cast<std::size_t>(operand.index)], /*write=*/true, /*remote=*/false,
+    add(operands[operand.index], /*write=*/true, /*remote=*/false,
         /*clobbers=*/true);
   }
   return all;

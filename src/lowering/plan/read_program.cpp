@@ -164,7 +164,7 @@ class ProgramReader {
   /// The symbols of the variant whose entry of a list that is, else the program's.
   [[nodiscard]] const SymbolTable& symbols_of(IndexRange Variant::*list, std::size_t index) const {
     for (const Variant& variant : program_.variants) {
-      if ((variant.*list).has(static_cast<int>(index))) return variant.symbols;
+      if ((variant.*list).has(index)) return variant.symbols;
     }
     return program_.symbols;
   }
@@ -204,11 +204,10 @@ class ProgramReader {
     const Fields slice(fields.get("slice"), here, {"of", "group", "shift"});
     const std::size_t count = program_.buffers.size();
     const int of = read_index(slice.get("of"), here / "of");
-    if (static_cast<std::size_t>(of) >= count ||
-        program_.buffers[static_cast<std::size_t>(of)].slice) {
+    if (static_cast<std::size_t>(of) >= count || program_.buffers[of].slice) {
       fail_type(slice.get("of"), here / "of", "an earlier buffer that is no slice");
     }
-    Buffer b = program_.buffers[static_cast<std::size_t>(of)];
+    Buffer b = program_.buffers[of];
     b.name = read_string(fields.get("name"), place / "name");
     b.type = read_type(fields, place);
     b.bytes = (numel(b.type.shape) * static_cast<std::int64_t>(dtype_size(b.type.dtype)))

@@ -24,7 +24,7 @@ std::vector<Waiting> waiting_steps(const Program& program) {
       all.push_back({static_cast<int>(s), step.stream, kCommunicatorBlocks});
     }
     if (comm_group(program, step).empty()) continue;
-    const Expr& grid = program.kernels[static_cast<std::size_t>(step.kernel)].needs.grid;
+    const Expr& grid = program.kernels[step.kernel].needs.grid;
     if (!grid.is_constant()) {
       throw_internal("program", fmt::format("step {} waits for peers with {} blocks; expected a "
                                             "number that no symbol changes",
@@ -38,10 +38,10 @@ std::vector<Waiting> waiting_steps(const Program& program) {
 /// A step, and of each other stream the largest that no event orders with it.
 std::vector<Waiting> beside(const Waiting& one, const std::vector<Waiting>& all,
                             const StepOrder& order) {
-  std::vector<Waiting> largest(static_cast<std::size_t>(order.streams()), {-1, 0, 0});
+  std::vector<Waiting> largest(order.streams(), {-1, 0, 0});
   for (const Waiting& other : all) {
     if (order.before(one.step, other.step) || order.before(other.step, one.step)) continue;
-    Waiting& most = largest[static_cast<std::size_t>(other.stream)];
+    Waiting& most = largest[other.stream];
     if (other.blocks > most.blocks) most = other;
   }
   std::erase_if(largest, [](const Waiting& none) { return none.step < 0; });
@@ -62,7 +62,7 @@ void check_residency(const Program& program, const StepOrder& order) {
     std::string steps;
     for (const Waiting& each : together) {
       steps += fmt::format("{}{} '{}'", steps.empty() ? "" : ", ", each.step,
-                           program.steps[static_cast<std::size_t>(each.step)].name);
+                           program.steps[each.step].name);
     }
     throw_invalid("program",
                   fmt::format("step {} may wait for peers at one time with {} blocks "

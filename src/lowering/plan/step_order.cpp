@@ -7,23 +7,23 @@ namespace braid {
 
 StepOrder::StepOrder(std::span<const Step> steps) {
   for (const Step& step : steps) streams_ = std::max(streams_, step.stream + 1);
-  on_stream_.resize(index(streams_));
-  std::vector<std::vector<int>> clock(index(streams_), std::vector<int>(index(streams_), 0));
+  on_stream_.resize(streams_);
+  std::vector<std::vector<int>> clock(streams_, std::vector<int>(streams_, 0));
   std::map<int, std::vector<int>> recorded;  // event -> what had come before, and the record itself
   for (std::size_t s = 0; s < steps.size(); ++s) {
     const Step& step = steps[s];
-    std::vector<int>& now = clock[index(step.stream)];
+    std::vector<int>& now = clock[step.stream];
     if (step.kind == Step::Kind::kEventWait) {
       if (const auto found = recorded.find(step.event); found != recorded.end()) {
         for (std::size_t i = 0; i < now.size(); ++i) now[i] = std::max(now[i], found->second[i]);
       }
     }
-    std::vector<int>& order = on_stream_[index(step.stream)];
+    std::vector<int>& order = on_stream_[step.stream];
     stream_.push_back(step.stream);
-    position_.push_back(static_cast<int>(order.size()));
+    position_.push_back(order.size());
     if (streams_ > 1) seen_.insert(seen_.end(), now.begin(), now.end());
-    order.push_back(static_cast<int>(s));
-    now[index(step.stream)] = static_cast<int>(order.size());
+    order.push_back(s);
+    now[step.stream] = order.size();
     if (step.kind == Step::Kind::kEventRecord) recorded[step.event] = now;
   }
 }

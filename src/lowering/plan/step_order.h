@@ -20,16 +20,15 @@ class StepOrder {
   /// Whether step `a` ends before step `b` begins, in one run.
   [[nodiscard]] bool before(int a, int b) const {
     if (streams_ == 1) return a < b;
-    return position_[index(a)] < seen(b, stream_[index(a)]);
+    return position_[a] < seen(b, stream_[a]);
   }
   /// The last step, in the order of issue, that may run while or before one of `steps` does: from
   /// the next one on, every step on every stream follows them all.
   [[nodiscard]] int end_of(std::span<const int> steps) const;
 
  private:
-  static std::size_t index(int step) { return static_cast<std::size_t>(step); }
   [[nodiscard]] int seen(int step, int stream) const {
-    return seen_[index(step) * index(streams_) + index(stream)];
+    return seen_[static_cast<std::size_t>(step) * streams_ + stream];
   }
 
   int streams_ = 1;

@@ -25,8 +25,6 @@ namespace {
 /// Of another variant: in no list.
 constexpr int kForeign = std::numeric_limits<int>::max();
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
 /// Each buffer that a step names by another number.
 template <class Number>
 void renumber(Step& step, const Number& number) {
@@ -73,7 +71,7 @@ class Uniter {
   using Key = std::pair<ArenaKind, std::string>;
   static Key key_of(const Arena& arena) { return {arena.kind, arena.group}; }
   int& arena_of(const Program& part, const Buffer& buffer) {
-    return arenas_[key_of(part.arenas[at(buffer.arena)])];
+    return arenas_[key_of(part.arenas[buffer.arena])];
   }
 
   /// The workspace as large as the largest; of the others what is added makes the size.
@@ -89,14 +87,14 @@ class Uniter {
       // What variants share of a symmetric arena ends where the first of their own begins.
       for (std::size_t b = 0; b < part.buffers.size(); ++b) {
         const Buffer& buffer = part.buffers[b];
-        const Arena& arena = part.arenas[at(buffer.arena)];
+        const Arena& arena = part.arenas[buffer.arena];
         if (arena.kind != ArenaKind::kSymmetric || outlive_[p][b]) continue;
         std::int64_t& most = bytes[key_of(arena)];
         most = std::max(most, round_up(buffer.offset + buffer.bytes, kBufferAlignment));
       }
     }
     for (const auto& [key, most] : bytes) {
-      arenas_[key] = static_cast<int>(program_.arenas.size());
+      arenas_[key] = program_.arenas.size();
       program_.arenas.push_back({key.first, key.second, most});
     }
   }
@@ -113,9 +111,9 @@ class Uniter {
   std::vector<ProgramTensor> add_tensors(std::vector<ProgramTensor> Program::*list) {
     std::vector<ProgramTensor> tensors = parts_.front().*list;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      const int id = static_cast<int>(program_.buffers.size());
-      const Buffer& like = parts_.front().buffers[at(tensors[i].buffer)];
-      Arena& arena = program_.arenas[at(arena_of(parts_.front(), like))];
+      const int id = program_.buffers.size();
+      const Buffer& like = parts_.front().buffers[tensors[i].buffer];
+      Arena& arena = program_.arenas[arena_of(parts_.front(), like)];
       program_.buffers.push_back({.name = tensors[i].name,
                                   .type = tensors[i].type,
                                   .arena = static_cast<int>(&arena - program_.arenas.data()),
@@ -126,7 +124,7 @@ class Uniter {
       const Buffer& buffer = program_.buffers.back();
       arena.bytes = buffer.offset + round_up(buffer.bytes, kBufferAlignment);
       for (std::size_t p = 0; p < parts_.size(); ++p) {
-        numbers_[p][at((parts_[p].*list)[i].buffer)] = id;
+        numbers_[p][(parts_[p].*list)[i].buffer] = id;
       }
       tensors[i].buffer = id;
     }
@@ -148,7 +146,7 @@ class Uniter {
     }
     program_.kernels.insert(program_.kernels.end(), part.kernels.begin(), part.kernels.end());
     for (Step step : part.steps) {
-      renumber(step, [&](int id) { return numbers_[p][at(id)]; });
+      renumber(step, [&](int id) { return numbers_[p][id]; });
       if (step.kernel >= 0) step.kernel += variant.kernels.first;
       program_.steps.push_back(std::move(step));
     }
@@ -160,14 +158,14 @@ class Uniter {
   Buffer placed(std::size_t p, std::size_t b, int first_step) {
     const Program& part = parts_[p];
     Buffer buffer = part.buffers[b];
-    const ArenaKind kind = part.arenas[at(buffer.arena)].kind;
+    const ArenaKind kind = part.arenas[buffer.arena].kind;
     buffer.arena = arena_of(part, buffer);
     buffer.first_step += first_step;
     buffer.last_step += first_step;
-    Arena& arena = program_.arenas[at(buffer.arena)];
+    Arena& arena = program_.arenas[buffer.arena];
     if (buffer.slice) {
-      buffer.slice->of = numbers_[p][at(buffer.slice->of)];
-      buffer.offset = program_.buffers[at(buffer.slice->of)].offset;
+      buffer.slice->of = numbers_[p][buffer.slice->of];
+      buffer.offset = program_.buffers[buffer.slice->of].offset;
     } else if (kind == ArenaKind::kSymmetric && outlive_[p][b]) {
       buffer.offset = arena.bytes;
       arena.bytes += round_up(buffer.bytes, kBufferAlignment);
@@ -231,13 +229,13 @@ Program part_of(const Program& program, const Variant& variant) {
     return variant.buffers.has(id) ? id - variant.buffers.first + shared : kForeign;
   };
   for (int b = 0; b < shared; ++b) {
-    Buffer& buffer = part.buffers.emplace_back(program.buffers[at(b)]);
+    Buffer& buffer = part.buffers.emplace_back(program.buffers[b]);
     buffer.bytes = max_bytes(buffer.type, variant.symbols);
     buffer.first_step = 0;
     buffer.last_step = last;
   }
   for (int b = variant.buffers.first; b < variant.buffers.end; ++b) {
-    Buffer& buffer = part.buffers.emplace_back(program.buffers[at(b)]);
+    Buffer& buffer = part.buffers.emplace_back(program.buffers[b]);
     buffer.first_step -= variant.steps.first;
     buffer.last_step -= variant.steps.first;
     if (buffer.slice) buffer.slice->of = number(buffer.slice->of);
@@ -288,9 +286,9 @@ void check_lists(const Program& program) {
   expect(shared >= 0 && is_all(buffers, program.buffers) && is_all(kernels, program.kernels) &&
              is_all(steps, program.steps),
          "the lists of the variants are not those of the program");
-  for (const Buffer& b : std::span(program.buffers).subspan(at(shared))) {
-    const bool there = b.arena >= 0 && at(b.arena) < program.arenas.size();
-    const ArenaKind kind = there ? program.arenas[at(b.arena)].kind : ArenaKind::kIo;
+  for (const Buffer& b : std::span(program.buffers).subspan(shared)) {
+    const bool there = b.arena >= 0 && static_cast<std::size_t>(b.arena) < program.arenas.size();
+    const ArenaKind kind = there ? program.arenas[b.arena].kind : ArenaKind::kIo;
     expect(b.slice || kind == ArenaKind::kWorkspace || kind == ArenaKind::kSymmetric,
            "buffer '{}' of a variant lies in no arena that it has with others", b.name);
   }
@@ -308,7 +306,7 @@ void check_apart(std::span<const Program> parts) {
       const std::vector<bool> outlive = outlive_runs(parts[p], StepOrder(parts[p].steps));
       for (std::size_t b = 0; b < parts[p].buffers.size(); ++b) {
         const Buffer& buffer = parts[p].buffers[b];
-        const bool symmetric = parts[p].arenas[at(buffer.arena)].kind == ArenaKind::kSymmetric;
+        const bool symmetric = parts[p].arenas[buffer.arena].kind == ArenaKind::kSymmetric;
         if (symmetric && !buffer.slice && buffer.bytes > 0) visit(p, buffer, outlive[b]);
       }
     }
@@ -316,14 +314,14 @@ void check_apart(std::span<const Program> parts) {
   each([&](std::size_t p, const Buffer& b, bool outlives) {
     if (!outlives) return;
     const Own own{b.offset + b.bytes, p, &b};
-    const auto [known, is_new] = owned[at(b.arena)].try_emplace(b.offset, own);
+    const auto [known, is_new] = owned[b.arena].try_emplace(b.offset, own);
     expect(is_new || known->second.part == p,
            "'{}' and '{}' of another variant share bytes that "
            "outlive runs",
            b.name, known->second.buffer->name);
   });
   each([&](std::size_t p, const Buffer& b, bool) {
-    const std::map<std::int64_t, Own>& all = owned[at(b.arena)];
+    const std::map<std::int64_t, Own>& all = owned[b.arena];
     auto next = all.lower_bound(b.offset + b.bytes);
     while (next != all.begin() && (--next)->second.end > b.offset) {
       expect(next->second.part == p,

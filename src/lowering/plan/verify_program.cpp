@@ -31,7 +31,7 @@ class Verifier {
     check_arenas();
     for (const Buffer& b : program_.buffers) check_buffer(b);
     check_slices();
-    for (std::size_t s = 0; s < program_.steps.size(); ++s) check_step(static_cast<int>(s));
+    for (std::size_t s = 0; s < program_.steps.size(); ++s) check_step(s);
     for (const auto* tensors : {&program_.inputs, &program_.outputs}) {
       for (const ProgramTensor& tensor : *tensors) check_tensor(tensor);
     }
@@ -46,7 +46,7 @@ class Verifier {
   void check_sizes() const {
     std::vector<std::int64_t> ends(program_.arenas.size(), 0);
     for (const Buffer& b : program_.buffers) {
-      std::int64_t& end = ends[static_cast<std::size_t>(b.arena)];
+      std::int64_t& end = ends[b.arena];
       end = std::max(end, b.offset + b.bytes);
     }
     for (std::size_t a = 0; a < ends.size(); ++a) {
@@ -58,11 +58,9 @@ class Verifier {
   }
 
  private:
-  const Buffer& buffer(int id) const { return program_.buffers[static_cast<std::size_t>(id)]; }
-  const Step& step(int s) const { return program_.steps[static_cast<std::size_t>(s)]; }
-  const Arena& arena_of(const Buffer& b) const {
-    return program_.arenas[static_cast<std::size_t>(b.arena)];
-  }
+  const Buffer& buffer(int id) const { return program_.buffers[id]; }
+  const Step& step(int s) const { return program_.steps[s]; }
+  const Arena& arena_of(const Buffer& b) const { return program_.arenas[b.arena]; }
   // As functions, for expect.
   static auto name_of(const Arena& arena) {
     return [&arena] { return arena.name(); };
@@ -201,7 +199,7 @@ class Verifier {
   void check_launch(int s) {
     const Step& st = step(s);
     expect(in_range(st.kernel, program_.kernels), "step {} launches no kernel", s);
-    const ProgramKernel& k = program_.kernels[static_cast<std::size_t>(st.kernel)];
+    const ProgramKernel& k = program_.kernels[st.kernel];
     check_operands(s, st.inputs, *k.spec.body, k.spec.body->input_values());
     check_operands(s, st.outputs, *k.spec.body, k.spec.body->outputs());
     const std::string& group = k.needs.comm_group;

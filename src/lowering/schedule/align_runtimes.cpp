@@ -84,7 +84,7 @@ std::map<NodeId, std::vector<double>> read_file(const std::string& path, const G
 }
 
 double lower_median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  const auto middle = values.begin() + (values.size() - 1) / 2;
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }

@@ -11,12 +11,12 @@ std::vector<NodeId> critical_path(const OverlapTimeline& timeline,
   for (std::size_t id = 0; id < timeline.steps.size(); ++id) {
     const TimelineStep& step = timeline.steps[id];
     if (estimates[id].wait || step.end_ns <= step.begin_ns) continue;
-    by_end[step.end_ns] = static_cast<NodeId>(id);
+    by_end[step.end_ns] = id;
   }
   std::vector<NodeId> path;
   // A node begins when another one has ended, at the very same number.
   for (auto at = by_end.find(timeline.total_ns); at != by_end.end();
-       at = by_end.find(timeline.steps[static_cast<std::size_t>(path.back())].begin_ns)) {
+       at = by_end.find(timeline.steps[path.back()].begin_ns)) {
     path.push_back(at->second);
   }
   std::reverse(path.begin(), path.end());

@@ -49,15 +49,11 @@ class Exposures {
                                  std::string* text = nullptr);
 
  private:
-  [[nodiscard]] const NodeEstimate& estimate(NodeId id) const {
-    return estimates_[static_cast<std::size_t>(id)];
-  }
+  [[nodiscard]] const NodeEstimate& estimate(NodeId id) const { return estimates_[id]; }
   /// The node whose result a wait waits for, or -1.
   [[nodiscard]] NodeId waited_for(NodeId wait) const;
-  void meet(NodeId id) { met_[static_cast<std::size_t>(id)] = walk_; }
-  [[nodiscard]] bool has_met(NodeId id) const {
-    return id >= 0 && met_[static_cast<std::size_t>(id)] == walk_;
-  }
+  void meet(NodeId id) { met_[id] = walk_; }
+  [[nodiscard]] bool has_met(NodeId id) const { return id >= 0 && met_[id] == walk_; }
   void add_text(std::string* text, NodeId id) const;
 
   const Graph& graph_;

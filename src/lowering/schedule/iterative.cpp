@@ -26,7 +26,7 @@ IterativePass::IterativePass(std::string_view pass, const Graph& graph, PassCont
       graph_(graph),
       context_(context),
       settings_(settings),
-      window_(static_cast<std::size_t>(context.config.reorder_sink_window.value_or(kWindow))),
+      window_(context.config.reorder_sink_window.value_or(kWindow)),
       estimates_(estimate_nodes(
           graph, context.target,
           context.config.reorder_sink_runtime_estimations_comm_mult.value_or(2),

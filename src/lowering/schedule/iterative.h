@@ -61,17 +61,13 @@ class IterativePass {
   };
 
   [[nodiscard]] const std::vector<NodeId>& order() const { return timeline_.order(); }
-  [[nodiscard]] const NodeEstimate& estimate(NodeId id) const {
-    return estimates_[static_cast<std::size_t>(id)];
-  }
+  [[nodiscard]] const NodeEstimate& estimate(NodeId id) const { return estimates_[id]; }
   [[nodiscard]] const std::string& name(NodeId id) const { return graph_.node(id).name; }
 
   /// Nodes are marked as of the group that was begun last, for `is_marked`.
   void begin_marks() { ++mark_; }
-  void mark(NodeId id) { marks_[static_cast<std::size_t>(id)] = mark_; }
-  [[nodiscard]] bool is_marked(NodeId id) const {
-    return marks_[static_cast<std::size_t>(id)] == mark_;
-  }
+  void mark(NodeId id) { marks_[id] = mark_; }
+  [[nodiscard]] bool is_marked(NodeId id) const { return marks_[id] == mark_; }
 
   /// Why the pass goes no further with what has gained that exposure by those moves.
   [[nodiscard]] Reason stops(const Exposure& exposure, const MoveRecord& record) const;

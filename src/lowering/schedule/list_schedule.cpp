@@ -49,8 +49,8 @@ class Scheduler {
         leads_to_(graph.nodes().size(), std::numeric_limits<int>::max()) {
     for (const auto& pairs : {dependences(graph), collective_order(graph)}) {
       for (const auto& [first, second] : pairs) {
-        later_[index(first)].push_back(second);
-        ++unmet_[index(second)];
+        later_[first].push_back(second);
+        ++unmet_[second];
       }
     }
     if (goal_.raise) find_collectives();
@@ -58,7 +58,7 @@ class Scheduler {
 
   std::vector<NodeId> run() {
     for (std::size_t id = 0; id < unmet_.size(); ++id) {
-      if (unmet_[id] == 0) push(static_cast<NodeId>(id));
+      if (unmet_[id] == 0) push(id);
     }
     while (!compute_.empty() || !others_.empty()) {
       const bool computes =
@@ -76,8 +76,7 @@ class Scheduler {
   using Score = std::tuple<int, bool, NodeId>;
   using Ready = std::priority_queue<Score, std::vector<Score>, std::greater<>>;
 
-  static std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
-  const NodeEstimate& estimate(NodeId id) const { return estimates_[index(id)]; }
+  const NodeEstimate& estimate(NodeId id) const { return estimates_[id]; }
 
   void find_collectives() {
     int count = 0;
@@ -86,7 +85,7 @@ class Scheduler {
     }
     for (std::size_t id = leads_to_.size(); id-- > 0;) {
       for (NodeId later : later_[id]) {
-        leads_to_[id] = std::min(leads_to_[id], leads_to_[index(later)]);
+        leads_to_[id] = std::min(leads_to_[id], leads_to_[later]);
       }
     }
   }
@@ -94,15 +93,15 @@ class Scheduler {
   void push(NodeId id) {
     const NodeEstimate& node = estimate(id);
     Ready& ready = node.collective || node.wait ? others_ : compute_;
-    ready.emplace(leads_to_[index(id)], goal_.sink && node.wait, id);
+    ready.emplace(leads_to_[id], goal_.sink && node.wait, id);
   }
 
   NodeId pop(Ready& ready) {
     const NodeId id = std::get<2>(ready.top());
     ready.pop();
     order_.push_back(id);
-    for (NodeId later : later_[index(id)]) {
-      if (--unmet_[index(later)] == 0) push(later);
+    for (NodeId later : later_[id]) {
+      if (--unmet_[later] == 0) push(later);
     }
     return id;
   }

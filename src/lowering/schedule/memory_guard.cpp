@@ -21,7 +21,7 @@ MemoryGuard::MemoryGuard(const MemoryUse& use, std::span<const NodeId> order, st
       level_(use.inputs()),
       first_(use.values() + 1, 0) {
   for (std::size_t at = 0; at < order_.size(); ++at) {
-    place_[static_cast<std::size_t>(order_[at])] = at;
+    place_[order_[at]] = at;
     for (ValueId storage : use_.used(order_[at])) ++first_[static_cast<std::size_t>(storage) + 1];
   }
   std::partial_sum(first_.begin(), first_.end(), first_.begin());
@@ -29,7 +29,7 @@ MemoryGuard::MemoryGuard(const MemoryUse& use, std::span<const NodeId> order, st
   left_.assign(use.values(), 0);
   for (std::size_t at = 0; at < order_.size(); ++at) {
     for (ValueId storage : use_.used(order_[at])) {
-      const auto of = static_cast<std::size_t>(storage);
+      const std::size_t of = storage;
       users_[first_[of] + left_[of]++] = at;
     }
   }
@@ -68,14 +68,14 @@ bool MemoryGuard::take(NodeId id) {
   level_ += use_.made(id) - freed;
   take_place(at);
   for (ValueId storage : use_.used(id)) {
-    const auto of = static_cast<std::size_t>(storage);
+    const std::size_t of = storage;
     while (left_[of] > 0 && taken_[users_[first_[of] + left_[of] - 1]]) --left_[of];
   }
   return true;
 }
 
 std::size_t MemoryGuard::last_user(ValueId storage, std::size_t end) const {
-  const auto of = static_cast<std::size_t>(storage);
+  const std::size_t of = storage;
   for (std::size_t i = first_[of] + left_[of]; i-- > first_[of];) {
     if (!taken_[users_[i]] && users_[i] < end) return users_[i];
   }

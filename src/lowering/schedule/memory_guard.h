@@ -22,7 +22,7 @@ class MemoryGuard {
   bool take(NodeId id);
   /// The first one that has not been taken; -1 where all have been.
   [[nodiscard]] NodeId next() const;
-  [[nodiscard]] std::size_t place(NodeId id) const { return place_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] std::size_t place(NodeId id) const { return place_[id]; }
 
  private:
   struct Change {

@@ -24,11 +24,10 @@ std::vector<ValueId> places_of(const Graph& graph) {
   if (none) return storage;
   for (const Node& node : graph.nodes()) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      std::optional<ValueId> operand = named_operand(node, static_cast<int>(i));
+      std::optional<ValueId> operand = named_operand(node, i);
       if (node.op_name() == kChunk) operand = node.inputs[0];
       if (!operand) continue;
-      storage[static_cast<std::size_t>(node.outputs[i])] =
-          storage[static_cast<std::size_t>(*operand)];
+      storage[node.outputs[i]] = storage[*operand];
     }
   }
   return storage;
@@ -39,11 +38,11 @@ std::vector<ValueId> places_of(const Graph& graph) {
 MemoryUse::MemoryUse(const Graph& graph)
     : made_(graph.nodes().size(), 0), bytes_(graph.values().size(), 0) {
   const std::vector<ValueId> storage = places_of(graph);
-  const auto storage_of = [&](ValueId value) { return storage[static_cast<std::size_t>(value)]; };
+  const auto storage_of = [&](ValueId value) { return storage[value]; };
   std::vector<bool> stays(graph.values().size(), false);
-  for (ValueId output : graph.outputs()) stays[static_cast<std::size_t>(storage_of(output))] = true;
+  for (ValueId output : graph.outputs()) stays[storage_of(output)] = true;
   for (ValueId input : graph.input_values()) {
-    stays[static_cast<std::size_t>(input)] = true;
+    stays[input] = true;
     inputs_ += max_bytes(graph.type(input), graph.symbols());
   }
   first_.reserve(graph.nodes().size() + 1);
@@ -53,13 +52,13 @@ MemoryUse::MemoryUse(const Graph& graph)
     first_.push_back(first);
     const auto use = [&](ValueId value) {
       const ValueId of = storage_of(value);
-      const auto mine = used_.begin() + static_cast<std::ptrdiff_t>(first);
-      if (stays[static_cast<std::size_t>(of)]) return;
+      const auto mine = used_.begin() + first;
+      if (stays[of]) return;
       if (std::find(mine, used_.end(), of) == used_.end()) used_.push_back(of);
     };
     for (ValueId output : node.outputs) {
       if (storage_of(output) == output) {
-        bytes_[static_cast<std::size_t>(output)] = max_bytes(graph.type(output), graph.symbols());
+        bytes_[output] = max_bytes(graph.type(output), graph.symbols());
         made_[id] += bytes(output);
       }
       use(output);
@@ -78,8 +77,8 @@ std::vector<MemoryLevel> memory_levels(const MemoryUse& use, std::span<const Nod
   std::vector<std::int64_t> freed(order.size(), 0);
   for (std::size_t at = order.size(); at-- > 0;) {
     for (ValueId storage : use.used(order[at])) {
-      if (is_used_later[static_cast<std::size_t>(storage)]) continue;
-      is_used_later[static_cast<std::size_t>(storage)] = true;
+      if (is_used_later[storage]) continue;
+      is_used_later[storage] = true;
       freed[at] += use.bytes(storage);
     }
   }
@@ -121,9 +120,9 @@ MemoryTimeline::MemoryTimeline(const MemoryUse& use, std::vector<NodeId> order)
       levels_(memory_levels(use, order_)) {
   for (std::size_t at = 0; at < order_.size(); ++at) {
     const NodeId id = order_[at];
-    place_[static_cast<std::size_t>(id)] = at;
+    place_[id] = at;
     for (ValueId storage : use_.used(id)) last_user(storage) = id;
-    freed_[static_cast<std::size_t>(id)] = levels_[at].during - levels_[at].after;
+    freed_[id] = levels_[at].during - levels_[at].after;
   }
 }
 
@@ -179,16 +178,16 @@ MemoryTimeline::Move MemoryTimeline::move_forward(std::size_t first, std::size_t
 
 /// The place `middle` becomes `first`.
 void MemoryTimeline::rotate(std::size_t first, std::size_t middle, std::size_t last) {
-  const auto at = [&](std::size_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); };
+  const auto at = [&](std::size_t i) { return order_.begin() + i; };
   std::rotate(at(first), at(middle), at(last + 1));
-  for (std::size_t i = first; i <= last; ++i) place_[static_cast<std::size_t>(order_[i])] = i;
+  for (std::size_t i = first; i <= last; ++i) place_[order_[i]] = i;
   update_levels(first, last);
 }
 
 void MemoryTimeline::free_at(ValueId storage, NodeId id) {
   NodeId& user = last_user(storage);
-  freed_[static_cast<std::size_t>(user)] -= use_.bytes(storage);
-  freed_[static_cast<std::size_t>(id)] += use_.bytes(storage);
+  freed_[user] -= use_.bytes(storage);
+  freed_[id] += use_.bytes(storage);
   user = id;
 }
 
@@ -196,7 +195,7 @@ void MemoryTimeline::update_levels(std::size_t first, std::size_t last) {
   std::int64_t now = first == 0 ? use_.inputs() : levels_[first - 1].after;
   for (std::size_t i = first; i <= last; ++i) {
     now += use_.made(order_[i]);
-    const std::int64_t freed = freed_[static_cast<std::size_t>(order_[i])];
+    const std::int64_t freed = freed_[order_[i]];
     levels_[i] = {.during = now, .after = now - freed};
     now -= freed;
   }

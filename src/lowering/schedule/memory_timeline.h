@@ -20,16 +20,14 @@ class MemoryUse {
   explicit MemoryUse(const Graph& graph);
 
   /// Bytes that the node makes.
-  [[nodiscard]] std::int64_t made(NodeId id) const { return made_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] std::int64_t made(NodeId id) const { return made_[id]; }
   /// The storages made by nodes that the node uses or makes, each once; those of outputs, which
   /// nobody frees, are left out.
   [[nodiscard]] std::span<const ValueId> used(NodeId id) const {
-    const auto at = static_cast<std::size_t>(id);
+    const std::size_t at = id;
     return std::span(used_).subspan(first_[at], first_[at + 1] - first_[at]);
   }
-  [[nodiscard]] std::int64_t bytes(ValueId storage) const {
-    return bytes_[static_cast<std::size_t>(storage)];
-  }
+  [[nodiscard]] std::int64_t bytes(ValueId storage) const { return bytes_[storage]; }
   [[nodiscard]] std::int64_t inputs() const { return inputs_; }
   [[nodiscard]] std::size_t nodes() const { return made_.size(); }
   [[nodiscard]] std::size_t values() const { return bytes_.size(); }
@@ -85,8 +83,8 @@ class MemoryTimeline {
   Move move_forward(std::size_t first, std::size_t last, std::int64_t limit);
 
  private:
-  [[nodiscard]] std::size_t place(NodeId id) const { return place_[static_cast<std::size_t>(id)]; }
-  NodeId& last_user(ValueId storage) { return last_user_[static_cast<std::size_t>(storage)]; }
+  [[nodiscard]] std::size_t place(NodeId id) const { return place_[id]; }
+  NodeId& last_user(ValueId storage) { return last_user_[storage]; }
   void rotate(std::size_t first, std::size_t middle, std::size_t last);
   void free_at(ValueId storage, NodeId id);
   void update_levels(std::size_t first, std::size_t last);

@@ -32,14 +32,14 @@ Predecessors::Predecessors(std::size_t count, std::span<const std::pair<NodeId, 
   for (const auto& pair : pairs) ++first_[static_cast<std::size_t>(pair.second) + 1];
   std::partial_sum(first_.begin(), first_.end(), first_.begin());
   std::vector<std::size_t> next(first_);
-  for (const auto& pair : pairs) nodes_[next[static_cast<std::size_t>(pair.second)]++] = pair.first;
+  for (const auto& pair : pairs) nodes_[next[pair.second]++] = pair.first;
 }
 
 Predecessors Predecessors::reversed() const {
   std::vector<std::pair<NodeId, NodeId>> pairs;
   pairs.reserve(nodes_.size());
   for (std::size_t id = 0; id + 1 < first_.size(); ++id) {
-    for (NodeId before : of(static_cast<NodeId>(id))) {
+    for (NodeId before : of(id)) {
       pairs.emplace_back(static_cast<NodeId>(id), before);
     }
   }
@@ -51,7 +51,7 @@ std::vector<std::pair<NodeId, NodeId>> collective_order(const Graph& graph) {
   NodeId last = -1;
   for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
     if (!contains_collective(graph.nodes()[i])) continue;
-    const auto id = static_cast<NodeId>(i);
+    const NodeId id = i;
     if (last >= 0) pairs.emplace_back(last, id);
     last = id;
   }
@@ -69,13 +69,13 @@ std::vector<int> nodes_between(const Graph& graph, std::span<const NodeId> order
   std::vector<int> start(graph.nodes().size(), -1);
   int computed = 0;
   for (NodeId id : order) {
-    const auto at = static_cast<std::size_t>(id);
+    const std::size_t at = id;
     const Node& node = graph.node(id);
     if (is_asynchronous(node)) {
       start[at] = computed;
     } else if (node.op->op_class == OpClass::kWait) {
       const NodeId of = graph.value(node.inputs[0]).producer;
-      const auto waited = static_cast<std::size_t>(of);
+      const std::size_t waited = of;
       if (of >= 0 && start[waited] >= 0 && result[waited] < 0) {
         result[waited] = computed - start[waited];
       }
@@ -90,7 +90,7 @@ Graph scheduled(const Graph& graph, std::span<const NodeId> order) {
   const std::size_t count = graph.nodes().size();
   std::vector<std::size_t> place(count, count);
   for (std::size_t at = 0; at < order.size(); ++at) {
-    const auto id = static_cast<std::size_t>(order[at]);
+    const std::size_t id = order[at];
     if (id >= count || place[id] != count) {
       throw_internal("schedule", fmt::format("node {} stands twice or is none", order[at]));
     }
@@ -100,7 +100,7 @@ Graph scheduled(const Graph& graph, std::span<const NodeId> order) {
     throw_internal("schedule", fmt::format("{} of {} nodes are left", order.size(), count));
   }
   for (const auto& [earlier, later] : dependences(graph)) {
-    if (place[static_cast<std::size_t>(earlier)] < place[static_cast<std::size_t>(later)]) continue;
+    if (place[earlier] < place[later]) continue;
     throw_internal("schedule",
                    fmt::format("{} stands before {}, which it needs", quote(graph.node(later).name),
                                quote(graph.node(earlier).name)));

@@ -19,7 +19,7 @@ class Predecessors {
   [[nodiscard]] Predecessors reversed() const;
 
   [[nodiscard]] std::span<const NodeId> of(NodeId id) const {
-    const auto at = static_cast<std::size_t>(id);
+    const std::size_t at = id;
     return std::span(nodes_).subspan(first_[at], first_[at + 1] - first_[at]);
   }
 

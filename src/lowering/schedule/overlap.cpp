@@ -108,8 +108,8 @@ std::vector<double> exposed_of_each(const OverlapProblem& problem, std::span<con
   for (NodeId id : order) {
     const double before = clock.exposed_ns();
     static_cast<void>(clock.run(id));
-    const NodeId waited = problem.waited[static_cast<std::size_t>(id)];
-    if (waited >= 0) exposed[static_cast<std::size_t>(waited)] += clock.exposed_ns() - before;
+    const NodeId waited = problem.waited[id];
+    if (waited >= 0) exposed[waited] += clock.exposed_ns() - before;
   }
   return exposed;
 }

@@ -9,8 +9,6 @@
 namespace braid {
 namespace {
 
-std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
-
 /// Asynchronous collectives run one after the other, in one order. So those that must have ended
 /// when a node begins are the first few, and those that cannot begin before it ends the last few;
 /// it can be beside those between.
@@ -24,20 +22,20 @@ struct Beside {
     for (std::size_t id = 0; id < problem.size(); ++id) {
       if (problem.estimates[id].asynchronous) {
         number[id] = collectives.size();
-        collectives.push_back(static_cast<NodeId>(id));
+        collectives.push_back(id);
       }
     }
     for (std::size_t id = 0; id < problem.size(); ++id) {
-      for (NodeId needed : problem.needs(static_cast<NodeId>(id))) {
-        first[id] = std::max(first[id], first[index(needed)]);
+      for (NodeId needed : problem.needs(id)) {
+        first[id] = std::max(first[id], first[needed]);
       }
       const NodeId waited = problem.waited[id];
-      if (waited >= 0) first[id] = std::max(first[id], number[index(waited)] + 1);
+      if (waited >= 0) first[id] = std::max(first[id], number[waited] + 1);
     }
     std::fill(end.begin(), end.end(), collectives.size());
     for (std::size_t id = problem.size(); id-- > 0;) {
-      for (NodeId user : problem.users(static_cast<NodeId>(id))) {
-        end[id] = std::min(end[id], end[index(user)]);
+      for (NodeId user : problem.users(id)) {
+        end[id] = std::min(end[id], end[user]);
       }
       if (problem.estimates[id].asynchronous) end[id] = std::min(end[id], number[id]);
     }
@@ -76,16 +74,16 @@ LongestPaths paths_of(const OverlapProblem& problem, const Beside& beside) {
   for (std::size_t id = 0; id < problem.size(); ++id) {
     const NodeEstimate& node = problem.estimates[id];
     double& head = paths.head_ns[id];
-    for (NodeId needed : problem.needs(static_cast<NodeId>(id))) {
+    for (NodeId needed : problem.needs(id)) {
       const bool only_begun = problem.estimate(needed).asynchronous;
-      head = std::max(head, only_begun ? paths.head_ns[index(needed)] : end[index(needed)]);
+      head = std::max(head, only_begun ? paths.head_ns[needed] : end[needed]);
     }
     if (node.asynchronous) {
       head = std::max(head, before[number++]);
       links_free = end[id] = std::max(head, links_free) + node.ns;
       continue;
     }
-    if (problem.waited[id] >= 0) head = std::max(head, end[index(problem.waited[id])]);
+    if (problem.waited[id] >= 0) head = std::max(head, end[problem.waited[id]]);
     end[id] = head + node.ns;
   }
   const std::vector<double> after = compute_after(problem, beside);
@@ -94,11 +92,10 @@ LongestPaths paths_of(const OverlapProblem& problem, const Beside& beside) {
   for (std::size_t id = problem.size(); id-- > 0;) {
     const NodeEstimate& node = problem.estimates[id];
     double& tail = paths.tail_ns[id];
-    for (NodeId user : problem.users(static_cast<NodeId>(id))) {
-      const bool at_its_end =
-          node.asynchronous && problem.waited[index(user)] == static_cast<NodeId>(id);
+    for (NodeId user : problem.users(id)) {
+      const bool at_its_end = node.asynchronous && problem.waited[user] == static_cast<NodeId>(id);
       double& from = at_its_end ? behind[id] : tail;
-      from = std::max(from, paths.tail_ns[index(user)]);
+      from = std::max(from, paths.tail_ns[user]);
     }
     if (node.asynchronous) {
       behind[id] = std::max({behind[id], next, after[number--]});
@@ -129,7 +126,7 @@ std::vector<double> hidden_of(const OverlapProblem& problem, const Beside& besid
       if (end <= c) continue;
       const double taken = std::min(left, ns);
       left -= taken;
-      hidden[index(beside.collectives[c])] += taken;
+      hidden[beside.collectives[c]] += taken;
       if (ns > taken) ready.emplace(end, ns - taken);
     }
   }

@@ -11,8 +11,6 @@
 namespace braid {
 namespace {
 
-std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
-
 class ListScheduler {
  public:
   ListScheduler(const OverlapProblem& problem, std::span<const NodeId> base, std::int64_t limit,
@@ -29,8 +27,8 @@ class ListScheduler {
 
   std::vector<NodeId> run() {
     for (std::size_t id = 0; id < unmet_.size(); ++id) {
-      unmet_[id] = problem_.needs(static_cast<NodeId>(id)).size();
-      if (unmet_[id] == 0) push(static_cast<NodeId>(id));
+      unmet_[id] = problem_.needs(id).size();
+      if (unmet_[id] == 0) push(id);
     }
     while (guard_.next() >= 0) {
       if (take_collective() || take_ended_wait() || take_compute()) continue;
@@ -48,10 +46,10 @@ class ListScheduler {
     if (node.asynchronous) {
       collectives_.push_back(id);
     } else if (node.wait) {
-      const NodeId waited = problem_.waited[index(id)];
-      waits_.emplace(waited < 0 ? 0 : clock_.end_ns(waited), ranks_[index(id)], id);
+      const NodeId waited = problem_.waited[id];
+      waits_.emplace(waited < 0 ? 0 : clock_.end_ns(waited), ranks_[id], id);
     } else {
-      compute_.emplace(ranks_[index(id)], id);
+      compute_.emplace(ranks_[id], id);
     }
   }
 
@@ -59,9 +57,9 @@ class ListScheduler {
     if (!guard_.take(id)) return false;
     static_cast<void>(clock_.run(id));
     order_.push_back(id);
-    is_taken_[index(id)] = true;
+    is_taken_[id] = true;
     for (NodeId user : problem_.users(id)) {
-      if (--unmet_[index(user)] == 0) push(user);
+      if (--unmet_[user] == 0) push(user);
     }
     return true;
   }
@@ -70,7 +68,7 @@ class ListScheduler {
   bool take_collective() {
     if (collectives_.empty()) return false;
     const NodeId id = collectives_.back();
-    if (is_taken_[index(id)] || take(id)) {
+    if (is_taken_[id] || take(id)) {
       // Another one may be ready now.
       std::erase(collectives_, id);
       return true;
@@ -87,7 +85,7 @@ class ListScheduler {
     return !waits_.empty() && std::get<0>(waits_.top()) <= clock_.now_ns() && take_first_wait();
   }
   void drop_taken_waits() {
-    while (!waits_.empty() && is_taken_[index(std::get<2>(waits_.top()))]) waits_.pop();
+    while (!waits_.empty() && is_taken_[std::get<2>(waits_.top())]) waits_.pop();
   }
 
   bool take_compute() {
@@ -96,7 +94,7 @@ class ListScheduler {
     bool done = false;
     while (!done && !compute_.empty() && refused_.size() < kTries) {
       const auto [rank, id] = compute_.top();
-      if (is_taken_[index(id)]) {
+      if (is_taken_[id]) {
         compute_.pop();
         continue;
       }
@@ -147,13 +145,13 @@ std::vector<int> ranks_of(const OverlapProblem& problem, const LongestPaths& pat
   std::vector<std::tuple<std::size_t, double, std::size_t>> keys;
   keys.reserve(problem.size());
   for (std::size_t at = 0; at < base.size(); ++at) {
-    const std::size_t id = index(base[at]);
+    const NodeId id = base[at];
     keys.emplace_back(by_collective ? paths.leads_to[id] : 0, by_path ? -paths.tail_ns[id] : 0, at);
   }
   std::sort(keys.begin(), keys.end());
   std::vector<int> ranks(problem.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    ranks[index(base[std::get<2>(keys[i])])] = static_cast<int>(i);
+    ranks[base[std::get<2>(keys[i])]] = i;
   }
   return ranks;
 }

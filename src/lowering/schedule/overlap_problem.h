@@ -29,9 +29,7 @@ class OverlapProblem {
   OverlapProblem(const Graph& graph, const Target& target);
 
   [[nodiscard]] std::size_t size() const { return estimates.size(); }
-  [[nodiscard]] const NodeEstimate& estimate(NodeId id) const {
-    return estimates[static_cast<std::size_t>(id)];
-  }
+  [[nodiscard]] const NodeEstimate& estimate(NodeId id) const { return estimates[id]; }
   [[nodiscard]] std::span<const NodeId> needs(NodeId id) const { return predecessors.of(id); }
   [[nodiscard]] std::span<const NodeId> users(NodeId id) const { return successors.of(id); }
   /// Those of nothing but collectives that are waited for, and of all other nodes.

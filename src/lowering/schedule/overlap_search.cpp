@@ -129,9 +129,9 @@ class PlacedOrder {
  private:
   static constexpr std::size_t kReach = 1000;
 
-  [[nodiscard]] std::size_t place(NodeId id) const { return place_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] std::size_t place(NodeId id) const { return place_[id]; }
   void update_places(std::size_t first, std::size_t end) {
-    for (std::size_t at = first; at < end; ++at) place_[static_cast<std::size_t>(nodes()[at])] = at;
+    for (std::size_t at = first; at < end; ++at) place_[nodes()[at]] = at;
   }
 
   const OverlapProblem& problem_;

@@ -18,8 +18,6 @@
 namespace braid {
 namespace {
 
-std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
-
 /// Sums of the same times in another order.
 bool is_later(double ns, double than_ns) { return ns > than_ns * (1 + 1e-12); }
 
@@ -36,7 +34,7 @@ class SetSearch {
         place_(problem.size(), 0),
         users_(problem.use.values()) {
     for (std::size_t id = 0; id < problem.size(); ++id) {
-      const auto node = static_cast<NodeId>(id);
+      const NodeId node = id;
       if (problem.estimates[id].asynchronous) {
         number_[id] = collectives_.size();
         collectives_.push_back(node);
@@ -102,15 +100,15 @@ class SetSearch {
     return x ^ (x >> 31U);
   }
   static bool has(const State& state, NodeId id) {
-    const std::size_t word = index(id) / kBits;
+    const std::size_t word = id / kBits;
     if (word < state.first_word) return true;
     if (word - state.first_word >= state.taken.size()) return false;
-    return (state.taken[word - state.first_word] >> (index(id) % kBits) & 1U) != 0;
+    return (state.taken[word - state.first_word] >> (id % kBits) & 1U) != 0;
   }
   static void add(State& state, NodeId id) {
-    const std::size_t word = index(id) / kBits - state.first_word;
+    const std::size_t word = id / kBits - state.first_word;
     if (word >= state.taken.size()) state.taken.resize(word + 1, 0);
-    state.taken[word] |= std::uint64_t{1} << (index(id) % kBits);
+    state.taken[word] |= std::uint64_t{1} << (id % kBits);
     state.hash ^= hash_of(id);
     ++state.count;
     const auto open = std::find_if(state.taken.begin(), state.taken.end(),
@@ -118,9 +116,7 @@ class SetSearch {
     state.first_word += static_cast<std::size_t>(open - state.taken.begin());
     state.taken.erase(state.taken.begin(), open);
   }
-  std::vector<NodeId>& users_of(ValueId storage) {
-    return users_[static_cast<std::size_t>(storage)];
-  }
+  std::vector<NodeId>& users_of(ValueId storage) { return users_[storage]; }
 
   State beginning() {
     State state;
@@ -128,7 +124,7 @@ class SetSearch {
     state.compute_left = problem_.compute_ns();
     state.comm_left = problem_.comm_ns();
     for (std::size_t id = 0; id < problem_.size(); ++id) {
-      const auto node = static_cast<NodeId>(id);
+      const NodeId node = id;
       if (problem_.needs(node).empty()) state.ready.push_back(node);
     }
     take_free_nodes(state);
@@ -138,7 +134,7 @@ class SetSearch {
   /// When a collective is over that has begun.
   double end_of(const State& state, NodeId collective) const {
     const std::size_t ended = state.begun - state.ends.size();
-    const std::size_t number = number_[index(collective)];
+    const std::size_t number = number_[collective];
     return number < ended ? 0 : state.ends[number - ended];
   }
   static double links_free(const State& state) {
@@ -167,7 +163,7 @@ class SetSearch {
       state.comm_left -= node.ns;
       ++state.begun;
     } else {
-      const NodeId waited = problem_.waited[index(id)];
+      const NodeId waited = problem_.waited[id];
       if (waited >= 0) state.now = std::max(state.now, end_of(state, waited));
       state.now += node.ns;
       state.compute_left -= node.ns;
@@ -197,7 +193,7 @@ class SetSearch {
     const auto is_free = [&](NodeId id) {
       const NodeEstimate& node = problem_.estimate(id);
       if (!node.asynchronous) {
-        const NodeId waited = problem_.waited[index(id)];
+        const NodeId waited = problem_.waited[id];
         if (node.ns > 0 || (waited >= 0 && end_of(state, waited) > state.now)) return false;
       }
       return fits(state, id) && problem_.use.made(id) <= freed(state, id);
@@ -212,14 +208,14 @@ class SetSearch {
   double least_ns(const State& state) const {
     const double links = links_free(state);
     double least = std::max(state.now + state.compute_left, links + state.comm_left);
-    for (NodeId id : state.ready) least = std::max(least, state.now + paths_.tail_ns[index(id)]);
+    for (NodeId id : state.ready) least = std::max(least, state.now + paths_.tail_ns[id]);
     for (std::size_t i = 0; i < state.ends.size(); ++i) {
       const NodeId id = collectives_[state.begun - state.ends.size() + i];
-      const double behind = paths_.link_tail_ns[index(id)] - problem_.estimate(id).ns;
+      const double behind = paths_.link_tail_ns[id] - problem_.estimate(id).ns;
       least = std::max(least, state.ends[i] + behind);
     }
     if (state.begun < collectives_.size()) {
-      least = std::max(least, links + paths_.link_tail_ns[index(collectives_[state.begun])]);
+      least = std::max(least, links + paths_.link_tail_ns[collectives_[state.begun]]);
     }
     return least;
   }
@@ -263,7 +259,7 @@ class SetSearch {
       return std::tuple(!path_.contains(state.hash), state.least_ns, state.now + state.compute_left,
                         state.level, state.step);
     };
-    const auto end = layer.states.begin() + static_cast<std::ptrdiff_t>(width_);
+    const auto end = layer.states.begin() + width_;
     std::nth_element(layer.states.begin(), end, layer.states.end(),
                      [&](const State& a, const State& b) { return key(a) < key(b); });
     layer.states.erase(end, layer.states.end());
@@ -273,10 +269,10 @@ class SetSearch {
   void expand(const State& state) {
     if (!takes_less(state.least_ns, best_.cost.total_ns)) return;
     std::size_t first = problem_.size();
-    for (NodeId id : state.ready) first = std::min(first, place_[index(id)]);
+    for (NodeId id : state.ready) first = std::min(first, place_[id]);
     for (NodeId id : state.ready) {
       if (!fits(state, id)) continue;
-      if (place_[index(id)] - first > reach_) {
+      if (place_[id] - first > reach_) {
         is_complete_ = false;
         continue;
       }
@@ -302,7 +298,7 @@ class SetSearch {
   /// The sets that the best order goes through.
   void mark_path(State state) {
     path_.clear();
-    for (std::size_t at = 0; at < place_.size(); ++at) place_[index(best_.order[at])] = at;
+    for (std::size_t at = 0; at < place_.size(); ++at) place_[best_.order[at]] = at;
     for (NodeId id : best_.order) {
       if (has(state, id)) continue;
       take(state, id);

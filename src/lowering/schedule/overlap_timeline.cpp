@@ -36,7 +36,7 @@ std::vector<NodeId> waited_collectives(const Graph& graph) {
 }
 
 TimelineStep OverlapClock::run(NodeId id) {
-  const auto at = static_cast<std::size_t>(id);
+  const std::size_t at = id;
   const NodeEstimate& node = estimates_[at];
   TimelineStep step;
   if (node.asynchronous) {
@@ -62,7 +62,7 @@ OverlapTimeline overlap_timeline(const Graph& graph, const std::vector<NodeEstim
   OverlapTimeline timeline;
   timeline.steps.reserve(estimates.size());
   for (std::size_t id = 0; id < estimates.size(); ++id) {
-    timeline.steps.push_back(clock.run(static_cast<NodeId>(id)));
+    timeline.steps.push_back(clock.run(id));
     if (estimates[id].asynchronous) timeline.comm_ns += estimates[id].ns;
   }
   timeline.total_ns = clock.total_ns();

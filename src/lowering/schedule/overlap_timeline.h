@@ -37,7 +37,7 @@ class OverlapClock {
   TimelineStep run(NodeId id);
   [[nodiscard]] double now_ns() const { return now_; }
   /// When a collective that has run ends.
-  [[nodiscard]] double end_ns(NodeId id) const { return ends_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] double end_ns(NodeId id) const { return ends_[id]; }
   [[nodiscard]] double total_ns() const { return now_ > links_free_ ? now_ : links_free_; }
   /// What the waits took.
   [[nodiscard]] double exposed_ns() const { return exposed_; }

@@ -27,7 +27,7 @@ std::vector<Placement> place_on_streams(const Graph& graph, int ranks_per_device
       place.stream = kCommunicationStream;
       ++in_flight;
     } else if (waited[id] >= 0) {
-      const auto from = static_cast<std::size_t>(waited[id]);
+      const std::size_t from = waited[id];
       if (places[from].stream == kCommunicationStream && !is_over[from]) --in_flight;
       is_over[from] = true;
     } else {

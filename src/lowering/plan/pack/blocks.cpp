@@ -145,7 +145,7 @@ void JoinSearch::step() {
   std::set<Join> refused = refused_;
   for (std::size_t left = 1 + pick(2); left > 0; --left) {
     if (!refused.empty() && pick(3) == 0) {
-      refused.erase(std::next(refused.begin(), static_cast<std::ptrdiff_t>(pick(refused.size()))));
+      refused.erase(std::next(refused.begin(), pick(refused.size())));
     } else {
       refused.insert(joins_[pick(joins_.size())]);
     }

@@ -18,7 +18,7 @@ std::vector<int> by_start(std::span<const Interval> intervals) {
   std::vector<int> order;
   order.reserve(intervals.size());
   for (std::size_t i = 0; i < intervals.size(); ++i) {
-    if (intervals[i].size > 0) order.push_back(static_cast<int>(i));
+    if (intervals[i].size > 0) order.push_back(i);
   }
   auto key = [&](int i) { return std::tuple(intervals[i].lower, -intervals[i].size, i); };
   std::sort(order.begin(), order.end(), [&](int a, int b) { return key(a) < key(b); });

@@ -54,7 +54,7 @@ PackSearch::PackSearch(std::vector<Interval> intervals, std::int64_t capacity)
       refuted_(kRememberedStates, 0),
       failures_of_attempt_(kFirstFailures) {
   const std::size_t count = intervals_.size();
-  const auto sections = static_cast<std::size_t>(sections_.count);
+  const std::size_t sections = sections_.count;
   members_.resize(sections);
   rest_.assign(sections, 0);
   crossing_.assign(sections, 0);
@@ -66,7 +66,7 @@ PackSearch::PackSearch(std::vector<Interval> intervals, std::int64_t capacity)
     pairs += last - first + 1;
     highest_.push_back(capacity - intervals_[i].size);
     for (int s = first; s <= last; ++s) {
-      members_[s].push_back(static_cast<int>(i));
+      members_[s].push_back(i);
       rest_[s] += intervals_[i].size;
       if (s < last) ++crossing_[s];
     }
@@ -113,7 +113,7 @@ bool PackSearch::raise(int i, std::int64_t offset) {
 bool PackSearch::make_first(int section, int i) {
   // Where it follows another one of this section it cannot be the next here.
   for (int s = sections_.first[i]; s <= sections_.last[i]; ++s) {
-    const auto other = static_cast<int>(next_[s]);
+    const int other = next_[s];
     if (other == kNobody || other == i) continue;
     if (sections_.first[other] <= section && section <= sections_.last[other]) return false;
   }
@@ -192,7 +192,7 @@ bool PackSearch::revise(int section) {
 
 /// By the floor, and by the next one where it is known.
 bool PackSearch::raise_members(int section) {
-  const auto next = static_cast<int>(next_[section]);
+  const int next = next_[section];
   std::int64_t least = floor_[section];
   if (next != kNobody) {
     if (!raise(next, floor_[section])) return false;
