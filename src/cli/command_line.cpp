@@ -500,9 +500,8 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
     return fmt::format("{} (see {} --help)", parse_error(command, error.what()), path);
   }
   // What follows an unknown option may be its value.
-  const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& text) {
-    return text.starts_with('-') && text != "-";
-  });
+  const auto option = std::ranges::find_if(
+      extras, [](const std::string& text) { return text.starts_with('-') && text != "-"; });
   const bool is_option = option != extras.end();
   std::string found = is_option ? *option : extras.front();
   found.erase(std::min(found.find('='), found.size()));

@@ -65,9 +65,8 @@ std::vector<const LineCounts*> busiest(const KernelCounts& kernel) {
   for (const LineCounts& line : kernel.lines) {
     if (weight(line) != 0) lines.push_back(&line);
   }
-  std::stable_sort(lines.begin(), lines.end(), [](const LineCounts* a, const LineCounts* b) {
-    return weight(*a) > weight(*b);
-  });
+  std::ranges::stable_sort(
+      lines, [](const LineCounts* a, const LineCounts* b) { return weight(*a) > weight(*b); });
   lines.resize(std::min(lines.size(), kLines));
   return lines;
 }
@@ -84,8 +83,8 @@ std::uint32_t registers_of(const KernelCounts& kernel) {
 
 /// That the registers of some kernel are not known, as a line; else nothing.
 std::string assumption_line(std::span<const KernelCounts> kernels) {
-  const bool known = std::all_of(kernels.begin(), kernels.end(),
-                                 [](const KernelCounts& kernel) { return kernel.registers != 0; });
+  const bool known = std::ranges::all_of(
+      kernels, [](const KernelCounts& kernel) { return kernel.registers != 0; });
   if (known) return "";
   return fmt::format("  no ptxas tells their registers: {} of each thread are assumed\n",
                      kAssumedRegisters);
@@ -221,8 +220,8 @@ std::string first_to_look_at(const std::vector<KernelCounts>& kernels, const Dev
   }
   if (first == nullptr) return "";
   KernelEstimate estimate = estimate_kernel(*first, device);
-  std::stable_sort(estimate.units.begin(), estimate.units.end(),
-                   [](const UnitTime& a, const UnitTime& b) { return a.ns > b.ns; });
+  std::ranges::stable_sort(estimate.units,
+                           [](const UnitTime& a, const UnitTime& b) { return a.ns > b.ns; });
   const std::string why = estimate.limiter == "launch" || estimate.units.size() < 2
                               ? "whose work takes less than a launch"
                               : fmt::format("held by {}: alone {:.1f} us, then {} with {:.1f}",

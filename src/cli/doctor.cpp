@@ -15,7 +15,7 @@ namespace {
 // Enough to compile a graph and run it somewhere.
 bool can_run(const std::vector<Checkup>& findings) {
   auto found = [&](std::string_view component, bool good) {
-    return std::any_of(findings.begin(), findings.end(), [&](const Checkup& finding) {
+    return std::ranges::any_of(findings, [&](const Checkup& finding) {
       return finding.component == component && finding.found &&
              (!good || finding.how_to_get.empty());
     });

@@ -76,8 +76,7 @@ class Launcher {
       set_environment(rank, port, job);
       start(rank);
     }
-    while (
-        std::any_of(children_.begin(), children_.end(), [](pid_t child) { return child != 0; })) {
+    while (std::ranges::any_of(children_, [](pid_t child) { return child != 0; })) {
       const int signal = signals_.wait(left());
       if (signal != 0 && signal != SIGCHLD) interrupt(signal);
       reap();

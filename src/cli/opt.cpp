@@ -33,7 +33,7 @@ int opt(const OptOptions& options) {
   std::vector<std::string> passes = options.passes;
   const bool to_program = !passes.empty() && passes.back() == kBuildProgram;
   if (to_program) passes.pop_back();
-  if (std::find(passes.begin(), passes.end(), kBuildProgram) != passes.end()) {
+  if (std::ranges::find(passes, kBuildProgram) != passes.end()) {
     throw_invalid("--passes", fmt::format("{} must be the last", kBuildProgram));
   }
 

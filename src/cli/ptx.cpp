@@ -199,7 +199,7 @@ PtxReport run(const PtxOptions& options, const LaunchConfig& config, Device& dev
   report.run_ms = milliseconds_since(start);
   report.findings = device.findings();
   report.notes = device.notes();
-  std::sort(report.launch_ms.begin(), report.launch_ms.end());
+  std::ranges::sort(report.launch_ms);
   return report;
 }
 

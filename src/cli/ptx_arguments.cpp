@@ -37,9 +37,8 @@ constexpr std::array<ElementType, 15> kTypes = {{{"f32", "F32", 4, Kind::kFloat}
                                                  {"bool", "BOOL", 1, Kind::kBool}}};
 
 const ElementType* find_type(std::string_view name) {
-  const auto* type = std::find_if(kTypes.begin(), kTypes.end(), [&](const ElementType& t) {
-    return t.name == name || t.file_name == name;
-  });
+  const auto* type = std::ranges::find_if(
+      kTypes, [&](const ElementType& t) { return t.name == name || t.file_name == name; });
   return type == kTypes.end() ? nullptr : type;
 }
 
@@ -127,7 +126,7 @@ PtxArguments::Value PtxArguments::parse(std::string_view spec, const std::string
 PtxArguments::Place PtxArguments::parse_place(std::string_view text) const {
   std::string_view rest = text;
   const std::string_view name = next_part(rest, '+');
-  const auto known = std::find_if(buffers_.begin(), buffers_.end(), [&](const Buffer& buffer) {
+  const auto known = std::ranges::find_if(buffers_, [&](const Buffer& buffer) {
     return buffer.name == name && buffer.type != nullptr;
   });
   if (known == buffers_.end()) {

@@ -30,8 +30,8 @@ std::optional<TensorMap::Type> tensor_type(const ElementType& type) {
                                                                          {"u16", Type::kU16},
                                                                          {"u32", Type::kU32},
                                                                          {"u64", Type::kU64}}};
-  const auto* known = std::find_if(kTypes.begin(), kTypes.end(),
-                                   [&](const auto& entry) { return entry.first == type.name; });
+  const auto* known =
+      std::ranges::find_if(kTypes, [&](const auto& entry) { return entry.first == type.name; });
   if (known == kTypes.end()) return {};
   return known->second;
 }

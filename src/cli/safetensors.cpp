@@ -50,21 +50,18 @@ constexpr std::array<FileDType, 15> kDTypes = {{{"F32", 4, DType::kF32},
                                                 {"U64", 8, {}}}};
 
 const FileDType* find_dtype(std::string_view name) {
-  const auto* it =
-      std::find_if(kDTypes.begin(), kDTypes.end(), [&](const auto& d) { return d.name == name; });
+  const auto* it = std::ranges::find_if(kDTypes, [&](const auto& d) { return d.name == name; });
   return it == kDTypes.end() ? nullptr : it;
 }
 
 std::string_view file_dtype_name(DType dtype) {
-  return std::find_if(kDTypes.begin(), kDTypes.end(),
-                      [&](const auto& d) { return d.dtype == dtype; })
-      ->name;
+  return std::ranges::find_if(kDTypes, [&](const auto& d) { return d.dtype == dtype; })->name;
 }
 
 // A kernel may take any other byte for true, and copy it.
 void check_bools(const std::vector<std::byte>& data, const std::string& place) {
   const auto wrong =
-      std::find_if(data.begin(), data.end(), [](std::byte value) { return value > std::byte{1}; });
+      std::ranges::find_if(data, [](std::byte value) { return value > std::byte{1}; });
   if (wrong == data.end()) return;
   throw_invalid(place, fmt::format("element {} is {}; expected 0 or 1 of a bool",
                                    wrong - data.begin(), static_cast<int>(*wrong)));
@@ -224,7 +221,7 @@ std::uint64_t check_layout(
     }
     by_offset.emplace_back(&entry, &name);
   }
-  std::sort(by_offset.begin(), by_offset.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(by_offset, [](const auto& a, const auto& b) {
     return std::pair(a.first->begin, a.first->end) < std::pair(b.first->begin, b.first->end);
   });
   std::uint64_t covered = 0;
@@ -368,7 +365,7 @@ struct Part {
 void stage(const std::filesystem::path& path, std::vector<Part> order,
            std::deque<OutputFile>* files) {
   // Wide element types first, so that every tensor is aligned to its element.
-  std::stable_sort(order.begin(), order.end(), [](const Part& a, const Part& b) {
+  std::ranges::stable_sort(order, [](const Part& a, const Part& b) {
     return find_dtype(a.dtype)->bytes > find_dtype(b.dtype)->bytes;
   });
   Json header = Json::object();

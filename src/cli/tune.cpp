@@ -56,7 +56,7 @@ void print_choices(const TuneResult& result, std::string_view op) {
   for (const TunedChoice& choice : result.choices) {
     if (choice.op != op) continue;
     for (const TunedOption& option : choice.options) {
-      if (std::find(options.begin(), options.end(), option.name) == options.end()) {
+      if (std::ranges::find(options, option.name) == options.end()) {
         options.push_back(option.name);
       }
     }
@@ -70,9 +70,8 @@ void print_choices(const TuneResult& result, std::string_view op) {
     std::vector<std::string> row = {one_line(choice.operands), std::to_string(choice.ranks),
                                     one_line(choice.serves), one_line(choice.symbols)};
     for (const std::string& name : options) {
-      const auto found =
-          std::find_if(choice.options.begin(), choice.options.end(),
-                       [&](const TunedOption& option) { return option.name == name; });
+      const auto found = std::ranges::find_if(
+          choice.options, [&](const TunedOption& option) { return option.name == name; });
       const bool known = found != choice.options.end() && found->ns;
       row.push_back(known ? fmt::format("{:.1f}", *found->ns / 1e3) : "");
     }

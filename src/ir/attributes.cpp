@@ -103,7 +103,7 @@ void check_value(const Graph& graph, const AttrDef& def, AttrValue& value) {
   }
   if (!def.choices.empty()) {
     const auto& text = std::get<std::string>(value);
-    if (std::find(def.choices.begin(), def.choices.end(), text) == def.choices.end()) {
+    if (std::ranges::find(def.choices, text) == def.choices.end()) {
       std::vector<std::string> choices;
       for (const std::string_view choice : def.choices) choices.push_back(quote(choice));
       fail(place(), fmt::format("found {}; expected {}{}", quote(text),

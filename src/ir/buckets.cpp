@@ -98,8 +98,8 @@ void check_buckets(const std::string& place, const Symbol& symbol) {
 }
 
 const SymbolTable::value_type* bucketed_symbol(const SymbolTable& symbols) {
-  const auto found = std::find_if(symbols.begin(), symbols.end(),
-                                  [](const auto& entry) { return !entry.second.buckets.empty(); });
+  const auto found = std::ranges::find_if(
+      symbols, [](const auto& entry) { return !entry.second.buckets.empty(); });
   return found == symbols.end() ? nullptr : &*found;
 }
 

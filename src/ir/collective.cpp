@@ -115,7 +115,7 @@ Sizes splits_of(const Attrs& attrs, const TensorType& operand, std::int64_t rank
 }  // namespace
 
 std::optional<ReduceOp> parse_reduce_op(std::string_view name) {
-  const auto found = std::find(kReduceOpNames.begin(), kReduceOpNames.end(), name);
+  const auto found = std::ranges::find(kReduceOpNames, name);
   if (found == kReduceOpNames.end()) return std::nullopt;
   return static_cast<ReduceOp>(found - kReduceOpNames.begin());
 }

@@ -94,7 +94,7 @@ std::int64_t Dim::divisor(const SymbolTable& symbols) const {
 }
 
 bool Dim::is_whole(const SymbolTable& symbols) const {
-  return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
+  return std::ranges::all_of(terms_, [&](const Term& term) {
     return multiple(lookup(symbols, term.symbol)) % term.divisor == 0;
   });
 }

@@ -182,8 +182,7 @@ double tolerance(const Graph& graph, ValueId output, const std::vector<std::int6
   bool attention = false;  // a softmax after a matmul
   for (std::size_t id = graph.nodes().size(); id-- > 0;) {
     const Node& node = graph.nodes()[id];
-    if (std::none_of(node.outputs.begin(), node.outputs.end(),
-                     [&](ValueId v) { return needed[v]; })) {
+    if (std::ranges::none_of(node.outputs, [&](ValueId v) { return needed[v]; })) {
       continue;
     }
     const OpClass c = node.op->op_class;

@@ -99,7 +99,7 @@ void check_group(const std::string& name, const Group& group) {
     }
     members.insert(members.end(), group.ranks[i].begin(), group.ranks[i].end());
   }
-  std::sort(members.begin(), members.end());
+  std::ranges::sort(members);
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (members[i] != static_cast<std::int64_t>(i)) {
       throw_invalid(place + "/ranks", fmt::format("the lists do not hold each rank of 0 to {} once",

@@ -57,7 +57,7 @@ class Fields {
   Fields(const json& value, const Place& place, std::initializer_list<std::string_view> keys)
       : object_(read_object(value, place)), place_(place) {
     for (const auto& [key, entry] : object_) {
-      if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+      if (std::ranges::find(keys, key) != keys.end()) continue;
       fail_unknown(place / key, key, keys);
     }
   }

@@ -55,9 +55,8 @@ std::string Json::line() const { return print(JsonPrinter::document(*this), -1);
 std::string Json::indented() const { return print(JsonPrinter::document(*this), 2); }
 
 std::string json_string(std::string_view text) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
-    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
-  });
+  const bool plain = std::ranges::all_of(
+      text, [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
   if (!plain) return nlohmann::json(text).dump();
   std::string quoted;
   quoted.reserve(text.size() + 2);

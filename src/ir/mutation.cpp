@@ -44,7 +44,7 @@ std::vector<Step> steps_to(const Graph& graph, ValueId value) {
     if (!next || node.op->op_class != OpClass::kView) continue;
     if (moves || v.type != graph.type(*next)) steps.push_back({&node, v.result});
   }
-  std::reverse(steps.begin(), steps.end());
+  std::ranges::reverse(steps);
   return steps;
 }
 
@@ -130,7 +130,7 @@ class Verifier {
     if (!is_asynchronous(node)) return;
     for (ValueId result : mutated_results(node)) memory(result).in_place.push_back(result);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (std::find(mutated.begin(), mutated.end(), node.inputs[i]) == mutated.end()) {
+      if (std::ranges::find(mutated, node.inputs[i]) == mutated.end()) {
         memory(node.inputs[i]).in_use.push_back(result_of_operand(node, i));
       }
     }
@@ -288,9 +288,8 @@ std::vector<std::size_t> storage_elements(const Graph& graph, ValueId value,
 }
 
 void verify_mutations(const Graph& graph, const std::string& place) {
-  const bool none = std::none_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
-    return node.op->mutates != Mutates::kNothing;
-  });
+  const bool none = std::ranges::none_of(
+      graph.nodes(), [](const Node& node) { return node.op->mutates != Mutates::kNothing; });
   if (!none) Verifier(graph, place).run();
 }
 

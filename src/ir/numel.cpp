@@ -46,7 +46,7 @@ Product factor(const Shape& shape) {
 /// Removes each of `part`'s factors from `whole`; false when one is not there.
 bool cancel(std::vector<Dim>& whole, const std::vector<Dim>& part) {
   for (const Dim& dim : part) {
-    auto it = std::find(whole.begin(), whole.end(), dim);
+    auto it = std::ranges::find(whole, dim);
     if (it == whole.end()) return false;
     whole.erase(it);
   }

@@ -37,8 +37,7 @@ struct Registry {
       sorted.push_back(&op);
       by_name.emplace(op.name, &op);
     }
-    std::sort(sorted.begin(), sorted.end(),
-              [](const OpDef* a, const OpDef* b) { return a->name < b->name; });
+    std::ranges::sort(sorted, [](const OpDef* a, const OpDef* b) { return a->name < b->name; });
   }
 };
 

@@ -107,8 +107,7 @@ std::vector<TensorType> infer_scaled_mm(const InferContext& context) {
   const Shape row_wise[] = {{shape[0], 1}, {1, shape[1]}};
   for (std::size_t i = 0; i < 2; ++i) {
     const TensorType& scale = context.inputs[2 + i];
-    const bool one = std::all_of(scale.shape.begin(), scale.shape.end(),
-                                 [](const Dim& d) { return d == Dim(1); });
+    const bool one = std::ranges::all_of(scale.shape, [](const Dim& d) { return d == Dim(1); });
     if (scale.dtype == DType::kF32 && scale.shape.size() <= 2 &&
         (one || scale.shape == row_wise[i])) {
       continue;

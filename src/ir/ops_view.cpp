@@ -23,12 +23,12 @@ std::vector<TensorType> infer_view(const InferContext& context) {
            fmt::format("the extent {}; expected at least 1, or -1", shape[i].str()));
     }
   }
-  const auto inferred = std::find(shape.begin(), shape.end(), Dim(-1));
+  const auto inferred = std::ranges::find(shape, Dim(-1));
   if (inferred == shape.end()) {
     if (!same_numel(x.shape, shape)) mismatch();
     return {{x.dtype, shape}};
   }
-  if (std::count(shape.begin(), shape.end(), Dim(-1)) > 1) {
+  if (std::ranges::count(shape, Dim(-1)) > 1) {
     fail("/attrs/shape", "two extents are -1; expected at most one");
   }
   Shape others = shape;

@@ -48,7 +48,7 @@ std::optional<DType> wanted_dtype(const OpDef& op, const Attrs& attrs,
   if (index < first) return std::nullopt;
   std::vector<PromotedOperand> all(operands.begin() + first, operands.end());
   if (op.promotes == Promotes::kTruths) {
-    const bool differ = std::any_of(all.begin(), all.end(), [&](const PromotedOperand& operand) {
+    const bool differ = std::ranges::any_of(all, [&](const PromotedOperand& operand) {
       return operand.dtype != all[0].dtype || operand.kind == PromotedOperand::Kind::kNumber;
     });
     return differ ? std::optional(DType::kBool) : std::nullopt;
@@ -71,7 +71,7 @@ bool takes_numbers(const OpDef& op) {
 
 bool keeps_numbers(const OpDef& op) {
   constexpr std::array<std::string_view, 4> kArithmetic = {"add", "sub", "mul", "div"};
-  return std::find(kArithmetic.begin(), kArithmetic.end(), op.name) != kArithmetic.end();
+  return std::ranges::find(kArithmetic, op.name) != kArithmetic.end();
 }
 
 }  // namespace braid

@@ -17,8 +17,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_identifier_char(char c) { return is_alpha(c) || is_digit(c); }
 
 bool is_identifier(std::string_view text) {
-  return !text.empty() && !is_digit(text.front()) &&
-         std::all_of(text.begin(), text.end(), is_identifier_char);
+  return !text.empty() && !is_digit(text.front()) && std::ranges::all_of(text, is_identifier_char);
 }
 
 bool is_utf8(std::string_view text) {
@@ -87,7 +86,7 @@ std::vector<std::string_view> nearest(std::string_view name, std::vector<std::st
   constexpr std::size_t kLongest = 64;  // a name may be anything
   name = name.substr(0, kLongest);
   std::erase_if(names, [&](std::string_view known) { return edit_distance(name, known) > most; });
-  std::stable_sort(names.begin(), names.end(), [&](std::string_view a, std::string_view b) {
+  std::ranges::stable_sort(names, [&](std::string_view a, std::string_view b) {
     return edit_distance(name, a) < edit_distance(name, b);
   });
   names.resize(std::min(count, names.size()));

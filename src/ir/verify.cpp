@@ -30,7 +30,7 @@ std::vector<std::vector<NodeId>> users_of_unfinished(const Graph& graph) {
 }
 
 void verify_waits(const Graph& graph, const std::string& place) {
-  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_asynchronous)) return;
+  if (std::ranges::none_of(graph.nodes(), is_asynchronous)) return;
   const std::vector<std::vector<NodeId>> users = users_of_unfinished(graph);
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
     const Node& node = graph.nodes()[id];

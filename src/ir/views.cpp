@@ -161,8 +161,8 @@ std::vector<std::size_t> reduced_axes(const Attrs& attrs, std::size_t rank) {
   for (std::int64_t dim : get_attr<std::vector<std::int64_t>>(attrs, "dim")) {
     axes.push_back(normalize_axis(dim, rank, "/attrs/dim"));
   }
-  std::sort(axes.begin(), axes.end());
-  const auto twice = std::adjacent_find(axes.begin(), axes.end());
+  std::ranges::sort(axes);
+  const auto twice = std::ranges::adjacent_find(axes);
   if (twice != axes.end()) fail("/attrs/dim", fmt::format("dim {} stands there twice", *twice));
   if (axes.empty()) {
     axes.resize(rank);

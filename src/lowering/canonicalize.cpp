@@ -294,8 +294,8 @@ class Canonicalizer {
     const auto* dim = node.attr<std::int64_t>("dim");
     const bool counts_operand =
         (node.op->op_class == OpClass::kView || node.op->op_class == OpClass::kCollective) &&
-        std::all_of(node.inputs.begin(), node.inputs.end(),
-                    [&](ValueId input) { return rank(input) == rank(node.inputs[0]); });
+        std::ranges::all_of(node.inputs,
+                            [&](ValueId input) { return rank(input) == rank(node.inputs[0]); });
     if (counts_operand && dim != nullptr) {
       attrs.insert_or_assign(
           "dim", static_cast<std::int64_t>(axis_of(attrs, "dim", rank(node.inputs[0]))));

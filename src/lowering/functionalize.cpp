@@ -202,7 +202,7 @@ class Functionalizer {
     const std::vector<ValueId> now = storages(graph);
     const auto saved = [&](ValueId value) {
       const ValueId lies_in = now[value];
-      const bool lost = std::any_of(updates.begin(), updates.end(), [&](const auto& update) {
+      const bool lost = std::ranges::any_of(updates, [&](const auto& update) {
         return graph.input_values()[update.first] == lies_in;
       });
       if (!lost) return value;
@@ -237,7 +237,7 @@ constinit const Pass functionalize{
     .summary = "in-place and out forms become plain ones; inputs are overwritten last",
     .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
       const auto mutates = [](const Node& node) { return node.op->mutates != Mutates::kNothing; };
-      if (std::none_of(graph.nodes().begin(), graph.nodes().end(), mutates)) return std::nullopt;
+      if (std::ranges::none_of(graph.nodes(), mutates)) return std::nullopt;
       return Functionalizer(graph, context).run();
     }};
 

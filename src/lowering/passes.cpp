@@ -98,7 +98,7 @@ std::span<const Pass* const> all_passes() { return kPasses; }
 
 bool runs(const Pass& pass, const PassConfig& config) {
   const auto& enable = config.enable;
-  return pass.by_default || std::find(enable.begin(), enable.end(), pass.name) != enable.end();
+  return pass.by_default || std::ranges::find(enable, pass.name) != enable.end();
 }
 
 std::string describe_passes() {
@@ -144,8 +144,7 @@ Program lower(const Graph& graph, PassContext& context, Schedules* schedules) {
   const auto* bucketed = bucketed_symbol(graph.symbols());
   if (bucketed == nullptr) return lower_by(passes, graph, names, context, schedules);
 
-  const auto split =
-      std::find_if(passes.begin(), passes.end(), [](const Pass* pass) { return pass->cuts_sums; });
+  const auto split = std::ranges::find_if(passes, [](const Pass* pass) { return pass->cuts_sums; });
   const auto common =
       context.config.batch_invariant ? static_cast<std::size_t>(split - passes.begin()) + 1 : 0;
   const std::span<const Pass* const> all(passes);

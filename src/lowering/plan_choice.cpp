@@ -61,7 +61,7 @@ ChooseTuned::Answer ChooseTuned::answer(const PlanChoice& choice) {
     answer.why = why_not;
     return answer;
   }
-  answer.taken = std::min_element(ns.begin(), ns.end()) - ns.begin();
+  answer.taken = std::ranges::min_element(ns) - ns.begin();
   answer.is_tuned = true;
   std::vector<Reason> others;
   for (std::size_t i = 0; i < options.size(); ++i) {

@@ -72,7 +72,7 @@ std::vector<Field> fields_of(const ReasonCode& code) {
 std::vector<std::string_view> names_of(const ReasonCode& code, std::size_t arguments) {
   std::vector<std::string_view> names;
   for (const Field& field : fields_of(code)) {
-    const bool known = std::find(names.begin(), names.end(), field.name) != names.end();
+    const bool known = std::ranges::find(names, field.name) != names.end();
     if (!field.name.empty() && !known) names.push_back(field.name);
   }
   if (names.size() != arguments) {
@@ -90,7 +90,7 @@ std::string Reason::text() const {
   const std::vector<std::string_view> names = names_of(*code_, arguments_.size());
   for (const Field& field : fields_of(*code_)) {
     text += field.text;
-    const auto name = std::find(names.begin(), names.end(), field.name);
+    const auto name = std::ranges::find(names, field.name);
     if (name != names.end()) {
       text += print(arguments_[name - names.begin()], field.spec);
     }

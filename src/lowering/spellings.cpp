@@ -87,8 +87,8 @@ std::vector<SliceRange> parts_of(const Graph& graph, const Node& node) {
 bool is_uneven_split(const Graph& graph, const Node& node) {
   if (node.op_name() != "split" && node.op_name() != "chunk") return false;
   const std::vector<SliceRange> parts = parts_of(graph, node);
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](const SliceRange& part) { return part.length != parts[0].length; });
+  return std::ranges::any_of(
+      parts, [&](const SliceRange& part) { return part.length != parts[0].length; });
 }
 
 /// The dim that a softmax works along where that is not the last one.
@@ -448,9 +448,7 @@ class DTypeViews {
 }  // namespace
 
 std::optional<Graph> normalize_spellings(const Graph& graph, PassContext& context) {
-  const auto any = [](const Graph& in, auto is) {
-    return std::any_of(in.nodes().begin(), in.nodes().end(), is);
-  };
+  const auto any = [](const Graph& in, auto is) { return std::ranges::any_of(in.nodes(), is); };
   std::optional<Graph> result;
   if (any(graph, [&](const Node& node) { return has_other_spelling(graph, node); })) {
     result = rename(graph, context);

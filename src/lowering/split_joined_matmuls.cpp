@@ -160,7 +160,7 @@ class Finder {
   void finish() {
     std::vector<Part>& parts = joined_.parts;
     for (const auto& [value, part] : joined_.slices) parts.push_back(part);
-    std::sort(parts.begin(), parts.end());
+    std::ranges::sort(parts);
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
     const Node& matmul = graph_.node(joined_.matmul);
     const ValueId weight = matmul.inputs[left_of(matmul) + 1];
@@ -348,9 +348,8 @@ class Chooser {
     if (!is_new) return found->second;
     const Known known(*around);
     const auto& nodes = around->nodes();
-    const auto matmul = std::find_if(nodes.begin(), nodes.end(), [](const Node& node) {
-      return node.op->op_class == OpClass::kMatmul;
-    });
+    const auto matmul = std::ranges::find_if(
+        nodes, [](const Node& node) { return node.op->op_class == OpClass::kMatmul; });
     const NodeId id = matmul - nodes.begin();
     const Graph apart = Cutter(*around, known, {Finder(*around, known, id).run()}).run();
     Price& price = found->second;
@@ -377,16 +376,15 @@ class Chooser {
       const Node& node = graph_.nodes()[id];
       inside[id] = (node.op->op_class == OpClass::kPointwise || moves(node) ||
                     (node.op->op_class == OpClass::kGather && !takes_indices(node))) &&
-                   std::any_of(node.inputs.begin(), node.inputs.end(), is_inside);
+                   std::ranges::any_of(node.inputs, is_inside);
     }
     // What only moves the parts for others goes into their kernels.
     for (std::size_t id = size; id-- > joined.matmul + 1;) {
       const Node& node = graph_.nodes()[id];
       if (!inside[id] || !moves(node) || joined.slices.contains(node.outputs[0])) continue;
-      inside[id] = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId value) {
+      inside[id] = std::ranges::any_of(node.outputs, [&](ValueId value) {
         const auto& readers = known_.uses.of(value);
-        return std::any_of(readers.begin(), readers.end(),
-                           [&](NodeId reader) { return inside[reader]; });
+        return std::ranges::any_of(readers, [&](NodeId reader) { return inside[reader]; });
       });
     }
     // Behind the matmul stands what it takes in.
@@ -407,14 +405,14 @@ class Chooser {
       const Node& node = graph_.nodes()[id];
       nodes.push_back(id);
       for (const ValueId input : node.inputs) {
-        if (!is_inside(input) && std::find(inputs.begin(), inputs.end(), input) == inputs.end()) {
+        if (!is_inside(input) && std::ranges::find(inputs, input) == inputs.end()) {
           inputs.push_back(input);
         }
       }
       for (const ValueId output : node.outputs) {
         const auto& readers = known_.uses.of(output);
-        const bool escapes = std::any_of(readers.begin(), readers.end(),
-                                         [&](NodeId reader) { return !inside[reader]; });
+        const bool escapes =
+            std::ranges::any_of(readers, [&](NodeId reader) { return !inside[reader]; });
         if (escapes || known_.uses.is_output(output)) outputs.push_back(output);
       }
     }
@@ -436,8 +434,8 @@ class Chooser {
       const auto* body = node.attr<std::shared_ptr<const Graph>>("body");
       if (body == nullptr) continue;
       const auto& inner = (*body)->nodes();
-      if (std::all_of(inner.begin(), inner.end(),
-                      [](const Node& n) { return n.op->op_class == OpClass::kView; })) {
+      if (std::ranges::all_of(inner,
+                              [](const Node& n) { return n.op->op_class == OpClass::kView; })) {
         continue;
       }
       ++kernels;

@@ -242,7 +242,7 @@ class Splitter {
     alone = Splitter(alone, context_).cut_up({{whole, cut}});
     const auto& nodes = alone.nodes();
     const auto is_product = [](const Node& n) { return n.op->op_class == OpClass::kMatmul; };
-    const auto product = std::find_if(nodes.begin(), nodes.end(), is_product);
+    const auto product = std::ranges::find_if(nodes, is_product);
     const auto end = static_cast<std::size_t>(product - nodes.begin()) + 1;
     const ValueId parts = product->outputs[0];
     return {kernel(0, end, alone.input_values(), parts),

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -154,8 +155,8 @@ Run run_once(const Graph& graph, const ReportOptions& options, const Bindings& b
 
 /// Whether it is a program of costs alone, of which there is no plan.
 bool has_opaque_nodes(const Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
-                     [](const Node& node) { return node.op->op_class == OpClass::kOpaque; });
+  return std::ranges::any_of(
+      graph.nodes(), [](const Node& node) { return node.op->op_class == OpClass::kOpaque; });
 }
 
 /// What the scheduling passes make of such a program.

@@ -58,7 +58,7 @@ Json estimated_timeline(std::string_view title, const Graph& graph, const Target
     event.begin_us = step.begin_ns / 1e3;
     event.end_us = step.end_ns / 1e3;
     kinds.push_back(event.what);
-    critical.push_back(std::binary_search(path.begin(), path.end(), id));
+    critical.push_back(std::ranges::binary_search(path, id));
     if (event.what == kMixed) mixed_ns += step.end_ns - step.begin_ns;
   }
   return Json::object({{"title", title},

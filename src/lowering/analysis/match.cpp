@@ -82,9 +82,9 @@ class Matcher {
 
   bool visit(ValueId value, const Pattern& pattern, int depth) {
     if (!pattern.choices_.empty()) {
-      const bool found =
-          std::any_of(pattern.choices_.begin(), pattern.choices_.end(),
-                      [&](const Pattern& choice) { return visit_choice(value, choice, depth); });
+      const bool found = std::ranges::any_of(pattern.choices_, [&](const Pattern& choice) {
+        return visit_choice(value, choice, depth);
+      });
       if (!found) return false;
     }
     if (pattern.single_ && !uses_.is_single(value)) {
@@ -110,7 +110,7 @@ class Matcher {
     const Value& v = graph_.value(value);
     const std::string_view found =
         v.producer < 0 ? "a graph input" : graph_.node(v.producer).op_name();
-    if (std::find(pattern.ops_.begin(), pattern.ops_.end(), found) == pattern.ops_.end()) {
+    if (std::ranges::find(pattern.ops_, found) == pattern.ops_.end()) {
       return refuse(depth, Reason(kOtherOp, name(value), found,
                                   fmt::format("{}", fmt::join(pattern.ops_, " or "))));
     }

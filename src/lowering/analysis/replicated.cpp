@@ -37,8 +37,7 @@ std::vector<bool> replicated_values(const Graph& graph, std::string_view group) 
     if (node.op->op_class == OpClass::kCollective) {
       result = *node.attr<std::string>("group") == group && gives_all_the_same(graph, node);
     } else if (!may_depend_on_rank(node)) {
-      result = std::all_of(node.inputs.begin(), node.inputs.end(),
-                           [&](ValueId input) { return same[input]; });
+      result = std::ranges::all_of(node.inputs, [&](ValueId input) { return same[input]; });
     }
     for (ValueId output : node.outputs) {
       const std::size_t value = output;

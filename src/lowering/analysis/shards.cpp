@@ -107,8 +107,8 @@ ShardPlan::ShardPlan(const Graph& graph, const PassConfig& config)
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
     const Node& node = graph.nodes()[id];
     Answer answer = ask(node);
-    const auto overwritten = std::find_if(node.outputs.begin(), node.outputs.end(),
-                                          [&](ValueId v) { return overwritten_[v]; });
+    const auto overwritten =
+        std::ranges::find_if(node.outputs, [&](ValueId v) { return overwritten_[v]; });
     if (answer.out && overwritten != node.outputs.end()) {
       // A whole and a local version would be two memories, of which only one is written.
       answer = {{}, {}, Reason(kOverwritten, name(*overwritten))};
@@ -273,9 +273,8 @@ void ShardPlan::drop_idle_nodes() {
       continue;
     }
     const std::vector<NodeId>& readers = uses_.of(node.outputs[0]);
-    const bool used = std::any_of(readers.begin(), readers.end(), [&](NodeId reader) {
-      return reads_chunk(reader, node.outputs[0]);
-    });
+    const bool used = std::ranges::any_of(
+        readers, [&](NodeId reader) { return reads_chunk(reader, node.outputs[0]); });
     if (!used) on_[id].reset();
   }
 }

@@ -7,9 +7,8 @@
 namespace braid {
 
 Writes::Writes(const Graph& graph) {
-  const bool none = std::all_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
-    return node.op->mutates == Mutates::kNothing;
-  });
+  const bool none = std::ranges::all_of(
+      graph.nodes(), [](const Node& node) { return node.op->mutates == Mutates::kNothing; });
   if (none) return;
   storage_ = storages(graph);
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
@@ -29,7 +28,7 @@ bool Writes::between(ValueId value, NodeId first, NodeId last) const {
   if (storage_.empty()) return false;
   const auto found = nodes_.find(storage_[value]);
   if (found == nodes_.end()) return false;
-  const auto next = std::upper_bound(found->second.begin(), found->second.end(), first);
+  const auto next = std::ranges::upper_bound(found->second, first);
   return next != found->second.end() && *next < last;
 }
 

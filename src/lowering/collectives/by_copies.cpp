@@ -71,7 +71,7 @@ ByCopies::ByCopies(const Graph& graph, PassContext& context, Rewriter& rewrite)
     return is_asynchronous(node) && is_candidate(node) && is_symmetric(graph, node) &&
            !obstacle(graph, node);
   };
-  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), can)) return;
+  if (std::ranges::none_of(graph.nodes(), can)) return;
   // The schedule of the graph as it stands, were all of them copies. Other collectives over
   // symmetric memory will be kernels.
   OverlapProblem problem(graph, context.target);

@@ -111,7 +111,7 @@ class Forms {
 }  // namespace
 
 std::optional<Decomposed> decompose_fused(const Graph& graph, PassContext& context) {
-  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_fused)) {
+  if (std::ranges::none_of(graph.nodes(), is_fused)) {
     return std::nullopt;
   }
   Rewriter rewrite(graph);

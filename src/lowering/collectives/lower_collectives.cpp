@@ -442,7 +442,7 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
   const auto concerns = [&](const Node& node) {
     return is_open(node) || copies_from_peer(node) || goes(all, node);
   };
-  if (std::any_of(all.nodes().begin(), all.nodes().end(), concerns)) {
+  if (std::ranges::any_of(all.nodes(), concerns)) {
     return Lowering(all, plain ? plain->in_kernel : Decomposed().in_kernel, context).run();
   }
   if (plain) return std::move(plain->graph);

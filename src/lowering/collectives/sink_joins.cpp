@@ -51,7 +51,7 @@ class Sinking {
 
   bool sink(const Node& node) {
     const auto stays = [&](ValueId value) { return !overwritten_[value]; };
-    if (node.inputs.empty() || !std::all_of(node.inputs.begin(), node.inputs.end(), stays) ||
+    if (node.inputs.empty() || !std::ranges::all_of(node.inputs, stays) ||
         !stays(node.outputs[0])) {
       return false;
     }
@@ -95,7 +95,7 @@ class Sinking {
     }
     if (first == nullptr || node.outputs.size() != 1) return false;
     const Join join = *first;
-    if (!std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+    if (!std::ranges::all_of(node.inputs, [&](ValueId input) {
           return has_no_rows(input, shape) || has_chunks(input, shape, join.group);
         })) {
       return false;

@@ -208,7 +208,7 @@ constinit const Pass decompose_fsdp{
         const std::string_view op = node.op_name();
         return op == kCopyIn || op == kSplit || op == kChunkCat;
       };
-      if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_copy)) return std::nullopt;
+      if (std::ranges::none_of(graph.nodes(), is_copy)) return std::nullopt;
       return Decomposer(graph, context).run();
     }};
 

@@ -138,7 +138,7 @@ class Reinplace {
 };
 
 bool has_fsdp_ops(const Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
+  return std::ranges::any_of(graph.nodes(), [](const Node& node) {
     return node.op_name().starts_with("fsdp.") || node.op_name() == kResize;
   });
 }

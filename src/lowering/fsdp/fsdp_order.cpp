@@ -57,8 +57,8 @@ class Blocks {
         find_scatter(id);
       }
     }
-    std::sort(blocks_.begin(), blocks_.end(),
-              [](const Block& a, const Block& b) { return a.launch.back() < b.launch.back(); });
+    std::ranges::sort(
+        blocks_, [](const Block& a, const Block& b) { return a.launch.back() < b.launch.back(); });
     return std::move(blocks_);
   }
 
@@ -69,7 +69,7 @@ class Blocks {
   NodeId producer(ValueId value) const { return graph_.value(value).producer; }
   bool is_dead(NodeId id) const {
     const Node& node = graph_.node(id);
-    return is_view(node) && std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+    return is_view(node) && std::ranges::all_of(node.outputs, [&](ValueId v) {
              return uses_.of(v).empty() && !uses_.is_output(v);
            });
   }
@@ -88,7 +88,7 @@ class Blocks {
     Block block{.head = head, .is_gather = true};
     Reason outsider;
     block.launch = copy_in_nodes(gather, outsider);
-    if (std::find(block.launch.begin(), block.launch.end(), head) == block.launch.end()) {
+    if (std::ranges::find(block.launch, head) == block.launch.end()) {
       return missed(head, outsider);
     }
     block.finish = wait_nodes(gather);
@@ -146,7 +146,7 @@ class Blocks {
       if (graph_.node(id).op_name() == kSplit) {
         std::vector<NodeId> path;
         for (NodeId step = id; step >= 0; step = found.at(step)) path.push_back(step);
-        std::reverse(path.begin(), path.end());
+        std::ranges::reverse(path);
         return path;
       }
       for (ValueId value : graph_.node(id).outputs) {
@@ -322,7 +322,7 @@ std::vector<bool> displaced(const std::vector<Block>& blocks) {
 std::optional<Graph> order_fsdp_collectives(const Graph& graph, PassContext& context) {
   const std::vector<Block> blocks = Blocks(graph, context).find();
   const std::vector<bool> moves = displaced(blocks);
-  if (std::find(moves.begin(), moves.end(), true) == moves.end()) return std::nullopt;
+  if (std::ranges::find(moves, true) == moves.end()) return std::nullopt;
   const std::vector<NodeId> order = Order(graph, blocks).sorted();
   const bool possible = order.size() == graph.nodes().size();
   for (std::size_t i = 0; i < blocks.size(); ++i) {

@@ -44,8 +44,8 @@ class Emitter {
   void report_edge(const Item& it, ValueId input) {
     for (NodeId n : it.nodes) {
       const auto& reasons = clusters_.reasons[n];
-      const auto noted = std::find_if(reasons.begin(), reasons.end(),
-                                      [&](const auto& reason) { return reason.first == input; });
+      const auto noted =
+          std::ranges::find_if(reasons, [&](const auto& reason) { return reason.first == input; });
       if (noted == reasons.end()) continue;
       clusters_.context.missed(kPass, node(n).name,
                                Reason(why::kNotFused, graph_.value(input).name, noted->second));
@@ -54,7 +54,7 @@ class Emitter {
 
   /// Where the item would stand, were there no dependences.
   NodeId place_of(const Item& it) const {
-    const NodeId place = *std::max_element(it.nodes.begin(), it.nodes.end());
+    const NodeId place = *std::ranges::max_element(it.nodes);
     // What overwrites graph inputs comes when everybody has read them.
     const bool last = node(it.nodes[0]).op->op_class == OpClass::kMutation;
     return last ? place + static_cast<NodeId>(graph_.nodes().size()) : place;
@@ -161,7 +161,7 @@ class Emitter {
       // A user's own value may be called "name:1".
       const auto taken = graph_.find(fmt::format("{}:{}", name, i));
       if (taken && graph_.value(*taken).name != name &&
-          std::find(it.nodes.begin(), it.nodes.end(), producer(*taken)) == it.nodes.end()) {
+          std::ranges::find(it.nodes, producer(*taken)) == it.nodes.end()) {
         return rewrite_.fresh_name(name + "_kernel");
       }
     }

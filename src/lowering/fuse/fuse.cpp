@@ -126,7 +126,7 @@ class Fuser {
     const ValueId result = n.outputs[0];
     if (clusters_.is_output[result]) return false;
     const auto& users = clusters_.users_of(result);
-    return std::all_of(users.begin(), users.end(), [&](NodeId user) {
+    return std::ranges::all_of(users, [&](NodeId user) {
       const std::size_t u = user;
       return !clusters_.live[u] || node(user).op->op_class == OpClass::kMatmul ||
              (folds_[u] && only_matmuls_read_[u]);
@@ -197,7 +197,7 @@ class Fuser {
       const Anchor of_b = clusters_.item(b).anchor;
       return of_a != of_b ? of_a > of_b : a > b;
     };
-    std::sort(hosts.begin(), hosts.end(), before);
+    std::ranges::sort(hosts, before);
     hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
     return hosts;
   }

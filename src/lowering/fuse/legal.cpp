@@ -26,8 +26,8 @@ Anchor anchor_of(const Node& node) {
 
 /// Orders sorted nodes: what a collective's operand is computed from, the collective, the rest.
 void collective_first(Clusters& clusters, std::vector<NodeId>& nodes) {
-  const auto found = std::find_if(nodes.begin(), nodes.end(),
-                                  [&](NodeId n) { return is_collective(clusters.node(n)); });
+  const auto found =
+      std::ranges::find_if(nodes, [&](NodeId n) { return is_collective(clusters.node(n)); });
   if (found == nodes.end()) return;
   const NodeId collective = *found;
   clusters.mark(nodes);
@@ -35,12 +35,12 @@ void collective_first(Clusters& clusters, std::vector<NodeId>& nodes) {
   for (std::size_t i = 0; i < front.size(); ++i) {
     for (ValueId input : clusters.node(front[i]).inputs) {
       const NodeId from = clusters.producer(input);
-      if (clusters.marked(from) && std::find(front.begin(), front.end(), from) == front.end()) {
+      if (clusters.marked(from) && std::ranges::find(front, from) == front.end()) {
         front.push_back(from);
       }
     }
   }
-  std::sort(front.begin(), front.end());
+  std::ranges::sort(front);
   clusters.mark(front);
   std::stable_partition(nodes.begin(), nodes.end(), [&](NodeId n) { return clusters.marked(n); });
 }
@@ -49,14 +49,14 @@ void collective_first(Clusters& clusters, std::vector<NodeId>& nodes) {
 bool needed_outside(const Clusters& clusters, ValueId value) {
   if (clusters.is_output[value]) return true;
   const auto& users = clusters.users_of(value);
-  return std::any_of(users.begin(), users.end(), [&](NodeId user) {
+  return std::ranges::any_of(users, [&](NodeId user) {
     if (!clusters.live[user]) return false;
     if (!clusters.marked(user)) return true;
     if (!clusters.folded(user)) return false;
     // Others may take in the same node, or it has a name of its own.
     const auto& results = clusters.node(user).outputs;
-    return std::any_of(results.begin(), results.end(),
-                       [&](ValueId result) { return needed_outside(clusters, result); });
+    return std::ranges::any_of(results,
+                               [&](ValueId result) { return needed_outside(clusters, result); });
   });
 }
 
@@ -84,12 +84,12 @@ std::vector<NodeId> own_nodes(const Clusters& clusters, NodeId id) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     for (ValueId input : clusters.node(nodes[i]).inputs) {
       const NodeId front = clusters.producer(input);
-      if (clusters.folded(front) && std::find(nodes.begin(), nodes.end(), front) == nodes.end()) {
+      if (clusters.folded(front) && std::ranges::find(nodes, front) == nodes.end()) {
         nodes.push_back(front);
       }
     }
   }
-  std::sort(nodes.begin(), nodes.end());
+  std::ranges::sort(nodes);
   return nodes;
 }
 
@@ -103,11 +103,11 @@ Reason merge(Clusters& clusters, const std::vector<int>& members, const std::vec
     merged.consumed = merged.consumed || it.consumed;
     if (it.consumed) cap = std::min(cap, it.level);
   }
-  const auto computed = std::count_if(merged.nodes.begin(), merged.nodes.end(),
-                                      [&](NodeId n) { return !clusters.folded(n); });
+  const auto computed =
+      std::ranges::count_if(merged.nodes, [&](NodeId n) { return !clusters.folded(n); });
   const int most = clusters.context.max_kernel_nodes;
   if (!members.empty() && computed > most) return Reason(why::kTooManyNodes, most);
-  std::sort(merged.nodes.begin(), merged.nodes.end());
+  std::ranges::sort(merged.nodes);
   // Two matmuls may share a transpose.
   merged.nodes.erase(std::unique(merged.nodes.begin(), merged.nodes.end()), merged.nodes.end());
   collective_first(clusters, merged.nodes);

@@ -65,8 +65,8 @@ Reason would_wait(const Clusters& clusters, int other, const std::vector<NodeId>
       const NodeId wait = clusters.producer(input);
       if (wait < 0 || clusters.node(wait).op->op_class != OpClass::kWait) continue;
       const NodeId start = clusters.producer(clusters.node(wait).inputs[0]);
-      if (std::any_of(item.nodes.begin(), item.nodes.end(),
-                      [&](NodeId inside) { return start < inside && inside < wait; })) {
+      if (std::ranges::any_of(item.nodes,
+                              [&](NodeId inside) { return start < inside && inside < wait; })) {
         return Reason(why::kWouldWait, clusters.node(start).name);
       }
     }
@@ -105,7 +105,7 @@ bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul) {
       return false;
     }
   }
-  const bool cheap = std::all_of(it.nodes.begin(), it.nodes.end(), [&](NodeId n) {
+  const bool cheap = std::ranges::all_of(it.nodes, [&](NodeId n) {
     const std::string_view op = clusters.node(n).op_name();
     return op == "to" || op == "mul" || clusters.folded(n);
   });
@@ -116,8 +116,7 @@ bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul) {
 /// Whether the host is an all-gather that lowering wants in the kernel of the matmuls behind it.
 bool gathers_within(const Clusters& clusters, int host) {
   const auto& nodes = clusters.item(host).nodes;
-  return std::any_of(nodes.begin(), nodes.end(),
-                     [&](NodeId n) { return gathers_in_kernel(clusters.node(n)); });
+  return std::ranges::any_of(nodes, [&](NodeId n) { return gathers_in_kernel(clusters.node(n)); });
 }
 
 Reason cannot_join(const Clusters& clusters, int host, NodeId id, const std::vector<NodeId>& own) {

@@ -100,8 +100,8 @@ class Emitter {
     for (std::size_t id = graph.nodes().size(); id-- > 0;) {
       const Node& node = graph.nodes()[id];
       if (state_.is_taken(id)) continue;
-      const bool read = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                    [&](ValueId value) { return needed_[value]; });
+      const bool read =
+          std::ranges::any_of(node.outputs, [&](ValueId value) { return needed_[value]; });
       if (read || !was_live[id] || node.op->mutates != Mutates::kNothing) {
         for (ValueId input : node.inputs) mark(input);
         continue;
@@ -360,8 +360,7 @@ std::optional<PipelinedMatmul> find_matmul(const PipelineState& state, ValueId v
 
 Reshaped scale_for(const PipelineState& state, ValueId scale, const Shape& a) {
   const Shape& shape = state.shape(scale);
-  const bool one =
-      std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim == Dim(1); });
+  const bool one = std::ranges::all_of(shape, [](const Dim& dim) { return dim == Dim(1); });
   if (one) return reshaped(state, scale, {});
   Shape rows = a;
   rows.back() = 1;

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 5> kOps = {"all_gather_into_tensor", "all
 }  // namespace
 
 Collective collective_of(const Program& program, const Step& step) {
-  if (std::find(kOps.begin(), kOps.end(), step.op) == kOps.end()) {
+  if (std::ranges::find(kOps, step.op) == kOps.end()) {
     throw_invalid("op",
                   fmt::format("{}; expected one of {}", quote(step.op), fmt::join(kOps, ", ")));
   }

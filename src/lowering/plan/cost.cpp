@@ -174,7 +174,7 @@ double matmul_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                  const DeviceModel& device) {
   std::vector<ValueId> inputs;
   for (const ValueId input : node.inputs) {
-    if (std::find(inputs.begin(), inputs.end(), input) == inputs.end()) inputs.push_back(input);
+    if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(input);
   }
   const NodeId id = graph.value(node.outputs[0]).producer;
   const auto body = make_body(graph, std::span(&id, 1), inputs, node.outputs);

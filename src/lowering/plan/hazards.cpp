@@ -98,7 +98,7 @@ class Hazards {
     if (found == barriers_.end()) return false;
     for (int run = a / count_; run < 2; ++run) {
       const std::vector<int>& barriers = found->second;
-      auto barrier = std::upper_bound(barriers.begin(), barriers.end(), a - run * count_);
+      auto barrier = std::ranges::upper_bound(barriers, a - run * count_);
       for (; barrier != barriers.end(); ++barrier) {
         const int time = run * count_ + *barrier;
         if (time >= b) return false;

@@ -57,13 +57,13 @@ struct Uses {
 
 bool could_take_place(const Program& program, const Step& step, int output, int input) {
   const std::vector<InPlace>& pairs = kernel_of(program, step).needs.in_place;
-  const auto to = std::find(step.outputs.begin(), step.outputs.end(), output);
+  const auto to = std::ranges::find(step.outputs, output);
   if (to == step.outputs.end() || output == input) return false;
   bool is_operand = false;
   for (std::size_t i = 0; i < step.inputs.size(); ++i) {
     if (step.inputs[i] != input) continue;
     const InPlace pair{static_cast<int>(to - step.outputs.begin()), static_cast<int>(i)};
-    if (std::find(pairs.begin(), pairs.end(), pair) == pairs.end()) return false;
+    if (std::ranges::find(pairs, pair) == pairs.end()) return false;
     is_operand = true;
   }
   return is_operand;
@@ -81,8 +81,8 @@ std::vector<int> places_to_take(const Program& program, const StepOrder& order) 
         uses.sliced[to] || uses.sliced[from] || !follow_each_other(program, s, output, input)) {
       return;
     }
-    const bool over = std::all_of(uses.steps[from].begin(), uses.steps[from].end(),
-                                  [&](int use) { return use == s || order.before(use, s); });
+    const bool over = std::ranges::all_of(
+        uses.steps[from], [&](int use) { return use == s || order.before(use, s); });
     if (!over) return;
     taken[to] = input;
     gone[from] = true;
@@ -99,17 +99,17 @@ void allow_in_place(Program& program, std::span<const int> taken) {
     const ProgramKernel& kernel = kernel_of(program, step);
     if (allows_in_place(kernel.spec, kernel.needs)) continue;
     steps[step.kernel].push_back(s);
-    const bool takes = std::any_of(step.outputs.begin(), step.outputs.end(), [&](int output) {
+    const bool takes = std::ranges::any_of(step.outputs, [&](int output) {
       const int input = taken[output];
-      return std::find(step.inputs.begin(), step.inputs.end(), input) != step.inputs.end();
+      return std::ranges::find(step.inputs, input) != step.inputs.end();
     });
     if (takes) in_place.insert(s);
   }
   for (const auto& [kernel, all] : steps) {
     const auto takes = [&](std::size_t s) { return in_place.contains(s); };
-    if (std::none_of(all.begin(), all.end(), takes)) continue;
+    if (std::ranges::none_of(all, takes)) continue;
     int allowing = kernel;
-    if (!std::all_of(all.begin(), all.end(), takes)) {
+    if (!std::ranges::all_of(all, takes)) {
       allowing = program.kernels.size();
       program.kernels.push_back(ProgramKernel(program.kernels[kernel]));
     }

@@ -171,7 +171,8 @@ Clocks clocks_of(const KernelCounts& kernel, const DeviceModel& device) {
       const Cost cost = cost_of(line.instruction, static_cast<InstructionClass>(i));
       const double slots = cost.slots * static_cast<double>(c.instructions[i]);
       clocks.slots += slots;
-      clocks.units[cost.unit] += slots / warps_per_clock(cost.unit, device);
+      clocks.units[static_cast<std::size_t>(cost.unit)] +=
+          slots / warps_per_clock(cost.unit, device);
     }
     if (c.mma_flops != 0) {
       add_matrix(line, device, clocks);
@@ -252,7 +253,9 @@ std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, 
   const double uneven = std::max(1.0, kParts / (busiest * averages_of(counts).warps));
   const double share = busiest_share(counts, device);
   const auto unit_ns = [&](double of_all) { return of_all / all * busiest * share / device.ghz; };
-  const auto part_ns = [&](Unit unit) { return uneven * unit_ns(clocks.units[unit]); };
+  const auto part_ns = [&](Unit unit) {
+    return uneven * unit_ns(clocks.units[static_cast<std::size_t>(unit)]);
+  };
   const auto rate_ns = [&](std::uint64_t bytes, double gbs) {
     return static_cast<double>(bytes) / all * blocks / gbs;
   };
@@ -431,7 +434,7 @@ KernelEstimate estimate_kernel(const KernelCounts& counts, const DeviceModel& de
   add(full, at_once);
   add(1, launch.blocks - full * at_once);
   estimate.units.push_back({"latency", work_ns - busy_ns});
-  const UnitTime slowest = *std::max_element(estimate.units.begin(), estimate.units.end(), slower);
+  const UnitTime slowest = *std::ranges::max_element(estimate.units, slower);
   estimate.ns = device.launch_ns + work_ns;
   estimate.limiter = work_ns < device.launch_ns ? "launch" : slowest.unit;
   return estimate;

@@ -18,14 +18,14 @@ const std::string& group_of(const Program& program, int buffer) {
 
 /// The first barrier that follows the step, or -1.
 int barrier_after(const std::vector<int>& barriers, int step, const StepOrder& order) {
-  const auto found = std::find_if(std::upper_bound(barriers.begin(), barriers.end(), step),
-                                  barriers.end(), [&](int b) { return order.before(step, b); });
+  const auto found = std::find_if(std::ranges::upper_bound(barriers, step), barriers.end(),
+                                  [&](int b) { return order.before(step, b); });
   return found == barriers.end() ? -1 : *found;
 }
 
 /// The last barrier that the step follows, or -1.
 int barrier_before(const std::vector<int>& barriers, int step, const StepOrder& order) {
-  auto at = std::lower_bound(barriers.begin(), barriers.end(), step);
+  auto at = std::ranges::lower_bound(barriers, step);
   while (at != barriers.begin()) {
     if (order.before(*--at, step)) return *at;
   }
@@ -89,7 +89,7 @@ std::vector<StepRange> lifetimes(const Program& program, const StepOrder& order)
   std::vector<StepRange> ranges(program.buffers.size(), all);
   for (std::size_t b = 0; b < ranges.size(); ++b) {
     if (always[b] || uses[b].empty()) continue;
-    ranges[b] = {*std::min_element(uses[b].begin(), uses[b].end()), order.end_of(uses[b])};
+    ranges[b] = {*std::ranges::min_element(uses[b]), order.end_of(uses[b])};
   }
   for (std::size_t b = 0; b < ranges.size(); ++b) {
     const std::optional<Slice>& slice = program.buffers[b].slice;

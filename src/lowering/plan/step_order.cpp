@@ -29,15 +29,15 @@ StepOrder::StepOrder(std::span<const Step> steps) {
 }
 
 int StepOrder::end_of(std::span<const int> steps) const {
-  int end = *std::max_element(steps.begin(), steps.end());
+  int end = *std::ranges::max_element(steps);
   if (streams_ == 1) return end;
   for (const std::vector<int>& order : on_stream_) {
     // Along a stream the steps that follow them all come last.
     const auto follows = [&](int step) {
-      return std::all_of(steps.begin(), steps.end(), [&](int s) { return before(s, step); });
+      return std::ranges::all_of(steps, [&](int s) { return before(s, step); });
     };
     const auto first =
-        std::partition_point(order.begin(), order.end(), [&](int step) { return !follows(step); });
+        std::ranges::partition_point(order, [&](int step) { return !follows(step); });
     if (first != order.begin()) end = std::max(end, *std::prev(first));
   }
   return end;

@@ -199,7 +199,7 @@ std::size_t variant_at(const Program& program, const Bindings& bindings) {
   if (program.variants.empty()) return 0;
   for (std::size_t v = 0; v < program.variants.size(); ++v) {
     const SymbolTable& symbols = program.variants[v].symbols;
-    const bool takes = std::all_of(symbols.begin(), symbols.end(), [&](const auto& entry) {
+    const bool takes = std::ranges::all_of(symbols, [&](const auto& entry) {
       const auto bound = bindings.find(entry.first);
       return bound != bindings.end() && holds(entry.second, bound->second);
     });

@@ -210,7 +210,7 @@ class Verifier {
              "step {} is no barrier: its kernel has operands, or waits for nobody", s);
     }
     const auto& params = k.needs.params;
-    expect(!st.closing_barrier || std::any_of(params.begin(), params.end(), is_closing),
+    expect(!st.closing_barrier || std::ranges::any_of(params, is_closing),
            "step {} has a closing barrier, which its kernel does not know", s);
     for (const auto* ids : {&st.inputs, &st.outputs}) {
       for (const int id : *ids) check_sliced_operand(id, s, !group.empty());
@@ -302,8 +302,8 @@ class Verifier {
         const auto found = barriers.find(group);
         const bool met =
             found != barriers.end() &&
-            std::any_of(std::upper_bound(found->second.begin(), found->second.end(), s),
-                        found->second.end(), [&](int later) { return order.before(s, later); });
+            std::any_of(std::ranges::upper_bound(found->second, s), found->second.end(),
+                        [&](int later) { return order.before(s, later); });
         expect(met,
                "step {} is the last that reads or writes remotely in '{}' and has no closing "
                "barrier",

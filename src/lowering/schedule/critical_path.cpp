@@ -19,7 +19,7 @@ std::vector<NodeId> critical_path(const OverlapTimeline& timeline,
        at = by_end.find(timeline.steps[path.back()].begin_ns)) {
     path.push_back(at->second);
   }
-  std::reverse(path.begin(), path.end());
+  std::ranges::reverse(path);
   return path;
 }
 

@@ -14,7 +14,7 @@ template <class Is>
 bool any_within(const Node& node, const Is& is) {
   if (node.op->op_class != OpClass::kKernel) return is(node);
   const Graph& body = **node.attr<std::shared_ptr<const Graph>>("body");
-  return std::any_of(body.nodes().begin(), body.nodes().end(), is);
+  return std::ranges::any_of(body.nodes(), is);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ Exposure Exposures::of_collective(std::span<const NodeId> order, std::size_t at,
     const NodeId id = order[i];
     const NodeEstimate& node = estimate(id);
     const std::span<const NodeId> needs = predecessors_.of(id);
-    if (std::find(needs.begin(), needs.end(), collective) != needs.end()) break;
+    if (std::ranges::find(needs, collective) != needs.end()) break;
     if (node.collective) {
       if (!node.asynchronous) break;
       meet(id);

@@ -93,7 +93,7 @@ void IterativePass::end_record(MoveRecord record, const Exposure& exposure,
 }
 
 std::optional<Graph> IterativePass::finish() const {
-  if (std::is_sorted(order().begin(), order().end())) return std::nullopt;
+  if (std::ranges::is_sorted(order())) return std::nullopt;
   return scheduled(graph_, order());
 }
 

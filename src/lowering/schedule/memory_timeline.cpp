@@ -19,8 +19,8 @@ constexpr std::string_view kChunk = "chunk_by_rank";
 /// Those of the registry; a chunk is a place in what it is cut from.
 std::vector<ValueId> places_of(const Graph& graph) {
   std::vector<ValueId> storage = storages(graph);
-  const bool none = std::none_of(graph.nodes().begin(), graph.nodes().end(),
-                                 [](const Node& node) { return node.op_name() == kChunk; });
+  const bool none = std::ranges::none_of(graph.nodes(),
+                                         [](const Node& node) { return node.op_name() == kChunk; });
   if (none) return storage;
   for (const Node& node : graph.nodes()) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -162,7 +162,7 @@ MemoryTimeline::Move MemoryTimeline::move_forward(std::size_t first, std::size_t
     if (last_user(storage) != id) continue;
     for (std::size_t at = last; at-- > first;) {
       const std::span<const ValueId> used = use_.used(order_[at]);
-      if (std::find(used.begin(), used.end(), storage) == used.end()) continue;
+      if (std::ranges::find(used, storage) == used.end()) continue;
       was.push_back(storage);
       free_at(storage, order_[at]);
       break;

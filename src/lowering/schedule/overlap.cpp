@@ -135,7 +135,7 @@ void add_records(const Graph& graph, const OverlapProblem& problem, std::span<co
 }
 
 std::optional<Graph> run(const Graph& graph, PassContext& context) {
-  const bool none = std::none_of(graph.nodes().begin(), graph.nodes().end(), is_asynchronous);
+  const bool none = std::ranges::none_of(graph.nodes(), is_asynchronous);
   if (none) return std::nullopt;
   const double budget = context.config.overlap_peak_memory_budget.value_or(0);
   const OverlapProblem problem(graph, context.target);

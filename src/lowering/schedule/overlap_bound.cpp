@@ -32,7 +32,7 @@ struct Beside {
       const NodeId waited = problem.waited[id];
       if (waited >= 0) first[id] = std::max(first[id], number[waited] + 1);
     }
-    std::fill(end.begin(), end.end(), collectives.size());
+    std::ranges::fill(end, collectives.size());
     for (std::size_t id = problem.size(); id-- > 0;) {
       for (NodeId user : problem.users(id)) {
         end[id] = std::min(end[id], end[user]);
@@ -140,7 +140,7 @@ double preemptive_ns(const OverlapProblem& problem, const LongestPaths& paths) {
     const NodeEstimate& node = problem.estimates[id];
     if (!node.asynchronous && node.ns > 0) jobs.push_back(id);
   }
-  std::sort(jobs.begin(), jobs.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::sort(jobs, [&](std::size_t a, std::size_t b) {
     return std::pair(paths.head_ns[a], a) < std::pair(paths.head_ns[b], b);
   });
   std::priority_queue<std::pair<double, double>> ready;  // the tail behind it, what is left

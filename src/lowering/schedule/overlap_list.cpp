@@ -148,7 +148,7 @@ std::vector<int> ranks_of(const OverlapProblem& problem, const LongestPaths& pat
     const NodeId id = base[at];
     keys.emplace_back(by_collective ? paths.leads_to[id] : 0, by_path ? -paths.tail_ns[id] : 0, at);
   }
-  std::sort(keys.begin(), keys.end());
+  std::ranges::sort(keys);
   std::vector<int> ranks(problem.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     ranks[base[std::get<2>(keys[i])]] = i;

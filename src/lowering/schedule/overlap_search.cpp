@@ -46,11 +46,10 @@ class Search {
   void keep(std::vector<NodeId> order) {
     const OrderCost cost = problem_.cost(order);
     if (cost.peak > limit_) return;
-    const auto worse = std::find_if(best_.begin(), best_.end(), [&](const OverlapOrder& other) {
-      return is_better(cost, other.cost);
-    });
-    const bool known = std::any_of(best_.begin(), best_.end(),
-                                   [&](const OverlapOrder& other) { return other.order == order; });
+    const auto worse = std::ranges::find_if(
+        best_, [&](const OverlapOrder& other) { return is_better(cost, other.cost); });
+    const bool known =
+        std::ranges::any_of(best_, [&](const OverlapOrder& other) { return other.order == order; });
     if (known) return;
     best_.insert(worse, {.order = std::move(order), .cost = cost});
     if (best_.size() > kKept) best_.pop_back();

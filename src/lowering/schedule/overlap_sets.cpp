@@ -111,8 +111,8 @@ class SetSearch {
     state.taken[word] |= std::uint64_t{1} << (id % kBits);
     state.hash ^= hash_of(id);
     ++state.count;
-    const auto open = std::find_if(state.taken.begin(), state.taken.end(),
-                                   [](std::uint64_t bits) { return ~bits != 0; });
+    const auto open =
+        std::ranges::find_if(state.taken, [](std::uint64_t bits) { return ~bits != 0; });
     state.first_word += static_cast<std::size_t>(open - state.taken.begin());
     state.taken.erase(state.taken.begin(), open);
   }
@@ -168,8 +168,8 @@ class SetSearch {
       state.now += node.ns;
       state.compute_left -= node.ns;
     }
-    const auto over = std::find_if(state.ends.begin(), state.ends.end(),
-                                   [&](double end) { return is_later(end, state.now); });
+    const auto over =
+        std::ranges::find_if(state.ends, [&](double end) { return is_later(end, state.now); });
     state.ends.erase(state.ends.begin(), over);
     state.level += problem_.use.made(id);
     state.peak = std::max(state.peak, state.level);
@@ -178,10 +178,9 @@ class SetSearch {
     std::erase(state.ready, id);
     for (NodeId user : problem_.users(id)) {
       const std::span<const NodeId> needs = problem_.needs(user);
-      const bool is_ready = std::all_of(needs.begin(), needs.end(),
-                                        [&](NodeId needed) { return has(state, needed); });
-      const bool known =
-          std::find(state.ready.begin(), state.ready.end(), user) != state.ready.end();
+      const bool is_ready =
+          std::ranges::all_of(needs, [&](NodeId needed) { return has(state, needed); });
+      const bool known = std::ranges::find(state.ready, user) != state.ready.end();
       if (is_ready && !known) state.ready.push_back(user);
     }
     steps_.push_back({state.step, id});
@@ -199,7 +198,7 @@ class SetSearch {
       return fits(state, id) && problem_.use.made(id) <= freed(state, id);
     };
     for (;;) {
-      const auto id = std::find_if(state.ready.begin(), state.ready.end(), is_free);
+      const auto id = std::ranges::find_if(state.ready, is_free);
       if (id == state.ready.end()) return;
       take(state, *id);
     }
@@ -290,7 +289,7 @@ class SetSearch {
     for (std::size_t at = state.step; at != 0; at = steps_[at].before) {
       order.push_back(steps_[at].node);
     }
-    std::reverse(order.begin(), order.end());
+    std::ranges::reverse(order);
     const OrderCost cost = problem_.cost(order);
     best_ = {.order = std::move(order), .cost = cost};
   }

@@ -192,8 +192,8 @@ constinit const Pass reorder_communication_preserving_peak_memory{
     .name = kPass,
     .summary = "collectives move forward, one neighbour after the other, within a memory budget",
     .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
-      const bool none = std::none_of(graph.nodes().begin(), graph.nodes().end(),
-                                     [](const Node& node) { return contains_collective(node); });
+      const bool none = std::ranges::none_of(
+          graph.nodes(), [](const Node& node) { return contains_collective(node); });
       if (none) return std::nullopt;
       const PassConfig& config = context.config;
       const IterativeSettings settings{

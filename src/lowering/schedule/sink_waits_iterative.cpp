@@ -99,7 +99,7 @@ class SinkWaits : IterativePass {
 
   [[nodiscard]] bool needs_group(NodeId candidate) const {
     const std::span<const NodeId> needs = predecessors_.of(candidate);
-    return std::any_of(needs.begin(), needs.end(), [&](NodeId id) { return is_marked(id); });
+    return std::ranges::any_of(needs, [&](NodeId id) { return is_marked(id); });
   }
 
   [[nodiscard]] Reason why_not_grouped(NodeId candidate) const {
@@ -182,9 +182,8 @@ constinit const Pass sink_waits_iterative{
     .name = kPass,
     .summary = "waits move back, one neighbour after the other, within a memory budget",
     .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
-      const bool none = std::none_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& n) {
-        return n.op->op_class == OpClass::kWait;
-      });
+      const bool none = std::ranges::none_of(
+          graph.nodes(), [](const Node& n) { return n.op->op_class == OpClass::kWait; });
       if (none) return std::nullopt;
       const PassConfig& config = context.config;
       const IterativeSettings settings{

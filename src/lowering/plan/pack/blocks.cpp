@@ -46,7 +46,7 @@ class Joiner {
     const auto kind = [](const Part& part) {
       return std::tuple(part.whole.lower, part.whole.upper, part.whole.alignment);
     };
-    std::sort(parts_.begin(), parts_.end(), [&](const Part& a, const Part& b) {
+    std::ranges::sort(parts_, [&](const Part& a, const Part& b) {
       return std::tuple_cat(kind(a), std::tuple(a.first)) <
              std::tuple_cat(kind(b), std::tuple(b.first));
     });
@@ -83,7 +83,7 @@ class Joiner {
       borders.push_back({whole.upper, whole.size, whole.alignment, false, i});
       borders.push_back({whole.lower, whole.size, whole.alignment, true, i});
     }
-    std::sort(borders.begin(), borders.end());
+    std::ranges::sort(borders);
     const auto same = [](const Border& a, const Border& b) {
       return std::tie(a.time, a.size, a.alignment) == std::tie(b.time, b.size, b.alignment);
     };

@@ -21,7 +21,7 @@ std::vector<int> by_start(std::span<const Interval> intervals) {
     if (intervals[i].size > 0) order.push_back(i);
   }
   auto key = [&](int i) { return std::tuple(intervals[i].lower, -intervals[i].size, i); };
-  std::sort(order.begin(), order.end(), [&](int a, int b) { return key(a) < key(b); });
+  std::ranges::sort(order, [&](int a, int b) { return key(a) < key(b); });
   return order;
 }
 
@@ -144,7 +144,7 @@ Packing place(std::span<const Interval> intervals, const Neighbours& neighbours,
       if (!placed[j]) continue;
       taken.emplace_back(packing.offsets[j], packing.offsets[j] + intervals[j].size);
     }
-    std::sort(taken.begin(), taken.end());
+    std::ranges::sort(taken);
     std::int64_t best = -1;
     std::int64_t best_gap = 0;
     std::int64_t end = 0;
@@ -174,7 +174,7 @@ Packing pack_in_order(std::span<const Interval> intervals, const Neighbours& nei
     return order == PackOrder::kSize ? size : order == PackOrder::kArea ? size * length : length;
   };
   std::vector<int> queue = by_start(intervals);
-  std::stable_sort(queue.begin(), queue.end(), [&](int a, int b) { return weight(a) > weight(b); });
+  std::ranges::stable_sort(queue, [&](int a, int b) { return weight(a) > weight(b); });
   return place(intervals, neighbours, queue, Fit::kBest);
 }
 
@@ -191,8 +191,7 @@ PackInTurns::PackInTurns(std::vector<Interval> intervals)
 
 Packing PackInTurns::turn() {
   if (neighbours_.empty()) return pack_by_time(intervals_);
-  std::stable_sort(queue_.begin(), queue_.end(),
-                   [&](int a, int b) { return weight_[a] > weight_[b]; });
+  std::ranges::stable_sort(queue_, [&](int a, int b) { return weight_[a] > weight_[b]; });
   Packing packing = place(intervals_, neighbours_, queue_, Fit::kFirst);
   best_ = std::min(best_, packing.total);
   constexpr std::int64_t kUpperPart = 3;  // of what is above the bound: who is to blame

@@ -223,7 +223,7 @@ PackResult pack(std::span<const Interval> intervals, const PackOptions& options)
   if (result.packing.total > goal) parts = components(intervals, result.packing, result.bound);
   while (!parts.empty() && !budget.spent()) {
     Component& highest =
-        *std::max_element(parts.begin(), parts.end(), [](const Component& a, const Component& b) {
+        *std::ranges::max_element(parts, [](const Component& a, const Component& b) {
           return a.packing().total < b.packing().total;
         });
     const std::int64_t least = std::max(goal, highest.bound());

@@ -148,7 +148,7 @@ void PackSearch::place(int i) {
     set(refused_state_[s], 0);
     set(open_[s], open_[s] - 1);
     std::vector<int>& members = members_[s];
-    std::swap(*std::find(members.begin(), members.end(), i), members[open_[s]]);
+    std::swap(*std::ranges::find(members, i), members[open_[s]]);
     if (s < sections_.last[i]) set(crossing_[s], crossing_[s] - 1);
     visit(s);
   }
@@ -378,10 +378,10 @@ bool PackSearch::fail(std::size_t open) {
 
 /// Parts that no longer touch: one that cannot be packed ends it, whatever the others were like.
 bool PackSearch::solve_ranges(std::vector<Range> ranges) {
-  std::stable_sort(ranges.begin(), ranges.end(),
-                   [](const Range& a, const Range& b) { return a.unplaced < b.unplaced; });
-  return std::all_of(ranges.begin(), ranges.end(),
-                     [&](const Range& range) { return solve(range.from, range.to); });
+  std::ranges::stable_sort(ranges,
+                           [](const Range& a, const Range& b) { return a.unplaced < b.unplaced; });
+  return std::ranges::all_of(ranges,
+                             [&](const Range& range) { return solve(range.from, range.to); });
 }
 
 /// Packs what is left in some sections; where it cannot, the caller takes back what was done.

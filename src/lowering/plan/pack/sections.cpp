@@ -14,7 +14,7 @@ std::int64_t most_live(std::span<const Interval> intervals) {
     events.emplace_back(interval.lower, interval.size);
     events.emplace_back(interval.upper, -interval.size);
   }
-  std::sort(events.begin(), events.end());  // at one time what ends goes before what starts
+  std::ranges::sort(events);  // at one time what ends goes before what starts
   std::int64_t live = 0;
   std::int64_t most = 0;
   for (const auto& [time, bytes] : events) most = std::max(most, live += bytes);
@@ -28,7 +28,7 @@ Sections sections_of(std::span<const Interval> intervals) {
     events.emplace_back(intervals[i].lower, true, i);
     events.emplace_back(intervals[i].upper, false, i);
   }
-  std::sort(events.begin(), events.end());
+  std::ranges::sort(events);
   Sections sections{0, std::vector<int>(intervals.size()), std::vector<int>(intervals.size())};
   // What lives is a largest set where something has started and the next event is an end.
   bool grown = false;
@@ -48,7 +48,7 @@ Sections sections_of(std::span<const Interval> intervals) {
 std::vector<std::vector<int>> components_of(std::span<const Interval> intervals) {
   std::vector<int> order(intervals.size());
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
+  std::ranges::sort(order, [&](int a, int b) {
     return std::tuple(intervals[a].lower, a) < std::tuple(intervals[b].lower, b);
   });
   std::vector<std::vector<int>> components;
