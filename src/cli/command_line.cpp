@@ -9,6 +9,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -38,52 +40,52 @@ constexpr const char* kPassGroup = "Options of passes";
 constexpr const char* kScheduleGroup = "Options of the passes that schedule";
 constexpr const char* kCheckGroup = "Options of the cpu device";
 
-/// The option takes a decimal integer in [least, most] and refuses all else. So does it refuse a 0
-/// in front, which CLI11 takes for octal.
-void require_integer(CLI::Option& option, std::uint64_t least, std::uint64_t most) {
-  option.check([least, most](const std::string& text) -> std::string {
+/// What checks the value of an option.
+using Check = std::function<std::string(const std::string&)>;
+
+/// A decimal integer in [least, most] and nothing else: no 0 in front, which CLI11 takes for octal.
+Check integer(std::uint64_t least, std::uint64_t most) {
+  return [least, most](const std::string& text) -> std::string {
     const char* const end = text.data() + text.size();
     std::uint64_t value = 0;
     const auto [at, code] = std::from_chars(text.data(), end, value);
     const bool decimal = code == std::errc() && at == end && (text[0] != '0' || text.size() == 1);
     if (decimal && value >= least && value <= most) return {};
     return fmt::format("found {}; expected an integer from {} to {}", quote(text), least, most);
-  });
+  };
 }
 
-/// A finite number, written in full.
-std::optional<double> number_of(const std::string& text) {
-  const char* const end = text.data() + text.size();
-  double value = 0;
-  const auto [at, code] = std::from_chars(text.data(), end, value);
-  if (code != std::errc() || at != end || !std::isfinite(value)) return std::nullopt;
-  return value;
+/// A finite number in [least, most], written in full.
+Check number_in(double least, double most, std::string expected) {
+  return [=](const std::string& text) -> std::string {
+    const char* const end = text.data() + text.size();
+    double value = 0;
+    const auto [at, code] = std::from_chars(text.data(), end, value);
+    const bool finite = code == std::errc() && at == end && std::isfinite(value);
+    if (finite && value >= least && value <= most) return {};
+    return fmt::format("found {}; expected {}", quote(text), expected);
+  };
+}
+Check seconds(double least, double most) {
+  return number_in(least, most, fmt::format("seconds from {} to {}", least, most));
 }
 
-/// The option takes a finite number, 0 or more.
-void require_number(CLI::Option& option) {
-  option.check([](const std::string& text) -> std::string {
-    if (number_of(text).value_or(-1) >= 0) return {};
-    return fmt::format("found {}; expected a number, 0 or more", quote(text));
-  });
-}
-
-/// The option takes seconds in [least, most].
-void require_seconds(CLI::Option& option, double least, double most) {
-  option.check([least, most](const std::string& text) -> std::string {
-    const std::optional<double> value = number_of(text);
-    if (value && *value >= least && *value <= most) return {};
-    return fmt::format("found {}; expected seconds from {} to {}", quote(text), least, most);
-  });
+/// A command whose options go to `run` when it is chosen; the exit code goes to `exit_code`.
+template <class Options>
+std::pair<CLI::App&, Options&> add_command(CLI::App& app, const char* name, const char* what,
+                                           int (*run)(const Options&), int* exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(name, what);
+  command->callback([options, exit_code, run] { *exit_code = run(*options); });
+  return {*command, *options};
 }
 
 /// Adds GRAPH and --world to a command.
 void add_graph_options(CLI::App& command, GraphOptions* options) {
   command.add_option("GRAPH", options->path, "Graph in JSON; - reads it from standard input")
       ->required();
-  require_integer(*command.add_option("--world", options->world,
-                                      "Number of ranks: replaces the only group's size"),
-                  1, kMaxWorld);
+  command.add_option("--world", options->world, "Number of ranks: replaces the only group's size")
+      ->check(integer(1, kMaxWorld));
 }
 
 /// Adds --target to a command: what choose_target takes.
@@ -112,11 +114,13 @@ void add_pass_settings(CLI::App& command, PassConfig* config) {
         continue;
       }
       if (const auto* number = std::get_if<std::optional<double> PassConfig::*>(&option.member)) {
-        require_number(*command.add_option(flag, config->**number, help)->group(group));
+        command.add_option(flag, config->**number, help)
+            ->group(group)
+            ->check(number_in(0, std::numeric_limits<double>::max(), "a number, 0 or more"));
         continue;
       }
       const auto member = std::get<std::optional<std::int64_t> PassConfig::*>(option.member);
-      require_integer(*command.add_option(flag, config->*member, help)->group(group), 0, INT64_MAX);
+      command.add_option(flag, config->*member, help)->group(group)->check(integer(0, INT64_MAX));
     }
   }
 }
@@ -174,9 +178,8 @@ void add_count(CLI::App& command, std::string* device) {
 
 /// Adds --seed, --threads, --sanitize, --count and --schedule to a command.
 void add_check_options(CLI::App& command, CheckOptions* options) {
-  require_integer(
-      *command.add_option("--seed", options->seed, "Of the inputs that are generated (default 1)"),
-      0, UINT64_MAX);
+  command.add_option("--seed", options->seed, "Of the inputs that are generated (default 1)")
+      ->check(integer(0, UINT64_MAX));
   command
       .add_flag("--sanitize{all}", options->sanitize,
                 "Check the kernels on the cpu device: --sanitize for all, or "
@@ -193,76 +196,69 @@ void add_check_options(CLI::App& command, CheckOptions* options) {
                   "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a "
                   "block or a store, or all for every one (default: in turns)")
       ->group(kCheckGroup);
-  require_integer(
-      *command.add_option("--threads", options->threads, "Of the cpu device (default: all cores)")
-           ->group(kCheckGroup),
-      1, kMostThreads);
+  command.add_option("--threads", options->threads, "Of the cpu device (default: all cores)")
+      ->group(kCheckGroup)
+      ->check(integer(1, kMostThreads));
 }
 
-// One function per command. Choosing the command runs it, and its exit code goes to `exit_code`.
+// One function per command.
 
 void add_run(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<RunOptions>();
-  CLI::App* command =
-      app.add_subcommand("run", "Run a graph, or a plan that was made of one, on all its ranks");
-  add_graph_options(*command, &options->graph);
-  add_bind(*command, &options->bind);
-  command->add_option("--device", options->device,
-                      "cpu or cuda (default: cuda where there is a GPU, else cpu)");
-  command->add_flag("--check", options->check,
-                    "Compare with the reference evaluator; exit code 1 when it differs");
-  command->add_option("--inputs", options->inputs,
-                      "A .safetensors file for all ranks, or a directory with "
-                      "rank0.safetensors, ...; what is missing is generated");
-  command->add_option("--outputs", options->outputs,
-                      "Directory for rank0.safetensors, ... (made if need be)");
-  add_check_options(*command, &options->checks);
-  add_target_option(*command, &options->target);
-  add_tune_db(*command, &options->tune_db);
-  command->add_option("--trace", options->trace,
-                      "File for when each step ran, which Perfetto and chrome://tracing show");
-  add_cache_dir(*command, &options->cache_dir);
-  add_json(*command, &options->json);
-  add_pass_options(*command, &options->passes);
-  command->callback([options, exit_code] { *exit_code = run(*options); });
+  const auto [command, options] = add_command(
+      app, "run", "Run a graph, or a plan that was made of one, on all its ranks", run, exit_code);
+  add_graph_options(command, &options.graph);
+  add_bind(command, &options.bind);
+  command.add_option("--device", options.device,
+                     "cpu or cuda (default: cuda where there is a GPU, else cpu)");
+  command.add_flag("--check", options.check,
+                   "Compare with the reference evaluator; exit code 1 when it differs");
+  command.add_option("--inputs", options.inputs,
+                     "A .safetensors file for all ranks, or a directory with "
+                     "rank0.safetensors, ...; what is missing is generated");
+  command.add_option("--outputs", options.outputs,
+                     "Directory for rank0.safetensors, ... (made if need be)");
+  add_check_options(command, &options.checks);
+  add_target_option(command, &options.target);
+  add_tune_db(command, &options.tune_db);
+  command.add_option("--trace", options.trace,
+                     "File for when each step ran, which Perfetto and chrome://tracing show");
+  add_cache_dir(command, &options.cache_dir);
+  add_json(command, &options.json);
+  add_pass_options(command, &options.passes);
 }
 
 void add_launch(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<LaunchOptions>();
-  CLI::App* command = app.add_subcommand(
-      "launch", "Start a command in several processes, each of which runs one rank");
-  require_integer(
-      *command->add_option("--nproc", options->processes, "Number of processes")->required(), 1,
-      kMaxWorld);
-  require_seconds(
-      *command->add_option("--timeout", options->timeout_s,
-                           "Seconds after which a process that does not come, or that says "
-                           "nothing, is given up (default 30)"),
-      0.1, 1e6);
-  command->add_option("COMMAND", options->command, "The command, after --")->required();
-  command->callback([options, exit_code] { *exit_code = launch(*options); });
+  const auto [command, options] = add_command(
+      app, "launch", "Start a command in several processes, each of which runs one rank", launch,
+      exit_code);
+  command.add_option("--nproc", options.processes, "Number of processes")
+      ->required()
+      ->check(integer(1, kMaxWorld));
+  command
+      .add_option("--timeout", options.timeout_s,
+                  "Seconds after which a process that does not come, or that says "
+                  "nothing, is given up (default 30)")
+      ->check(seconds(0.1, 1e6));
+  command.add_option("COMMAND", options.command, "The command, after --")->required();
 }
 
 void add_compile(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<CompileOptions>();
-  CLI::App* command =
-      app.add_subcommand("compile", "Compile a graph's kernels for a target, without a device");
-  add_graph_options(*command, &options->graph);
-  add_pass_options(*command, &options->passes);
-  add_target_option(*command, &options->target);
-  command->add_option("-o,--output", options->output, "Directory to write (made if need be)")
+  const auto [command, options] =
+      add_command(app, "compile", "Compile a graph's kernels for a target, without a device",
+                  compile, exit_code);
+  add_graph_options(command, &options.graph);
+  add_pass_options(command, &options.passes);
+  add_target_option(command, &options.target);
+  command.add_option("-o,--output", options.output, "Directory to write (made if need be)")
       ->required();
-  add_tune_db(*command, &options->tune_db);
-  require_integer(*command->add_option("--jobs", options->jobs,
-                                       "Compile in so many processes (default: 1, this one)"),
-                  1, kMostWorkers);
-  add_cache_dir(*command, &options->cache_dir);
-  add_json(*command, &options->json);
-  command->callback([options, exit_code] { *exit_code = compile(*options); });
+  add_tune_db(command, &options.tune_db);
+  command.add_option("--jobs", options.jobs, "Compile in so many processes (default: 1, this one)")
+      ->check(integer(1, kMostWorkers));
+  add_cache_dir(command, &options.cache_dir);
+  add_json(command, &options.json);
 }
 
 void add_opt(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<OptOptions>();
   std::string names;
   std::string summaries = "Passes:";
   for (const Pass* pass : all_passes()) {
@@ -270,181 +266,170 @@ void add_opt(CLI::App& app, int* exit_code) {
     summaries += fmt::format("\n  {:<18} {}{}", pass->name, pass->summary,
                              pass->by_default ? "" : " (where --enable names it)");
   }
-  CLI::App* command = app.add_subcommand("opt", "Run passes on a graph and print the result");
-  command->footer(summaries);
-  add_graph_options(*command, &options->graph);
+  const auto [command, options] =
+      add_command(app, "opt", "Run passes on a graph and print the result", opt, exit_code);
+  command.footer(summaries);
+  add_graph_options(command, &options.graph);
   command
-      ->add_option(
-          "--passes", options->passes,
+      .add_option(
+          "--passes", options.passes,
           fmt::format("In this order, separated by commas: {}{} (last)", names, kBuildProgram))
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("-o,--output", options->output, "File to write; - is standard output");
-  add_target_option(*command, &options->target);
-  add_pass_settings(*command, &options->config);
-  command->add_flag("--stats", options->stats,
-                    "Print what each pass did to standard error; of scheduling passes, to each "
-                    "collective or wait");
-  command->add_flag(
-      "--visualize-overlap", options->visualize_overlap,
-      "Print when each node of the result would run, by estimates, to standard error");
-  command->callback([options, exit_code] { *exit_code = opt(*options); });
+  command.add_option("-o,--output", options.output, "File to write; - is standard output");
+  add_target_option(command, &options.target);
+  add_pass_settings(command, &options.config);
+  command.add_flag("--stats", options.stats,
+                   "Print what each pass did to standard error; of scheduling passes, to each "
+                   "collective or wait");
+  command.add_flag("--visualize-overlap", options.visualize_overlap,
+                   "Print when each node of the result would run, by estimates, to standard error");
 }
 
 void add_explain(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<ExplainOptions>();
-  CLI::App* command =
-      app.add_subcommand("explain", "Say what each pass did, and why it did not do more");
-  add_graph_options(*command, &options->graph);
-  add_pass_options(*command, &options->passes);
-  add_target_option(*command, &options->target);
-  add_tune_db(*command, &options->tune_db);
-  add_json(*command, &options->json);
-  command->callback([options, exit_code] { *exit_code = explain(*options); });
+  const auto [command, options] = add_command(
+      app, "explain", "Say what each pass did, and why it did not do more", explain, exit_code);
+  add_graph_options(command, &options.graph);
+  add_pass_options(command, &options.passes);
+  add_target_option(command, &options.target);
+  add_tune_db(command, &options.tune_db);
+  add_json(command, &options.json);
 }
 
 void add_report(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<ReportOptions>();
-  CLI::App* command = app.add_subcommand(
-      "report", "Draw schedule and memory of a graph, with remarks and kernels, as a page of HTML");
-  add_graph_options(*command, &options->graph);
-  add_pass_options(*command, &options->passes);
-  add_target_option(*command, &options->target);
-  command->add_option("-o,--output", options->output, "File to write; - is standard output")
+  const auto [command, options] = add_command(
+      app, "report",
+      "Draw schedule and memory of a graph, with remarks and kernels, as a page of HTML", report,
+      exit_code);
+  add_graph_options(command, &options.graph);
+  add_pass_options(command, &options.passes);
+  add_target_option(command, &options.target);
+  command.add_option("-o,--output", options.output, "File to write; - is standard output")
       ->required();
-  add_count(*command, &options->count);
-  add_bind(*command, &options->bind);
-  add_cache_dir(*command, &options->cache_dir);
-  command->callback([options, exit_code] { *exit_code = report(*options); });
+  add_count(command, &options.count);
+  add_bind(command, &options.bind);
+  add_cache_dir(command, &options.cache_dir);
 }
 
 void add_tune(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<TuneCommandOptions>();
-  CLI::App* command = app.add_subcommand(
-      "tune", "Look for quicker configurations of a graph's kernels, and keep them");
-  add_graph_options(*command, &options->graph);
-  add_pass_options(*command, &options->passes);
-  command->add_option("--device", options->device,
-                      "cuda times kernels on a GPU, cpu estimates their times on the target's "
-                      "device (default: cuda where there is a GPU, else cpu)");
-  add_target_option(*command, &options->target);
-  command->add_option("--budget", options->budget,
-                      "No trial begins later: 60s, 10m or 2h (default 60s)");
-  command->add_option("--tune-db", options->database,
-                      "File for all that was tried, which run takes likewise (default tune.db)");
-  command->add_flag("--resume", options->resume, "Do not try again what is there already");
-  command->add_flag("--exhaustive", options->exhaustive,
-                    "Try every candidate, not the most promising tenth");
+  const auto [command, options] = add_command(
+      app, "tune", "Look for quicker configurations of a graph's kernels, and keep them", tune,
+      exit_code);
+  add_graph_options(command, &options.graph);
+  add_pass_options(command, &options.passes);
+  command.add_option("--device", options.device,
+                     "cuda times kernels on a GPU, cpu estimates their times on the target's "
+                     "device (default: cuda where there is a GPU, else cpu)");
+  add_target_option(command, &options.target);
+  command.add_option("--budget", options.budget,
+                     "No trial begins later: 60s, 10m or 2h (default 60s)");
+  command.add_option("--tune-db", options.database,
+                     "File for all that was tried, which run takes likewise (default tune.db)");
+  command.add_flag("--resume", options.resume, "Do not try again what is there already");
+  command.add_flag("--exhaustive", options.exhaustive,
+                   "Try every candidate, not the most promising tenth");
   command
-      ->add_option("--bind", options->bind,
-                   "Value of a symbol at which kernels are tried, T=8 (default: its largest)")
+      .add_option("--bind", options.bind,
+                  "Value of a symbol at which kernels are tried, T=8 (default: its largest)")
       ->allow_extra_args(false);
-  command->add_option("--export", options->output, "File for the results as JSON");
-  add_cache_dir(*command, &options->cache_dir);
-  add_json(*command, &options->json);
-  command->callback([options, exit_code] { *exit_code = tune(*options); });
+  command.add_option("--export", options.output, "File for the results as JSON");
+  add_cache_dir(command, &options.cache_dir);
+  add_json(command, &options.json);
   app.add_subcommand(kWorkerCommand, "")->group("")->callback([exit_code] {
     *exit_code = braid_serve_requests(STDIN_FILENO);
   });
 }
 
 void add_plan_buffers(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<PlanBuffersOptions>();
-  CLI::App* command = app.add_subcommand(
-      "plan-buffers", "Give buffers with known lifetimes offsets within a capacity");
+  const auto [command, options] = add_command(
+      app, "plan-buffers", "Give buffers with known lifetimes offsets within a capacity",
+      plan_buffers, exit_code);
   command
-      ->add_option("CSV", options->path,
-                   "Columns id, lower, upper, size, maybe alignment; a buffer lives in "
-                   "[lower, upper); - reads standard input")
+      .add_option("CSV", options.path,
+                  "Columns id, lower, upper, size, maybe alignment; a buffer lives in "
+                  "[lower, upper); - reads standard input")
       ->required();
-  require_integer(*command
-                       ->add_option("--capacity", options->capacity,
-                                    "Bytes that are to hold all; exit code 1 where they do not")
-                       ->required(),
-                  1, std::uint64_t{1} << 62U);
-  command->add_option("-o,--output", options->output,
-                      "File for the same with a column offset; - is standard output");
-  require_seconds(
-      *command->add_option("--time-limit", options->time_limit_s,
-                           "Seconds to search (default: 100000 nodes, whatever they take)"),
-      0.001, 1e6);
-  command->callback([options, exit_code] { *exit_code = plan_buffers(*options); });
+  command
+      .add_option("--capacity", options.capacity,
+                  "Bytes that are to hold all; exit code 1 where they do not")
+      ->required()
+      ->check(integer(1, std::uint64_t{1} << 62U));
+  command.add_option("-o,--output", options.output,
+                     "File for the same with a column offset; - is standard output");
+  command
+      .add_option("--time-limit", options.time_limit_s,
+                  "Seconds to search (default: 100000 nodes, whatever they take)")
+      ->check(seconds(0.001, 1e6));
 }
 
 void add_ptx(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<PtxOptions>();
-  CLI::App* command =
-      app.add_subcommand("ptx", "Run a kernel of a PTX or CUDA file on the cpu device");
+  const auto [command, options] = add_command(
+      app, "ptx", "Run a kernel of a PTX or CUDA file on the cpu device", ptx, exit_code);
   command
-      ->add_option("FILE", options->file,
-                   "A .ptx file, or a .cu file for NVRTC; - reads PTX from standard input")
+      .add_option("FILE", options.file,
+                  "A .ptx file, or a .cu file for NVRTC; - reads PTX from standard input")
       ->required();
-  command->add_option("--entry", options->entry, "Name of the kernel (extern \"C\")")->required();
-  command->add_option("--grid", options->grid, "Blocks: X,Y,Z (default 1)");
-  command->add_option("--block", options->block, "Threads of a block: X,Y,Z (default 1)");
-  command->add_option("--cluster", options->cluster, "Blocks of a cluster: X,Y,Z (default 1)");
-  require_integer(
-      *command->add_option("--shared", options->shared, "Bytes of dynamic shared memory"), 0,
-      UINT32_MAX);
+  command.add_option("--entry", options.entry, "Name of the kernel (extern \"C\")")->required();
+  command.add_option("--grid", options.grid, "Blocks: X,Y,Z (default 1)");
+  command.add_option("--block", options.block, "Threads of a block: X,Y,Z (default 1)");
+  command.add_option("--cluster", options.cluster, "Blocks of a cluster: X,Y,Z (default 1)");
+  command.add_option("--shared", options.shared, "Bytes of dynamic shared memory")
+      ->check(integer(0, UINT32_MAX));
   command
-      ->add_option("--arg", options->args,
-                   "The arguments in order: " + std::string(PtxArguments::kForms))
+      .add_option("--arg", options.args,
+                  "The arguments in order: " + std::string(PtxArguments::kForms))
       ->allow_extra_args(false);
-  command->add_option("--out", options->output,
-                      "Directory for buffers.safetensors: arg0, arg1, ... afterwards");
-  require_integer(*command->add_option("--repeat", options->repeat,
-                                       "Launches, each from the same buffers (default 1)"),
-                  1, 1'000'000);
-  command->add_flag("--time", options->time,
-                    "Say how long a launch takes: the least and the median of --repeat, after one "
-                    "more that is not timed");
-  require_seconds(*command->add_option("--timeout", options->timeout_s,
-                                       "Seconds after which a kernel that has not ended is given "
-                                       "up, with exit code 1 (default: none)"),
-                  0.1, 1e6);
-  add_check_options(*command, &options->checks);
-  PtxAgainst& against = options->against;
-  command->add_option("--against", against.file,
-                      "Another .ptx or .cu file: print its counts beside, launched the same way");
-  command->add_option("--against-entry", against.entry, "Its kernel, where the name is another");
-  command->add_option("--against-grid", against.grid, "Its blocks, where they are others");
-  command->add_option("--against-block", against.block, "Its threads of a block");
-  require_integer(*command->add_option("--against-shared", against.shared,
-                                       "Its bytes of dynamic shared memory"),
-                  0, UINT32_MAX);
-  add_cache_dir(*command, &options->cache_dir);
-  add_json(*command, &options->json);
-  command->callback([options, exit_code] { *exit_code = ptx(*options); });
+  command.add_option("--out", options.output,
+                     "Directory for buffers.safetensors: arg0, arg1, ... afterwards");
+  command
+      .add_option("--repeat", options.repeat, "Launches, each from the same buffers (default 1)")
+      ->check(integer(1, 1'000'000));
+  command.add_flag("--time", options.time,
+                   "Say how long a launch takes: the least and the median of --repeat, after one "
+                   "more that is not timed");
+  command
+      .add_option("--timeout", options.timeout_s,
+                  "Seconds after which a kernel that has not ended is given "
+                  "up, with exit code 1 (default: none)")
+      ->check(seconds(0.1, 1e6));
+  add_check_options(command, &options.checks);
+  PtxAgainst& against = options.against;
+  command.add_option("--against", against.file,
+                     "Another .ptx or .cu file: print its counts beside, launched the same way");
+  command.add_option("--against-entry", against.entry, "Its kernel, where the name is another");
+  command.add_option("--against-grid", against.grid, "Its blocks, where they are others");
+  command.add_option("--against-block", against.block, "Its threads of a block");
+  command.add_option("--against-shared", against.shared, "Its bytes of dynamic shared memory")
+      ->check(integer(0, UINT32_MAX));
+  add_cache_dir(command, &options.cache_dir);
+  add_json(command, &options.json);
 }
 
 void add_doctor(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<DoctorOptions>();
-  CLI::App* command =
-      app.add_subcommand("doctor", "Say what braid found on this machine and how to get the rest");
-  add_cache_dir(*command, &options->cache_dir);
-  add_json(*command, &options->json);
-  command->callback([options, exit_code] { *exit_code = doctor(*options); });
+  const auto [command, options] =
+      add_command(app, "doctor", "Say what braid found on this machine and how to get the rest",
+                  doctor, exit_code);
+  add_cache_dir(command, &options.cache_dir);
+  add_json(command, &options.json);
 }
 
 void add_cache(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("cache", "Look after the compile cache");
   command->require_subcommand(1);
   const auto add = [&](const char* name, const char* what, int (*run)(const CacheOptions&)) {
-    auto options = std::make_shared<CacheOptions>();
-    CLI::App* sub = command->add_subcommand(name, what);
-    add_cache_dir(*sub, &options->cache_dir);
-    add_json(*sub, &options->json);
-    sub->callback([options, exit_code, run] { *exit_code = run(*options); });
-    return std::pair(sub, options);
+    const auto added = add_command(*command, name, what, run, exit_code);
+    add_cache_dir(added.first, &added.second.cache_dir);
+    add_json(added.first, &added.second.json);
+    return added;
   };
   add("ls", "List the entries, the most recently used first", cache_ls);
   add("verify", "Check every entry; remove the corrupt ones and exit with 1 when there are any",
       cache_verify);
   const auto [sub, options] =
       add("prune", "Remove the least recently used entries above a size", cache_prune);
-  require_integer(
-      *sub->add_option("--max-mib", options->max_mib, "What may stay, in MiB")->required(), 0,
-      std::uint64_t{1} << 40U);
+  sub.add_option("--max-mib", options.max_mib, "What may stay, in MiB")
+      ->required()
+      ->check(integer(0, std::uint64_t{1} << 40U));
   add("clear", "Remove all entries", cache_prune);
 }
 
