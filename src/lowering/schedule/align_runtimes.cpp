@@ -113,7 +113,6 @@ constexpr PassOption kOptions[] = {
     {.name = "runtime-estimations",
      .member = &PassConfig::runtime_estimations,
      .meaning = "a file of measured times: {\"NODE\": ns, \"NODE\": [ns on each rank]}",
-     .said = "",
      .off = "none"}};
 
 }  // namespace
