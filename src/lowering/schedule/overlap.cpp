@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <limits>
 #include <map>
 #include <string_view>
 
@@ -31,7 +30,7 @@ constexpr ReasonCode kExposed{
     "overlap.exposed",
     "exposed communication {now:.1f} us of {all:.1f}, {before:.1f} before; {least:.1f} or more in "
     "any order within the limit of {limit} bytes, so at most {gap:.2f} % of the time could be "
-    "saved still; {free:.1f} without the limit; peak memory {peak} bytes, {base} before"};
+    "saved still; {free:.1f} or more without the limit; peak memory {peak} bytes, {base} before"};
 constexpr double kNsPerUs = 1e3;
 
 using Sequence = std::vector<const Pass*>;
@@ -144,21 +143,14 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
   const std::int64_t limit = limit_of(problem, graph, context, budget);
   const std::vector<NodeId> given = given_order(graph);
   const OrderCost before = problem.cost(given);
-  std::optional<std::vector<std::vector<NodeId>>> known;
-  const auto others = [&] {
-    if (!known) known = orders_of_others(graph, context, budget);
-    return *known;
-  };
-  OverlapOrder best = search_overlap(problem, paths, given, others, limit, least_ns);
-  double free_ns = best.cost.total_ns;
-  if (takes_less(least_ns, free_ns)) {
-    constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max() / 4;
-    const OverlapOrder free = search_overlap(problem, paths, given, others, kNoLimit, least_ns);
-    free_ns = std::min(free_ns, free.cost.total_ns);
-  }
+  OverlapOrder best = search_overlap(
+      problem, paths, given, [&] { return orders_of_others(graph, context, budget); }, limit,
+      least_ns);
   const double compute_ns = problem.compute_ns();
   const bool improved = takes_less(best.cost.total_ns, before.total_ns);
   if (improved) spread_apart(problem, best);
+  // What the search says of all orders, where nothing was refused for its memory.
+  const double free_ns = best.is_best && !best.is_limited ? best.cost.total_ns : least_ns;
   if (best.is_best) least_ns = best.cost.total_ns;
   Reason reason(kExposed, (best.cost.total_ns - compute_ns) / kNsPerUs,
                 problem.comm_ns() / kNsPerUs, (before.total_ns - compute_ns) / kNsPerUs,
@@ -180,7 +172,6 @@ constexpr PassOption kOptions[] = {
     {.name = "overlap-peak-memory-budget",
      .member = &PassConfig::overlap_peak_memory_budget,
      .meaning = "share by which the peak of memory may grow over that before all scheduling",
-     .said = "",
      .off = "0"}};
 
 }  // namespace

@@ -28,8 +28,10 @@ class Search {
     if (!is_done()) add_given(more());
     const bool is_best =
         is_done() || improve_by_sets(problem_, paths_, limit_, kSetVisits, best_.front());
+    const bool is_limited = best_.front().is_limited;
     lower_peak(given);
     best_.front().is_best = is_best;
+    best_.front().is_limited = is_limited;
     return std::move(best_.front());
   }
 

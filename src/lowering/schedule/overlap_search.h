@@ -12,7 +12,8 @@ namespace braid {
 struct OverlapOrder {
   std::vector<NodeId> order;
   OrderCost cost;
-  bool is_best = false;  ///< no order within the limit takes less time
+  bool is_best = false;     ///< no order within the limit takes less time
+  bool is_limited = false;  ///< the limit of memory has kept the search from looking at some
 };
 
 /// A better order, if any, by dynamic programming over sets of nodes (overlap_sets.cpp), after that

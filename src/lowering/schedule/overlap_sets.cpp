@@ -44,6 +44,7 @@ class SetSearch {
   }
 
   [[nodiscard]] bool is_spent() const { return visits_ <= 0; }
+  [[nodiscard]] bool is_limited() const { return is_limited_; }
 
   /// Looks at so many sets of each size, and at orders in which no node stands that many places in
   /// front of one that it overtakes. Whether all were looked at that could lead to a better one.
@@ -270,7 +271,10 @@ class SetSearch {
     std::size_t first = problem_.size();
     for (NodeId id : state.ready) first = std::min(first, place_[id]);
     for (NodeId id : state.ready) {
-      if (!fits(state, id)) continue;
+      if (!fits(state, id)) {
+        is_limited_ = true;
+        continue;
+      }
       if (place_[id] - first > reach_) {
         is_complete_ = false;
         continue;
@@ -321,6 +325,7 @@ class SetSearch {
   std::vector<Step> steps_;
   std::unordered_set<Hash> path_;
   bool is_complete_ = true;
+  bool is_limited_ = false;  ///< something was refused for its memory
 };
 
 }  // namespace
@@ -333,7 +338,9 @@ bool improve_by_sets(const OverlapProblem& problem, const LongestPaths& paths, s
   for (std::size_t width = kFirstWidth; !search.is_spent(); width *= kWider) {
     for (const std::size_t* reach = reaches; reach != std::end(reaches) && !search.is_spent();) {
       const double ns = best.cost.total_ns;
-      if (search.run(width, *reach)) return true;
+      const bool is_best = search.run(width, *reach);
+      best.is_limited = search.is_limited();
+      if (is_best) return true;
       reach = takes_less(best.cost.total_ns, ns) ? reaches : reach + 1;
     }
   }
