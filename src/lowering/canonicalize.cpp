@@ -131,10 +131,7 @@ class Canonicalizer {
   std::int64_t group_size(const std::string& name) const {
     return graph_.groups().find(name)->second.size;
   }
-  const Node* producer(ValueId value) const {
-    const NodeId id = graph_.value(value).producer;
-    return id < 0 ? nullptr : &graph_.node(id);
-  }
+  const Node* producer(ValueId value) const { return producer_of(graph_, value); }
   const std::vector<ValueId>& operands(ValueId value) const {
     return operands_[graph_.value(value).producer];
   }
@@ -185,10 +182,8 @@ class Canonicalizer {
       rewrite.copy(node, "copy", {rewrite(operands[0])}, {});
     } else {
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-        std::string name = rewrite.fresh_name(fmt::format("{}_{}", node.name, i));
-        Graph& graph = rewrite.graph();
-        const NodeId copy = graph.add_node(std::move(name), "copy", {rewrite(operands[i])});
-        rewrite.map(node.outputs[i], graph.node(copy).outputs[0]);
+        rewrite.map(node.outputs[i], rewrite.add(fmt::format("{}_{}", node.name, i), "copy",
+                                                 {rewrite(operands[i])}));
       }
     }
   }

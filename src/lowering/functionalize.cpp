@@ -112,8 +112,8 @@ class Functionalizer {
   }
 
   void overwrite_waited(const Node& wait) {
-    const NodeId producer = graph_.value(wait.inputs[0]).producer;
-    if (producer < 0 || mutated_operands(graph_.node(producer)).empty()) return;
+    const Node* producer = producer_of(graph_, wait.inputs[0]);
+    if (producer == nullptr || mutated_operands(*producer).empty()) return;
     overwrite(wait.inputs[0], rewrite_(wait.outputs[0]));
   }
 
@@ -183,11 +183,7 @@ class Functionalizer {
   }
 
   ValueId add(const Node& near, std::string_view op, std::vector<ValueId> inputs, Attrs attrs) {
-    Graph& graph = rewrite_.graph();
-    return graph
-        .node(graph.add_node(rewrite_.fresh_name(near.name + "_back"), op, std::move(inputs),
-                             std::move(attrs)))
-        .outputs[0];
+    return rewrite_.add(near.name + "_back", op, std::move(inputs), std::move(attrs));
   }
 
   void write_back() {
@@ -208,7 +204,7 @@ class Functionalizer {
       if (!lost) return value;
       const std::string name = rewrite_.fresh_name(graph.value(value).name + "_saved");
       context_.applied(kPass, graph.value(value).name, Reason(kSavedFirst, name));
-      return graph.node(graph.add_node(name, "copy", {value})).outputs[0];
+      return rewrite_.add(name, "copy", {value});
     };
     for (auto& [index, source] : updates) source = saved(source);
     for (ValueId output : graph_.outputs()) {

@@ -89,6 +89,12 @@ std::string Rewriter::fresh_name(std::string_view base, std::size_t results) con
   return name;
 }
 
+ValueId Rewriter::add(std::string_view name, std::string_view op, std::vector<ValueId> inputs,
+                      Attrs attrs) {
+  const NodeId id = graph_.add_node(fresh_name(name), op, std::move(inputs), std::move(attrs));
+  return graph_.node(id).outputs[0];
+}
+
 Graph Rewriter::finish() {
   for (ValueId output : old_.outputs()) graph_.add_output((*this)(output));
   return std::move(graph_);
@@ -145,6 +151,11 @@ Graph in_order(const Graph& graph, std::span<const NodeId> order) {
   Rewriter rewrite(graph);
   for (NodeId id : order) rewrite.copy(graph.node(id));
   return rewrite.finish();
+}
+
+const Node* producer_of(const Graph& graph, ValueId value) {
+  const NodeId id = graph.value(value).producer;
+  return id < 0 ? nullptr : &graph.node(id);
 }
 
 bool is_marker(const Node& node) {

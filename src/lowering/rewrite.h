@@ -35,6 +35,9 @@ class Rewriter {
                           std::vector<ValueId> inputs);
   /// A name that neither the old nor the new graph has, nor its results, of a node with several.
   [[nodiscard]] std::string fresh_name(std::string_view base, std::size_t results = 1) const;
+  /// The first result of a new node with a fresh name.
+  ValueId add(std::string_view name, std::string_view op, std::vector<ValueId> inputs,
+              Attrs attrs = {});
   /// Adds the outputs and hands the graph over.
   Graph finish();
 
@@ -59,6 +62,9 @@ class Rewriter {
 
 /// The graph with its nodes in another order, which keeps what must come before what.
 [[nodiscard]] Graph in_order(const Graph& graph, std::span<const NodeId> order);
+
+/// The node that computes a value; null for a graph input.
+[[nodiscard]] const Node* producer_of(const Graph& graph, ValueId value);
 
 /// mark_region_begin, mark_region_end or copy_region: another name for its operand.
 [[nodiscard]] bool is_marker(const Node& node);

@@ -172,10 +172,7 @@ class SequenceParallel {
               Attrs attrs) {
     std::string name = graph_.value(old).name;
     std::replace(name.begin(), name.end(), ':', '_');
-    Graph& graph = rewrite_.graph();
-    const NodeId node =
-        graph.add_node(rewrite_.fresh_name(name.append(suffix)), op, {operand}, std::move(attrs));
-    return graph.node(node).outputs[0];
+    return rewrite_.add(name.append(suffix), op, {operand}, std::move(attrs));
   }
 
   ValueId local(ValueId old) const { return local_[old]; }

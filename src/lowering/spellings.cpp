@@ -109,12 +109,11 @@ void slice_parts(const Graph& graph, const Node& node, Rewriter& rewrite) {
   const std::vector<SliceRange> parts = parts_of(graph, node);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const SliceRange& part = parts[i];
-    const NodeId slice = rewrite.graph().add_node(
-        rewrite.fresh_name(fmt::format("{}_{}", node.name, i)), "slice", {rewrite(node.inputs[0])},
-        {{"dim", static_cast<std::int64_t>(part.axis)},
-         {"start", as_bound(part.start)},
-         {"end", as_bound(part.start + part.length)}});
-    const ValueId now = rewrite.graph().node(slice).outputs[0];
+    const ValueId now =
+        rewrite.add(fmt::format("{}_{}", node.name, i), "slice", {rewrite(node.inputs[0])},
+                    {{"dim", static_cast<std::int64_t>(part.axis)},
+                     {"start", as_bound(part.start)},
+                     {"end", as_bound(part.start + part.length)}});
     rewrite.map(node.outputs[i], now);
     rewrite.graph().set_comm_group(now, graph.value(node.outputs[i]).comm_group);
   }
@@ -122,12 +121,10 @@ void slice_parts(const Graph& graph, const Node& node, Rewriter& rewrite) {
 
 /// Rows of kernels are along the last dim.
 void turn_softmax(const Node& node, std::int64_t dim, Rewriter& rewrite) {
-  Graph& graph = rewrite.graph();
   const Attrs turn{{"dim0", dim}, {"dim1", std::int64_t{-1}}};
   ValueId x = rewrite(node.inputs[0]);
   for (const auto& [op, attrs] : {std::pair("transpose", turn), std::pair("softmax", Attrs())}) {
-    const std::string name = rewrite.fresh_name(fmt::format("{}_{}", node.name, op));
-    x = graph.node(graph.add_node(name, op, {x}, attrs)).outputs[0];
+    x = rewrite.add(fmt::format("{}_{}", node.name, op), op, {x}, attrs);
   }
   rewrite.copy(node, "transpose", {x}, turn);
 }
@@ -223,10 +220,7 @@ class SplitCat {
     ValueId operand;
   };
 
-  const Node* producer(ValueId value) const {
-    const NodeId id = graph_.value(value).producer;
-    return id < 0 ? nullptr : &graph_.node(id);
-  }
+  const Node* producer(ValueId value) const { return producer_of(graph_, value); }
   std::size_t axis_of(const Node& node) const {
     return braid::axis_of(node.attrs, "dim", graph_.type(node.inputs[0]).shape.size());
   }
@@ -400,10 +394,9 @@ class DTypeViews {
       } else if (waits_.contains(id)) {
         Graph& graph = rewrite.graph();
         const DType dtype = graph_.type(node.outputs[0]).dtype;
-        const NodeId wait = graph.add_node(rewrite.fresh_name(node.name + "_itself"), "wait_tensor",
-                                           rewrite(node.inputs));
-        const NodeId view =
-            graph.add_node(node.name, "view_dtype", graph.node(wait).outputs, {{"dtype", dtype}});
+        const ValueId wait =
+            rewrite.add(node.name + "_itself", "wait_tensor", rewrite(node.inputs));
+        const NodeId view = graph.add_node(node.name, "view_dtype", {wait}, {{"dtype", dtype}});
         rewrite.map(node.outputs[0], graph.node(view).outputs[0]);
       } else {
         rewrite.copy(node);
@@ -416,9 +409,9 @@ class DTypeViews {
   void find(NodeId id) {
     const Node& gather = graph_.node(id);
     if (gather.op_name() != "all_gather_into_tensor" || !is_asynchronous(gather)) return;
-    const NodeId producer = graph_.value(gather.inputs[0]).producer;
-    if (producer < 0 || graph_.node(producer).op->view != View::kBytes) return;
-    const ValueId operand = graph_.node(producer).inputs[0];
+    const Node* bytes = producer_of(graph_, gather.inputs[0]);
+    if (bytes == nullptr || bytes->op->view != View::kBytes) return;
+    const ValueId operand = bytes->inputs[0];
     const DType dtype = graph_.type(operand).dtype;
     if (dtype_size(dtype) != dtype_size(graph_.type(gather.inputs[0]).dtype)) return;
     bool seen_back = false;

@@ -277,21 +277,16 @@ class Cutter {
       }
     }
     if (made < 0) {
-      const NodeId slice = rewrite_.graph().add_node(
-          rewrite_.fresh_name(graph_.value(value).name + "_part"), "slice", {rewrite_(value)},
-          {{"dim", static_cast<std::int64_t>(axis)},
-           {"start", part.start / columns.inner},
-           {"end", part.end / columns.inner}});
-      made = rewrite_.graph().node(slice).outputs[0];
+      made = rewrite_.add(graph_.value(value).name + "_part", "slice", {rewrite_(value)},
+                          {{"dim", static_cast<std::int64_t>(axis)},
+                           {"start", part.start / columns.inner},
+                           {"end", part.end / columns.inner}});
     }
     return parts_[{value, part}] = made;
   }
 
   ValueId add(const Node& node, std::vector<ValueId> operands, Attrs attrs) {
-    Graph& graph = rewrite_.graph();
-    const NodeId id = graph.add_node(rewrite_.fresh_name(node.name + "_part"), node.op_name(),
-                                     std::move(operands), std::move(attrs));
-    return graph.node(id).outputs[0];
+    return rewrite_.add(node.name + "_part", node.op_name(), std::move(operands), std::move(attrs));
   }
 
   const Graph& graph_;

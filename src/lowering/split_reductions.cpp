@@ -327,9 +327,8 @@ class Splitter {
   // --- the new nodes -----------------------------------------------------------------------------
 
   ValueId add(const Node& node, std::string_view op, std::vector<ValueId> inputs, Attrs attrs) {
-    const std::string name = rewrite_.fresh_name(fmt::format("{}_{}", node.name, op));
-    const NodeId id = rewrite_.graph().add_node(name, op, std::move(inputs), std::move(attrs));
-    return rewrite_.graph().node(id).outputs[0];
+    return rewrite_.add(fmt::format("{}_{}", node.name, op), op, std::move(inputs),
+                        std::move(attrs));
   }
   const TensorType& type(ValueId now) { return rewrite_.graph().type(now); }
 

@@ -98,9 +98,7 @@ ValueId ByCommunicator::finished(const Node& node, ValueId collective, ValueId w
 
 ValueId ByCommunicator::add(const Node& node, std::string_view op, std::vector<ValueId> inputs,
                             Attrs attrs) {
-  const std::string name = rewrite_.fresh_name(fmt::format("{}_{}", node.name, op));
-  const NodeId id = rewrite_.graph().add_node(name, op, std::move(inputs), std::move(attrs));
-  return rewrite_.graph().node(id).outputs[0];
+  return rewrite_.add(fmt::format("{}_{}", node.name, op), op, std::move(inputs), std::move(attrs));
 }
 
 ValueId ByCommunicator::chunks_first(const Node& node, ValueId operand, std::size_t dim,

@@ -198,9 +198,8 @@ class Lowering {
           attrs.insert_or_assign("dim",
                                  static_cast<std::int64_t>(axis_of(node.attrs, "dim", rank)));
         }
-        const NodeId single = rewrite_.graph().add_node(
-            rewrite_.fresh_name(fmt::format("{}_{}", node.name, i)), op, {operand}, attrs);
-        rewrite_.map(node.outputs[i], rewrite_.graph().node(single).outputs[0]);
+        rewrite_.map(node.outputs[i],
+                     rewrite_.add(fmt::format("{}_{}", node.name, i), op, {operand}, attrs));
       }
     } else {
       const ValueId operand = choose(node.inputs[0]);
@@ -345,9 +344,7 @@ class Lowering {
     }
     const std::string& name = graph.value(operand).name;
     context_.missed(kPass, node.name, Reason(kOperandCopied, name, obstacle));
-    const NodeId copy =
-        graph.add_node(rewrite_.fresh_name(node.name + "_operand"), "copy", {operand});
-    const ValueId result = graph.node(copy).outputs[0];
+    const ValueId result = rewrite_.add(node.name + "_operand", "copy", {operand});
     graph.set_comm_group(result, group);
     return result;
   }
@@ -365,11 +362,10 @@ class Lowering {
       base = graph_.node(graph_.value(base).producer).inputs[0];
       is_output = is_output || is_output_[base];
     }
-    if (graph_.value(base).producer < 0) return Reason(kGraphInput);
+    const Node* made = producer_of(graph_, base);
+    if (made == nullptr) return Reason(kGraphInput);
     if (is_output) return Reason(kGraphOutput);
-    if (graph_.node(graph_.value(base).producer).op_name() == "chunk_by_rank") {
-      return Reason(kChunk);
-    }
+    if (made->op_name() == "chunk_by_rank") return Reason(kChunk);
     // An earlier collective may have claimed it.
     const Value& now = rewrite_.graph().value(rewrite_(base));
     if (!now.comm_group.empty() && now.comm_group != group) {

@@ -133,9 +133,7 @@ class Sinking {
   }
 
   ValueId add(const Node& node, std::string_view op, std::vector<ValueId> inputs, Attrs attrs) {
-    const std::string name = rewrite_.fresh_name(fmt::format("{}_chunk", node.name));
-    const NodeId id = rewrite_.graph().add_node(name, op, std::move(inputs), std::move(attrs));
-    return rewrite_.graph().node(id).outputs[0];
+    return rewrite_.add(node.name + "_chunk", op, std::move(inputs), std::move(attrs));
   }
 
   /// The node is a join now.

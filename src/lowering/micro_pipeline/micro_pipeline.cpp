@@ -210,11 +210,8 @@ class Emitter {
 
   ValueId as(const Reshaped& wanted, const std::string& name) {
     const ValueId value = rewrite_(wanted.value);
-    Graph& graph = rewrite_.graph();
-    if (graph.type(value).shape == wanted.shape) return value;
-    const NodeId view =
-        graph.add_node(rewrite_.fresh_name(name), "view", {value}, {{"shape", wanted.shape}});
-    return graph.node(view).outputs[0];
+    if (rewrite_.graph().type(value).shape == wanted.shape) return value;
+    return rewrite_.add(name, "view", {value}, {{"shape", wanted.shape}});
   }
 
   PipelineState& state_;
