@@ -165,12 +165,12 @@ void Sanitizer::report(WarpCheck& warp, std::string_view kind, std::string messa
   add({warp, 0, line, {}}, kind, std::move(message), nullptr);
 }
 
-void Sanitizer::undefined(WarpCheck& warp, std::uint32_t lanes, std::string what, std::uint32_t reg,
+void Sanitizer::undefined(WarpCheck& warp, std::uint32_t lanes, const char* what, std::uint32_t reg,
                           std::uint32_t line) {
   if ((checks_ & kCheckInit) == 0) return;
   const std::lock_guard lock(mutex_);
   const Lane lane{warp, static_cast<std::uint32_t>(std::countr_zero(lanes)), line, {}};
-  add(lane, "uninitialized", std::move(what), nullptr, "", reg + 1);
+  add(lane, "uninitialized", what, nullptr, "", reg + 1);
 }
 
 void Sanitizer::deadlock(const std::vector<const WarpCheck*>& warps) {

@@ -286,7 +286,7 @@ class Sanitizer {
   /// Records that these warps, of blocks that only poll, wait for ever.
   void deadlock(const std::vector<const WarpCheck*>& warps);
   /// Those lanes use a register that they did not write, as `what` says.
-  void undefined(WarpCheck& warp, std::uint32_t lanes, std::string what, std::uint32_t reg,
+  void undefined(WarpCheck& warp, std::uint32_t lanes, const char* what, std::uint32_t reg,
                  std::uint32_t line);
   /// Records a finding of the executor itself.
   void report(WarpCheck& warp, std::string_view kind, std::string message, std::uint32_t line);

@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kNotCounted = ~0U;
 /// Where a block's tiles lie is told from their addresses, and swizzles repeat every 1024 bytes.
 inline constexpr std::uint32_t kTileAlign = 1024;
 
-/// What braid_cpu_copy_bulk does: one word.
+/// What helper "copy_bulk" does: one word.
 struct BulkCode {
   /// kAnswer: of clusterlaunchcontrol, which comes as a load does.
   enum What : std::uint8_t { kLoad, kCluster, kStore, kAnswer };

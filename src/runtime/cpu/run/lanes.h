@@ -33,17 +33,32 @@ T* at(std::uint64_t address) {
   return reinterpret_cast<T*>(address);
 }
 
-template <class T>
-T load_ordered(std::uint64_t address) {
-  return std::atomic_ref<T>(*at<T>(address)).load(std::memory_order_acquire);
-}
-
-template <class T>
-void store_ordered(std::uint64_t address, T value) {
-  std::atomic_ref<T>(*at<T>(address)).store(value, std::memory_order_release);
-}
-
 inline bool aligned(std::uint64_t address, std::uint32_t bytes) { return address % bytes == 0; }
+
+/// Calls run.operator()<T>() with an unsigned T of so many bytes.
+template <class Run>
+auto with_word(std::size_t bytes, Run&& run) {
+  switch (bytes) {
+    case 1:
+      return run.template operator()<std::uint8_t>();
+    case 2:
+      return run.template operator()<std::uint16_t>();
+    case 4:
+      return run.template operator()<std::uint32_t>();
+    default:
+      return run.template operator()<std::uint64_t>();
+  }
+}
+
+/// Puts change(old) in the place of what stands there, in one piece; returns that.
+template <class T, class Change>
+T update(std::uint64_t address, const Change& change) {
+  std::atomic_ref<T> cell(*at<T>(address));
+  T old = cell.load();
+  while (!cell.compare_exchange_weak(old, change(old))) {
+  }
+  return old;
+}
 
 /// One access of up to 16 bytes; whole when it is aligned (x86 with AVX moves 16 aligned bytes in
 /// one piece), else element by element. That x86 keeps it in order with others suffices for 16; the
@@ -53,18 +68,12 @@ inline void load_lane(std::uint64_t address, std::uint8_t* to, std::uint32_t byt
     const __m128i value = _mm_load_si128(at<const __m128i>(address));
     std::atomic_signal_fence(std::memory_order_acquire);
     std::memcpy(to, &value, 16);
-  } else if (bytes == 8) {
-    const auto value = load_ordered<std::uint64_t>(address);
-    std::memcpy(to, &value, 8);
-  } else if (bytes == 4) {
-    const auto value = load_ordered<std::uint32_t>(address);
-    std::memcpy(to, &value, 4);
-  } else if (bytes == 2) {
-    const auto value = load_ordered<std::uint16_t>(address);
-    std::memcpy(to, &value, 2);
-  } else {
-    *to = load_ordered<std::uint8_t>(address);
+    return;
   }
+  with_word(bytes, [&]<class T>() {
+    const T value = std::atomic_ref<T>(*at<T>(address)).load(std::memory_order_acquire);
+    std::memcpy(to, &value, sizeof(T));
+  });
 }
 
 template <class T>
@@ -78,15 +87,11 @@ inline void store_lane(std::uint64_t address, const std::uint8_t* from, std::uin
   if (bytes == 16) {
     std::atomic_signal_fence(std::memory_order_release);
     _mm_store_si128(at<__m128i>(address), from_bytes<__m128i>(from));
-  } else if (bytes == 8) {
-    store_ordered(address, from_bytes<std::uint64_t>(from));
-  } else if (bytes == 4) {
-    store_ordered(address, from_bytes<std::uint32_t>(from));
-  } else if (bytes == 2) {
-    store_ordered(address, from_bytes<std::uint16_t>(from));
-  } else {
-    store_ordered(address, *from);
+    return;
   }
+  with_word(bytes, [&]<class T>() {
+    std::atomic_ref<T>(*at<T>(address)).store(from_bytes<T>(from), std::memory_order_release);
+  });
 }
 
 inline float half_to_float(std::uint16_t bits) {

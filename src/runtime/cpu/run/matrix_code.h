@@ -46,7 +46,7 @@ enum class Fragments : std::uint8_t {
   kWmma     ///< which it leaves open
 };
 
-/// What braid_cpu_matrix, braid_cpu_wmma_load and braid_cpu_wmma_store do.
+/// What helper "matrix", "wmma_load" and "wmma_store" do.
 struct MatrixCode {
   Fragments fragments = Fragments::kMma;
   Matrix which = Matrix::kSum;  ///< that is loaded or stored, with `columns` and `d`

@@ -4,7 +4,7 @@
 
 namespace braid::cpu {
 
-/// What braid_cpu_mbarrier does: one word.
+/// What helper "mbarrier" does: one word.
 struct MbarrierCode {
   enum What : std::uint8_t { kInit, kInval, kArrive, kDrop, kExpect, kComplete, kTest };
   What what = kArrive;

@@ -6,28 +6,12 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/cpu/run/block_runner.h"
 #include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/run/lanes.h"
-#include "runtime/cpu/run/mbarrier_operations.h"
+#include "runtime/cpu/run/warp_helpers.h"
 
 namespace braid::cpu {
 namespace {
-
-using Warp = BlockRunner::Warp;
-
-template <class T>
-void reduce_bytes(std::uint64_t to, const std::uint8_t* from, std::uint32_t bytes, AtomicOp op,
-                  AtomicKind kind) {
-  for (std::uint32_t at = 0; at < bytes; at += sizeof(T)) {
-    T value{};
-    std::memcpy(&value, from + at, sizeof(T));
-    std::atomic_ref<T> cell(*cpu::at<T>(to + at));
-    T old = cell.load();
-    while (!cell.compare_exchange_weak(old, combine(op, kind, old, value, T{}))) {
-    }
-  }
-}
 
 /// What a reduction does to the elements of a tensor; no bits where it cannot.
 struct Elements {
@@ -369,14 +353,12 @@ class BulkCopy {
   }
 
   void reduce(std::uint64_t to, const std::uint8_t* from, std::uint32_t bytes) {
-    switch (code_.bits) {
-      case 16:
-        return reduce_bytes<std::uint16_t>(to, from, bytes, code_.op, code_.kind);
-      case 32:
-        return reduce_bytes<std::uint32_t>(to, from, bytes, code_.op, code_.kind);
-      default:
-        return reduce_bytes<std::uint64_t>(to, from, bytes, code_.op, code_.kind);
-    }
+    with_word(code_.bits / 8U, [&]<class T>() {
+      for (std::uint32_t done = 0; done < bytes; done += sizeof(T)) {
+        const T value = from_bytes<T>(from + done);
+        update<T>(to + done, [&](T old) { return combine(code_.op, code_.kind, old, value, T{}); });
+      }
+    });
   }
 
   Warp& warp_;
@@ -435,46 +417,31 @@ class StoredZeros {
   std::uint32_t line_, place_;
 };
 
-}  // namespace
-}  // namespace braid::cpu
-
-extern "C" {
-
-/// `place`: as of braid_cpu_count_access, or kNotCounted.
-static void braid_cpu_copy_bulk(braid::cpu::WarpContext* context,
-                                const braid::cpu::BulkOperands* operands, std::uint32_t mask,
-                                std::uint32_t code, std::uint32_t line, std::uint32_t place) {
-  using namespace braid::cpu;
-  auto* warp = static_cast<BlockRunner::Warp*>(context);
+/// `place`: as of count_access, or kNotCounted.
+void copy_bulk(Warp& warp, const BulkOperands* operands, std::uint32_t mask, std::uint32_t code,
+               std::uint32_t line, std::uint32_t place) {
   for_each_lane(mask, [&](int lane) {
-    BulkCopy(*warp, BulkCode::unpack(code), *operands, lane, line, place).run();
+    BulkCopy(warp, BulkCode::unpack(code), *operands, lane, line, place).run();
   });
 }
 
 /// st.bulk: zeros, each lane its own.
-static void braid_cpu_store_bulk(braid::cpu::WarpContext* context, const std::uint64_t* addresses,
-                                 const std::uint64_t* sizes, std::uint32_t mask, std::uint32_t line,
-                                 std::uint32_t place) {
-  using namespace braid::cpu;
-  auto* warp = static_cast<BlockRunner::Warp*>(context);
+void store_bulk(Warp& warp, const std::uint64_t* addresses, const std::uint64_t* sizes,
+                std::uint32_t mask, std::uint32_t line, std::uint32_t place) {
   for_each_lane(mask,
-                [&](int l) { StoredZeros(*warp, l, line, place).run(addresses[l], sizes[l]); });
+                [&](int l) { StoredZeros(warp, l, line, place).run(addresses[l], sizes[l]); });
 }
 
 /// tensormap.replace, of one field or of dim `dim` of it.
-static void braid_cpu_replace_tensormap(braid::cpu::WarpContext* context, const std::uint64_t* maps,
-                                        const std::uint64_t* values, std::uint32_t mask,
-                                        std::uint32_t field, std::uint32_t dim,
-                                        std::uint32_t line) {
-  using namespace braid;
-  using cpu::TensorMapField;
-  auto* warp = static_cast<cpu::BlockRunner::Warp*>(context);
-  cpu::for_each_lane(mask, [&](int lane) {
+void replace_tensormap(Warp& warp, const std::uint64_t* maps, const std::uint64_t* values,
+                       std::uint32_t mask, std::uint32_t field, std::uint32_t dim,
+                       std::uint32_t line) {
+  for_each_lane(mask, [&](int lane) {
     if (maps[lane] % TensorMap::kAlign != 0) {
-      warp->runner->fail(*warp, "misaligned",
-                         "a tensor map at an address that is no multiple of 64", line);
+      warp.runner->fail(warp, "misaligned", "a tensor map at an address that is no multiple of 64",
+                        line);
     }
-    TensorMap map = TensorMap::decode(cpu::at<const std::uint8_t>(maps[lane]));
+    TensorMap map = TensorMap::decode(at<const std::uint8_t>(maps[lane]));
     const std::uint64_t value = values[lane];
     const auto word = static_cast<std::uint32_t>(value);
     switch (static_cast<TensorMapField>(field)) {
@@ -510,54 +477,24 @@ static void braid_cpu_replace_tensormap(braid::cpu::WarpContext* context, const 
         break;
     }
     const auto bytes = map.encoded();
-    std::memcpy(cpu::at<std::uint8_t>(maps[lane]), bytes.data(), bytes.size());
+    std::memcpy(at<std::uint8_t>(maps[lane]), bytes.data(), bytes.size());
   });
 }
 
 /// Of a whole warp: its lanes have the same addresses.
-static void braid_cpu_copy_tensormap(const std::uint64_t* to, const std::uint64_t* from,
-                                     std::uint32_t mask) {
+void copy_tensormap(const std::uint64_t* to, const std::uint64_t* from, std::uint32_t mask) {
   if (mask == 0) return;
   const int lane = std::countr_zero(mask);
-  std::memcpy(braid::cpu::at<std::uint8_t>(to[lane]),
-              braid::cpu::at<const std::uint8_t>(from[lane]), braid::TensorMap::kBytes);
+  std::memcpy(at<std::uint8_t>(to[lane]), at<const std::uint8_t>(from[lane]), TensorMap::kBytes);
 }
 
-static void braid_cpu_check_bulk_commit(braid::cpu::WarpContext* context, std::uint32_t lanes) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->sanitizer()->bulk_commit(warp->check, lanes);
-}
+}  // namespace
 
-static void braid_cpu_check_bulk_wait(braid::cpu::WarpContext* context, std::uint32_t lanes,
-                                      std::uint32_t pending, std::uint32_t reads_only) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->sanitizer()->bulk_wait(warp->check, lanes, pending, reads_only != 0);
-}
-
-static void braid_cpu_check_fence_async(braid::cpu::WarpContext* context) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->sanitizer()->fence_async(warp->check);
-}
-
-}  // extern "C"
-
-namespace braid::cpu {
-
-std::span<const RuntimeHelper> bulk_helpers() {
-  static const std::array kHelpers = {
-      RuntimeHelper{"braid_cpu_copy_bulk", reinterpret_cast<void*>(&braid_cpu_copy_bulk)},
-      RuntimeHelper{"braid_cpu_store_bulk", reinterpret_cast<void*>(&braid_cpu_store_bulk)},
-      RuntimeHelper{"braid_cpu_replace_tensormap",
-                    reinterpret_cast<void*>(&braid_cpu_replace_tensormap)},
-      RuntimeHelper{"braid_cpu_check_bulk_commit",
-                    reinterpret_cast<void*>(&braid_cpu_check_bulk_commit)},
-      RuntimeHelper{"braid_cpu_check_bulk_wait",
-                    reinterpret_cast<void*>(&braid_cpu_check_bulk_wait)},
-      RuntimeHelper{"braid_cpu_check_fence_async",
-                    reinterpret_cast<void*>(&braid_cpu_check_fence_async)},
-      RuntimeHelper{"braid_cpu_copy_tensormap", reinterpret_cast<void*>(&braid_cpu_copy_tensormap)},
-  };
-  return kHelpers;
+std::vector<RuntimeHelper> bulk_helpers() {
+  return {{"copy_bulk", copy_bulk},
+          {"store_bulk", store_bulk},
+          {"replace_tensormap", replace_tensormap},
+          {"copy_tensormap", copy_tensormap}};
 }
 
 }  // namespace braid::cpu

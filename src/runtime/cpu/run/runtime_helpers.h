@@ -1,14 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <string>
+#include <vector>
 
 namespace braid::cpu {
 
 enum class AtomicOp : std::uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor, kExch, kCas, kInc, kDec };
 enum class AtomicKind : std::uint8_t { kUnsigned, kSigned, kFloat, kHalf, kBfloat };
 
-/// What braid_cpu_multimem does: one word.
+/// What helper "multimem" does: one word.
 struct MultimemCode {
   enum What : std::uint8_t { kLoadReduce, kStore, kReduce };
   What what = kStore;
@@ -35,7 +36,7 @@ struct MultimemCode {
   }
 };
 
-/// Bits of the `code` of braid_cpu_mma.
+/// Bits of the `code` of helper "mma".
 inline constexpr std::uint32_t kMmaBfloat = 1;
 inline constexpr std::uint32_t kMmaShort = 2;    ///< half of the k that fills the registers
 inline constexpr std::uint32_t kMmaHalfSum = 4;  ///< C and D are f16
@@ -48,7 +49,7 @@ inline constexpr std::uint32_t kMmaSignedA = 256;
 inline constexpr std::uint32_t kMmaSignedB = 512;
 inline constexpr std::uint32_t kMmaSaturate = 1024;
 
-/// What braid_cpu_barrier does. The first three return a result.
+/// What helper "barrier" does. The first three return a result.
 enum class BarrierKind : std::uint32_t {
   kPopc,
   kAnd,
@@ -58,29 +59,37 @@ enum class BarrierKind : std::uint32_t {
   kArrive
 };
 
-/// What braid_cpu_cluster_barrier does.
+/// Why generated code gives up: helper "stop".
+enum class Stop : std::uint32_t { kTrap, kEndless, kWrap };
+
+/// What helper "cluster_barrier" does.
 enum class ClusterBarrier : std::uint32_t { kArrive, kArriveRelaxed, kWait };
 
-/// A function that generated code may call. They all have C linkage and never throw: they run on
-/// fibers with generated frames below them.
+/// A function that generated code may call: for it, what it has of a warp is the address of a
+/// WarpContext, with which a BlockRunner::Warp begins. None throws: they run on fibers with
+/// generated frames below them.
 struct RuntimeHelper {
+  template <class Result, class... Args>
+  RuntimeHelper(const char* name, Result (*function)(Args...))
+      : name(name), address(reinterpret_cast<void*>(function)) {}
   const char* name;
   void* address;
 };
+inline std::string helper_symbol(const char* name) { return std::string("braid_cpu_") + name; }
 
 /// Helpers that compute (runtime_math.cpp, runtime_memory.cpp, runtime_mma.cpp,
 /// runtime_matrix.cpp).
-std::span<const RuntimeHelper> math_helpers();
-std::span<const RuntimeHelper> memory_helpers();
-std::span<const RuntimeHelper> mma_helpers();
-std::span<const RuntimeHelper> matrix_helpers();
-std::span<const RuntimeHelper> wgmma_helpers();
+std::vector<RuntimeHelper> math_helpers();
+std::vector<RuntimeHelper> memory_helpers();
+std::vector<RuntimeHelper> mma_helpers();
+std::vector<RuntimeHelper> matrix_helpers();
+std::vector<RuntimeHelper> wgmma_helpers();
 /// Helpers that stop or park the warp (block_runner.cpp).
-std::span<const RuntimeHelper> control_helpers();
-std::span<const RuntimeHelper> multimem_helpers();
+std::vector<RuntimeHelper> control_helpers();
+std::vector<RuntimeHelper> multimem_helpers();
 /// Helpers that count accesses (runtime_counts.cpp).
-std::span<const RuntimeHelper> count_helpers();
-std::span<const RuntimeHelper> mbarrier_helpers();
-std::span<const RuntimeHelper> bulk_helpers();
+std::vector<RuntimeHelper> count_helpers();
+std::vector<RuntimeHelper> mbarrier_helpers();
+std::vector<RuntimeHelper> bulk_helpers();
 
 }  // namespace braid::cpu

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 
 #include "runtime/cpu/run/lanes.h"
 #include "runtime/cpu/run/rounding_scope.h"
@@ -27,10 +28,10 @@ inline float flushed(float x, bool ftz) {
   return ftz && std::fabs(x) < 0x1p-126F ? std::copysign(0.0F, x) : x;
 }
 
-template <class Operation>
-void each(float* out, const float* in, std::uint32_t ftz, Operation&& operation) {
+template <auto kFunction>
+void each(float* out, const float* in, std::uint32_t ftz) {
   for (int l = 0; l < kLanes; ++l) {
-    out[l] = flushed(operation(flushed(in[l], ftz != 0)), ftz != 0);
+    out[l] = flushed(kFunction(flushed(in[l], ftz != 0)), ftz != 0);
   }
 }
 
@@ -77,32 +78,18 @@ BRAID_CPU_CLONES void fma_lanes(float* out, const float* a, const float* b, cons
 }
 
 template <class T, class Operation>
-void rounded(T* out, const T* a, const T* b, std::uint32_t mode, Operation&& operation) {
+void rounded(T* out, const T* a, const T* b, std::uint32_t mode) {
   const RoundingScope scope(mode);
-  for (int l = 0; l < kLanes; ++l) out[l] = operation(a[l], b[l]);
+  for (int l = 0; l < kLanes; ++l) out[l] = Operation{}(a[l], b[l]);
 }
 
-}  // namespace
-}  // namespace braid::cpu
-
-extern "C" {
-
-static void braid_cpu_lg2(float* out, const float* in, std::uint32_t ftz) {
-  braid::cpu::each(out, in, ftz, [](float x) { return std::log2(x); });
-}
-static void braid_cpu_sin(float* out, const float* in, std::uint32_t ftz) {
-  braid::cpu::each(out, in, ftz, [](float x) { return std::sin(x); });
-}
-static void braid_cpu_cos(float* out, const float* in, std::uint32_t ftz) {
-  braid::cpu::each(out, in, ftz, [](float x) { return std::cos(x); });
-}
-static void braid_cpu_tanh(float* out, const float* in, std::uint32_t ftz) {
-  braid::cpu::each(out, in, ftz, [](float x) { return std::tanh(x); });
+template <class T>
+void rounded_root(T* out, const T* a, std::uint32_t mode) {
+  const RoundingScope scope(mode);
+  for (int l = 0; l < kLanes; ++l) out[l] = std::sqrt(a[l]);
 }
 
-static void braid_cpu_to_small_float(std::uint32_t* out, const std::uint32_t* in,
-                                     std::uint32_t type) {
-  using namespace braid::cpu;
+void each_to_small_float(std::uint32_t* out, const std::uint32_t* in, std::uint32_t type) {
   const SmallFloat& to = kSmallFloats[type];
   for (int l = 0; l < kLanes; ++l) {
     out[l] = to_small_float(in[l], to, to.largest, [](double x) { return std::nearbyint(x); });
@@ -110,9 +97,8 @@ static void braid_cpu_to_small_float(std::uint32_t* out, const std::uint32_t* in
 }
 /// Up where the 16 random bits carry when they are added to the highest bits that are cut off.
 /// `mode`: the type, and 16 where what is beyond the largest becomes that.
-static void braid_cpu_round_by_bits(std::uint32_t* out, const std::uint32_t* in,
-                                    const std::uint32_t* random, std::uint32_t mode) {
-  using namespace braid::cpu;
+void round_by_bits(std::uint32_t* out, const std::uint32_t* in, const std::uint32_t* random,
+                   std::uint32_t mode) {
   const SmallFloat& to = kSmallFloats[mode & 15U];
   const std::uint32_t most = to.largest + ((mode & 16U) != 0 ? 0 : 1);
   for (int l = 0; l < kLanes; ++l) {
@@ -121,68 +107,44 @@ static void braid_cpu_round_by_bits(std::uint32_t* out, const std::uint32_t* in,
     });
   }
 }
-static void braid_cpu_from_small_float(std::uint32_t* out, const std::uint32_t* in,
-                                       std::uint32_t type) {
-  using namespace braid::cpu;
+void each_from_small_float(std::uint32_t* out, const std::uint32_t* in, std::uint32_t type) {
   for (int l = 0; l < kLanes; ++l) {
     out[l] = from_small_float(in[l], type);
   }
 }
-static void braid_cpu_to_exponent(std::uint32_t* out, const std::uint32_t* in, std::uint32_t mode) {
-  for (int l = 0; l < braid::cpu::kLanes; ++l) out[l] = braid::cpu::to_exponent(in[l], mode);
+void each_to_exponent(std::uint32_t* out, const std::uint32_t* in, std::uint32_t mode) {
+  for (int l = 0; l < kLanes; ++l) out[l] = to_exponent(in[l], mode);
 }
-static void braid_cpu_find_set(std::uint32_t* out, const std::uint32_t* mask,
-                               const std::uint32_t* base, const std::uint32_t* n) {
-  for (int l = 0; l < braid::cpu::kLanes; ++l) {
-    out[l] = braid::cpu::find_set(mask[l], base[l], static_cast<std::int32_t>(n[l]));
+void each_find_set(std::uint32_t* out, const std::uint32_t* mask, const std::uint32_t* base,
+                   const std::uint32_t* n) {
+  for (int l = 0; l < kLanes; ++l) {
+    out[l] = find_set(mask[l], base[l], static_cast<std::int32_t>(n[l]));
   }
 }
 
-#define BRAID_CPU_ROUNDED(name, type, expression)                                            \
-  static void name(type* out, const type* a, const type* b, std::uint32_t mode) {            \
-    braid::cpu::rounded(out, a, b, mode, [](type x, type y) -> type { return expression; }); \
-  }
-BRAID_CPU_ROUNDED(braid_cpu_add_f32, float, x + y)
-BRAID_CPU_ROUNDED(braid_cpu_sub_f32, float, x - y)
-BRAID_CPU_ROUNDED(braid_cpu_mul_f32, float, x* y)
-BRAID_CPU_ROUNDED(braid_cpu_div_f32, float, x / y)
-BRAID_CPU_ROUNDED(braid_cpu_add_f64, double, x + y)
-BRAID_CPU_ROUNDED(braid_cpu_sub_f64, double, x - y)
-BRAID_CPU_ROUNDED(braid_cpu_mul_f64, double, x* y)
-BRAID_CPU_ROUNDED(braid_cpu_div_f64, double, x / y)
-#undef BRAID_CPU_ROUNDED
-
-static void braid_cpu_sqrt_f32(float* out, const float* a, std::uint32_t mode) {
-  braid::cpu::rounded(out, a, a, mode, [](float x, float) { return std::sqrt(x); });
+void fma_f32(float* out, const float* a, const float* b, const float* c, std::uint32_t mode) {
+  const RoundingScope scope(mode);
+  fma_lanes(out, a, b, c);
 }
-static void braid_cpu_sqrt_f64(double* out, const double* a, std::uint32_t mode) {
-  braid::cpu::rounded(out, a, a, mode, [](double x, double) { return std::sqrt(x); });
-}
-static void braid_cpu_fma_f32(float* out, const float* a, const float* b, const float* c,
-                              std::uint32_t mode) {
-  const braid::cpu::RoundingScope scope(mode);
-  braid::cpu::fma_lanes(out, a, b, c);
-}
-static void braid_cpu_fma_f64(double* out, const double* a, const double* b, const double* c,
-                              std::uint32_t mode) {
-  const braid::cpu::RoundingScope scope(mode);
-  for (int l = 0; l < braid::cpu::kLanes; ++l) out[l] = std::fma(a[l], b[l], c[l]);
+void fma_f64(double* out, const double* a, const double* b, const double* c, std::uint32_t mode) {
+  const RoundingScope scope(mode);
+  for (int l = 0; l < kLanes; ++l) out[l] = std::fma(a[l], b[l], c[l]);
 }
 
 /// The f32 result lies in the low half of each 64-bit lane.
-static void braid_cpu_f64_to_f32(std::uint64_t* out, const double* in, std::uint32_t mode) {
-  const braid::cpu::RoundingScope scope(mode);
-  for (int l = 0; l < braid::cpu::kLanes; ++l) {
+void f64_to_f32(std::uint64_t* out, const double* in, std::uint32_t mode) {
+  const RoundingScope scope(mode);
+  for (int l = 0; l < kLanes; ++l) {
     const auto value = static_cast<float>(in[l]);
     out[l] = std::bit_cast<std::uint32_t>(value);
   }
 }
 
 /// mode: the rounding, 4 for signed input, 8 to truncate with a sticky last bit.
-static void braid_cpu_int_to_f32(std::uint64_t* out, const std::uint64_t* in, std::uint32_t mode) {
+void int_to_f32(std::uint64_t* out, const std::uint64_t* in, std::uint32_t mode) {
   const bool sticky = (mode & 8) != 0;
-  const braid::cpu::RoundingScope scope(sticky ? 1 : mode);
-  for (int l = 0; l < braid::cpu::kLanes; ++l) {
+  const RoundingScope scope(sticky ? 1 : mode);
+  for (int l = 0; l < kLanes; ++l) {
     const long double wide = (mode & 4) != 0
                                  ? static_cast<long double>(static_cast<std::int64_t>(in[l]))
                                  : static_cast<long double>(in[l]);
@@ -192,9 +154,9 @@ static void braid_cpu_int_to_f32(std::uint64_t* out, const std::uint64_t* in, st
   }
 }
 
-static void braid_cpu_int_to_f64(std::uint64_t* out, const std::uint64_t* in, std::uint32_t mode) {
-  const braid::cpu::RoundingScope scope(mode);
-  for (int l = 0; l < braid::cpu::kLanes; ++l) {
+void int_to_f64(std::uint64_t* out, const std::uint64_t* in, std::uint32_t mode) {
+  const RoundingScope scope(mode);
+  for (int l = 0; l < kLanes; ++l) {
     const long double wide = (mode & 4) != 0
                                  ? static_cast<long double>(static_cast<std::int64_t>(in[l]))
                                  : static_cast<long double>(in[l]);
@@ -203,48 +165,38 @@ static void braid_cpu_int_to_f64(std::uint64_t* out, const std::uint64_t* in, st
   }
 }
 
-static std::uint64_t braid_cpu_clock() {
+std::uint64_t clock() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-}  // extern "C"
+}  // namespace
 
-namespace braid::cpu {
-
-#define BRAID_CPU_HELPER(name) \
-  RuntimeHelper { #name, reinterpret_cast < void*>(&name) }
-
-std::span<const RuntimeHelper> math_helpers() {
-  static const std::array kHelpers = {
-      BRAID_CPU_HELPER(braid_cpu_lg2),
-      BRAID_CPU_HELPER(braid_cpu_sin),
-      BRAID_CPU_HELPER(braid_cpu_cos),
-      BRAID_CPU_HELPER(braid_cpu_tanh),
-      BRAID_CPU_HELPER(braid_cpu_add_f32),
-      BRAID_CPU_HELPER(braid_cpu_sub_f32),
-      BRAID_CPU_HELPER(braid_cpu_mul_f32),
-      BRAID_CPU_HELPER(braid_cpu_div_f32),
-      BRAID_CPU_HELPER(braid_cpu_add_f64),
-      BRAID_CPU_HELPER(braid_cpu_sub_f64),
-      BRAID_CPU_HELPER(braid_cpu_mul_f64),
-      BRAID_CPU_HELPER(braid_cpu_div_f64),
-      BRAID_CPU_HELPER(braid_cpu_sqrt_f32),
-      BRAID_CPU_HELPER(braid_cpu_sqrt_f64),
-      BRAID_CPU_HELPER(braid_cpu_fma_f32),
-      BRAID_CPU_HELPER(braid_cpu_fma_f64),
-      BRAID_CPU_HELPER(braid_cpu_f64_to_f32),
-      BRAID_CPU_HELPER(braid_cpu_int_to_f32),
-      BRAID_CPU_HELPER(braid_cpu_int_to_f64),
-      BRAID_CPU_HELPER(braid_cpu_clock),
-      BRAID_CPU_HELPER(braid_cpu_to_small_float),
-      BRAID_CPU_HELPER(braid_cpu_round_by_bits),
-      BRAID_CPU_HELPER(braid_cpu_from_small_float),
-      BRAID_CPU_HELPER(braid_cpu_to_exponent),
-      BRAID_CPU_HELPER(braid_cpu_find_set),
-  };
-  return kHelpers;
+std::vector<RuntimeHelper> math_helpers() {
+  return {{"lg2", each<[](float x) { return std::log2(x); }>},
+          {"sin", each<[](float x) { return std::sin(x); }>},
+          {"cos", each<[](float x) { return std::cos(x); }>},
+          {"tanh", each<[](float x) { return std::tanh(x); }>},
+          {"add_f32", rounded<float, std::plus<>>},
+          {"sub_f32", rounded<float, std::minus<>>},
+          {"mul_f32", rounded<float, std::multiplies<>>},
+          {"div_f32", rounded<float, std::divides<>>},
+          {"add_f64", rounded<double, std::plus<>>},
+          {"sub_f64", rounded<double, std::minus<>>},
+          {"mul_f64", rounded<double, std::multiplies<>>},
+          {"div_f64", rounded<double, std::divides<>>},
+          {"sqrt_f32", rounded_root<float>},
+          {"sqrt_f64", rounded_root<double>},
+          {"fma_f32", fma_f32},
+          {"fma_f64", fma_f64},
+          {"f64_to_f32", f64_to_f32},
+          {"int_to_f32", int_to_f32},
+          {"int_to_f64", int_to_f64},
+          {"clock", clock},
+          {"to_small_float", each_to_small_float},
+          {"round_by_bits", round_by_bits},
+          {"from_small_float", each_from_small_float},
+          {"to_exponent", each_to_exponent},
+          {"find_set", each_find_set}};
 }
-
-#undef BRAID_CPU_HELPER
 
 }  // namespace braid::cpu

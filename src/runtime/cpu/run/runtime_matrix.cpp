@@ -466,19 +466,11 @@ void multiply_matrix(const MatrixCode& code, std::uint8_t* registers, std::uint3
   }
 }
 
-}  // namespace braid::cpu
-
-extern "C" {
-
-static void braid_cpu_matrix(std::uint8_t* registers, const braid::cpu::MatrixCode* code,
-                             std::uint32_t selectors) {
-  braid::cpu::multiply_matrix(*code, registers, selectors);
-}
+namespace {
 
 /// `stride`: elements from one row, or column, to the next.
-static void braid_cpu_wmma_load(std::uint8_t* registers, const std::uint8_t* memory,
-                                std::uint64_t stride, const braid::cpu::MatrixCode* code) {
-  using namespace braid::cpu;
+void wmma_load(std::uint8_t* registers, const std::uint8_t* memory, std::uint64_t stride,
+               const MatrixCode* code) {
   const Element type = code->d;
   const std::uint64_t size = element_bits(type);
   std::uint64_t values[kMostB];
@@ -492,9 +484,8 @@ static void braid_cpu_wmma_load(std::uint8_t* registers, const std::uint8_t* mem
                   [&](std::size_t i) { return values[places[i]]; });
 }
 
-static void braid_cpu_wmma_store(std::uint8_t* registers, std::uint8_t* memory,
-                                 std::uint64_t stride, const braid::cpu::MatrixCode* code) {
-  using namespace braid::cpu;
+void wmma_store(std::uint8_t* registers, std::uint8_t* memory, std::uint64_t stride,
+                const MatrixCode* code) {
   const Element type = code->d;
   const std::size_t bytes = element_bits(type) / 8;
   std::uint64_t values[kMostSums];
@@ -505,16 +496,11 @@ static void braid_cpu_wmma_store(std::uint8_t* registers, std::uint8_t* memory,
     std::memcpy(memory + number * bytes, &values[i], bytes);
   });
 }
-}
 
-namespace braid::cpu {
+}  // namespace
 
-std::span<const RuntimeHelper> matrix_helpers() {
-  static const std::array kHelpers = {
-      RuntimeHelper{"braid_cpu_matrix", reinterpret_cast<void*>(&braid_cpu_matrix)},
-      RuntimeHelper{"braid_cpu_wmma_load", reinterpret_cast<void*>(&braid_cpu_wmma_load)},
-      RuntimeHelper{"braid_cpu_wmma_store", reinterpret_cast<void*>(&braid_cpu_wmma_store)}};
-  return kHelpers;
+std::vector<RuntimeHelper> matrix_helpers() {
+  return {{"matrix", multiply_matrix}, {"wmma_load", wmma_load}, {"wmma_store", wmma_store}};
 }
 
 }  // namespace braid::cpu

@@ -4,10 +4,9 @@
 #include <bit>
 #include <cstring>
 
-#include "runtime/cpu/run/block_runner.h"
 #include "runtime/cpu/run/lanes.h"
 #include "runtime/cpu/run/mbarrier.h"
-#include "runtime/cpu/run/mbarrier_operations.h"
+#include "runtime/cpu/run/warp_helpers.h"
 
 namespace braid::cpu {
 namespace {
@@ -50,8 +49,7 @@ std::uint8_t* window_of(const WarpContext& context, std::uint32_t rank) {
 
 /// What the sanitizer is told after a lane's operation; `done`: it completed the phase, or found it
 /// complete.
-void tell(BlockRunner::Warp& warp, MbarrierCode what, std::uint64_t address, bool done,
-          bool of_copy) {
+void tell(Warp& warp, MbarrierCode what, std::uint64_t address, bool done, bool of_copy) {
   Sanitizer* const s = warp.runner->sanitizer();
   if (s == nullptr) return;
   if (what.what == MbarrierCode::kInit) {
@@ -71,9 +69,9 @@ void tell(BlockRunner::Warp& warp, MbarrierCode what, std::uint64_t address, boo
 
 /// What lanes do to their objects. Returns those whose test found the phase complete. `of_copy`:
 /// bulk copies are over.
-std::uint32_t operate(BlockRunner::Warp& warp, const std::uint64_t* addresses,
-                      const std::uint32_t* counts, std::uint64_t* states, std::uint32_t mask,
-                      MbarrierCode what, std::uint32_t line, bool of_copy = false) {
+std::uint32_t operate(Warp& warp, const std::uint64_t* addresses, const std::uint32_t* counts,
+                      std::uint64_t* states, std::uint32_t mask, MbarrierCode what,
+                      std::uint32_t line, bool of_copy = false) {
   std::uint32_t complete = 0;
   const char* wrong = nullptr;
   for_each_lane(mask, [&](int l) {
@@ -97,7 +95,7 @@ std::uint32_t operate(BlockRunner::Warp& warp, const std::uint64_t* addresses,
 
 }  // namespace
 
-void complete_bytes(BlockRunner::Warp& warp, int lane, std::uint64_t address, std::uint32_t bytes,
+void complete_bytes(Warp& warp, int lane, std::uint64_t address, std::uint32_t bytes,
                     std::uint32_t line) {
   std::array<std::uint64_t, 32> addresses{};
   std::array<std::uint32_t, 32> counts{};
@@ -114,54 +112,45 @@ void complete_bytes(BlockRunner::Warp& warp, int lane, std::uint64_t address, st
           {.what = MbarrierCode::kComplete}, line, true);
 }
 
-}  // namespace braid::cpu
+namespace {
 
-extern "C" {
-
-static std::uint32_t braid_cpu_mbarrier(braid::cpu::WarpContext* context,
-                                        const std::uint64_t* addresses, const std::uint32_t* counts,
-                                        std::uint64_t* states, std::uint32_t mask,
-                                        std::uint32_t code, std::uint32_t line) {
-  using namespace braid::cpu;
-  return operate(*static_cast<BlockRunner::Warp*>(context), addresses, counts, states, mask,
-                 MbarrierCode::unpack(code), line);
+std::uint32_t mbarrier(Warp& warp, const std::uint64_t* addresses, const std::uint32_t* counts,
+                       std::uint64_t* states, std::uint32_t mask, std::uint32_t code,
+                       std::uint32_t line) {
+  return operate(warp, addresses, counts, states, mask, MbarrierCode::unpack(code), line);
 }
 
 /// A 32-bit address of the cluster's shared memory: of block `rank` it has rank + 1 in the upper 8
 /// bits, of one's own it may have 0.
-static std::uint64_t braid_cpu_cluster_address(braid::cpu::WarpContext* context,
-                                               std::uint32_t address) {
+std::uint64_t cluster_address(Warp& warp, std::uint32_t address) {
   const std::uint32_t block = address >> 24U;
   const std::uint32_t offset = address & 0xffffffU;
-  std::uint8_t* window = block == 0 ? context->shared : braid::cpu::window_of(*context, block - 1);
+  std::uint8_t* window = block == 0 ? warp.shared : window_of(warp, block - 1);
   return window == nullptr ? offset : reinterpret_cast<std::uint64_t>(window) + offset;
 }
 
-static void braid_cpu_cluster_addresses(braid::cpu::WarpContext* context, std::uint64_t* out,
-                                        const std::uint32_t* addresses) {
-  for (std::size_t l = 0; l < 32; ++l) out[l] = braid_cpu_cluster_address(context, addresses[l]);
+void cluster_addresses(Warp& warp, std::uint64_t* out, const std::uint32_t* addresses) {
+  for (std::size_t l = 0; l < 32; ++l) out[l] = cluster_address(warp, addresses[l]);
 }
 
 /// The blocks of a cluster to which generic addresses belong; of none, all ones.
-static void braid_cpu_cluster_ranks(braid::cpu::WarpContext* context, std::uint32_t* out,
-                                    const std::uint64_t* addresses) {
+void cluster_ranks(Warp& warp, std::uint32_t* out, const std::uint64_t* addresses) {
   for (std::size_t l = 0; l < 32; ++l) {
     out[l] = ~0U;
-    for (std::uint32_t rank = 0; rank < context->cluster_size; ++rank) {
-      const auto start = reinterpret_cast<std::uint64_t>(context->cluster_windows[rank]);
-      if (addresses[l] - start < context->total_shared) out[l] = rank;
+    for (std::uint32_t rank = 0; rank < warp.cluster_size; ++rank) {
+      const auto start = reinterpret_cast<std::uint64_t>(warp.cluster_windows[rank]);
+      if (addresses[l] - start < warp.total_shared) out[l] = rank;
     }
   }
 }
 
 /// Generic addresses as those of shared memory, which say the block where it is another one.
-static void braid_cpu_to_cluster(braid::cpu::WarpContext* context, std::uint32_t* out,
-                                 const std::uint64_t* addresses) {
+void to_cluster(Warp& warp, std::uint32_t* out, const std::uint64_t* addresses) {
   std::array<std::uint32_t, 32> ranks{};
-  braid_cpu_cluster_ranks(context, ranks.data(), addresses);
+  cluster_ranks(warp, ranks.data(), addresses);
   for (std::size_t l = 0; l < 32; ++l) {
-    const bool other = ranks[l] != ~0U && ranks[l] != context->cluster_rank;
-    const std::uint8_t* window = context->cluster_windows[other ? ranks[l] : context->cluster_rank];
+    const bool other = ranks[l] != ~0U && ranks[l] != warp.cluster_rank;
+    const std::uint8_t* window = warp.cluster_windows[other ? ranks[l] : warp.cluster_rank];
     const auto offset =
         static_cast<std::uint32_t>(addresses[l] - reinterpret_cast<std::uint64_t>(window));
     out[l] = other ? offset | (ranks[l] + 1) << 24 : offset;
@@ -169,13 +158,13 @@ static void braid_cpu_to_cluster(braid::cpu::WarpContext* context, std::uint32_t
 }
 
 /// mapa of generic addresses: the same place in another block's shared memory.
-static void braid_cpu_map_address(braid::cpu::WarpContext* context, std::uint64_t* out,
-                                  const std::uint64_t* addresses, const std::uint32_t* ranks) {
+void map_address(Warp& warp, std::uint64_t* out, const std::uint64_t* addresses,
+                 const std::uint32_t* ranks) {
   std::array<std::uint32_t, 32> own{};
-  braid_cpu_cluster_ranks(context, own.data(), addresses);
+  cluster_ranks(warp, own.data(), addresses);
   for (std::size_t l = 0; l < 32; ++l) {
-    const std::uint8_t* from = own[l] == ~0U ? nullptr : context->cluster_windows[own[l]];
-    const std::uint8_t* to = braid::cpu::window_of(*context, ranks[l]);
+    const std::uint8_t* from = own[l] == ~0U ? nullptr : warp.cluster_windows[own[l]];
+    const std::uint8_t* to = window_of(warp, ranks[l]);
     out[l] = from == nullptr || to == nullptr
                  ? 0
                  : addresses[l] - reinterpret_cast<std::uint64_t>(from) +
@@ -183,30 +172,16 @@ static void braid_cpu_map_address(braid::cpu::WarpContext* context, std::uint64_
   }
 }
 
-static void braid_cpu_cluster_barrier(braid::cpu::WarpContext* context, std::uint32_t here,
-                                      std::uint32_t live, std::uint32_t what, std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->cluster_barrier(*warp, here, live, static_cast<braid::cpu::ClusterBarrier>(what),
-                                line);
+}  // namespace
+
+std::vector<RuntimeHelper> mbarrier_helpers() {
+  return {{"mbarrier", mbarrier},
+          {"cluster_address", cluster_address},
+          {"cluster_addresses", cluster_addresses},
+          {"cluster_ranks", cluster_ranks},
+          {"to_cluster", to_cluster},
+          {"map_address", map_address},
+          {"cluster_barrier", kEntry<&BlockRunner::cluster_barrier>}};
 }
-
-}  // extern "C"
-
-namespace braid::cpu {
-
-#define BRAID_CPU_HELPER(name) \
-  RuntimeHelper { #name, reinterpret_cast < void*>(&name) }
-
-std::span<const RuntimeHelper> mbarrier_helpers() {
-  static const std::array kHelpers = {
-      BRAID_CPU_HELPER(braid_cpu_mbarrier),          BRAID_CPU_HELPER(braid_cpu_cluster_address),
-      BRAID_CPU_HELPER(braid_cpu_cluster_addresses), BRAID_CPU_HELPER(braid_cpu_cluster_ranks),
-      BRAID_CPU_HELPER(braid_cpu_to_cluster),        BRAID_CPU_HELPER(braid_cpu_map_address),
-      BRAID_CPU_HELPER(braid_cpu_cluster_barrier),
-  };
-  return kHelpers;
-}
-
-#undef BRAID_CPU_HELPER
 
 }  // namespace braid::cpu

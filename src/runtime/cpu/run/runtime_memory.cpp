@@ -20,15 +20,11 @@ template <class T>
 void atomic_lanes(T* out, const std::uint64_t* addresses, const T* a, const T* b,
                   std::uint32_t mask, AtomicOp op, AtomicKind kind) {
   for_each_lane(mask, [&](int l) {
-    std::atomic_ref<T> cell(*at<T>(addresses[l]));
     if (op == AtomicOp::kAdd && kind <= AtomicKind::kSigned) {
-      out[l] = cell.fetch_add(a[l]);
-      return;
+      out[l] = std::atomic_ref<T>(*at<T>(addresses[l])).fetch_add(a[l]);
+    } else {
+      out[l] = update<T>(addresses[l], [&](T old) { return combine(op, kind, old, a[l], b[l]); });
     }
-    T old = cell.load();
-    while (!cell.compare_exchange_weak(old, combine(op, kind, old, a[l], b[l]))) {
-    }
-    out[l] = old;
   });
 }
 
@@ -49,7 +45,7 @@ Whole exchange_if(Whole* cell, Whole expected, Whole fresh) {
 
 /// `kCount` elements of type T to a lane, from and to scratch memory. Idle lanes read as zeros.
 template <class T, std::uint32_t kCount>
-void load_apart(std::uint8_t* out, const std::uint64_t* addresses, std::uint32_t mask) {
+void load_apart_of(std::uint8_t* out, const std::uint64_t* addresses, std::uint32_t mask) {
   const auto load = [&](int l) {
     for (std::uint32_t k = 0; k < kCount; ++k) {
       std::memcpy(out + k * kElementStride + static_cast<std::size_t>(l) * sizeof(T),
@@ -67,7 +63,8 @@ void load_apart(std::uint8_t* out, const std::uint64_t* addresses, std::uint32_t
 }
 
 template <class T, std::uint32_t kCount>
-void store_apart(const std::uint8_t* values, const std::uint64_t* addresses, std::uint32_t mask) {
+void store_apart_of(const std::uint8_t* values, const std::uint64_t* addresses,
+                    std::uint32_t mask) {
   const auto store = [&](int l) {
     for (std::uint32_t k = 0; k < kCount; ++k) {
       std::memcpy(at<T>(addresses[l]) + k,
@@ -84,7 +81,7 @@ void store_apart(const std::uint8_t* values, const std::uint64_t* addresses, std
 /// Calls `run.operator()<T, kCount>()` for elements of `bytes` bytes.
 template <class Run>
 void for_access(std::uint32_t bytes, std::uint32_t count, Run&& run) {
-  const auto counted = [&]<class T>() {
+  with_word(bytes, [&]<class T>() {
     switch (count) {
       case 1:
         return run.template operator()<T, 1>();
@@ -95,48 +92,31 @@ void for_access(std::uint32_t bytes, std::uint32_t count, Run&& run) {
       default:
         return run.template operator()<T, 8>();
     }
-  };
-  switch (bytes) {
-    case 1:
-      return counted.template operator()<std::uint8_t>();
-    case 2:
-      return counted.template operator()<std::uint16_t>();
-    case 4:
-      return counted.template operator()<std::uint32_t>();
-    default:
-      return counted.template operator()<std::uint64_t>();
-  }
-}
-
-}  // namespace
-}  // namespace braid::cpu
-
-extern "C" {
-
-static void braid_cpu_load_apart(std::uint8_t* out, const std::uint64_t* addresses,
-                                 std::uint32_t mask, std::uint32_t bytes, std::uint32_t count) {
-  braid::cpu::for_access(bytes, count, [&]<class T, std::uint32_t kCount>() {
-    braid::cpu::load_apart<T, kCount>(out, addresses, mask);
   });
 }
 
-static void braid_cpu_store_apart(const std::uint8_t* values, const std::uint64_t* addresses,
-                                  std::uint32_t mask, std::uint32_t bytes, std::uint32_t count) {
-  braid::cpu::for_access(bytes, count, [&]<class T, std::uint32_t kCount>() {
-    braid::cpu::store_apart<T, kCount>(values, addresses, mask);
+void load_apart(std::uint8_t* out, const std::uint64_t* addresses, std::uint32_t mask,
+                std::uint32_t bytes, std::uint32_t count) {
+  for_access(bytes, count, [&]<class T, std::uint32_t kCount>() {
+    load_apart_of<T, kCount>(out, addresses, mask);
   });
 }
 
-static void braid_cpu_spread(std::uint64_t* out, std::uint64_t base, const std::int32_t* table) {
-  for (int l = 0; l < braid::cpu::kLanes; ++l) {
+void store_apart(const std::uint8_t* values, const std::uint64_t* addresses, std::uint32_t mask,
+                 std::uint32_t bytes, std::uint32_t count) {
+  for_access(bytes, count, [&]<class T, std::uint32_t kCount>() {
+    store_apart_of<T, kCount>(values, addresses, mask);
+  });
+}
+
+void spread(std::uint64_t* out, std::uint64_t base, const std::int32_t* table) {
+  for (int l = 0; l < kLanes; ++l) {
     out[l] = base + static_cast<std::uint64_t>(std::int64_t{table[l]});
   }
 }
 
-static void braid_cpu_load_strong(std::uint8_t* out, const std::uint64_t* addresses,
-                                  std::uint32_t mask, std::uint32_t bytes, std::uint32_t count,
-                                  braid::cpu::WarpContext* /*context*/) {
-  using namespace braid::cpu;
+void load_strong(std::uint8_t* out, const std::uint64_t* addresses, std::uint32_t mask,
+                 std::uint32_t bytes, std::uint32_t count) {
   for_each_lane(mask, [&](int l) {
     std::array<std::uint8_t, 32> whole{};
     const std::uint32_t total = bytes * count;
@@ -154,10 +134,8 @@ static void braid_cpu_load_strong(std::uint8_t* out, const std::uint64_t* addres
   });
 }
 
-static void braid_cpu_store_strong(const std::uint8_t* values, const std::uint64_t* addresses,
-                                   std::uint32_t mask, std::uint32_t bytes, std::uint32_t count,
-                                   braid::cpu::WarpContext* /*context*/) {
-  using namespace braid::cpu;
+void store_strong(const std::uint8_t* values, const std::uint64_t* addresses, std::uint32_t mask,
+                  std::uint32_t bytes, std::uint32_t count) {
   for_each_lane(mask, [&](int l) {
     std::array<std::uint8_t, 32> whole{};
     for (std::uint32_t k = 0; k < count; ++k) {
@@ -176,34 +154,20 @@ static void braid_cpu_store_strong(const std::uint8_t* values, const std::uint64
 }
 
 /// `code`: operation, kind << 8, bits << 16.
-static void braid_cpu_atomic(void* out, const std::uint64_t* addresses, const void* a,
-                             const void* b, std::uint32_t mask, std::uint32_t code) {
-  using namespace braid::cpu;
+void atomic(void* out, const std::uint64_t* addresses, const void* a, const void* b,
+            std::uint32_t mask, std::uint32_t code) {
   const auto op = static_cast<AtomicOp>(code & 0xff);
   const auto kind = static_cast<AtomicKind>((code >> 8) & 0xff);
-  const auto run = [&]<class T>(T*) {
+  with_word((code >> 16) / 8, [&]<class T>() {
     atomic_lanes(static_cast<T*>(out), addresses, static_cast<const T*>(a),
                  static_cast<const T*>(b), mask, op, kind);
-  };
-  switch (code >> 16) {
-    case 16:
-      run(static_cast<std::uint16_t*>(nullptr));
-      break;
-    case 32:
-      run(static_cast<std::uint32_t*>(nullptr));
-      break;
-    default:
-      run(static_cast<std::uint64_t*>(nullptr));
-      break;
-  }
+  });
 }
 
 /// Of 16 bytes, in two halves of which each has a word for every lane; `swaps`: what is expected
 /// stands before what is new. Returns what was there.
-static void braid_cpu_atomic_pair(std::uint64_t* out, const std::uint64_t* addresses,
-                                  const std::uint64_t* values, std::uint32_t mask,
-                                  std::uint32_t swaps) {
-  using namespace braid::cpu;
+void atomic_pair(std::uint64_t* out, const std::uint64_t* addresses, const std::uint64_t* values,
+                 std::uint32_t mask, std::uint32_t swaps) {
   const auto whole = [&](int at, int l) {
     return Whole{values[64 * at + 32 + l]} << 64 | values[64 * at + l];
   };
@@ -225,10 +189,8 @@ static void braid_cpu_atomic_pair(std::uint64_t* out, const std::uint64_t* addre
 
 /// Copies `bytes` per lane to target + offsets[lane]; where `sizes` is given only that many and
 /// zeros after them.
-static void braid_cpu_copy_async(std::uint8_t* target, const std::int32_t* offsets,
-                                 const std::uint64_t* sources, const std::uint32_t* sizes,
-                                 std::uint32_t mask, std::uint32_t bytes) {
-  using namespace braid::cpu;
+void copy_async(std::uint8_t* target, const std::int32_t* offsets, const std::uint64_t* sources,
+                const std::uint32_t* sizes, std::uint32_t mask, std::uint32_t bytes) {
   const auto put = [&](int l, __m128i value) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(target + offsets[l]), value);
   };
@@ -255,15 +217,14 @@ static void braid_cpu_copy_async(std::uint8_t* target, const std::int32_t* offse
 
 /// Each of `count` matrices is 8 rows of 16 bytes, at base + offsets of 8 lanes each: side by side
 /// they are a register, lane by lane. Its place is an offset in the register file.
-static void braid_cpu_ldmatrix(std::uint8_t* registers, const std::uint32_t* places,
-                               const std::uint8_t* base, const std::int32_t* offsets,
-                               std::uint32_t count, std::uint32_t exchanged) {
+void ldmatrix(std::uint8_t* registers, const std::uint32_t* places, const std::uint8_t* base,
+              const std::int32_t* offsets, std::uint32_t count, std::uint32_t exchanged) {
   for (std::uint32_t m = 0; m < count; ++m, offsets += 8) {
     __m128i rows[8];
     for (int r = 0; r < 8; ++r) {
       rows[r] = _mm_load_si128(reinterpret_cast<const __m128i*>(base + offsets[r]));
     }
-    if (exchanged != 0) braid::cpu::transpose(rows);
+    if (exchanged != 0) transpose(rows);
     auto* to = reinterpret_cast<__m128i*>(registers + places[m]);
     for (int r = 0; r < 8; ++r) _mm_store_si128(to + r, rows[r]);
   }
@@ -271,18 +232,17 @@ static void braid_cpu_ldmatrix(std::uint8_t* registers, const std::uint32_t* pla
 
 /// The same for elements of 8 bits, or of 6 or 4 that become bytes. `exchanged`: of 16 rows, which
 /// are two registers. Apart: the rows of the other stay in the host's registers.
-static void braid_cpu_ldmatrix_bytes(std::uint8_t* registers, const std::uint32_t* places,
-                                     const std::uint8_t* base, const std::int32_t* offsets,
-                                     std::uint32_t count, std::uint32_t exchanged,
-                                     std::uint32_t bits) {
+void ldmatrix_bytes(std::uint8_t* registers, const std::uint32_t* places, const std::uint8_t* base,
+                    const std::int32_t* offsets, std::uint32_t count, std::uint32_t exchanged,
+                    std::uint32_t bits) {
   const std::uint32_t together = exchanged != 0 ? 2 : 1;
   for (std::uint32_t m = 0; m < count; m += together, offsets += 8 * together) {
     __m128i rows[16];
     for (std::uint32_t r = 0; r < 8 * together; ++r) {
       rows[r] = _mm_load_si128(reinterpret_cast<const __m128i*>(base + offsets[r]));
-      if (bits != 8) rows[r] = braid::cpu::widen(rows[r], bits);
+      if (bits != 8) rows[r] = widen(rows[r], bits);
     }
-    if (exchanged != 0) braid::cpu::exchange_bytes(rows);
+    if (exchanged != 0) exchange_bytes(rows);
     for (std::uint32_t r = 0; r < 8 * together; ++r) {
       _mm_store_si128(reinterpret_cast<__m128i*>(registers + places[m + r / 8]) + r % 8, rows[r]);
     }
@@ -290,11 +250,10 @@ static void braid_cpu_ldmatrix_bytes(std::uint8_t* registers, const std::uint32_
 }
 
 /// shfl with lane numbers known only now; returns the predicate of each lane.
-static std::uint32_t braid_cpu_shuffle(std::uint32_t* out, const std::uint32_t* a,
-                                       const std::uint32_t* b, const std::uint32_t* c,
-                                       std::uint32_t mode) {
+std::uint32_t shuffle(std::uint32_t* out, const std::uint32_t* a, const std::uint32_t* b,
+                      const std::uint32_t* c, std::uint32_t mode) {
   std::uint32_t valid = 0;
-  for (std::uint32_t l = 0; l < braid::cpu::kLanes; ++l) {
+  for (std::uint32_t l = 0; l < kLanes; ++l) {
     const std::uint32_t segment = (c[l] >> 8) & 31;
     const std::uint32_t clamp = c[l] & 31;
     const std::uint32_t distance = b[l] & 31;
@@ -317,12 +276,12 @@ static std::uint32_t braid_cpu_shuffle(std::uint32_t* out, const std::uint32_t* 
 }
 
 /// For each lane those of its members with its value; with `all` none unless all have it.
-static void braid_cpu_match(std::uint32_t* out, const std::uint64_t* values,
-                            const std::uint32_t* members, std::uint32_t active, std::uint32_t all) {
-  braid::cpu::for_each_lane(active, [&](int l) {
+void match(std::uint32_t* out, const std::uint64_t* values, const std::uint32_t* members,
+           std::uint32_t active, std::uint32_t all) {
+  for_each_lane(active, [&](int l) {
     const std::uint32_t others = active & members[l];
     std::uint32_t same = 0;
-    braid::cpu::for_each_lane(others, [&](int other) {
+    for_each_lane(others, [&](int other) {
       if (values[other] == values[l]) same |= 1U << other;
     });
     out[l] = all != 0 && same != others ? 0 : same;
@@ -330,9 +289,8 @@ static void braid_cpu_match(std::uint32_t* out, const std::uint64_t* values,
 }
 
 /// redux with a member mask of each lane; `op` as in Translator::op_reduce, 8 for signed values.
-static void braid_cpu_reduce(std::uint32_t* out, const std::uint32_t* values,
-                             const std::uint32_t* members, std::uint32_t active, std::uint32_t op) {
-  using namespace braid::cpu;
+void reduce(std::uint32_t* out, const std::uint32_t* values, const std::uint32_t* members,
+            std::uint32_t active, std::uint32_t op) {
   constexpr AtomicOp kOps[] = {AtomicOp::kAdd, AtomicOp::kMin, AtomicOp::kMax,
                                AtomicOp::kAnd, AtomicOp::kOr,  AtomicOp::kXor};
   const AtomicKind kind = (op & 8) != 0 ? AtomicKind::kSigned : AtomicKind::kUnsigned;
@@ -345,35 +303,22 @@ static void braid_cpu_reduce(std::uint32_t* out, const std::uint32_t* values,
   });
 }
 
-}  // extern "C"
+}  // namespace
 
-namespace braid::cpu {
-
-#define BRAID_CPU_HELPER(name) \
-  RuntimeHelper { #name, reinterpret_cast < void*>(&name) }
-
-std::span<const RuntimeHelper> memory_helpers() {
-  static const std::array kHelpers = {
-      BRAID_CPU_HELPER(braid_cpu_load_apart),
-      BRAID_CPU_HELPER(braid_cpu_store_apart),
-      BRAID_CPU_HELPER(braid_cpu_spread),
-      BRAID_CPU_HELPER(braid_cpu_load_strong),
-      BRAID_CPU_HELPER(braid_cpu_store_strong),
-      BRAID_CPU_HELPER(braid_cpu_atomic),
-      BRAID_CPU_HELPER(braid_cpu_atomic_pair),
-      BRAID_CPU_HELPER(braid_cpu_copy_async),
-      BRAID_CPU_HELPER(braid_cpu_ldmatrix),
-      BRAID_CPU_HELPER(braid_cpu_ldmatrix_bytes),
-      BRAID_CPU_HELPER(braid_cpu_shuffle),
-      BRAID_CPU_HELPER(braid_cpu_match),
-      BRAID_CPU_HELPER(braid_cpu_reduce),
-      RuntimeHelper{"memset", reinterpret_cast<void*>(&std::memset)},
-      RuntimeHelper{"memcpy", reinterpret_cast<void*>(&std::memcpy)},
-      RuntimeHelper{"memmove", reinterpret_cast<void*>(&std::memmove)},
-  };
-  return kHelpers;
+std::vector<RuntimeHelper> memory_helpers() {
+  return {{"load_apart", load_apart},
+          {"store_apart", store_apart},
+          {"spread", spread},
+          {"load_strong", load_strong},
+          {"store_strong", store_strong},
+          {"atomic", atomic},
+          {"atomic_pair", atomic_pair},
+          {"copy_async", copy_async},
+          {"ldmatrix", ldmatrix},
+          {"ldmatrix_bytes", ldmatrix_bytes},
+          {"shuffle", shuffle},
+          {"match", match},
+          {"reduce", reduce}};
 }
-
-#undef BRAID_CPU_HELPER
 
 }  // namespace braid::cpu

@@ -222,20 +222,14 @@ void multiply_fragments(const MmaPlan& plan, std::uint32_t code) {
   }
 }
 
-}  // namespace braid::cpu
+namespace {
 
-extern "C" {
-static void braid_cpu_mma(std::uint8_t* registers, const std::uint32_t* plan, std::uint32_t code) {
-  braid::cpu::multiply_fragments(braid::cpu::MmaPlan(registers, plan), code);
-}
+void mma(std::uint8_t* registers, const std::uint32_t* plan, std::uint32_t code) {
+  multiply_fragments(MmaPlan(registers, plan), code);
 }
 
-namespace braid::cpu {
+}  // namespace
 
-std::span<const RuntimeHelper> mma_helpers() {
-  static const std::array kHelpers = {
-      RuntimeHelper{"braid_cpu_mma", reinterpret_cast<void*>(&braid_cpu_mma)}};
-  return kHelpers;
-}
+std::vector<RuntimeHelper> mma_helpers() { return {{"mma", mma}}; }
 
 }  // namespace braid::cpu

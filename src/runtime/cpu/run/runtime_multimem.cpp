@@ -4,8 +4,8 @@
 #include <array>
 #include <cstring>
 
-#include "runtime/cpu/run/block_runner.h"
 #include "runtime/cpu/run/lanes.h"
+#include "runtime/cpu/run/warp_helpers.h"
 
 namespace braid::cpu {
 namespace {
@@ -19,16 +19,9 @@ std::uint64_t word_at(const std::uint8_t* bytes, std::uint32_t size) {
 
 /// One element of each rank.
 std::uint64_t combine_element(MultimemCode code, std::uint64_t old, std::uint64_t a) {
-  switch (code.bits) {
-    case 16:
-      return combine(code.op, code.kind, static_cast<std::uint16_t>(old),
-                     static_cast<std::uint16_t>(a), std::uint16_t{0});
-    case 32:
-      return combine(code.op, code.kind, static_cast<std::uint32_t>(old),
-                     static_cast<std::uint32_t>(a), 0U);
-    default:
-      return combine(code.op, code.kind, old, a, std::uint64_t{0});
-  }
+  return with_word(code.bits / 8U, [&]<class T>() -> std::uint64_t {
+    return combine(code.op, code.kind, static_cast<T>(old), static_cast<T>(a), T{});
+  });
 }
 
 /// 16-bit floats are summed up in f32, where the instruction says so, and rounded once.
@@ -63,43 +56,27 @@ void store_lane_everywhere(MultimemCode code, const MulticastPlaces& places, std
   for (const auto& place : places) store_lane(place[lane], values, code.bytes());
 }
 
-template <class T>
-void reduce_cell(MultimemCode code, std::uint64_t address, std::uint64_t a) {
-  std::atomic_ref<T> cell(*at<T>(address));
-  T old = cell.load();
-  while (!cell.compare_exchange_weak(
-      old, static_cast<T>(combine_element(code, old, static_cast<T>(a))))) {
-  }
-}
-
 void add_lane_everywhere(MultimemCode code, const MulticastPlaces& places, std::size_t lane,
                          const std::uint8_t* values) {
   const std::uint32_t size = code.bits / 8U;
   for (const auto& place : places) {
     for (std::uint32_t at = 0; at < code.bytes(); at += size) {
       const std::uint64_t a = word_at(values + at, size);
-      if (size == 2) reduce_cell<std::uint16_t>(code, place[lane] + at, a);
-      if (size == 4) reduce_cell<std::uint32_t>(code, place[lane] + at, a);
-      if (size == 8) reduce_cell<std::uint64_t>(code, place[lane] + at, a);
+      with_word(size, [&]<class T>() {
+        update<T>(place[lane] + at, [&](T old) {
+          return static_cast<T>(combine_element(code, old, static_cast<T>(a)));
+        });
+      });
     }
   }
 }
 
-}  // namespace
-}  // namespace braid::cpu
-
-extern "C" {
-
 /// `values`: in scratch memory, what is loaded, or stored.
-static void braid_cpu_multimem(braid::cpu::WarpContext* context, std::uint8_t* values,
-                               const std::uint64_t* addresses, std::uint32_t mask,
-                               std::uint32_t packed, std::uint32_t access, std::uint32_t line,
-                               std::uint32_t place) {
-  using namespace braid::cpu;
-  auto* warp = static_cast<BlockRunner::Warp*>(context);
+void multimem(Warp& warp, std::uint8_t* values, const std::uint64_t* addresses, std::uint32_t mask,
+              std::uint32_t packed, std::uint32_t access, std::uint32_t line, std::uint32_t place) {
   const MultimemCode code = MultimemCode::unpack(packed);
   const MulticastPlaces& places =
-      warp->runner->multicast_places(*warp, addresses, mask, access, line, place);
+      warp.runner->multicast_places(warp, addresses, mask, access, line, place);
   const std::size_t element = code.bytes() / code.count;
   const auto parts = [&](std::size_t lane, const auto& move) {
     for (std::size_t k = 0; k < code.count; ++k)
@@ -126,14 +103,8 @@ static void braid_cpu_multimem(braid::cpu::WarpContext* context, std::uint8_t* v
   });
 }
 
-}  // extern "C"
+}  // namespace
 
-namespace braid::cpu {
-
-std::span<const RuntimeHelper> multimem_helpers() {
-  static const std::array kHelpers = {
-      RuntimeHelper{"braid_cpu_multimem", reinterpret_cast<void*>(&braid_cpu_multimem)}};
-  return kHelpers;
-}
+std::vector<RuntimeHelper> multimem_helpers() { return {{"multimem", multimem}}; }
 
 }  // namespace braid::cpu

@@ -11,11 +11,11 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/cpu/run/block_runner.h"
 #include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/run/matrix8.h"
 #include "runtime/cpu/run/matrix_code.h"
 #include "runtime/cpu/run/mma.h"
+#include "runtime/cpu/run/warp_helpers.h"
 #include "runtime/cpu/run/wgmma.h"
 
 namespace braid::cpu {
@@ -26,7 +26,7 @@ namespace {
 class Gatherer {
  public:
   /// `place`: where the reads are counted, or kNotCounted.
-  Gatherer(BlockRunner::Warp& warp, std::uint64_t descriptor, bool exchanged, std::uint32_t line,
+  Gatherer(Warp& warp, std::uint64_t descriptor, bool exchanged, std::uint32_t line,
            std::uint32_t place)
       : warp_(warp),
         line_(line),
@@ -66,7 +66,7 @@ class Gatherer {
     warp_.runner->counter().matrix_rows(lanes.data(), !std::exchange(counted_, true), place_);
   }
 
-  BlockRunner::Warp& warp_;
+  Warp& warp_;
   std::uint32_t line_, place_;
   bool checked_;
   bool counted_ = false;
@@ -79,7 +79,7 @@ class Gatherer {
 
 using Message = std::array<char, 160>;
 
-void check_descriptor(BlockRunner::Warp& warp, char name, std::uint64_t descriptor, bool exchanged,
+void check_descriptor(Warp& warp, char name, std::uint64_t descriptor, bool exchanged,
                       std::uint32_t parts, std::uint32_t line) {
   Message message{};
   if ((descriptor & ~WgmmaMatrix::kFields) != 0) {
@@ -97,7 +97,7 @@ void check_descriptor(BlockRunner::Warp& warp, char name, std::uint64_t descript
   }
 }
 
-void check_inside(BlockRunner::Warp& warp, char name, std::uint32_t outside, std::uint32_t line) {
+void check_inside(Warp& warp, char name, std::uint32_t outside, std::uint32_t line) {
   if (outside == 0) return;
   Message message{};
   std::snprintf(message.data(), message.size(),
@@ -151,37 +151,29 @@ void multiply_sparse(const MmaPlan& plan, const MatrixCode& code, const std::uin
   });
 }
 
-}  // namespace
-}  // namespace braid::cpu
-
-extern "C" {
-
 /// `words`: an MmaPlan with one A and the B of all columns; where these come from memory, their
 /// places are scratch. Sums are added to in place; those that are not `kept` start from zero.
 /// `lanes`: that run it. `sparse`: null, or what the products of a sparse A are, whose metadata is
 /// at `metadata` in the register file.
-static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* registers,
-                            const std::uint32_t* words, std::uint64_t a, std::uint64_t b,
-                            std::uint32_t code, std::uint32_t type, std::uint32_t kept,
-                            std::uint32_t lanes, std::uint32_t line, std::uint32_t place,
-                            const braid::cpu::MatrixCode* sparse, std::uint32_t metadata) {
-  using namespace braid::cpu;
-  auto* warp = static_cast<BlockRunner::Warp*>(context);
-  warp->runner->check_group(*warp, lanes, line);
+void wgmma(Warp& warp, std::uint8_t* registers, const std::uint32_t* words, std::uint64_t a,
+           std::uint64_t b, std::uint32_t code, std::uint32_t type, std::uint32_t kept,
+           std::uint32_t lanes, std::uint32_t line, std::uint32_t place, const MatrixCode* sparse,
+           std::uint32_t metadata) {
+  warp.runner->check_group(warp, lanes, line);
   const WgmmaCode what = WgmmaCode::unpack(code);
   const MmaPlan plan(registers, words);
   if (!what.a_in_registers) {
-    check_descriptor(*warp, 'A', a, what.exchanged_a, 2, line);
-    Gatherer from(*warp, a, what.exchanged_a, line, place);
-    const std::uint32_t first = warp->warp % 4 * 2;
+    check_descriptor(warp, 'A', a, what.exchanged_a, 2, line);
+    Gatherer from(warp, a, what.exchanged_a, line, place);
+    const std::uint32_t first = warp.warp % 4 * 2;
     for (std::uint32_t r = 0; r < 4; ++r) from.block(first + r % 2, r / 2, plan.a(0, r));
-    check_inside(*warp, 'A', from.outside(), line);
+    check_inside(warp, 'A', from.outside(), line);
   }
   // Two B lie behind each other along k where A is sparse.
   const std::uint32_t halves = sparse != nullptr ? 2 : 1;
-  check_descriptor(*warp, 'B', b, what.exchanged_b, 2 * halves, line);
+  check_descriptor(warp, 'B', b, what.exchanged_b, 2 * halves, line);
   // All four warps use B, which is read once.
-  Gatherer from(*warp, b, what.exchanged_b, line, warp->warp % 4 == 0 ? place : kNotCounted);
+  Gatherer from(warp, b, what.exchanged_b, line, warp.warp % 4 == 0 ? place : kNotCounted);
   const std::uint32_t signs = (type & kMmaFloat8) != 0 ? 0x80808080U
                               : (type & kMmaTf32) != 0 ? 0x80000000U
                                                        : 0x80008000U;
@@ -191,7 +183,7 @@ static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* regi
       if (what.negated) negate(plan.b(n, part), signs);
     }
   }
-  check_inside(*warp, 'B', from.outside(), line);
+  check_inside(warp, 'B', from.outside(), line);
   if (kept == 0) {
     const std::uint32_t sums = (type & kMmaHalfSum) != 0 ? 2 : 4;
     plan.for_each_tile([&](const MmaTile& tile) {
@@ -208,69 +200,46 @@ static void braid_cpu_wgmma(braid::cpu::WarpContext* context, std::uint8_t* regi
   multiply_fragments(plan, type);
 }
 
-static std::uint32_t braid_cpu_wgmma_wait(braid::cpu::WarpContext* context, std::uint32_t lanes,
-                                          std::uint32_t pending, std::uint32_t kind,
-                                          std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  return warp->runner->meet_group(*warp, lanes, pending, static_cast<braid::cpu::BarrierKind>(kind),
-                                  line);
-}
-
 // What checks hear of. Arrays of registers have their numbers: first those that are written.
 
-static void braid_cpu_check_wgmma(braid::cpu::WarpContext* context, const std::uint32_t* registers,
-                                  std::uint32_t sums, std::uint32_t inputs, std::uint64_t what,
-                                  std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->sanitizer()->wgmma_issue(warp->check, {registers, sums}, {registers + sums, inputs},
-                                         what, line);
+void check_wgmma(Warp& warp, const std::uint32_t* registers, std::uint32_t sums,
+                 std::uint32_t inputs, std::uint64_t what, std::uint32_t line) {
+  warp.runner->sanitizer()->wgmma_issue(warp.check, {registers, sums}, {registers + sums, inputs},
+                                        what, line);
 }
 
-static void braid_cpu_check_wgmma_move(braid::cpu::WarpContext* context, std::uint32_t to,
-                                       std::uint32_t from, std::uint32_t lanes) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  if (lanes != 0) warp->runner->sanitizer()->wgmma_move(warp->check, to, from);
+void check_wgmma_move(Warp& warp, std::uint32_t to, std::uint32_t from, std::uint32_t lanes) {
+  if (lanes != 0) warp.runner->sanitizer()->wgmma_move(warp.check, to, from);
 }
 
-static void braid_cpu_check_wgmma_use(braid::cpu::WarpContext* context,
-                                      const std::uint32_t* registers, std::uint32_t writes,
-                                      std::uint32_t reads, std::uint32_t sets, std::uint32_t lanes,
-                                      std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
+void check_wgmma_use(Warp& warp, const std::uint32_t* registers, std::uint32_t writes,
+                     std::uint32_t reads, std::uint32_t sets, std::uint32_t lanes,
+                     std::uint32_t line) {
   if (lanes == 0) return;
-  warp->runner->sanitizer()->wgmma_touch(warp->check, {registers + writes, reads},
-                                         {registers, writes}, sets != 0, line);
+  warp.runner->sanitizer()->wgmma_touch(warp.check, {registers + writes, reads},
+                                        {registers, writes}, sets != 0, line);
 }
 
 /// wgmma.fence, or else wgmma.commit_group.
-static void braid_cpu_check_wgmma_order(braid::cpu::WarpContext* context, std::uint32_t lanes,
-                                        std::uint32_t fences, std::uint32_t line) {
-  auto* warp = static_cast<braid::cpu::BlockRunner::Warp*>(context);
-  warp->runner->check_group(*warp, lanes, line);
-  warp->check.wgmma.ran(line);
+void check_wgmma_order(Warp& warp, std::uint32_t lanes, std::uint32_t fences, std::uint32_t line) {
+  warp.runner->check_group(warp, lanes, line);
+  warp.check.wgmma.ran(line);
   if (fences != 0) {
-    warp->runner->sanitizer()->wgmma_fence(warp->check);
+    warp.runner->sanitizer()->wgmma_fence(warp.check);
   } else {
-    warp->runner->sanitizer()->wgmma_commit(warp->check);
+    warp.runner->sanitizer()->wgmma_commit(warp.check);
   }
 }
 
-}  // extern "C"
+}  // namespace
 
-namespace braid::cpu {
-
-#define BRAID_CPU_HELPER(name) \
-  RuntimeHelper { #name, reinterpret_cast < void*>(&name) }
-
-std::span<const RuntimeHelper> wgmma_helpers() {
-  static const std::array kHelpers = {
-      BRAID_CPU_HELPER(braid_cpu_wgmma),           BRAID_CPU_HELPER(braid_cpu_wgmma_wait),
-      BRAID_CPU_HELPER(braid_cpu_check_wgmma),     BRAID_CPU_HELPER(braid_cpu_check_wgmma_move),
-      BRAID_CPU_HELPER(braid_cpu_check_wgmma_use), BRAID_CPU_HELPER(braid_cpu_check_wgmma_order),
-  };
-  return kHelpers;
+std::vector<RuntimeHelper> wgmma_helpers() {
+  return {{"wgmma", wgmma},
+          {"wgmma_wait", kEntry<&BlockRunner::meet_group>},
+          {"check_wgmma", check_wgmma},
+          {"check_wgmma_move", check_wgmma_move},
+          {"check_wgmma_use", check_wgmma_use},
+          {"check_wgmma_order", check_wgmma_order}};
 }
-
-#undef BRAID_CPU_HELPER
 
 }  // namespace braid::cpu

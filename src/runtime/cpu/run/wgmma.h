@@ -4,7 +4,7 @@
 
 namespace braid::cpu {
 
-/// What braid_cpu_wgmma does, beside the code of the products: one word.
+/// What helper "wgmma" does, beside the code of the products: one word.
 struct WgmmaCode {
   std::uint16_t columns = 8;    ///< of B and D
   bool a_in_registers = false;  ///< else by descriptor, as B is

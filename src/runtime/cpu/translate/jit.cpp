@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <new>
 #include <system_error>
 
@@ -176,14 +177,19 @@ Jit::Jit(const ObjectCache* cache, Instrumentation instrumentation)
       [this](llvm::Error error) { state_->take(std::move(error)); });
   state_->helpers = &check(state_->lljit->createJITDylib("braid.helpers"));
   llvm::orc::SymbolMap symbols;
-  for (const auto helpers : {math_helpers(), memory_helpers(), mma_helpers(), matrix_helpers(),
-                             wgmma_helpers(), control_helpers(), multimem_helpers(),
-                             mbarrier_helpers(), bulk_helpers(), count_helpers()}) {
-    for (const RuntimeHelper& helper : helpers) {
-      symbols[state_->lljit->mangleAndIntern(helper.name)] = {
-          llvm::orc::ExecutorAddr::fromPtr(helper.address), llvm::JITSymbolFlags::Exported};
-    }
+  const auto define = [&](const std::string& name, void* address) {
+    symbols[state_->lljit->mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
+                                                     llvm::JITSymbolFlags::Exported};
+  };
+  for (const auto& helpers : {math_helpers(), memory_helpers(), mma_helpers(), matrix_helpers(),
+                              wgmma_helpers(), control_helpers(), multimem_helpers(),
+                              mbarrier_helpers(), bulk_helpers(), count_helpers()}) {
+    for (const RuntimeHelper& helper : helpers) define(helper_symbol(helper.name), helper.address);
   }
+  // LLVM calls these by itself.
+  define("memset", reinterpret_cast<void*>(&std::memset));
+  define("memcpy", reinterpret_cast<void*>(&std::memcpy));
+  define("memmove", reinterpret_cast<void*>(&std::memmove));
   check(state_->helpers->define(llvm::orc::absoluteSymbols(std::move(symbols))));
 }
 

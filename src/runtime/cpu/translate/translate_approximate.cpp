@@ -117,12 +117,12 @@ void Translator::op_transcendental(const Instruction& i) {
     });
     return;
   }
-  const char* helper = i.is(Op::kLg2)   ? "braid_cpu_lg2"
-                       : i.is(Op::kSin) ? "braid_cpu_sin"
-                       : i.is(Op::kCos) ? "braid_cpu_cos"
-                                        : "braid_cpu_tanh";
+  const char* helper = i.is(Op::kLg2)   ? "lg2"
+                       : i.is(Op::kSin) ? "sin"
+                       : i.is(Op::kCos) ? "cos"
+                                        : "tanh";
   both_halves(i, type, 1,
-              [&](llvm::ArrayRef<Value*> in) { return map_lanes(helper, {in[0]}, ftz ? 1 : 0); });
+              [&](llvm::ArrayRef<Value*> in) { return map_lanes(helper, {in[0]}, ftz); });
 }
 
 }  // namespace braid::cpu

@@ -73,8 +73,7 @@ void Translator::reduce(const Instruction& i, Space space) {
   if (swap) to_scratch(12, read_lanes(i.operands[first + 2], bits));
   const unsigned packed = static_cast<unsigned>(operation) |
                           (static_cast<unsigned>(atomic_kind(type)) << 8) | (bits << 16);
-  call("braid_cpu_atomic", b_.getVoidTy(),
-       {scratch(16), addresses, scratch(8), scratch(12), execution_bits(), b_.getInt32(packed)});
+  call("atomic", {scratch(16), addresses, scratch(8), scratch(12), execution_bits(), packed});
   if (returns) write(i.operands[0], from_scratch(16, integer(bits, false)));
 }
 
@@ -97,8 +96,7 @@ void Translator::atomic_pair(const Instruction& i, Space space) {
       place += 2;
     }
   }
-  call("braid_cpu_atomic_pair", b_.getVoidTy(),
-       {scratch(12), addresses, scratch(4), execution_bits(), b_.getInt32(swap ? 1 : 0)});
+  call("atomic_pair", {scratch(12), addresses, scratch(4), execution_bits(), swap});
   if (!returns) return;
   const std::vector<Operand> results = elements_of(i, i.operands[0], 2);
   for (unsigned k = 0; k < 2; ++k) {
@@ -133,9 +131,8 @@ void Translator::op_atomic_vector(const Instruction& i) {
   std::vector<Value*> olds;
   for (unsigned k = 0; k < count; ++k) {
     Value* place = b_.CreateAdd(address_lanes(where), splat(b_.getInt64(k * bits / 8)));
-    call("braid_cpu_atomic", b_.getVoidTy(),
-         {scratch(16), to_scratch(0, place), to_scratch(8, read_lanes(sources[k], bits)),
-          scratch(12), execution_bits(), b_.getInt32(packed)});
+    call("atomic", {scratch(16), to_scratch(0, place), to_scratch(8, read_lanes(sources[k], bits)),
+                    scratch(12), execution_bits(), packed});
     if (returns) olds.push_back(from_scratch(16, integer(bits, false)));
   }
   for (std::size_t k = 0; k < olds.size(); ++k) write(results[k], olds[k]);

@@ -123,9 +123,8 @@ void Translator::op_count_bits(const Instruction& i) {
 }
 
 void Translator::op_find_set(const Instruction& i) {
-  write(i.operands[0],
-        map_lanes("braid_cpu_find_set",
-                  {read(i.operands[1], 32), read(i.operands[2], 32), read(i.operands[3], 32)}));
+  write(i.operands[0], map_lanes("find_set", {read(i.operands[1], 32), read(i.operands[2], 32),
+                                              read(i.operands[3], 32)}));
 }
 
 /// A number of bits, in 64: of 32 and above it is 32, or wraps.

@@ -65,9 +65,7 @@ void Translator::copy_bulk(const Instruction& i, BulkCode code, Value* to, Value
   }
   to_scratch(place_of(offsetof(BulkOperands, to)), to);
   to_scratch(place_of(offsetof(BulkOperands, from)), from);
-  call("braid_cpu_copy_bulk", b_.getVoidTy(),
-       {context_, scratch(0), execution_bits(), b_.getInt32(code.pack()), b_.getInt32(line_),
-        b_.getInt32(instrumentation_.counts ? count_place() : kNotCounted)});
+  call("copy_bulk", {context_, scratch(0), execution_bits(), code.pack(), line_, count_place()});
 }
 
 void Translator::op_copy_bulk(const Instruction& i) {
@@ -91,9 +89,8 @@ void Translator::op_store_bulk(const Instruction& i) {
   if (i.operands[2].bits != 0) bad(i, "the value must be 0");
   Value* to = bulk_address(i, 0, own_space(Choices(i)));
   Value* sizes = read_lanes(i.operands[1], 64);
-  call("braid_cpu_store_bulk", b_.getVoidTy(),
-       {context_, to_scratch(0, to), to_scratch(2, sizes), execution_bits(), b_.getInt32(line_),
-        b_.getInt32(instrumentation_.counts ? count_place() : kNotCounted)});
+  call("store_bulk",
+       {context_, to_scratch(0, to), to_scratch(2, sizes), execution_bits(), line_, count_place()});
 }
 
 /// Asks to cancel the launch of a cluster: the answer is always that none was.
@@ -215,10 +212,8 @@ void Translator::op_replace_tensormap(const Instruction& i) {
                         .bytes = static_cast<std::uint8_t>(wide ? 8 : 4)};
   check(where, code);
   Value* value = resize(read_lanes(i.operands.back(), wide ? 64 : 32), 64, false);
-  call("braid_cpu_replace_tensormap", b_.getVoidTy(),
-       {context_, to_scratch(0, address_lanes(where)), to_scratch(2, value), execution_bits(),
-        b_.getInt32(static_cast<std::uint32_t>(field)),
-        b_.getInt32(static_cast<std::uint32_t>(dim)), b_.getInt32(line_)});
+  call("replace_tensormap", {context_, to_scratch(0, address_lanes(where)), to_scratch(2, value),
+                             execution_bits(), field, dim, line_});
 }
 
 /// A tensor map that the whole warp copies, for others to copy by.
@@ -226,24 +221,22 @@ void Translator::op_copy_tensormap(const Instruction& i) {
   if (i.operands[2].bits != TensorMap::kBytes) bad(i, "the size must be 128");
   Value* to = bulk_address(i, 0, Space::kGlobal);
   Value* from = bulk_address(i, 1, Space::kShared);
-  call("braid_cpu_copy_tensormap", b_.getVoidTy(),
-       {to_scratch(0, to), to_scratch(2, from), execution_bits()});
+  call("copy_tensormap", {to_scratch(0, to), to_scratch(2, from), execution_bits()});
 }
 
 void Translator::op_bulk_group(const Instruction& i) {
   if (!instrumentation_.checks) return;
   if (i.is(Op::kCpBulkCommit)) {
-    call("braid_cpu_check_bulk_commit", b_.getVoidTy(), {context_, execution_bits()});
+    call("check_bulk_commit", {context_, execution_bits()});
     return;
   }
-  call("braid_cpu_check_bulk_wait", b_.getVoidTy(),
-       {context_, execution_bits(), read_scalar(i.operands[0], 32),
-        b_.getInt32(Choices(i).has("read") ? 1 : 0)});
+  call("check_bulk_wait",
+       {context_, execution_bits(), read_scalar(i.operands[0], 32), Choices(i).has("read")});
 }
 
 void Translator::op_fence_async(const Instruction& /*i*/) {
   if (!instrumentation_.checks) return;
-  call("braid_cpu_check_fence_async", b_.getVoidTy(), {context_});
+  call("check_fence_async", {context_});
 }
 
 }  // namespace braid::cpu

@@ -30,9 +30,10 @@ llvm::Value* Translator::mbarrier(Address& where, MbarrierCode code, AccessCode 
   llvm::Type* words = integer(32, false);
   to_scratch(8, counts == nullptr ? llvm::ConstantInt::get(words, 1) : counts);
   if (states != nullptr) to_scratch(12, states);
-  return call("braid_cpu_mbarrier", b_.getInt32Ty(),
+  return call("mbarrier",
               {context_, to_scratch(0, address_lanes(where)), scratch(8), scratch(12),
-               execution_bits(), b_.getInt32(code.pack()), b_.getInt32(line_)});
+               execution_bits(), code.pack(), line_},
+              b_.getInt32Ty());
 }
 
 /// Without a scope it is the cluster's: code that arrives at barriers of other blocks leaves it
@@ -93,8 +94,8 @@ void Translator::op_pending_count(const Instruction& i) {
 void Translator::op_copy_arrive(const Instruction& i) {
   Address where = barrier_address(i, i.operands[0]);
   if (instrumentation_.checks) {
-    call("braid_cpu_check_commit", b_.getVoidTy(), {context_});
-    call("braid_cpu_check_wait", b_.getVoidTy(), {context_, b_.getInt32(0)});
+    call("check_commit", {context_});
+    call("check_wait", {context_, 0});
   }
   const AccessCode access{
       .kind = AccessCode::kAtomic, .order = AccessCode::kRelease, .scope = 1, .bytes = 8};
@@ -126,9 +127,8 @@ void Translator::op_store_async(const Instruction& i) {
   Address where = address(i, i.operands[0], space);
   check_store(where, access, sources);
   for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, read_lanes(sources[k], bits));
-  call("braid_cpu_store_apart", b_.getVoidTy(),
-       {scratch(8), to_scratch(0, address_lanes(where)), execution_bits(), b_.getInt32(bits / 8),
-        b_.getInt32(access.count)});
+  call("store_apart",
+       {scratch(8), to_scratch(0, address_lanes(where)), execution_bits(), bits / 8, access.count});
   complete_bytes(i, 2, space,
                  splat(b_.getInt32(static_cast<std::uint32_t>(access.count * bits / 8))));
 }
@@ -149,7 +149,7 @@ void Translator::op_map_address(const Instruction& i) {
   if (generic) {
     to_scratch(0, read_lanes(i.operands[1], 64));
     to_scratch(4, ranks);
-    call("braid_cpu_map_address", b_.getVoidTy(), {context_, scratch(8), scratch(0), scratch(4)});
+    call("map_address", {context_, scratch(8), scratch(0), scratch(4)});
     write(i.operands[0], from_scratch(8, integer(64, false)));
     return;
   }
@@ -168,11 +168,10 @@ bool Translator::maps_addresses() const {
 /// cvta of such pointers, from generic addresses to those of shared memory or back.
 llvm::Value* Translator::cluster_pointer(Value* lanes, bool to_shared) {
   if (to_shared) {
-    call("braid_cpu_to_cluster", b_.getVoidTy(), {context_, scratch(4), to_scratch(0, lanes)});
+    call("to_cluster", {context_, scratch(4), to_scratch(0, lanes)});
     return resize(from_scratch(4, integer(32, false)), 64, false);
   }
-  call("braid_cpu_cluster_addresses", b_.getVoidTy(),
-       {context_, scratch(0), to_scratch(4, resize(lanes, 32, false))});
+  call("cluster_addresses", {context_, scratch(0), to_scratch(4, resize(lanes, 32, false))});
   return from_scratch(0, integer(64, false));
 }
 
@@ -181,7 +180,7 @@ void Translator::op_cluster_rank(const Instruction& i) {
   const bool generic = !mods.has("shared::cluster") && mods.type().bits == 64;
   if (generic) {
     to_scratch(0, read_lanes(i.operands[1], 64));
-    call("braid_cpu_cluster_ranks", b_.getVoidTy(), {context_, scratch(8), scratch(0)});
+    call("cluster_ranks", {context_, scratch(8), scratch(0)});
     write(i.operands[0], from_scratch(8, integer(32, false)));
     return;
   }
@@ -199,8 +198,7 @@ void Translator::op_cluster_barrier(const Instruction& i) {
   Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
   Value* here = mask_bits_ != nullptr ? mask_bits_ : b_.getInt32(~0U);
   if (instrumentation_.counts) count_barrier();
-  call("braid_cpu_cluster_barrier", b_.getVoidTy(),
-       {context_, here, live, b_.getInt32(static_cast<std::uint32_t>(what)), b_.getInt32(line_)});
+  call("cluster_barrier", {context_, here, live, what, line_});
 }
 
 }  // namespace braid::cpu

@@ -111,12 +111,12 @@ llvm::Value* Translator::predicate_of_end(const Block& block) {
 void Translator::back_edge(int from, int to) {
   if (to > from) return;
   if (flow_.block(from).endless) {
-    call("braid_cpu_endless", b_.getVoidTy(), {context_, b_.getInt32(line_)});
+    call("stop", {context_, Stop::kEndless, line_});
   }
   if (!flow_.block(from).spins) return;
   // One that looks at a clock, say, ends by itself, in kernels without loops that only look, too.
   if (!flow_.block(from).looks) store_action();
-  call("braid_cpu_yield", b_.getVoidTy(), {context_, b_.getInt32(flow_.block(from).poll_line)});
+  call("yield", {context_, flow_.block(from).poll_line});
   const int component = shapes_.component(from);
   if (component < 0) return;
   b_.CreateStore(

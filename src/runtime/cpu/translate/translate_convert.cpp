@@ -156,7 +156,7 @@ llvm::Value* Translator::float_to_integer(Value* value, Type from, Type to) {
 namespace {
 /// Bits of a place in the result, in the order of "e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2".
 constexpr unsigned kPlaces[] = {8, 8, 4, 8, 8};
-/// How braid_cpu_round_by_bits counts f16 and bf16.
+/// How helper "round_by_bits" counts f16 and bf16.
 constexpr unsigned kHalfFloat = 5;
 constexpr unsigned kFinite = 16;
 }  // namespace
@@ -185,7 +185,7 @@ void Translator::op_convert_to_small(const Instruction& i) {
     Value* value = part_to_convert(i, *i.type(), k);
     if (mods.has("relu")) value = relu(value);
     Value* bits = b_.CreateBitCast(value, integer(32, scalar_));
-    return map_lanes("braid_cpu_to_small_float", {bits}, static_cast<unsigned>(to));
+    return map_lanes("to_small_float", {bits}, to);
   };
   Value* high = code(1);
   Value* low = code(0);
@@ -198,7 +198,7 @@ llvm::Value* Translator::convert_by_bits(const Instruction& i, const Operand& so
   Value* value = read_float(source, {Kind::kFloat, 32, 1});
   if (Choices(i).has("relu")) value = relu(value);
   Value* bits = b_.CreateBitCast(value, integer(32, scalar_));
-  return map_lanes("braid_cpu_round_by_bits", {bits, random}, mode);
+  return map_lanes("round_by_bits", {bits, random}, mode);
 }
 
 /// cvt.rs d, a, b, random: a above b, each by half of the random bits, of which f16 takes 13.
@@ -248,7 +248,7 @@ void Translator::op_convert_from_small(const Instruction& i) {
   Value* codes = resize(read(i.operands[1], 2 * place), 32, false);
   const auto half = [&](unsigned k) {
     Value* code = b_.CreateLShr(codes, place * k);
-    Value* bits = map_lanes("braid_cpu_from_small_float", {code}, static_cast<unsigned>(from));
+    Value* bits = map_lanes("from_small_float", {code}, from);
     Value* value = b_.CreateBitCast(bits, floating({Kind::kFloat, 32, 1}, scalar_));
     if (mods.has("relu")) value = relu(value);
     return resize(round_to_half(value, Rounding::kNearest), 32, false);
@@ -265,7 +265,7 @@ void Translator::op_convert_to_exponent(const Instruction& i) {
   const unsigned mode = (mods.has("rp") ? 1U : 0U) | (mods.has("satfinite") ? 2U : 0U);
   const auto code = [&](unsigned k) {
     Value* bits = b_.CreateBitCast(part_to_convert(i, *i.type(), k), integer(32, scalar_));
-    return map_lanes("braid_cpu_to_exponent", {bits}, mode);
+    return map_lanes("to_exponent", {bits}, mode);
   };
   Value* high = code(1);
   Value* low = code(0);
@@ -366,8 +366,7 @@ void Translator::convert_integer_to_float(const Instruction& i, Type from, Type 
     // Any 64-bit integer is exact in a long double: let the host round.
     const unsigned mode = static_cast<unsigned>(how.rounding) | (from.is_signed() ? 4U : 0U);
     Value* wide = resize(value, 64, from.is_signed());
-    Value* out =
-        map_lanes(to.bits == 64 ? "braid_cpu_int_to_f64" : "braid_cpu_int_to_f32", {wide}, mode);
+    Value* out = map_lanes(to.bits == 64 ? "int_to_f64" : "int_to_f32", {wide}, mode);
     write(i.operands[0], resize(out, to.bits, false));
     return;
   }
@@ -375,7 +374,7 @@ void Translator::convert_integer_to_float(const Instruction& i, Type from, Type 
     // Through an f32 with a sticky bit: from f64, or from the host where that might round, too.
     if (from.bits == 64) {
       const unsigned mode = 8U | (from.is_signed() ? 4U : 0U);
-      Value* out = resize(map_lanes("braid_cpu_int_to_f32", {value}, mode), 32, false);
+      Value* out = resize(map_lanes("int_to_f32", {value}, mode), 32, false);
       const Type single{Kind::kFloat, 32, 1};
       write(i.operands[0], to_16(clamp(bits_to_float(out, single), how.saturate), to, how));
       return;
@@ -409,7 +408,7 @@ void Translator::convert_floats(const Instruction& i, Type from, Type to, const 
     if (how.rounding == Rounding::kNearest) {
       value = b_.CreateFPTrunc(value, floating(to, scalar_));
     } else {
-      Value* out = map_lanes("braid_cpu_f64_to_f32", {value}, static_cast<unsigned>(how.rounding));
+      Value* out = map_lanes("f64_to_f32", {value}, how.rounding);
       value = bits_to_float(resize(b_.CreateBitCast(out, integer(64, scalar_)), 32, false), to);
     }
   }

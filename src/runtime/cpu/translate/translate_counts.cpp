@@ -47,7 +47,7 @@ void Translator::count_parting(int block, Value* lanes) {
 }
 
 std::uint32_t Translator::count_place() const {
-  return static_cast<std::uint32_t>(sites_.place_of(line_));
+  return instrumentation_.counts ? static_cast<std::uint32_t>(sites_.place_of(line_)) : kNotCounted;
 }
 
 void Translator::count_barrier() {
@@ -71,15 +71,14 @@ void Translator::count_access(Address& address, AccessCode code, Value* lanes) {
   const bool uniform = address.table && address.shape.is_uniform();
   if (address.space == ptx::Space::kGlobal &&
       (uniform || (address.table && is_consecutive(address.shape, code.bytes)))) {
-    call("braid_cpu_count_row", b_.getVoidTy(),
-         {context_, address.base, b_.getInt32(uniform ? 0 : code.bytes), lanes, packed, place});
+    call("count_row", {context_, address.base, uniform ? 0 : code.bytes, lanes, packed, place});
     return;
   }
   const bool global = address.space == ptx::Space::kGlobal;
-  call(shared   ? "braid_cpu_count_shared"
-       : global ? "braid_cpu_count_global"
-                : "braid_cpu_count_access",
-       b_.getVoidTy(), {context_, to_scratch(0, address_lanes(address)), lanes, packed, place});
+  call(shared   ? "count_shared"
+       : global ? "count_global"
+                : "count_access",
+       {context_, to_scratch(0, address_lanes(address)), lanes, packed, place});
 }
 
 /// Loads of shared memory that ptxas joins: neighbouring words of one address register, in one

@@ -141,9 +141,7 @@ void Translator::check_defined(const Operand& operand, Value* lanes, std::string
                         : "comes from a register that the thread did not write, or from a lane "
                           "outside of a shuffle");
     split_unlikely(b_.CreateICmpNE(bad, b_.getInt32(0)), [&] {
-      call("braid_cpu_check_defined", b_.getVoidTy(),
-           {context_, bad, b_.CreateGlobalString(message), b_.getInt32(static_cast<unsigned>(reg)),
-            b_.getInt32(line_)});
+      call("check_defined", {context_, bad, b_.CreateGlobalString(message), reg, line_});
     });
   }
 }
@@ -225,14 +223,13 @@ llvm::Value* Translator::defined_results(const Instruction& i, Value* lanes) {
   }
   if (rule == DefinedRule::kShuffle) {
     // As the values go. Where all lanes are named, lanes elsewhere are another check's.
-    const auto mode = static_cast<std::uint32_t>(Choices(i).of("up"));
+    const int mode = Choices(i).of("up");
     Value* known = may_leave_group(i) ? b_.CreateAnd(defined(operands[1]), lanes)
                                       : b_.CreateOr(defined(operands[1]), b_.CreateNot(lanes));
     to_scratch(0, b_.CreateZExt(b_.CreateBitCast(known, integer(1, false)), integer(32, false)));
     to_scratch(2, read_lanes(operands[2], 32));
     to_scratch(4, read_lanes(operands[3], 32));
-    call("braid_cpu_shuffle", b_.getInt32Ty(),
-         {scratch(6), scratch(0), scratch(2), scratch(4), b_.getInt32(mode)});
+    call("shuffle", {scratch(6), scratch(0), scratch(2), scratch(4), mode}, b_.getInt32Ty());
     Value* moved = b_.CreateTrunc(from_scratch(6, integer(32, false)), integer(1, false));
     return b_.CreateAnd(bits(moved), b_.CreateAnd(defined(operands[2]), defined(operands[3])));
   }

@@ -89,8 +89,7 @@ llvm::Value* Translator::fused(Type type, Rounding rounding, Value* a, Value* b,
                                                 : intrinsic(llvm::Intrinsic::fma, {a, b, c}));
   }
   if (rounding == Rounding::kNearest) return intrinsic(llvm::Intrinsic::fma, {a, b, c});
-  return map_lanes(type.bits == 64 ? "braid_cpu_fma_f64" : "braid_cpu_fma_f32", {a, b, c},
-                   static_cast<unsigned>(rounding));
+  return map_lanes(type.bits == 64 ? "fma_f64" : "fma_f32", {a, b, c}, rounding);
 }
 
 Translator::Arithmetic Translator::arithmetic_of(const Instruction& i) {
@@ -102,12 +101,12 @@ Translator::Arithmetic Translator::arithmetic_of(const Instruction& i) {
 llvm::Value* Translator::float_binary(Arithmetic operation, Type type, Rounding rounding, Value* a,
                                       Value* b) {
   if (rounding != Rounding::kNearest && type.bits >= 32) {
-    constexpr const char* kHelpers[4][2] = {{"braid_cpu_add_f32", "braid_cpu_add_f64"},
-                                            {"braid_cpu_sub_f32", "braid_cpu_sub_f64"},
-                                            {"braid_cpu_mul_f32", "braid_cpu_mul_f64"},
-                                            {"braid_cpu_div_f32", "braid_cpu_div_f64"}};
+    constexpr const char* kHelpers[4][2] = {{"add_f32", "add_f64"},
+                                            {"sub_f32", "sub_f64"},
+                                            {"mul_f32", "mul_f64"},
+                                            {"div_f32", "div_f64"}};
     return map_lanes(kHelpers[static_cast<std::size_t>(operation)][type.bits == 64 ? 1 : 0], {a, b},
-                     static_cast<unsigned>(rounding));
+                     rounding);
   }
   switch (operation) {
     case Arithmetic::kAdd:
@@ -203,14 +202,12 @@ void Translator::op_root(const Instruction& i) {
     if (i.is(Op::kRcp)) {
       result = rounding == Rounding::kNearest
                    ? b_.CreateFDiv(one, a)
-                   : map_lanes(wide ? "braid_cpu_div_f64" : "braid_cpu_div_f32", {one, a},
-                               static_cast<unsigned>(rounding));
+                   : map_lanes(wide ? "div_f64" : "div_f32", {one, a}, rounding);
     } else if (rounding == Rounding::kNearest) {
       result = intrinsic(llvm::Intrinsic::sqrt, {a});
       if (i.is(Op::kRsqrt)) result = b_.CreateFDiv(one, result);
     } else {
-      result = map_lanes(wide ? "braid_cpu_sqrt_f64" : "braid_cpu_sqrt_f32", {a},
-                         static_cast<unsigned>(rounding));
+      result = map_lanes(wide ? "sqrt_f64" : "sqrt_f32", {a}, rounding);
     }
     return flush(result, ftz);
   });

@@ -79,9 +79,7 @@ void Translator::check_no_wrap(const Operand& operand, Value* base, bool is_sign
     Value* low = outside(edge(shape.min()));
     wraps = wraps == nullptr ? low : b_.CreateOr(wraps, low);
   }
-  split_unlikely(wraps, [&] {
-    call("braid_cpu_wrap", b_.getVoidTy(), {context_, b_.getInt32(line_)});
-  });
+  split_unlikely(wraps, [&] { call("stop", {context_, Stop::kWrap, line_}); });
 }
 
 llvm::Value* Translator::widen(const Operand& operand, Type from, unsigned to) {

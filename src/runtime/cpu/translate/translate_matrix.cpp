@@ -124,7 +124,7 @@ std::uint8_t Translator::choice_of(const Instruction& i, std::size_t n, const Op
   bad(i, fmt::format("operand {}: found {}, expected {}", n + 1, found, choices));
 }
 
-/// A byte and a lane of operand `n`, as braid_cpu_matrix has them: constants, or registers of 16
+/// A byte and a lane of operand `n`, as helper "matrix" has them: constants, or registers of 16
 /// bits.
 llvm::Value* Translator::scale_selectors(const Instruction& i, std::size_t n, unsigned scales) {
   const std::vector<Operand> parts = elements_of(i, i.operands[n], 2);
@@ -197,7 +197,7 @@ void Translator::op_matrix(const Instruction& i) {
     selectors = b_.CreateOr(scale_selectors(i, n + 1, code.scales),
                             b_.CreateShl(scale_selectors(i, n + 3, code.scales), b_.getInt32(16)));
   }
-  call("braid_cpu_matrix", b_.getVoidTy(), {scratch(0), constant_code(code), selectors});
+  call("matrix", {constant_code(code), scratch(0), selectors});
   for (const Operand& result : results) {
     const unsigned bits = braid::cpu::register_bits(code.d);
     write(result, from_scratch(kStep * place++, integer(bits, false)));
@@ -262,7 +262,7 @@ void Translator::op_wmma_memory(const Instruction& i) {
   if (!loads) {
     for (const Operand& from : registers) to_scratch(kStep * place++, read_lanes(from, bits));
   }
-  call(loads ? "braid_cpu_wmma_load" : "braid_cpu_wmma_store", b_.getVoidTy(),
+  call(loads ? "wmma_load" : "wmma_store",
        {scratch(0), b_.CreateIntToPtr(base, b_.getPtrTy()), stride, constant_code(code)});
   if (!loads) return;
   for (const Operand& to : registers) {

@@ -80,7 +80,7 @@ llvm::Value* Translator::whole_address(Value* low, Space space) {
   return b_.CreateAdd(start, within);
 }
 
-/// An address of 32 bits that says which block's memory it is in (braid_cpu_cluster_address).
+/// An address of 32 bits that says which block's memory it is in (helper "cluster_address").
 Translator::Address Translator::cluster_address(const Operand& base, std::int64_t offset) {
   Address result;
   result.space = Space::kCluster;
@@ -92,12 +92,11 @@ Translator::Address Translator::cluster_address(const Operand& base, std::int64_
     result.table = true;
     result.shape = shape;
     for (std::int32_t& t : result.shape.table) t -= shape.table[0];
-    result.base = b_.CreateAdd(
-        call("braid_cpu_cluster_address", b_.getInt64Ty(), {context_, address}), lower);
+    result.base =
+        b_.CreateAdd(call("cluster_address", {context_, address}, b_.getInt64Ty()), lower);
     return result;
   }
-  call("braid_cpu_cluster_addresses", b_.getVoidTy(),
-       {context_, scratch(0), to_scratch(4, read_lanes(base, 32))});
+  call("cluster_addresses", {context_, scratch(0), to_scratch(4, read_lanes(base, 32))});
   result.lanes = b_.CreateAdd(from_scratch(0, integer(64, false)), splat(lower));
   return result;
 }
@@ -116,7 +115,7 @@ llvm::Value* Translator::address_lanes(Address& address) {
 llvm::Value* Translator::address_pointer(Address& address) {
   if (!address.table || address.lanes != nullptr) return to_scratch(0, address_lanes(address));
   std::vector<std::uint32_t> words(address.shape.table.begin(), address.shape.table.end());
-  call("braid_cpu_spread", b_.getVoidTy(), {scratch(0), address.base, constant_words(words)});
+  call("spread", {scratch(0), address.base, constant_words(words)});
   return scratch(0);
 }
 
@@ -136,17 +135,14 @@ std::uint8_t Translator::scope_of(const Choices& mods) {
 }
 
 /// Tells the sanitizer and the counter what the active lanes, or `lanes`, are about to do.
-/// `more`: what the sanitizer hears of the values of a store.
-void Translator::check(Address& address, AccessCode code, Value* lanes,
-                       llvm::ArrayRef<Value*> more) {
+/// `values`: what the sanitizer hears of those of a store.
+void Translator::check(Address& address, AccessCode code, Value* lanes, const Stored& values) {
   if (!instrumentation_.checks && !instrumentation_.counts) return;
   if (lanes == nullptr) lanes = execution_bits();
   if (instrumentation_.checks) {
-    Value* addresses = to_scratch(0, address_lanes(address));
-    llvm::SmallVector<Value*, 8> arguments = {context_, addresses, lanes, b_.getInt32(code.pack()),
-                                              b_.getInt32(line_)};
-    arguments.append(more.begin(), more.end());
-    call(more.empty() ? "braid_cpu_check" : "braid_cpu_check_store", b_.getVoidTy(), arguments);
+    Value* none = llvm::ConstantPointerNull::get(b_.getPtrTy());
+    call("check", {context_, to_scratch(0, address_lanes(address)), lanes, code.pack(), line_,
+                   values.start == nullptr ? none : values.start, values.bytes, values.count});
   }
   if (instrumentation_.counts) count_access(address, code, lanes);
 }
@@ -332,9 +328,7 @@ void Translator::load_strong(const Access& access, Address& address,
     return;
   }
   Value* addresses = address_pointer(address);
-  call("braid_cpu_load_strong", b_.getVoidTy(),
-       {scratch(8), addresses, execution_bits(), b_.getInt32(bits / 8), b_.getInt32(access.count),
-        context_});
+  call("load_strong", {scratch(8), addresses, execution_bits(), bits / 8, access.count});
   if (scalar_) result_shape_ = Shape::vector();
   for (unsigned k = 0; k < access.count; ++k) {
     Value* value = from_scratch(8 + 2 * k, integer(bits, false));
@@ -355,8 +349,7 @@ llvm::Value* Translator::call_first_active(Value* lanes) {
 void Translator::load_apart(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results) {
   const unsigned bits = access.type.total_bits();
   Value* addresses = to_scratch(0, lanes);
-  call("braid_cpu_load_apart", b_.getVoidTy(),
-       {scratch(8), addresses, execution_bits(), b_.getInt32(bits / 8), b_.getInt32(access.count)});
+  call("load_apart", {scratch(8), addresses, execution_bits(), bits / 8, access.count});
   for (unsigned k = 0; k < access.count; ++k) {
     write_loaded(results[k], from_scratch(8 + 2 * k, integer(bits, false)), access.type);
   }
@@ -425,9 +418,7 @@ void Translator::store_strong(const Access& access, Address& address,
   const unsigned bits = access.type.total_bits();
   Value* addresses = address_pointer(address);
   for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, values[k]);
-  call("braid_cpu_store_strong", b_.getVoidTy(),
-       {scratch(8), addresses, execution_bits(), b_.getInt32(bits / 8), b_.getInt32(access.count),
-        context_});
+  call("store_strong", {scratch(8), addresses, execution_bits(), bits / 8, access.count});
 }
 
 /// The same for a store.
@@ -441,7 +432,7 @@ void Translator::check_store(Address& address, const Access& access,
   }
   const unsigned bits = access.type.total_bits();
   for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, read_lanes(sources[k], bits));
-  check(address, code, nullptr, {scratch(8), b_.getInt32(bits / 8), b_.getInt32(access.count)});
+  check(address, code, nullptr, {scratch(8), bits / 8, access.count});
   check_overlap(address, access);
 }
 
@@ -454,9 +445,8 @@ void Translator::check_overlap(const Address& address, const Access& access) {
     if (std::adjacent_find(offsets.begin(), offsets.end()) == offsets.end()) return;
   }
   // Addresses and values lie where check_store() put them.
-  call("braid_cpu_check_overlap", b_.getVoidTy(),
-       {context_, scratch(0), execution_bits(), scratch(8),
-        b_.getInt32(access.type.total_bits() / 8), b_.getInt32(access.count), b_.getInt32(line_)});
+  call("check_overlap", {context_, scratch(0), execution_bits(), scratch(8),
+                         access.type.total_bits() / 8, access.count, line_});
 }
 
 /// The last of these lanes; any lane where there is none.
@@ -522,16 +512,15 @@ void Translator::op_store(const Instruction& i) {
     return;
   }
   for (unsigned k = 0; k < access.count; ++k) to_scratch(8 + 2 * k, values[k]);
-  call("braid_cpu_store_apart", b_.getVoidTy(),
-       {scratch(8), to_scratch(0, address_lanes(where)), lanes, b_.getInt32(bits / 8),
-        b_.getInt32(access.count)});
+  call("store_apart",
+       {scratch(8), to_scratch(0, address_lanes(where)), lanes, bits / 8, access.count});
 }
 
 void Translator::op_fence(const Instruction& i) {
   if (instrumentation_.checks && i.is(Op::kFenceInit)) {
-    call("braid_cpu_check_fence_inits", b_.getVoidTy(), {context_});
+    call("check_fence_inits", {context_});
   } else if (instrumentation_.checks) {
-    call("braid_cpu_check_fence", b_.getVoidTy(), {context_, b_.getInt32(scope_of(Choices(i)))});
+    call("check_fence", {context_, scope_of(Choices(i))});
   }
   b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
 }
@@ -539,10 +528,10 @@ void Translator::op_fence(const Instruction& i) {
 void Translator::op_copy_group(const Instruction& i) {
   if (!instrumentation_.checks) return;
   // wait_all counts what is not committed as well.
-  if (!i.is(Op::kCpAsyncWait)) call("braid_cpu_check_commit", b_.getVoidTy(), {context_});
+  if (!i.is(Op::kCpAsyncWait)) call("check_commit", {context_});
   if (i.is(Op::kCpAsyncCommit)) return;
   Value* pending = i.is(Op::kCpAsyncWaitAll) ? b_.getInt32(0) : read_scalar(i.operands[0], 32);
-  call("braid_cpu_check_wait", b_.getVoidTy(), {context_, pending});
+  call("check_wait", {context_, pending});
 }
 
 /// Copies at once: a copy may be over at any time before its wait.
@@ -574,9 +563,7 @@ void Translator::op_copy_async(const Instruction& i) {
   Value* target = b_.CreateIntToPtr(to.base, b_.getPtrTy());
   Value* sizes =
       size == nullptr ? llvm::ConstantPointerNull::get(b_.getPtrTy()) : to_scratch(8, size);
-  call("braid_cpu_copy_async", b_.getVoidTy(),
-       {target, offsets, sources, sizes, execution_bits(),
-        b_.getInt32(static_cast<std::uint32_t>(bytes))});
+  call("copy_async", {target, offsets, sources, sizes, execution_bits(), bytes});
 }
 
 /// Lanes that copy nothing read nothing. Those that copy a part of `bytes` count as whole.

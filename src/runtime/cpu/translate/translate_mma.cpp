@@ -207,8 +207,7 @@ std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
     }
     plan.add_product(as, bs, c, d);
   }
-  call("braid_cpu_mma", b_.getVoidTy(),
-       {registers_, constant_words(plan.words()), b_.getInt32(code)});
+  call("mma", {registers_, constant_words(plan.words()), code});
   for (const auto& [element, at] : results) take_result(*element, at);
   return group.size();
 }

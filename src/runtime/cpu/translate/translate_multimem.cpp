@@ -72,10 +72,8 @@ void Translator::op_multimem(const Instruction& i) {
   if (!loads) {
     for (unsigned k = 0; k < code.count; ++k) to_scratch(8 + 2 * k, read_lanes(registers[k], bits));
   }
-  call("braid_cpu_multimem", b_.getVoidTy(),
-       {context_, scratch(8), to_scratch(0, address_lanes(where)), execution_bits(),
-        b_.getInt32(code.pack()), b_.getInt32(access.pack()), b_.getInt32(line_),
-        b_.getInt32(count_place())});
+  call("multimem", {context_, scratch(8), to_scratch(0, address_lanes(where)), execution_bits(),
+                    code.pack(), access.pack(), line_, count_place()});
   if (!loads) return;
   for (unsigned k = 0; k < code.count; ++k) {
     write(registers[k], from_scratch(8 + 2 * k, integer(bits, false)));

@@ -170,13 +170,13 @@ llvm::Value* Translator::warp_special(Special special) {
     case Special::kClock:
     case Special::kClockHi:
     case Special::kClock64: {
-      Value* time = call("braid_cpu_clock", b_.getInt64Ty(), {});
+      Value* time = call("clock", {}, b_.getInt64Ty());
       return special == Special::kClockHi ? b_.CreateLShr(time, 32) : time;
     }
     case Special::kGlobalTimer:
     case Special::kGlobalTimerLo:
     case Special::kGlobalTimerHi: {
-      Value* time = call("braid_cpu_globaltimer", b_.getInt64Ty(), {context_});
+      Value* time = call("globaltimer", {context_}, b_.getInt64Ty());
       return special == Special::kGlobalTimerHi ? b_.CreateLShr(time, 32) : time;
     }
     case Special::kClusterIdX:
@@ -403,30 +403,37 @@ llvm::Value* Translator::from_scratch(unsigned index, llvm::Type* type) {
   return b_.CreateAlignedLoad(type, scratch(index), llvm::Align(64));
 }
 
-llvm::Value* Translator::call(const char* name, llvm::Type* result,
-                              llvm::ArrayRef<Value*> arguments) {
+/// Calls a run-time helper (runtime_helpers.h); without a type it has no result.
+llvm::Value* Translator::call(const char* name, llvm::ArrayRef<Argument> arguments,
+                              llvm::Type* result) {
+  std::vector<Value*> values;
   std::vector<llvm::Type*> types;
-  for (Value* argument : arguments) types.push_back(argument->getType());
-  auto callee = out_.getOrInsertFunction(name, llvm::FunctionType::get(result, types, false));
+  for (const Argument& argument : arguments) {
+    values.push_back(argument.value != nullptr ? argument.value : b_.getInt32(argument.number));
+    types.push_back(values.back()->getType());
+  }
+  if (result == nullptr) result = b_.getVoidTy();
+  auto callee =
+      out_.getOrInsertFunction(helper_symbol(name), llvm::FunctionType::get(result, types, false));
   if (auto* function = llvm::dyn_cast<llvm::Function>(callee.getCallee())) {
     function->setDoesNotThrow();
   }
-  return b_.CreateCall(callee, arguments);
+  return b_.CreateCall(callee, values);
 }
 
 /// Calls helper(out, in0, in1, .. [, mode]) over 32 lanes of one type; in scalar mode on one value.
 llvm::Value* Translator::map_lanes(const char* helper, std::initializer_list<Value*> arguments,
-                                   std::optional<unsigned> mode) {
+                                   std::optional<Argument> mode) {
   llvm::Type* type = (*arguments.begin())->getType();
   const bool scalar = !type->isVectorTy();
-  std::vector<Value*> pointers{scratch(0)};
+  std::vector<Argument> pointers{scratch(0)};
   unsigned index = 2;
   for (Value* argument : arguments) {
     pointers.push_back(to_scratch(index, scalar ? splat(argument) : argument));
     index += 2;
   }
-  if (mode) pointers.push_back(b_.getInt32(*mode));
-  call(helper, b_.getVoidTy(), pointers);
+  if (mode) pointers.push_back(*mode);
+  call(helper, pointers);
   return from_scratch(0, type);
 }
 

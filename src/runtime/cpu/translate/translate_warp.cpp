@@ -51,9 +51,8 @@ ShuffleSource shuffle_source(int mode, int lane, unsigned b, unsigned c) {
 void Translator::check_members(const Operand& members) {
   if (!instrumentation_.checks) return;
   Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
-  call("braid_cpu_check_members", b_.getVoidTy(),
-       {context_, to_scratch(0, read_lanes(members, 32)), execution_bits(), live,
-        b_.getInt32(line_)});
+  call("check_members",
+       {context_, to_scratch(0, read_lanes(members, 32)), execution_bits(), live, line_});
 }
 
 void Translator::op_shuffle(const Instruction& i) {
@@ -83,9 +82,8 @@ void Translator::op_shuffle(const Instruction& i) {
     to_scratch(0, a);
     to_scratch(2, read_lanes(b, 32));
     to_scratch(4, read_lanes(c, 32));
-    Value* bits = call(
-        "braid_cpu_shuffle", b_.getInt32Ty(),
-        {scratch(6), scratch(0), scratch(2), scratch(4), b_.getInt32(static_cast<unsigned>(mode))});
+    Value* bits =
+        call("shuffle", {scratch(6), scratch(0), scratch(2), scratch(4), mode}, b_.getInt32Ty());
     result = from_scratch(6, integer(32, false));
     valid = b_.CreateBitCast(bits, integer(1, false));
   }
@@ -134,8 +132,7 @@ void Translator::op_match(const Instruction& i) {
   check_members(i.operands[2]);
   to_scratch(0, resize(read_lanes(i.operands[1], type.bits), 64, false));
   to_scratch(4, read_lanes(i.operands[2], 32));
-  call("braid_cpu_match", b_.getVoidTy(),
-       {scratch(6), scratch(0), scratch(4), execution_bits(), b_.getInt32(all ? 1 : 0)});
+  call("match", {scratch(6), scratch(0), scratch(4), execution_bits(), all});
   Value* lanes = from_scratch(6, integer(32, false));
   if (!all) {
     write(i.operands[0], lanes);
@@ -181,9 +178,8 @@ void Translator::reduce(const Instruction& i, unsigned op, bool is_signed, Value
   if (!shapes_.operand_shape(members).is_uniform()) {
     to_scratch(0, a);
     to_scratch(2, read_lanes(members, 32));
-    call("braid_cpu_reduce", b_.getVoidTy(),
-         {scratch(4), scratch(0), scratch(2), execution_bits(),
-          b_.getInt32(op | (is_signed ? 8U : 0U))});
+    call("reduce",
+         {scratch(4), scratch(0), scratch(2), execution_bits(), op | (is_signed ? 8U : 0U)});
     write(i.operands[0], finish(from_scratch(4, integer(32, false))));
     return;
   }
@@ -255,9 +251,8 @@ llvm::Value* Translator::barrier(Value* id, Value* threads, Value* votes, Barrie
   Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
   Value* here = mask_bits_ != nullptr ? mask_bits_ : b_.getInt32(~0U);
   votes = votes == nullptr ? b_.getInt32(0) : b_.CreateAnd(votes, here);
-  return parked_ = call("braid_cpu_barrier", b_.getInt32Ty(),
-                        {context_, id, threads, here, live, votes,
-                         b_.getInt32(static_cast<unsigned>(how)), b_.getInt32(line_)});
+  return parked_ = call("barrier", {context_, id, threads, here, live, votes, how, line_},
+                        b_.getInt32Ty());
 }
 
 void Translator::op_barrier(const Instruction& i) {
@@ -289,16 +284,14 @@ void Translator::op_barrier_reduce(const Instruction& i) {
 }
 
 void Translator::op_sleep(const Instruction& /*i*/) {
-  call("braid_cpu_yield", b_.getVoidTy(), {context_, b_.getInt32(0)});
+  call("yield", {context_, 0});
   tell_action();
 }
 
 void Translator::op_trap(const Instruction& /*i*/) {
   Value* any =
       guard_lanes_ == nullptr ? b_.getTrue() : b_.CreateICmpNE(execution_bits(), b_.getInt32(0));
-  split_unlikely(any, [&] {
-    call("braid_cpu_trap", b_.getVoidTy(), {context_, b_.getInt32(line_)});
-  });
+  split_unlikely(any, [&] { call("stop", {context_, Stop::kTrap, line_}); });
 }
 
 /// The host address that lane `lane` gives.
@@ -407,15 +400,12 @@ void Translator::op_ldmatrix(const Instruction& i) {
   for (unsigned m = 0; m < results.size(); ++m)
     places.push_back(place_of_result(results[m], 2 + m));
   Value* offsets = address_offsets(where, 0);
-  llvm::SmallVector<Value*, 7> arguments{registers_,
-                                         constant_words(places),
-                                         b_.CreateIntToPtr(where.base, b_.getPtrTy()),
-                                         offsets,
-                                         b_.getInt32(static_cast<std::uint32_t>(places.size())),
-                                         b_.getInt32(exchanged ? 1 : 0)};
   const bool bytes = mods.has("m16n16") || bits != 8;
-  if (bytes) arguments.push_back(b_.getInt32(bits));
-  call(bytes ? "braid_cpu_ldmatrix_bytes" : "braid_cpu_ldmatrix", b_.getVoidTy(), arguments);
+  llvm::SmallVector<Argument, 7> arguments{
+      registers_, constant_words(places), b_.CreateIntToPtr(where.base, b_.getPtrTy()),
+      offsets,    places.size(),          exchanged};
+  if (bytes) arguments.push_back(bits);
+  call(bytes ? "ldmatrix_bytes" : "ldmatrix", arguments);
   for (unsigned m = 0; m < results.size(); ++m) take_result(results[m], 2 + m);
 }
 
@@ -432,11 +422,11 @@ void Translator::op_stmatrix(const Instruction& i) {
     }
     matrices.push_back(value);
   }
-  llvm::SmallVector<Value*, 3> values;
+  Stored values;
   if (instrumentation_.checks) {
     // Side by side they are the rows, by the lanes that have their addresses.
     for (unsigned m = 0; m < matrices.size(); ++m) to_scratch(8 + m, matrices[m]);
-    values = {scratch(8), b_.getInt32(16), b_.getInt32(1)};
+    values = {scratch(8), 16, 1};
   }
   check(where, {.kind = AccessCode::kStore, .bytes = 16}, lanes, values);
   for (unsigned m = 0; m < matrices.size(); ++m) {

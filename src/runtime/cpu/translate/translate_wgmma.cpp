@@ -176,24 +176,18 @@ void Translator::op_wgmma(const Instruction& i) {
     // A number for all that has to be the same.
     Value* what = b_.CreateAdd(b_.CreateMul(matrix_a, b_.getInt64(0x9e3779b97f4a7c15U)),
                                b_.CreateAdd(matrix_b, b_.CreateZExt(kept, b_.getInt64Ty())));
-    const auto sums_given = static_cast<std::uint32_t>(d.size());
-    call("braid_cpu_check_wgmma", b_.getVoidTy(),
-         {context_, constant_words(registers), b_.getInt32(sums_given),
-          b_.getInt32(static_cast<std::uint32_t>(registers.size()) - sums_given), what,
-          b_.getInt32(line_)});
+    call("check_wgmma",
+         {context_, constant_words(registers), d.size(), registers.size() - d.size(), what, line_});
   }
-  call("braid_cpu_wgmma", b_.getVoidTy(),
-       {context_, registers_, constant_words(plan.words()), matrix_a, matrix_b,
-        b_.getInt32(code.pack()), b_.getInt32(type), kept, lanes_here(), b_.getInt32(line_),
-        b_.getInt32(instrumentation_.counts ? count_place() : kNotCounted), matrix,
-        b_.getInt32(scratch_place(behind))});
+  call("wgmma",
+       {context_, registers_, constant_words(plan.words()), matrix_a, matrix_b, code.pack(), type,
+        kept, lanes_here(), line_, count_place(), matrix, scratch_place(behind)});
   for (const Operand& sum : d) cache_.erase(sum.index);
 }
 
 void Translator::order_wgmma(bool fences) {
   if (!instrumentation_.checks) return;
-  call("braid_cpu_check_wgmma_order", b_.getVoidTy(),
-       {context_, lanes_here(), b_.getInt32(fences ? 1 : 0), b_.getInt32(line_)});
+  call("check_wgmma_order", {context_, lanes_here(), fences, line_});
 }
 
 void Translator::op_wgmma_fence(const Instruction& /*i*/) { order_wgmma(true); }
@@ -202,9 +196,8 @@ void Translator::op_wgmma_commit(const Instruction& /*i*/) { order_wgmma(false);
 
 void Translator::op_wgmma_wait(const Instruction& i) {
   const BarrierKind how = i.guard < 0 ? BarrierKind::kPark : BarrierKind::kSync;
-  parked_ = call("braid_cpu_wgmma_wait", b_.getInt32Ty(),
-                 {context_, lanes_here(), read_scalar(i.operands[0], 32),
-                  b_.getInt32(static_cast<unsigned>(how)), b_.getInt32(line_)});
+  parked_ = call("wgmma_wait", {context_, lanes_here(), read_scalar(i.operands[0], 32), how, line_},
+                 b_.getInt32Ty());
 }
 
 namespace {
@@ -263,20 +256,17 @@ void Translator::track_accumulators(const Instruction& i) {
     }
   };
   collect(use.writes);
-  const auto writes = static_cast<std::uint32_t>(registers.size());
+  const std::size_t writes = registers.size();
   collect(use.reads);
   if (registers.empty()) return;
   line_ = i.line;
   Value* lanes = lanes_of_guard(i);
   if (moves(i) && i.guard < 0) {
-    call("braid_cpu_check_wgmma_move", b_.getVoidTy(),
-         {context_, b_.getInt32(registers[0]), b_.getInt32(registers[1]), lanes});
+    call("check_wgmma_move", {context_, registers[0], registers[1], lanes});
     return;
   }
-  call("braid_cpu_check_wgmma_use", b_.getVoidTy(),
-       {context_, constant_words(registers), b_.getInt32(writes),
-        b_.getInt32(static_cast<std::uint32_t>(registers.size()) - writes),
-        b_.getInt32(i.is(Op::kMov) && use.reads.empty() ? 1 : 0), lanes, b_.getInt32(line_)});
+  call("check_wgmma_use", {context_, constant_words(registers), writes, registers.size() - writes,
+                           i.is(Op::kMov) && use.reads.empty(), lanes, line_});
 }
 
 }  // namespace braid::cpu

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -68,6 +69,15 @@ class Translator {
     Value* lanes = nullptr;
     bool dirty = false;
   };
+  /// What a run-time helper is given: a value, or a number of 32 bits.
+  struct Argument {
+    Argument(Value* value) : value(value) {}
+    template <class T>
+    requires(std::is_integral_v<T> || std::is_enum_v<T>) Argument(T number)
+        : number(static_cast<std::uint32_t>(number)) {}
+    Value* value = nullptr;
+    std::uint32_t number = 0;
+  };
   /// What a block hands on to another one, which only it leads to.
   struct Inheritance {
     std::unordered_map<int, Cached> values;
@@ -88,6 +98,11 @@ class Translator {
     bool strong = false;
     std::uint8_t scope = 0;  ///< as AccessCode::scope
     llvm::AtomicOrdering ordering = llvm::AtomicOrdering::Monotonic;
+  };
+  /// The values of a store, as Sanitizer::Values, where they are known.
+  struct Stored {
+    Value* start;
+    unsigned bytes, count;
   };
   /// Operands of ldmatrix and stmatrix.
   struct Matrices {
@@ -193,9 +208,9 @@ class Translator {
   std::uint32_t scratch_place(unsigned index) const;
   Value* constant_words(llvm::ArrayRef<std::uint32_t> words);
   Value* from_scratch(unsigned index, llvm::Type* type);
-  Value* call(const char* name, llvm::Type* result, llvm::ArrayRef<Value*> arguments);
+  Value* call(const char* name, llvm::ArrayRef<Argument> arguments, llvm::Type* result = nullptr);
   Value* map_lanes(const char* helper, std::initializer_list<Value*> arguments,
-                   std::optional<unsigned> mode = std::nullopt);
+                   std::optional<Argument> mode = std::nullopt);
   Value* execution_mask();
   Value* execution_bits();
   bool in_full_mask() const { return mask_ == nullptr && guard_lanes_ == nullptr; }
@@ -345,8 +360,7 @@ class Translator {
   Value* dump_address();
   static bool is_consecutive(const Shape& shape, unsigned bytes);
   static std::uint8_t scope_of(const Choices& mods);
-  void check(Address& address, AccessCode code, Value* lanes = nullptr,
-             llvm::ArrayRef<Value*> more = {});
+  void check(Address& address, AccessCode code, Value* lanes = nullptr, const Stored& values = {});
   void check_load(Address& address, const Access& access, llvm::ArrayRef<Operand> results);
   void check_store(Address& address, const Access& access, llvm::ArrayRef<Operand> sources);
   static AccessCode access_code(const Access& access, AccessCode::Kind kind);
