@@ -18,11 +18,49 @@ struct Entry {
   Traits traits;
 };
 
+#define UNIT(name) .unit = Unit::k##name
+#define FLOW(name) .flow = Flow::k##name
+#define SHAPE(name) .shape = ShapeRule::k##name
+#define DEFINED(name) .defined = DefinedRule::k##name
+#define ROUND "?rn|rz|rm|rp "
+#define COMPARE "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan "
+#define SCOPE "cta|cluster|gpu|gl|sys "
+#define PLACE                                                                              \
+  "?param|global|shared::cta|shared|local|const|param::entry|param::func|shared::cluster " \
+  "*ca|cg|cs|lu|cv|wb|wt|nc|L1::evict_normal|L1::evict_unchanged|L1::evict_first|"         \
+  "L1::evict_last|L1::no_allocate|L2::evict_first|L2::evict_last|L2::evict_normal|"        \
+  "L2::cache_hint|L2::64B|L2::128B|L2::256B ?v2|v4|v8 .any"
+#define ORDER "?relaxed|acquire|release|acq_rel ?" SCOPE
+#define ATOMIC                                  \
+  ORDER                                         \
+  "?global|shared::cta|shared|shared::cluster " \
+  "add|min|max|and|or|xor|exch|cas|inc|dec ?noftz ?L2::cache_hint .any"
+#define ATOMIC_VECTOR ORDER "?global add|min|max v2|v4|v8 ?noftz ?L2::cache_hint .float"
+#define BULK_OPS "add|min|max|and|or|xor|exch|cas|inc|dec "
+#define TENSOR(name) name ".1d " name ".2d " name ".3d " name ".4d " name ".5d"
+#define OBJECT "?cta|cluster ?shared::cta|shared|shared::cluster b64"
+#define BYTES "mbarrier::complete_tx::bytes "
+#define RESTRICT "sync_restrict::shared::cta|sync_restrict::shared::cluster "
+#define MULTIMEM_OPS "add|min|max|and|or|xor "
+#define MEMORY UNIT(Memory)
+#define WARP UNIT(Warp)
+#define SYNC UNIT(Sync)
+#define CONTROL UNIT(Control)
+#define SMALL_FLOATS "e4m3x2|e5m2x2|e2m1x2|e2m3x2|e3m2x2"
+#define VIDEO_TYPES "u32|s32,u32|s32"
+#define PAIR UNIT(Float)
+#define SPARSE "sp|sp::ordered_metadata sync aligned "
+#define ORDERED "sp::ordered_metadata sync aligned "
+#define SMALL_TYPES "e4m3|e5m2|e3m2|e2m3|e2m1,e4m3|e5m2|e3m2|e2m3|e2m1,"
+#define WMMA_SHAPES "m16n16k16|m8n32k16|m32n8k16 "
+#define WMMA_SHAPES_OF_ALL "m16n16k16|m8n32k16|m32n8k16|m16n16k8|m8n8k4|m8n8k32|m8n8k128 "
+#define MMA UNIT(Matrix), SHAPE(Lanes), DEFINED(Elements)
+#define WGMMA UNIT(Matrix), SHAPE(Lanes), DEFINED(Always)
+
 constexpr Entry kEntries[] = {
-#define BRAID_PTX_OPCODE(op, names, modifiers, operands, handler, ...) \
+#define PTX(op, names, modifiers, operands, handler, ...) \
   {Op::k##op, names, modifiers, operands, Traits{__VA_ARGS__}},
 #include "runtime/cpu/ptx/opcodes.inc"
-#undef BRAID_PTX_OPCODE
 };
 
 std::vector<std::string_view> split(std::string_view text, char separator) {

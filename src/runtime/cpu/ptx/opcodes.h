@@ -14,9 +14,9 @@ namespace braid::cpu::ptx {
 
 /// The entries of the table of instructions (opcodes.inc, which says how to read one).
 enum class Op : std::uint8_t {
-#define BRAID_PTX_OPCODE(op, ...) k##op,
+#define PTX(op, ...) k##op,
 #include "runtime/cpu/ptx/opcodes.inc"
-#undef BRAID_PTX_OPCODE
+#undef PTX
 };
 
 using Unit = InstructionClass;

@@ -8,9 +8,9 @@ namespace braid::cpu {
 
 Translator::Handler Translator::handler(Op op) {
   static constexpr Handler kHandlers[] = {
-#define BRAID_PTX_OPCODE(op, names, modifiers, operands, handler, ...) &Translator::handler,
+#define PTX(op, names, modifiers, operands, handler, ...) &Translator::handler,
 #include "runtime/cpu/ptx/opcodes.inc"
-#undef BRAID_PTX_OPCODE
+#undef PTX
   };
   return kHandlers[static_cast<std::size_t>(op)];
 }
