@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "braid/error.h"
@@ -63,21 +64,18 @@ struct Variable {
   std::vector<Relocation> relocations;
 };
 
-/// What reading a special register gives: those that say nothing here are kZero.
+/// What reading a special register gives: those that say nothing here are kZero. Of those with axes
+/// y and z come behind x.
 enum class Special : std::uint8_t {
-  kTidX,
-  kTidY,
-  kTidZ,
-  kNtidX,
-  kNtidY,
-  kNtidZ,
-  kCtaidX,
-  kCtaidY,
-  kCtaidZ,
-  kNctaidX,
-  kNctaidY,
-  kNctaidZ,
-  kLaneId,
+  kTid,
+  kNtid = kTid + 3,
+  kCtaid = kNtid + 3,
+  kNctaid = kCtaid + 3,
+  kClusterId = kNctaid + 3,
+  kNclusterId = kClusterId + 3,
+  kClusterCtaid = kNclusterId + 3,
+  kClusterNctaid = kClusterCtaid + 3,
+  kLaneId = kClusterNctaid + 3,
   kWarpId,
   kNwarpId,
   kSmId,
@@ -98,18 +96,6 @@ enum class Special : std::uint8_t {
   kTotalSharedSize,
   kGridWorkspaceLow,
   kGridWorkspaceHigh,
-  kClusterIdX,
-  kClusterIdY,
-  kClusterIdZ,
-  kNclusterIdX,
-  kNclusterIdY,
-  kNclusterIdZ,
-  kClusterCtaidX,
-  kClusterCtaidY,
-  kClusterCtaidZ,
-  kClusterNctaidX,
-  kClusterNctaidY,
-  kClusterNctaidZ,
   kClusterRank,
   kClusterSize,
   kExplicitCluster,
@@ -151,7 +137,17 @@ struct Operand {
   std::uint64_t bits = 0;
   std::vector<Operand> elements;
   [[nodiscard]] bool is_register() const { return form == Form::kRegister; }
+  static Operand of_register(std::int32_t index) {
+    return {.form = Form::kRegister, .index = index};
+  }
+  static Operand of(Form form, std::vector<Operand> elements) {
+    return {.form = form, .elements = std::move(elements)};
+  }
 };
+
+inline Operand variable_in_brackets(std::int32_t index) {
+  return Operand::of(Operand::Form::kMemory, {{.form = Operand::Form::kVariable, .index = index}});
+}
 
 /// An entry of the table of instructions (opcodes.h).
 struct Opcode;

@@ -6,41 +6,88 @@
 namespace braid::cpu::ptx {
 
 struct Parser::Operator {
-  enum class Kind : std::uint8_t {
-    kOrElse,
-    kAndThen,
-    kOr,
-    kXor,
-    kAnd,
-    kEqual,
-    kUnequal,
-    kLess,
-    kAtMost,
-    kMore,
-    kAtLeast,
-    kLeft,
-    kRight,
-    kPlus,
-    kMinus,
-    kTimes,
-    kDivide,
-    kRemainder
-  };
   std::string_view text;
   int strength;
-  Kind kind;
+  Constant (*integers)(const Constant& a, const Constant& b);
+  Constant (*reals)(double x, double y) = nullptr;
 };
 
 /// The binary operator that comes next, or null.
 const Parser::Operator* Parser::find_operator() const {
-  using K = Operator::Kind;
+  using C = const Constant&;
+  static constexpr auto kTruth = [](bool value) { return Constant{value ? 1U : 0U}; };
+  static constexpr auto kReal = [](double value) {
+    return Constant{.bits = std::bit_cast<std::uint64_t>(value), .is_real = true};
+  };
+  // Unsigned where one side is, but for shifts, which are as their left side; % always is.
+  static constexpr auto kEither = [](C a, C b) { return a.is_unsigned || b.is_unsigned; };
+  static constexpr auto kSigned = [](C a) { return static_cast<std::int64_t>(a.bits); };
+  static constexpr auto kLess = [](C a, C b) {
+    return kEither(a, b) ? a.bits < b.bits : kSigned(a) < kSigned(b);
+  };
   // Those of two characters first.
   static constexpr Operator kOperators[] = {
-      {"||", 1, K::kOrElse}, {"&&", 2, K::kAndThen},  {"==", 6, K::kEqual}, {"!=", 6, K::kUnequal},
-      {"<=", 7, K::kAtMost}, {">=", 7, K::kAtLeast},  {"<<", 8, K::kLeft},  {">>", 8, K::kRight},
-      {"|", 3, K::kOr},      {"^", 4, K::kXor},       {"&", 5, K::kAnd},    {"<", 7, K::kLess},
-      {">", 7, K::kMore},    {"+", 9, K::kPlus},      {"-", 9, K::kMinus},  {"*", 10, K::kTimes},
-      {"/", 10, K::kDivide}, {"%", 10, K::kRemainder}};
+      {"||", 1, [](C a, C b) { return kTruth(a.bits != 0 || b.bits != 0); }},
+      {"&&", 2, [](C a, C b) { return kTruth(a.bits != 0 && b.bits != 0); }},
+      {"==", 6, [](C a, C b) { return kTruth(a.bits == b.bits); },
+       [](double x, double y) { return kTruth(x == y); }},
+      {"!=", 6, [](C a, C b) { return kTruth(a.bits != b.bits); },
+       [](double x, double y) { return kTruth(x != y); }},
+      {"<=", 7, [](C a, C b) { return kTruth(!kLess(b, a)); },
+       [](double x, double y) { return kTruth(x <= y); }},
+      {">=", 7, [](C a, C b) { return kTruth(!kLess(a, b)); },
+       [](double x, double y) { return kTruth(x >= y); }},
+      {"<<", 8,
+       [](C a, C b) {
+         return Constant{b.bits > 63 ? 0 : a.bits << b.bits, a.is_unsigned};
+       }},
+      {">>", 8,
+       [](C a, C b) {
+         if (a.is_unsigned) return Constant{b.bits > 63 ? 0 : a.bits >> b.bits, true};
+         const std::int64_t value = kSigned(a) >> std::min<std::uint64_t>(b.bits, 63);
+         return Constant{static_cast<std::uint64_t>(value)};
+       }},
+      {"|", 3,
+       [](C a, C b) {
+         return Constant{a.bits | b.bits, kEither(a, b)};
+       }},
+      {"^", 4,
+       [](C a, C b) {
+         return Constant{a.bits ^ b.bits, kEither(a, b)};
+       }},
+      {"&", 5,
+       [](C a, C b) {
+         return Constant{a.bits & b.bits, kEither(a, b)};
+       }},
+      {"<", 7, [](C a, C b) { return kTruth(kLess(a, b)); },
+       [](double x, double y) { return kTruth(x < y); }},
+      {">", 7, [](C a, C b) { return kTruth(kLess(b, a)); },
+       [](double x, double y) { return kTruth(x > y); }},
+      {"+", 9,
+       [](C a, C b) {
+         return Constant{a.bits + b.bits, kEither(a, b)};
+       },
+       [](double x, double y) { return kReal(x + y); }},
+      {"-", 9,
+       [](C a, C b) {
+         return Constant{a.bits - b.bits, kEither(a, b)};
+       },
+       [](double x, double y) { return kReal(x - y); }},
+      {"*", 10,
+       [](C a, C b) {
+         return Constant{a.bits * b.bits, kEither(a, b)};
+       },
+       [](double x, double y) { return kReal(x * y); }},
+      {"/", 10,
+       [](C a, C b) {
+         if (kEither(a, b)) return Constant{a.bits / b.bits, true};
+         return Constant{kSigned(b) == -1 ? 0 - a.bits
+                                          : static_cast<std::uint64_t>(kSigned(a) / kSigned(b))};
+       },
+       [](double x, double y) { return kReal(x / y); }},
+      {"%", 10, [](C a, C b) {
+         return Constant{a.bits % b.bits, kEither(a, b)};
+       }}};
   const Token& first = peek();
   // A lone percent sign is a name to the lexer.
   if (first.kind != TokenKind::kPunct && first.text != "%") return nullptr;
@@ -53,97 +100,13 @@ const Parser::Operator* Parser::find_operator() const {
   return it == std::end(kOperators) ? nullptr : it;
 }
 
-/// Of two floats.
-Parser::Constant Parser::apply_to_reals(const Operator& how, double x, double y) const {
-  using K = Operator::Kind;
-  const auto real = [](double value) {
-    return Constant{.bits = std::bit_cast<std::uint64_t>(value), .is_real = true};
-  };
-  const auto truth = [](bool value) { return Constant{value ? 1U : 0U}; };
-  switch (how.kind) {
-    case K::kPlus:
-      return real(x + y);
-    case K::kMinus:
-      return real(x - y);
-    case K::kTimes:
-      return real(x * y);
-    case K::kDivide:
-      return real(x / y);
-    case K::kEqual:
-      return truth(x == y);
-    case K::kUnequal:
-      return truth(x != y);
-    case K::kLess:
-      return truth(x < y);
-    case K::kAtMost:
-      return truth(x <= y);
-    case K::kMore:
-      return truth(x > y);
-    case K::kAtLeast:
-      return truth(x >= y);
-    default:
-      error("'" + std::string(how.text) + "' needs integers");
-  }
-}
-
-/// Unsigned where one side is, but for shifts, which are as their left side; % always is.
-Parser::Constant Parser::apply(const Operator& how, Constant a, Constant b) const {
-  using K = Operator::Kind;
-  if (a.is_real != b.is_real) error("'" + std::string(how.text) + "' of a float and an integer");
-  if (a.is_real) {
-    return apply_to_reals(how, std::bit_cast<double>(a.bits), std::bit_cast<double>(b.bits));
-  }
-  const bool is_unsigned = a.is_unsigned || b.is_unsigned;
-  const auto x = static_cast<std::int64_t>(a.bits);
-  const auto y = static_cast<std::int64_t>(b.bits);
-  const auto truth = [](bool value) { return Constant{value ? 1U : 0U, false}; };
-  const auto less = [&](bool swapped) {
-    if (swapped) return is_unsigned ? b.bits < a.bits : y < x;
-    return is_unsigned ? a.bits < b.bits : x < y;
-  };
-  switch (how.kind) {
-    case K::kOrElse:
-      return truth(a.bits != 0 || b.bits != 0);
-    case K::kAndThen:
-      return truth(a.bits != 0 && b.bits != 0);
-    case K::kOr:
-      return {a.bits | b.bits, is_unsigned};
-    case K::kXor:
-      return {a.bits ^ b.bits, is_unsigned};
-    case K::kAnd:
-      return {a.bits & b.bits, is_unsigned};
-    case K::kEqual:
-      return truth(a.bits == b.bits);
-    case K::kUnequal:
-      return truth(a.bits != b.bits);
-    case K::kLess:
-      return truth(less(false));
-    case K::kAtMost:
-      return truth(!less(true));
-    case K::kMore:
-      return truth(less(true));
-    case K::kAtLeast:
-      return truth(!less(false));
-    case K::kLeft:
-      return {b.bits > 63 ? 0 : a.bits << b.bits, a.is_unsigned};
-    case K::kRight:
-      if (a.is_unsigned) return {b.bits > 63 ? 0 : a.bits >> b.bits, true};
-      return {static_cast<std::uint64_t>(x >> std::min<std::uint64_t>(b.bits, 63)), false};
-    case K::kPlus:
-      return {a.bits + b.bits, is_unsigned};
-    case K::kMinus:
-      return {a.bits - b.bits, is_unsigned};
-    case K::kTimes:
-      return {a.bits * b.bits, is_unsigned};
-    case K::kDivide:
-      if (y == 0) error("division by zero");
-      if (is_unsigned) return {a.bits / b.bits, true};
-      return {y == -1 ? 0 - a.bits : static_cast<std::uint64_t>(x / y), false};
-    case K::kRemainder:
-      if (y == 0) error("division by zero");
-      return {a.bits % b.bits, is_unsigned};
-  }
-  return {};
+Parser::Constant Parser::apply(const Operator& how, const Constant& a, const Constant& b) const {
+  const std::string quoted = "'" + std::string(how.text) + "'";
+  if (a.is_real != b.is_real) error(quoted + " of a float and an integer");
+  if (a.is_real && how.reals == nullptr) error(quoted + " needs integers");
+  if (a.is_real) return how.reals(std::bit_cast<double>(a.bits), std::bit_cast<double>(b.bits));
+  if ((how.text == "/" || how.text == "%") && b.bits == 0) error("division by zero");
+  return how.integers(a, b);
 }
 
 /// A constant integer.

@@ -63,10 +63,7 @@ class Inliner {
       if (instruction.is(Op::kCall)) {
         call(instruction, depth);
       } else if (instruction.is(Op::kRet) && return_label >= 0) {
-        Operand target;
-        target.form = Operand::Form::kLabel;
-        target.index = return_label;
-        out_.body.push_back(in_place_of(instruction, Op::kBra, {target}));
+        out_.body.push_back(in_place_of(instruction, Op::kBra, {label(return_label)}));
       } else {
         out_.body.push_back(std::move(instruction));
       }
@@ -105,12 +102,7 @@ class Inliner {
   void place(int label) {
     out_.labels[static_cast<std::size_t>(label)] = static_cast<std::uint32_t>(out_.body.size());
   }
-  static Operand label(int index) {
-    Operand result;
-    result.form = Operand::Form::kLabel;
-    result.index = index;
-    return result;
-  }
+  static Operand label(int index) { return {.form = Operand::Form::kLabel, .index = index}; }
 
   [[noreturn]] static void bad(const Instruction& call, const std::string& why) {
     fail(call.line, "call: " + why);
@@ -195,14 +187,12 @@ class Inliner {
   }
 
   void skip_unless(const Instruction& call, const Operand& target, int callee, int next) {
-    Operand predicate;
-    predicate.form = Operand::Form::kRegister;
-    predicate.index = static_cast<std::int32_t>(out_.registers.size());
+    const Operand predicate =
+        Operand::of_register(static_cast<std::int32_t>(out_.registers.size()));
     out_.registers.push_back({"%call" + std::to_string(predicate.index), {Kind::kPred, 1, 1}});
-    Operand address;
-    address.bits = function_address(callee);
-    out_.body.push_back(
-        make_instruction(Op::kSetp, {"ne", "b64"}, {predicate, target, address}, call.line));
+    out_.body.push_back(make_instruction(Op::kSetp, {"ne", "b64"},
+                                         {predicate, target, {.bits = function_address(callee)}},
+                                         call.line));
     out_.body.push_back(make_instruction(Op::kBra, {}, {label(next)}, call.line));
     out_.body.back().guard = predicate.index;
   }
@@ -261,13 +251,7 @@ class Inliner {
 
   /// Between a register, or a constant, and a parameter.
   void move(const Call& call, Op op, int place, const Operand& value) {
-    Operand base;
-    base.form = Operand::Form::kVariable;
-    base.index = place;
-    Operand memory;
-    memory.form = Operand::Form::kMemory;
-    memory.elements = {base};
-    std::vector<Operand> operands = {memory, value};
+    std::vector<Operand> operands = {variable_in_brackets(place), value};
     if (op == Op::kLd) std::swap(operands[0], operands[1]);
     out_.body.push_back(make_instruction(op, {"param", variable(place).type}, std::move(operands),
                                          call.instruction.line));

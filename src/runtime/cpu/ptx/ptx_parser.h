@@ -103,7 +103,6 @@ class Parser {
   void call_prototype(const std::string& name);
   void call_targets(const std::string& name);
   [[nodiscard]] const std::vector<Operand>* find_targets(const LabelUse& use) const;
-  Operand variable_operand(int index, bool in_brackets) const;
   void move_results(const Instruction& where);
   int address_taken(int function);
   void instruction();
@@ -126,8 +125,7 @@ class Parser {
   };
   struct Operator;
   [[nodiscard]] const Operator* find_operator() const;
-  Constant apply(const Operator& how, Constant a, Constant b) const;
-  [[nodiscard]] Constant apply_to_reals(const Operator& how, double x, double y) const;
+  [[nodiscard]] Constant apply(const Operator& how, const Constant& a, const Constant& b) const;
   Constant expression();
   Constant constant(int strength = 0);
   Constant constant_atom();

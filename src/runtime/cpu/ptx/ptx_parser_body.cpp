@@ -18,13 +18,11 @@ void Parser::body(Function& function) {
   target_tables_.clear();
   carry_ = -1;
   for (const RegisterParameter& parameter : register_arguments_) {
-    Operand target;
-    target.form = Operand::Form::kRegister;
-    target.index = parameter.register_index;
     const Variable& variable = module_.variables[static_cast<std::size_t>(parameter.variable)];
-    function.body.push_back(make_instruction(Op::kLd, {"param", variable.type},
-                                             {target, variable_operand(parameter.variable, true)},
-                                             variable.line));
+    function.body.push_back(make_instruction(
+        Op::kLd, {"param", variable.type},
+        {Operand::of_register(parameter.register_index), variable_in_brackets(parameter.variable)},
+        variable.line));
   }
   block();
   Instruction end;
@@ -53,27 +51,14 @@ void Parser::body(Function& function) {
   function_ = nullptr;
 }
 
-Operand Parser::variable_operand(int index, bool in_brackets) const {
-  Operand variable;
-  variable.form = Operand::Form::kVariable;
-  variable.index = index;
-  if (!in_brackets) return variable;
-  Operand place;
-  place.form = Operand::Form::kMemory;
-  place.elements = {std::move(variable)};
-  return place;
-}
-
 /// Results that are registers, to where the caller finds them; by whom `where` says.
 void Parser::move_results(const Instruction& where) {
   for (const RegisterParameter& result : register_results_) {
-    Operand source;
-    source.form = Operand::Form::kRegister;
-    source.index = result.register_index;
     const Variable& variable = module_.variables[static_cast<std::size_t>(result.variable)];
-    function_->body.push_back(make_instruction(Op::kSt, {"param", variable.type},
-                                               {variable_operand(result.variable, true), source},
-                                               where.line));
+    function_->body.push_back(make_instruction(
+        Op::kSt, {"param", variable.type},
+        {variable_in_brackets(result.variable), Operand::of_register(result.register_index)},
+        where.line));
     function_->body.back().guard = where.guard;
     function_->body.back().guard_negated = where.guard_negated;
   }
@@ -159,24 +144,14 @@ void Parser::registers() {
 }
 
 void Parser::label(const std::string& name) {
-  if (peek().kind == TokenKind::kDot && peek().text == "branchtargets") {
-    branch_targets(name);
-    return;
-  }
-  if (peek().kind == TokenKind::kDot && peek().text == "callprototype") {
-    call_prototype(name);
-    return;
-  }
-  if (peek().kind == TokenKind::kDot && peek().text == "calltargets") {
-    call_targets(name);
-    return;
-  }
+  if (accept_dot("branchtargets")) return branch_targets(name);
+  if (accept_dot("callprototype")) return call_prototype(name);
+  if (accept_dot("calltargets")) return call_targets(name);
   declare(name, {Symbol::kLabel, static_cast<int>(function_->labels.size())});
   function_->labels.push_back(static_cast<std::uint32_t>(function_->body.size()));
 }
 
 void Parser::branch_targets(const std::string& name) {
-  take();
   std::vector<Operand> targets;
   do {
     if (targets.size() > 4096) error("too many branch targets");
@@ -188,7 +163,6 @@ void Parser::branch_targets(const std::string& name) {
 
 /// NAME: .callprototype [(results)] _ [(parameters)] ...;
 void Parser::call_prototype(const std::string& name) {
-  take();
   Function prototype;
   prototype.line = peek().line;
   if (is_punct("(")) prototype.results = parameter_list(nullptr);
@@ -202,7 +176,6 @@ void Parser::call_prototype(const std::string& name) {
 
 /// NAME: .calltargets FUNCTION, ...;
 void Parser::call_targets(const std::string& name) {
-  take();
   std::vector<Operand> targets;
   do {
     const std::string target = identifier("a function name");
@@ -210,10 +183,7 @@ void Parser::call_targets(const std::string& name) {
     if (symbol == nullptr || symbol->kind != Symbol::kFunction) {
       error("'" + target + "' is not a function");
     }
-    Operand operand;
-    operand.form = Operand::Form::kFunction;
-    operand.index = symbol->index;
-    targets.push_back(std::move(operand));
+    targets.push_back({.form = Operand::Form::kFunction, .index = symbol->index});
   } while (accept(","));
   expect(";");
   target_tables_[{scope_, name}] = std::move(targets);
@@ -229,11 +199,9 @@ const std::vector<Operand>* Parser::find_targets(const LabelUse& use) const {
 }
 
 Operand Parser::label_use(const std::string& name) {
-  Operand operand;
-  operand.form = Operand::Form::kLabel;
-  operand.index = static_cast<std::int32_t>(label_uses_.size());
   label_uses_.push_back({name, scope_, peek().line});
-  return operand;
+  return {.form = Operand::Form::kLabel,
+          .index = static_cast<std::int32_t>(label_uses_.size()) - 1};
 }
 
 /// brx.idx becomes a chain of compares and branches; an index out of range takes the last target.
@@ -250,13 +218,9 @@ void Parser::lower_indexed_branch(Instruction branch) {
   for (std::size_t i = 0; i + 1 < targets.size(); ++i) {
     const auto predicate = static_cast<std::int32_t>(function_->registers.size());
     function_->registers.push_back({"%brx" + std::to_string(predicate), {Kind::kPred, 1, 1}});
-    Operand destination;
-    destination.form = Operand::Form::kRegister;
-    destination.index = predicate;
-    Operand index;
-    index.bits = i;
     function_->body.push_back(make_instruction(
-        Op::kSetp, {"eq", "b32"}, {destination, branch.operands[0], index}, branch.line));
+        Op::kSetp, {"eq", "b32"},
+        {Operand::of_register(predicate), branch.operands[0], {.bits = i}}, branch.line));
     function_->body.push_back(make_instruction(Op::kBra, {}, {targets[i]}, branch.line));
     function_->body.back().guard = predicate;
   }
@@ -292,20 +256,14 @@ void Parser::instruction() {
     result.operands.push_back(list ? elements(")") : operand(address));
     if (!accept(",") && !is_punct(";")) error("expected ',' or ';', found " + describe());
   }
-  if (result.is(Op::kBrx)) {
-    lower_indexed_branch(std::move(result));
-    return;
-  }
+  if (result.is(Op::kBrx)) return lower_indexed_branch(std::move(result));
   if (result.is(Op::kCall)) {
     // Of a call by address the last operand says what it may call.
     if (!result.operands.empty() && result.operands.back().form == Operand::Form::kLabel) {
       const LabelUse use = label_uses_[static_cast<std::size_t>(result.operands.back().index)];
       if (const auto* targets = find_targets(use)) {
         label_uses_.pop_back();
-        Operand list;
-        list.form = Operand::Form::kVector;
-        list.elements = *targets;
-        result.operands.back() = std::move(list);
+        result.operands.back() = Operand::of(Operand::Form::kVector, *targets);
       }
     }
   } else {
@@ -331,16 +289,10 @@ void Parser::expose_carry(Instruction& instruction) {
     carry_ = static_cast<std::int32_t>(function_->registers.size());
     function_->registers.push_back({"%cc", {Kind::kPred, 1, 1}});
   }
-  Operand carry;
-  carry.form = Operand::Form::kRegister;
-  carry.index = carry_;
-  if (writes) {
-    Operand pair;
-    pair.form = Operand::Form::kPair;
-    pair.elements = {std::move(instruction.operands[0]), carry};
-    instruction.operands[0] = std::move(pair);
-  }
-  if (reads) instruction.operands.push_back(std::move(carry));
+  const Operand carry = Operand::of_register(carry_);
+  Operand& result = instruction.operands[0];
+  if (writes) result = Operand::of(Operand::Form::kPair, {result, carry});
+  if (reads) instruction.operands.push_back(carry);
 }
 
 /// a[2] is an element where an address in brackets stands, and elsewhere its address.
@@ -353,24 +305,15 @@ Operand Parser::operand(bool address) {
     result.bits += expression().bits * array.element;
     expect("]");
     if (!address) return result;
-    Operand place;
-    place.form = Operand::Form::kMemory;
-    place.bits = std::exchange(result.bits, 0);
-    place.elements = {std::move(result)};
-    return place;
+    const std::uint64_t offset = std::exchange(result.bits, 0);
+    return {.form = Operand::Form::kMemory, .bits = offset, .elements = {std::move(result)}};
   }
-  if (accept("|")) {
-    Operand pair;
-    pair.form = Operand::Form::kPair;
-    pair.elements = {std::move(result), atom()};
-    return pair;
-  }
+  if (accept("|")) return Operand::of(Operand::Form::kPair, {std::move(result), atom()});
   return result;
 }
 
 Operand Parser::elements(std::string_view close) {
-  Operand result;
-  result.form = Operand::Form::kVector;
+  Operand result{.form = Operand::Form::kVector};
   while (!accept(close)) {
     if (result.elements.size() >= kMaxOperands) error("too many operands");
     result.elements.push_back(atom());
@@ -380,8 +323,7 @@ Operand Parser::elements(std::string_view close) {
 }
 
 Operand Parser::memory() {
-  Operand result;
-  result.form = Operand::Form::kMemory;
+  Operand result{.form = Operand::Form::kMemory};
   Operand base = atom();
   if (base.form != Operand::Form::kRegister && base.form != Operand::Form::kVariable &&
       base.form != Operand::Form::kInteger) {
@@ -401,13 +343,9 @@ Operand Parser::memory() {
 
 /// All of it, or the part that a letter names.
 Operand Parser::vector_register(const Symbol& symbol) {
-  Operand whole;
-  whole.form = Operand::Form::kVector;
+  Operand whole{.form = Operand::Form::kVector};
   for (int k = 0; k < symbol.count; ++k) {
-    Operand part;
-    part.form = Operand::Form::kRegister;
-    part.index = symbol.index + k;
-    whole.elements.push_back(std::move(part));
+    whole.elements.push_back(Operand::of_register(symbol.index + k));
   }
   if (peek().kind != TokenKind::kDot || !peek().glued) return whole;
   const Token letter = take();
@@ -420,9 +358,7 @@ Operand Parser::vector_register(const Symbol& symbol) {
 
 /// A register, or the part of it that a video instruction names.
 Operand Parser::plain_register(int index) {
-  Operand result;
-  result.form = Operand::Form::kRegister;
-  result.index = index;
+  Operand result = Operand::of_register(index);
   if (!takes_parts_ || peek().kind != TokenKind::kDot || !peek().glued) return result;
   const Token token = take();
   const bool bytes = token.text.front() == 'b';
@@ -442,14 +378,11 @@ Operand Parser::plain_register(int index) {
 
 /// One of them, or a vector of four by its name alone.
 Operand Parser::special_register(const std::string& name, std::uint32_t line) {
-  Operand result;
   if (const auto special = parse_special(name)) {
-    result.form = Operand::Form::kSpecial;
-    result.index = static_cast<std::int32_t>(*special);
-    return result;
+    return {.form = Operand::Form::kSpecial, .index = static_cast<std::int32_t>(*special)};
   }
   if (!parse_special(name + ".x")) fail(line, "unknown register '" + name + "'");
-  result.form = Operand::Form::kVector;
+  Operand result{.form = Operand::Form::kVector};
   for (const char* part : {".x", ".y", ".z", ".w"}) {
     result.elements.push_back(special_register(name + part, line));
   }
@@ -468,9 +401,8 @@ Operand Parser::atom() {
   if (number.kind == TokenKind::kInteger || number.kind == TokenKind::kFloat64 ||
       number.text == "WARP_SZ" || is_next("(")) {
     const Constant value = constant();
-    if (value.is_real) result.form = Operand::Form::kFloat64;
-    result.bits = value.bits;
-    return result;
+    return {.form = value.is_real ? Operand::Form::kFloat64 : Operand::Form::kInteger,
+            .bits = value.bits};
   }
   const Token token = take();
   if (token.kind == TokenKind::kPunct && token.text == "!") {
@@ -492,21 +424,14 @@ Operand Parser::atom() {
     }
     return result;
   }
-  result.bits = token.bits;
-  switch (token.kind) {
-    case TokenKind::kFloat32:
-      result.form = Operand::Form::kFloat32;
-      return result;
-    case TokenKind::kIdentifier:
-      break;
-    default:
-      fail(token.line, "unexpected '" + std::string(token.text) + "'");
+  if (token.kind == TokenKind::kFloat32) {
+    return {.form = Operand::Form::kFloat32, .bits = token.bits};
+  }
+  if (token.kind != TokenKind::kIdentifier) {
+    fail(token.line, "unexpected '" + std::string(token.text) + "'");
   }
   std::string name(token.text);
-  if (name == "_") {
-    result.form = Operand::Form::kSink;
-    return result;
-  }
+  if (name == "_") return {.form = Operand::Form::kSink};
   if (const Symbol* symbol = lookup(name)) {
     result.index = symbol->index;
     switch (symbol->kind) {

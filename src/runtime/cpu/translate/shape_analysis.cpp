@@ -291,6 +291,14 @@ void ShapeAnalysis::find_components() {
   }
 }
 
+Shape ShapeAnalysis::special_shape(Special special) const {
+  const bool of_lanes = special >= Special::kLaneMaskEq && special <= Special::kLaneMaskGt;
+  if (of_lanes || (special < Special::kNtid && !aligned_)) return Shape::vector();
+  if (special == Special::kLaneId) return Shape::lanes(63);
+  if (special == Special::kTid) return Shape::lanes(5);
+  return Shape::uniform(special == Special::kNtid && aligned_ ? 5 : 0);
+}
+
 Shape ShapeAnalysis::operand_shape(const Operand& operand) const {
   switch (operand.form) {
     case Operand::Form::kRegister:
@@ -310,25 +318,7 @@ Shape ShapeAnalysis::operand_shape(const Operand& operand) const {
       return Shape::uniform(alignment_of(variable.align));
     }
     case Operand::Form::kSpecial:
-      switch (static_cast<Special>(operand.index)) {
-        case Special::kTidX:
-          return aligned_ ? Shape::lanes(5) : Shape::vector();
-        case Special::kTidY:
-        case Special::kTidZ:
-          return aligned_ ? Shape::uniform() : Shape::vector();
-        case Special::kNtidX:
-          return Shape::uniform(aligned_ ? 5 : 0);
-        case Special::kLaneId:
-          return Shape::lanes(63);
-        case Special::kLaneMaskEq:
-        case Special::kLaneMaskLe:
-        case Special::kLaneMaskLt:
-        case Special::kLaneMaskGe:
-        case Special::kLaneMaskGt:
-          return Shape::vector();
-        default:
-          return Shape::uniform();
-      }
+      return special_shape(static_cast<Special>(operand.index));
     case Operand::Form::kMemory:
       return operand_shape(operand.elements[0]);
     case Operand::Form::kVector:

@@ -49,6 +49,7 @@ class ShapeAnalysis {
   [[nodiscard]] const Shape& shape(int reg) const { return shapes_[static_cast<std::size_t>(reg)]; }
   /// The shape of an instruction's result before it is merged into its register.
   [[nodiscard]] Shape result_shape(const ptx::Instruction& instruction) const;
+  [[nodiscard]] Shape special_shape(ptx::Special special) const;
   [[nodiscard]] Shape operand_shape(const ptx::Operand& operand) const;
 
   /// The operand's value where the text says it: an integer, or a register that is one.

@@ -23,7 +23,7 @@ using ptx::Special;
 constexpr std::size_t kLeast = 4;
 
 bool is_of_block(Special special) {
-  return special >= Special::kNtidX && special <= Special::kNctaidZ;
+  return special >= Special::kNtid && special < Special::kClusterId;
 }
 
 }  // namespace

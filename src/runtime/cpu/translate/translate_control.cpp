@@ -305,10 +305,8 @@ void Translator::emit_end(int index, bool full) {
   Value* predicate = nullptr;
   if (block.predicate >= 0) {
     predicate = predicate_of_end(block);
-    Operand read;
-    read.form = Operand::Form::kRegister;
-    read.index = block.predicate;
-    check_defined(read, full ? b_.getInt32(~0U) : mask_bits_, "branch on");
+    check_defined(Operand::of_register(block.predicate), full ? b_.getInt32(~0U) : mask_bits_,
+                  "branch on");
   }
   const bool alike = block.end == BlockEnd::kBranch && !predicate->getType()->isVectorTy();
   if (full && (block.end == BlockEnd::kJump || alike) &&

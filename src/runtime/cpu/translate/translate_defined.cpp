@@ -154,10 +154,8 @@ void Translator::track(const Instruction& i) {
   line_ = i.line;
   Value* lanes = lanes_of_guard(i);
   if (i.guard >= 0) {
-    Operand guard;
-    guard.form = Operand::Form::kRegister;
-    guard.index = i.guard;
-    check_defined(guard, mask_bits_ == nullptr ? b_.getInt32(~0U) : mask_bits_, "branch on");
+    check_defined(Operand::of_register(i.guard),
+                  mask_bits_ == nullptr ? b_.getInt32(~0U) : mask_bits_, "branch on");
   }
   if (i.entry->has_address()) {
     // The addresses are those of as many lanes as there are rows.

@@ -20,9 +20,7 @@ using ptx::Special;
 /// Of instructions on vectors, from what is read to a value.
 constexpr int kMostSteps = 4;
 
-bool is_constant(Special special) {
-  return special >= Special::kTidX && special <= Special::kNctaidZ;
-}
+bool is_constant(Special special) { return special < Special::kClusterId; }
 
 }  // namespace
 

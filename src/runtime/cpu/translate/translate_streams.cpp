@@ -19,8 +19,7 @@ BitSet Translator::find_block_registers() const {
   const std::function<bool(const Operand&)> differs = [&](const Operand& operand) {
     if (operand.is_register()) return result.has(operand.index);
     if (operand.form == Operand::Form::kSpecial) {
-      const auto special = static_cast<Special>(operand.index);
-      return special < Special::kTidX || special > Special::kNtidZ;
+      return static_cast<Special>(operand.index) >= Special::kCtaid;
     }
     return std::any_of(operand.elements.begin(), operand.elements.end(), differs);
   };

@@ -95,32 +95,19 @@ llvm::Value* Translator::field(std::size_t offset, unsigned bits) {
   return load;
 }
 
-/// A part of a field that has three, as `special` is behind `first`.
-llvm::Value* Translator::axis(Special special, std::size_t offset, Special first) {
-  return field(offset + 4 * (static_cast<unsigned>(special) - static_cast<unsigned>(first)), 32);
-}
-
 llvm::Value* Translator::special(Special special, bool scalar) {
   const auto lane_table = [&](auto&& element) {
     std::vector<llvm::Constant*> elements;
     for (unsigned l = 0; l < 32; ++l) elements.push_back(b_.getInt32(element(l)));
     return llvm::ConstantVector::get(elements);
   };
+  if (special < Special::kNtid && !aligned_) {
+    Value* pointer = b_.CreateConstInBoundsGEP1_64(
+        b_.getInt8Ty(), context_,
+        offsetof(WarpContext, tid) + 128 * static_cast<std::size_t>(special));
+    return b_.CreateAlignedLoad(integer(32, false), pointer, llvm::Align(64));
+  }
   switch (special) {
-    case Special::kTidX:
-    case Special::kTidY:
-    case Special::kTidZ: {
-      if (aligned_) {
-        Value* base = axis(special, offsetof(WarpContext, tid_base), Special::kTidX);
-        if (scalar) return base;
-        return lanes_of(base, special == Special::kTidX ? Shape::lanes(5) : Shape::uniform());
-      }
-      const std::size_t row =
-          static_cast<unsigned>(special) - static_cast<unsigned>(Special::kTidX);
-      Value* pointer = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_,
-                                                     offsetof(WarpContext, tid) + 128 * row);
-      return b_.CreateAlignedLoad(integer(32, false), pointer, llvm::Align(64));
-    }
     case Special::kLaneId:
       return scalar ? b_.getInt32(0) : table_vector(Shape::lanes(63), 32);
     case Special::kLaneMaskEq:
@@ -135,80 +122,64 @@ llvm::Value* Translator::special(Special special, bool scalar) {
       return lane_table([](unsigned l) { return l == 31 ? 0U : ~((2U << l) - 1); });
     default: {
       Value* value = warp_special(special);
-      return scalar ? value : splat(value);
+      if (scalar) return value;
+      return special == Special::kTid ? lanes_of(value, Shape::lanes(5)) : splat(value);
     }
   }
 }
 
-/// One of those that all lanes agree on.
+/// One that all lanes agree on, or the base of what they have.
 llvm::Value* Translator::warp_special(Special special) {
+  struct Field {
+    Special first;
+    unsigned axes;
+    std::size_t offset;
+  };
+  static constexpr Field kFields[] = {
+      {Special::kTid, 3, offsetof(WarpContext, tid_base)},
+      {Special::kNtid, 3, offsetof(WarpContext, ntid)},
+      {Special::kCtaid, 3, offsetof(WarpContext, ctaid)},
+      {Special::kNctaid, 3, offsetof(WarpContext, nctaid)},
+      {Special::kClusterId, 3, offsetof(WarpContext, clusterid)},
+      {Special::kNclusterId, 3, offsetof(WarpContext, nclusterid)},
+      {Special::kClusterCtaid, 3, offsetof(WarpContext, cluster_ctaid)},
+      {Special::kClusterNctaid, 3, offsetof(WarpContext, cluster_nctaid)},
+      {Special::kWarpId, 1, offsetof(WarpContext, warp)},
+      {Special::kNwarpId, 1, offsetof(WarpContext, warps)},
+      {Special::kDynamicSharedSize, 1, offsetof(WarpContext, dynamic_shared)},
+      {Special::kTotalSharedSize, 1, offsetof(WarpContext, total_shared)},
+      {Special::kGridId, 1, offsetof(WarpContext, grid_id)},
+      {Special::kClusterRank, 1, offsetof(WarpContext, cluster_rank)},
+      {Special::kClusterSize, 1, offsetof(WarpContext, cluster_size)},
+      {Special::kExplicitCluster, 1, offsetof(WarpContext, explicit_cluster)}};
+  for (const Field& known : kFields) {
+    const unsigned axis = static_cast<unsigned>(special) - static_cast<unsigned>(known.first);
+    if (axis < known.axes) return field(known.offset + std::size_t{4} * axis, 32);
+  }
+  Value* wide = nullptr;  // of which there are names for the upper half
   switch (special) {
-    case Special::kNtidX:
-    case Special::kNtidY:
-    case Special::kNtidZ:
-      return axis(special, offsetof(WarpContext, ntid), Special::kNtidX);
-    case Special::kCtaidX:
-    case Special::kCtaidY:
-    case Special::kCtaidZ:
-      return axis(special, offsetof(WarpContext, ctaid), Special::kCtaidX);
-    case Special::kNctaidX:
-    case Special::kNctaidY:
-    case Special::kNctaidZ:
-      return axis(special, offsetof(WarpContext, nctaid), Special::kNctaidX);
-    case Special::kWarpId:
-      return field(offsetof(WarpContext, warp), 32);
-    case Special::kNwarpId:
-      return field(offsetof(WarpContext, warps), 32);
-    case Special::kDynamicSharedSize:
-      return field(offsetof(WarpContext, dynamic_shared), 32);
-    case Special::kTotalSharedSize:
-      return field(offsetof(WarpContext, total_shared), 32);
-    case Special::kGridId:
-      return field(offsetof(WarpContext, grid_id), 32);
     case Special::kNsmId:
       return b_.getInt32(1);
     case Special::kClock:
     case Special::kClockHi:
-    case Special::kClock64: {
-      Value* time = call("clock", {}, b_.getInt64Ty());
-      return special == Special::kClockHi ? b_.CreateLShr(time, 32) : time;
-    }
+    case Special::kClock64:
+      wide = call("clock", {}, b_.getInt64Ty());
+      break;
     case Special::kGlobalTimer:
     case Special::kGlobalTimerLo:
-    case Special::kGlobalTimerHi: {
-      Value* time = call("globaltimer", {context_}, b_.getInt64Ty());
-      return special == Special::kGlobalTimerHi ? b_.CreateLShr(time, 32) : time;
-    }
-    case Special::kClusterIdX:
-    case Special::kClusterIdY:
-    case Special::kClusterIdZ:
-      return axis(special, offsetof(WarpContext, clusterid), Special::kClusterIdX);
-    case Special::kNclusterIdX:
-    case Special::kNclusterIdY:
-    case Special::kNclusterIdZ:
-      return axis(special, offsetof(WarpContext, nclusterid), Special::kNclusterIdX);
-    case Special::kClusterCtaidX:
-    case Special::kClusterCtaidY:
-    case Special::kClusterCtaidZ:
-      return axis(special, offsetof(WarpContext, cluster_ctaid), Special::kClusterCtaidX);
-    case Special::kClusterNctaidX:
-    case Special::kClusterNctaidY:
-    case Special::kClusterNctaidZ:
-      return axis(special, offsetof(WarpContext, cluster_nctaid), Special::kClusterNctaidX);
-    case Special::kClusterRank:
-      return field(offsetof(WarpContext, cluster_rank), 32);
-    case Special::kClusterSize:
-      return field(offsetof(WarpContext, cluster_size), 32);
-    case Special::kExplicitCluster:
-      return field(offsetof(WarpContext, explicit_cluster), 32);
+    case Special::kGlobalTimerHi:
+      wide = call("globaltimer", {context_}, b_.getInt64Ty());
+      break;
     case Special::kGridWorkspaceLow:
-    case Special::kGridWorkspaceHigh: {
-      Value* at = field(offsetof(WarpContext, grid_workspace), 64);
-      return special == Special::kGridWorkspaceHigh ? b_.CreateLShr(at, 32) : at;
-    }
+    case Special::kGridWorkspaceHigh:
+      wide = field(offsetof(WarpContext, grid_workspace), 64);
+      break;
     default:
       return b_.getInt32(0);
   }
+  const bool high = special == Special::kClockHi || special == Special::kGlobalTimerHi ||
+                    special == Special::kGridWorkspaceHigh;
+  return high ? b_.CreateLShr(wide, 32) : wide;
 }
 
 /// The address of a variable in its own space; local and call-parameter variables are host

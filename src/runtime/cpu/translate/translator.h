@@ -193,7 +193,6 @@ class Translator {
   void write(const Operand& operand, Value* value);
   void write_register(int reg, Value* value);
   void write_float(const Operand& operand, Value* value, ptx::Type type);
-  Value* axis(ptx::Special special, std::size_t offset, ptx::Special first);
   Value* special(ptx::Special special, bool scalar);
   Value* warp_special(ptx::Special special);
   Value* field(std::size_t offset, unsigned bits);
