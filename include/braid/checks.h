@@ -7,7 +7,7 @@
 
 namespace braid {
 
-/// What the cpu device's sanitizer looks for; bits.
+/// The errors that the cpu device's sanitizer looks for, as bits.
 enum Checks : unsigned {
   kCheckNothing = 0,
   kCheckBounds = 1,
@@ -17,26 +17,26 @@ enum Checks : unsigned {
   kCheckAll = kCheckBounds | kCheckInit | kCheckRace | kCheckSync,
 };
 
-/// Reads "all", or some of bounds, init, race, sync between commas; "" is nothing. Throws
-/// kInvalidArgument with what was expected.
+/// Parses "all", or a comma-separated list of bounds, init, race and sync; "" is kCheckNothing.
+/// Throws kInvalidArgument with what was expected.
 [[nodiscard]] BRAID_API Checks parse_checks(std::string_view text);
 
-/// Who goes on where several warps could, in a checked run.
+/// The order in which a checked run executes warps and blocks that are ready.
 struct Schedule {
-  /// How who goes on is chosen.
+  /// The policy that picks the next warp.
   enum class Kind : std::uint8_t {
-    kTurns,   ///< warps and blocks in turn
-    kRandom,  ///< by the seed: the same seed is the same run
-    kDelay,   ///< by the seed one rank, one block or one store waits as long as anyone else can go
-              ///< on
-    kAll,     ///< run after run, all orders that differ (Device::next_interleaving)
+    kTurns,   ///< round robin over warps and blocks
+    kRandom,  ///< random; the same seed gives the same run
+    kDelay,   ///< the seed picks one rank, block or store, which is held back while anyone else can
+              ///< run
+    kAll,     ///< every distinct interleaving, one per run (Device::next_interleaving)
   };
-  Kind kind = Kind::kTurns;  ///< which
-  std::uint64_t seed = 0;    ///< of kRandom and kDelay
+  Kind kind = Kind::kTurns;
+  std::uint64_t seed = 0;  ///< for kRandom and kDelay
 };
 
-/// Reads "" (turns), "7" (a seed), "delay:7" or "all". Throws kInvalidArgument with what was
-/// expected.
+/// Parses "" (turns), "7" (random with that seed), "delay:7" or "all". Throws kInvalidArgument with
+/// what was expected.
 [[nodiscard]] BRAID_API Schedule parse_schedule(std::string_view text);
 
 }  // namespace braid

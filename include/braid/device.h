@@ -17,7 +17,7 @@
 
 namespace braid {
 
-/// A named stretch of memory.
+/// A named range of device memory.
 struct MemoryPart {
   std::uint64_t address = 0;
   std::size_t bytes = 0;
@@ -27,50 +27,51 @@ struct MemoryPart {
 /// One compiled kernel: PTX text (what the `cpu` device runs) and the machine code of one target
 /// (what the `cuda` device loads; when empty it loads the PTX).
 struct KernelImage {
-  std::string entry;                ///< name of the `.entry`
+  std::string entry;                ///< name of the PTX `.entry`
   std::string ptx;                  ///< without the trailing NUL
   std::vector<std::uint8_t> cubin;  ///< may be empty
-  std::string file;                 ///< of whoever wrote it, "sum.cu" or "sum.ptx"; may be empty
+  std::string file;                 ///< name of its source file, such as "sum.cu" or "sum.ptx"; may
+                                    ///< be empty
 };
 
-/// What a kernel takes, as its code declares it.
+/// One parameter of a kernel, as its PTX declares it.
 struct FunctionParameter {
   std::size_t bytes = 0;
   std::string type;  ///< "u64", "b8[12]"
   std::string name;
-  std::uint32_t line = 0;  ///< of the PTX
+  std::uint32_t line = 0;  ///< line of the PTX text
 };
 
-/// One address for memory of many ranks: what is written there reaches each part that is bound.
-/// Every rank is added, by whom it lives with, before memory of any is bound; memory of all is
-/// bound before any uses the address. It goes away before its memory does.
+/// A multicast object: one address range for memory of many ranks. A write to it reaches every
+/// bound part. First every rank is added, by the process that it lives in; then memory of all ranks
+/// is bound; then the address may be used. Destroy it before the memory that is bound to it.
 class BRAID_API Multicast {
  public:
   virtual ~Multicast() = default;
-  [[nodiscard]] virtual std::uint64_t address() const = 0;  ///< once memory was bound
+  [[nodiscard]] virtual std::uint64_t address() const = 0;  ///< valid once memory is bound
   [[nodiscard]] virtual std::size_t size() const = 0;       ///< bytes
-  /// Bytes by which ranks of other processes get the same one (Device::create_multicast) as long as
-  /// it is there; empty where each process has its own.
+  /// A handle with which other processes open the same object (Device::create_multicast) while it
+  /// exists. Empty where each process makes its own.
   [[nodiscard]] virtual std::string export_handle() const { return {}; }
-  /// Adds a rank that lives here.
+  /// Adds a rank of this process.
   virtual void add_rank(int rank) { (void)rank; }
 };
 
-/// Memory of one rank. Freed on destruction; no work that uses it may be in flight then.
+/// Memory of one rank, freed on destruction. No work that uses it may be in flight then.
 class BRAID_API Memory {
  public:
   virtual ~Memory() = default;
   [[nodiscard]] virtual std::uint64_t address() const = 0;  ///< device address, 256-byte aligned
   [[nodiscard]] virtual std::size_t size() const = 0;       ///< bytes
-  /// Bytes by which another rank, in another process too, imports this memory
-  /// (Device::import_memory) as long as it is there. Throws kEnvironment where the device cannot
-  /// hand it on. On a GPU, to another process: what Device::allocate_shared gave, and memory of the
-  /// caller's that cuMemCreate made with handles for others, as one piece.
+  /// A handle with which another rank, in this or another process, imports this memory
+  /// (Device::import_memory) while it exists. Throws kEnvironment where the device cannot share it.
+  /// A GPU shares with other processes what Device::allocate_shared gave, and single allocations of
+  /// the caller that cuMemCreate made with exportable handles.
   [[nodiscard]] virtual std::string export_handle() const {
     throw_environment("memory", "this device cannot hand it to other processes");
   }
-  /// Makes all of it the rank's part of `multicast`, from byte `offset` of it on; of memory that is
-  /// imported that may be left to its owner. Throws kEnvironment on a device without.
+  /// Binds all of this memory as its rank's part of `multicast`, at byte `offset`. For imported
+  /// memory the owner may do it instead. Throws kEnvironment on a device without multicast.
   virtual void bind_multicast(Multicast& multicast, std::size_t offset) {
     (void)multicast, (void)offset;
     throw_environment("multicast", "this device has none");
@@ -81,18 +82,19 @@ class BRAID_API Memory {
 class BRAID_API Function {
  public:
   virtual ~Function() = default;
-  /// Raises the limit of dynamic shared memory (bytes); to be called before a launch that uses more
-  /// than 48 KiB. Throws kEnvironment when the device has not that much.
+  /// Raises the limit of dynamic shared memory, in bytes; required before a launch that uses more
+  /// than 48 KiB. Throws kEnvironment when the device has less.
   virtual void set_max_dynamic_shared(std::uint32_t bytes) = 0;
-  /// Bytes of each parameter, in order; empty on a device that does not say.
+  /// The parameters in order; empty on a device that cannot tell.
   [[nodiscard]] virtual std::vector<FunctionParameter> parameters() const { return {}; }
 };
 
-/// Loaded code of one rank. The functions live as long as the module.
+/// Code loaded on one rank. Its functions live as long as it does.
 class BRAID_API Module {
  public:
   virtual ~Module() = default;
-  /// Throws kInvalidArgument when there is no such entry, or one that the device cannot run.
+  /// The kernel of that name. Throws kInvalidArgument when there is none, or when the device cannot
+  /// run it.
   [[nodiscard]] virtual Function& function(std::string_view entry) = 0;
 };
 
@@ -101,123 +103,127 @@ class BRAID_API Event {
   virtual ~Event() = default;
 };
 
-/// An event that knows when it was reached.
+/// An event that records the time at which it was reached.
 class BRAID_API TimedEvent : public Event {
  public:
-  /// Nanoseconds from `earlier`, one of the same rank, to this one. Both were recorded, and the
-  /// streams synchronized since.
+  /// Nanoseconds from `earlier`, an event of the same rank, to this one. Both must be recorded and
+  /// their streams synchronized.
   [[nodiscard]] virtual double ns_since(const TimedEvent& earlier) const = 0;
 };
 
-/// Work that was recorded (Stream::end_capture), to be replayed on streams. The kernels, memory and
-/// executables that it uses must stay as long as it does, and host memory that it copies.
+/// Work captured by Stream::end_capture, for replay on streams. The kernels, device memory,
+/// executables and host memory that it uses must outlive it.
 class BRAID_API RecordedGraph {
  public:
   virtual ~RecordedGraph() = default;
 };
 
-/// Work in order on one rank. Calls return before the work is done, except `synchronize`.
+/// A queue of work on one rank, executed in order. Calls return before the work is done, except
+/// `synchronize`.
 class BRAID_API Stream {
  public:
   virtual ~Stream() = default;
-  /// Whose it is: a mark of its device, and the rank.
+  /// The device (an opaque mark) and the rank that a stream belongs to.
   struct Home {
     const void* device = nullptr;
     int rank = 0;
-    bool operator==(const Home&) const = default;  ///< whether work of one may be on the other
+    bool operator==(const Home&) const = default;  ///< equal: work of one stream may run on the
+                                                   ///< other
   };
   [[nodiscard]] virtual Home home() const { return {}; }
-  /// `args[i]` points at the value of the i-th parameter, as in cuLaunchKernel; the values are
-  /// copied before the call returns. Throws kEnvironment where the device lacks what the attributes
-  /// ask for.
+  /// `args[i]` points to the value of parameter i, as in cuLaunchKernel; the values are copied
+  /// before the call returns. Throws kEnvironment where the device lacks what the attributes ask
+  /// for.
   virtual void launch(Function& function, const LaunchConfig& config,
                       std::span<const void* const> args) = 0;
-  /// Device to device, of any rank. Copies and fills past an allocation throw kInvalidArgument.
+  /// Copies device memory to device memory, of any ranks. Copies and fills that leave an allocation
+  /// throw kInvalidArgument.
   virtual void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) = 0;
   virtual void copy_from_host(std::uint64_t dst, const void* src, std::size_t bytes) = 0;
   virtual void copy_to_host(void* dst, std::uint64_t src, std::size_t bytes) = 0;
-  /// Fills with one byte value.
+  /// Sets every byte to `value`.
   virtual void fill(std::uint64_t dst, std::uint8_t value, std::size_t bytes) = 0;
   virtual void record(Event& event) = 0;
   virtual void wait(Event& event) = 0;
-  /// Writes a 32-bit word once all work so far is done, for every rank to see.
+  /// Writes a 32-bit word, visible to every rank, once all earlier work is done.
   virtual void write_value(std::uint64_t address, std::uint32_t value) = 0;
-  /// Holds back later work until the word is `value` or past it: signed(word - value) >= 0. The
-  /// address of both is a multiple of 4.
+  /// Holds back later work until the word reaches `value`: signed(word - value) >= 0. For both
+  /// functions the address is a multiple of 4.
   virtual void wait_value(std::uint64_t address, std::uint32_t value) = 0;
-  /// Blocks the host until all work so far is done; throws the first error of that work.
+  /// Blocks the host until all earlier work is done. Throws the first error of that work.
   virtual void synchronize() = 0;
-  /// Whether what is enqueued is recorded to be replayed: by begin_capture(), or by the caller's
-  /// own means (a CUDA graph).
+  /// Whether enqueued work is being captured, by begin_capture() or by the caller's own means (a
+  /// CUDA graph).
   [[nodiscard]] virtual bool is_capturing() const { return false; }
-  /// From now on work that is enqueued here is recorded and not done. A stream that waits for an
-  /// event recorded in a capture becomes a part of it, and must be waited for by the first one
-  /// before the end. The stream cannot be synchronized meanwhile, and waits for no event from
-  /// outside. Throws kInvalidArgument where it is being captured already, kEnvironment on a device
-  /// without.
+  /// Starts to capture: work enqueued here from now on is recorded instead of executed. A stream
+  /// that waits for an event of the capture joins it; this stream must wait for it before the end.
+  /// Meanwhile the stream cannot be synchronized and cannot wait for events from outside. Throws
+  /// kInvalidArgument where it is being captured already, kEnvironment on a device without capture.
   virtual void begin_capture() { throw_environment("stream", "this device records no work"); }
-  /// What was recorded since begin_capture() on this stream. Throws kInvalidArgument where no
-  /// capture began on it, and where the capture is spoilt, which then is over, too.
+  /// Ends the capture and returns its work. Throws kInvalidArgument where none began on this
+  /// stream, and where the capture became invalid, which ends it too.
   [[nodiscard]] virtual std::unique_ptr<RecordedGraph> end_capture() {
     throw_environment("stream", "this device records no work");
   }
-  /// Enqueues all of that work, behind the graph's last replay, on a stream of the same rank.
+  /// Enqueues the captured work, behind the graph's last replay. The stream must be of the same
+  /// rank.
   virtual void replay(RecordedGraph& graph) {
     (void)graph;
     throw_environment("stream", "this device records no work");
   }
-  /// The device's own handle of it (a CUstream), for libraries that enqueue work by themselves;
-  /// null on a device that has none.
+  /// The device's own handle (a CUstream), for libraries that enqueue work themselves. Null on a
+  /// device without one.
   [[nodiscard]] virtual void* handle() const { return nullptr; }
 };
 
-/// Where programs run: N ranks, each with its own memory and streams. On `cpu` all ranks are
-/// virtual and share one pool of worker threads; on `cuda` rank r runs on GPU r modulo the number
-/// of GPUs (but see WorldOptions::gpu). Every rank can address every other rank's memory.
+/// A device: N ranks, each with its own memory and streams. On `cpu` all ranks are virtual and
+/// share one pool of threads. On `cuda` rank r uses GPU r modulo the number of GPUs (but see
+/// WorldOptions::gpu). Every rank can address every other rank's memory.
 class BRAID_API Device {
  public:
   virtual ~Device() = default;
   [[nodiscard]] virtual std::string_view kind() const = 0;    ///< "cpu" or "cuda"
   [[nodiscard]] virtual std::string description() const = 0;  ///< one line for people
-  /// What the ranks' GPU is called by its vendor, "NVIDIA H200"; of another device its kind.
+  /// The vendor's name of the ranks' GPU, "NVIDIA H200"; on other devices the kind.
   [[nodiscard]] virtual std::string name() const { return std::string(kind()); }
-  [[nodiscard]] virtual std::string target() const = 0;    ///< e.g. "sm_80", "H200"
+  [[nodiscard]] virtual std::string target() const = 0;    ///< such as "sm_80" or "H200"
   [[nodiscard]] virtual int world() const = 0;             ///< number of ranks
-  [[nodiscard]] virtual int ranks_per_device() const = 0;  ///< ranks that share one device
+  [[nodiscard]] virtual int ranks_per_device() const = 0;  ///< how many ranks share one GPU
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate(int rank, std::size_t bytes) = 0;
-  /// Memory that the ranks of all worlds may reach: those of this device by its address, others by
-  /// its Memory::export_handle. A device may take more than is asked for (2 MiB and more on a GPU).
+  /// Allocates memory that ranks of all worlds can reach: ranks of this device by its address,
+  /// others through Memory::export_handle. A device may round the size up (on a GPU to 2 MiB or
+  /// more).
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate_shared(int rank, std::size_t bytes) {
     return allocate(rank, bytes);
   }
-  /// Memory that both the host and the kernels of all ranks use by its address: the host reads what
-  /// work on a stream wrote there once it has synchronized that stream. Small and slow to reach for
-  /// a GPU.
+  /// Allocates memory that the host and the kernels of all ranks use by one address. The host reads
+  /// what a stream wrote there after it has synchronized that stream. It is scarce, and slow for a
+  /// GPU.
   [[nodiscard]] virtual std::unique_ptr<Memory> allocate_host(int rank, std::size_t bytes) = 0;
-  /// The memory of another rank, as `rank` reaches it, by its Memory::export_handle. Stays usable
-  /// until the memory itself is freed. Throws kInvalidArgument for bytes that are no handle of such
-  /// a device, kEnvironment where it cannot be reached.
+  /// Maps the memory behind a Memory::export_handle for `rank`. Valid until the owner frees the
+  /// memory. Throws kInvalidArgument for bytes that are no handle of such a device, kEnvironment
+  /// where the memory cannot be reached.
   [[nodiscard]] virtual std::unique_ptr<Memory> import_memory(int rank, std::string_view handle) {
     (void)rank, (void)handle;
     throw_environment("memory", "this device cannot take it from other processes");
   }
-  /// The allocation that holds `address`, of this device or of its own API, as long as its owner
-  /// keeps it. Throws kInvalidArgument where there is none.
+  /// The allocation that contains `address`, made by this device or by its native API. Valid as
+  /// long as its owner keeps it. Throws kInvalidArgument where there is none.
   [[nodiscard]] virtual std::unique_ptr<Memory> find_memory(int rank, std::uint64_t address) {
     (void)rank, (void)address;
     throw_invalid("memory", "this device does not know the caller's own; expected allocate()");
   }
-  /// Throws kInvalidArgument where kernels of `rank` could not use these bytes of the caller's:
-  /// memory that nobody has allocated or that ends before, or of a context that is not the
-  /// device's. What a device cannot tell it lets pass.
+  /// Throws kInvalidArgument where kernels of `rank` cannot use these bytes of the caller: they are
+  /// not allocated, leave their allocation, or belong to a context other than the device's. A
+  /// device that cannot tell accepts them.
   virtual void check_memory(int rank, std::uint64_t address, std::size_t bytes) const {
     (void)rank, (void)address, (void)bytes;
   }
-  /// Whether create_multicast works, for ranks of other processes, too: a device has tried it.
+  /// Whether create_multicast works, for ranks of other processes too. The device has tried it.
   [[nodiscard]] virtual bool has_multicast() const { return false; }
-  /// For the allocate_shared memory of these ranks. `handle`: that of another process
-  /// (Multicast::export_handle) which has made it; empty where nobody has. Throws kEnvironment on a
-  /// device without.
+  /// Makes a multicast object for allocate_shared memory of these ranks. `handle` opens the one
+  /// that another process made (Multicast::export_handle); empty makes a new one. Throws
+  /// kEnvironment on a device without multicast.
   [[nodiscard]] virtual std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks,
                                                                     std::size_t bytes,
                                                                     std::string_view handle = {}) {
@@ -226,45 +232,45 @@ class BRAID_API Device {
   }
   [[nodiscard]] virtual std::unique_ptr<Module> load(int rank, const KernelImage& image) = 0;
   [[nodiscard]] virtual std::unique_ptr<Stream> create_stream(int rank) = 0;
-  /// A stream that the caller made with the device's own API (a CUstream) and keeps until this
-  /// object is gone and its work done. Throws kInvalidArgument where it is of another GPU or
-  /// context, and on a device that has no other streams than its own.
+  /// Wraps a stream that the caller made with the device's native API (a CUstream). The caller
+  /// keeps it until this object is gone and its work is done. Throws kInvalidArgument where it
+  /// belongs to another GPU or context, and on a device without native streams.
   [[nodiscard]] virtual std::unique_ptr<Stream> wrap_stream(int rank, void* handle) {
     (void)rank, (void)handle;
     throw_invalid("stream", "this device has no raw streams; expected one of create_stream()");
   }
-  /// Does `work` with the rank's GPU current on this thread, for libraries that look at that.
+  /// Calls `work` with the rank's GPU current on this thread, for libraries that depend on that.
   virtual void with_current(int rank, const std::function<void()>& work) {
     (void)rank;
     work();
   }
   [[nodiscard]] virtual std::unique_ptr<Event> create_event(int rank) = 0;
-  /// Throws kEnvironment on a device without.
+  /// Throws kEnvironment on a device that cannot time its work.
   [[nodiscard]] virtual std::unique_ptr<TimedEvent> create_timed_event(int rank) {
     (void)rank;
     throw_environment("event", "this device cannot time its work");
   }
 
-  /// Whether it checks or counts what kernels do. Then code says which line of its text it came
-  /// from, and parts are named.
+  /// Whether it checks or counts what kernels do. If so, code is compiled with line information and
+  /// memory is named by name_parts.
   [[nodiscard]] virtual bool watches() const { return false; }
-  /// Says what lies where in the allocation that starts at `memory`; replaces what was said before.
-  /// A device that checks accesses allows those to these parts only, and calls them so.
+  /// Names the parts of the allocation that starts at `memory`, replacing earlier names. A device
+  /// that checks accesses allows only these parts and uses the names in its findings.
   virtual void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) {
     (void)memory;
     (void)parts;
   }
-  /// What the checks found so far; always empty on a device without any, or with them off.
+  /// The findings so far; always empty on a device without checks, or with checks off.
   [[nodiscard]] virtual std::vector<Finding> findings() { return {}; }
-  /// What they found that harms nothing, of kind "note": warps that write the same value to one
-  /// place, and reads that race and whose values nobody uses.
+  /// Harmless findings, of kind "note": warps that write the same value to one address, and racing
+  /// reads whose value is not used.
   [[nodiscard]] virtual std::vector<Finding> notes() { return {}; }
-  /// Where every interleaving is tried (Schedule::Kind::kAll): notes that a run is over,
-  /// all its streams synchronized, and returns whether the next run will be another one. The runs
-  /// must do the same work. Else false.
+  /// For Schedule::Kind::kAll: says that a run is over and its streams are synchronized. Returns
+  /// whether another interleaving is left to run. All runs must do the same work. False for other
+  /// schedules.
   virtual bool next_interleaving() { return false; }
-  /// What kernels did so far, in the order of their first launches; empty where nothing is counted.
-  /// No work may be in flight.
+  /// The counts of each kernel so far, in the order of first launches; empty unless the device
+  /// counts. No work may be in flight.
   [[nodiscard]] virtual std::vector<KernelCounts> counts() { return {}; }
 };
 

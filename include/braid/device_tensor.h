@@ -7,12 +7,12 @@
 
 namespace braid {
 
-/// A tensor in device memory that is the caller's.
+/// A tensor in device memory that the caller owns.
 struct DeviceTensor {
-  std::uint64_t address = 0;               ///< of its first element, on the rank's device
-  DType dtype = DType::kF32;               ///< of its elements
-  std::vector<std::int64_t> shape;         ///< the outermost extent first
-  std::vector<std::int64_t> strides = {};  ///< in elements; empty: dense row-major
+  std::uint64_t address = 0;  ///< device address of the first element
+  DType dtype = DType::kF32;
+  std::vector<std::int64_t> shape;         ///< outermost extent first
+  std::vector<std::int64_t> strides = {};  ///< in elements; empty means dense row-major
 };
 
 }  // namespace braid

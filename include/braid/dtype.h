@@ -13,7 +13,7 @@ namespace braid {
 /// f8e4m3 is the "fn" form of OCP FP8: no infinity, largest value 448; f8e5m2 has both.
 enum class DType : std::uint8_t { kF32, kF16, kBF16, kF8E4M3, kF8E5M2, kI32, kI64, kU8, kBool };
 
-/// "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "u8", "bool".
+/// The JSON name: "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "u8" or "bool".
 [[nodiscard]] BRAID_API std::string_view dtype_name(DType dtype);
 [[nodiscard]] BRAID_API std::optional<DType> parse_dtype(std::string_view name);
 
@@ -37,7 +37,8 @@ enum class DType : std::uint8_t { kF32, kF16, kBF16, kF8E4M3, kF8E5M2, kI32, kI6
   return 0;
 }
 
-/// The 8-bit floats: storage types, which only casts, views and scaled matmuls take.
+/// Whether it is an 8-bit float. These are storage types: only casts, views and scaled matmuls take
+/// them.
 [[nodiscard]] constexpr bool is_float8(DType dtype) {
   return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2;
 }
@@ -45,15 +46,16 @@ enum class DType : std::uint8_t { kF32, kF16, kBF16, kF8E4M3, kF8E5M2, kI32, kI6
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || is_float8(dtype);
 }
 
-/// The value nearest to `value` that `dtype` can hold, as a cast gives it (docs/numerics.md): ties
-/// to even for floats, where NaN stays NaN and what lies past the largest value becomes infinity,
-/// or in f8e4m3, which has none, that largest value. For integers and bool it is to_integer.
+/// The value of `dtype` nearest to `value`, as a cast gives it (docs/numerics.md). Floats round to
+/// nearest even; NaN stays NaN; a value beyond the largest finite one becomes infinity, or in
+/// f8e4m3, which has no infinity, the largest finite value. Integers and bool follow to_integer.
 [[nodiscard]] BRAID_API double round_to(DType dtype, double value);
 
-/// A float as an integer dtype: truncated towards zero, and to the nearest end of the range where
-/// it lies outside. NaN becomes 0, or INT64_MIN in i64. bool is value != 0, so that NaN is true.
+/// Casts a float to an integer dtype: truncates towards zero and saturates at the ends of the
+/// range. NaN becomes 0, or INT64_MIN in i64. For bool the result is value != 0, so NaN is true.
 [[nodiscard]] BRAID_API std::int64_t to_integer(DType dtype, double value);
-/// An integer as another integer dtype: its low bits in two's complement; bool is value != 0.
+/// Casts an integer to another integer dtype: keeps the low bits in two's complement. For bool the
+/// result is value != 0.
 [[nodiscard]] BRAID_API std::int64_t wrap_to(DType dtype, std::int64_t value);
 
 }  // namespace braid

@@ -7,18 +7,18 @@
 
 namespace braid {
 
-/// What kind of thing went wrong. The command line turns it into its exit code.
+/// The kind of an error. The command line turns it into an exit code.
 enum class ErrorCode {
   kInvalidArgument,  ///< bad input: a graph, a tensor file, an option (exit code 2)
   kEnvironment,      ///< something is missing or broken on this machine (exit code 3)
   kTimeout,          ///< a wait inside a kernel ran past its deadline (exit code 1)
-  kCancelled,        ///< what the caller has cancelled (exit code 1)
+  kCancelled,        ///< the caller cancelled it (exit code 1)
   kInternal,         ///< a bug in braid (exit code 1)
 };
 
-/// The one exception type of braid. `where` is a place the user knows: a JSON pointer
-/// (`/nodes/3/attrs/group`), a file, an option; it may be empty. `what()` reads
-/// "where: message" on one line. Only running out of memory is std::bad_alloc, as everywhere.
+/// The only exception type of braid, besides std::bad_alloc when memory runs out. `where` is a
+/// place that the user knows: a JSON pointer (`/nodes/3/attrs/group`), a file, an option; it may be
+/// empty. `what()` is "where: message" on one line.
 class BRAID_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, std::string where, const std::string& message)

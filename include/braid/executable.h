@@ -17,15 +17,15 @@
 
 namespace braid {
 
-/// Facts about one compiled kernel, as ptxas reports them.
+/// Properties of one compiled kernel, as ptxas reports them.
 struct KernelReport {
-  std::string name;           ///< of the entry
+  std::string name;           ///< the entry's name
   std::string template_name;  ///< "gemm", "elementwise", ...
   std::string ops;            ///< the ops it computes, "mm+silu"
-  int launches = 0;           ///< of a run, at the bound symbols; 0: of another bucket
-  std::int64_t grid = 0;      ///< blocks, at the bound symbols
+  int launches = 0;           ///< per run, for the bound symbols; 0: it belongs to another bucket
+  std::int64_t grid = 0;      ///< blocks, for the bound symbols
   int threads = 0;
-  int shared_bytes = 0;  ///< dynamic plus static
+  int shared_bytes = 0;  ///< static plus dynamic
   int registers = 0;
   int spill_bytes = 0;
   double compile_ms = 0;  ///< in NVRTC; 0 on a cache hit
@@ -35,71 +35,71 @@ struct ArenaReport {
   std::string name;
   std::int64_t bytes = 0;
 };
-/// The place of a buffer, the same on every rank.
+/// Where a buffer lies. It is the same on every rank.
 struct BufferReport {
   std::string name, arena;
   std::int64_t offset = 0, bytes = 0;
 };
 
-/// What an executable gives.
+/// An output of an executable.
 struct ExecutableOutput {
   std::string name;
-  TensorType type;  ///< on each rank
+  TensorType type;  ///< type on each rank
 };
 
 /// When one step of a run worked on one rank.
 struct StepTime {
   int rank = 0;
-  int stream = 0;    ///< of the rank
-  std::string name;  ///< of the step: of the node it runs
-  std::string what;  ///< "copy", or the kernel's template: "gemm", "barrier", ...
-  std::string ops;   ///< of a kernel: the ops it computes, "mm+silu"
+  int stream = 0;    ///< index among the rank's streams
+  std::string name;  ///< name of the step, after the node that it runs
+  std::string what;  ///< "copy", or the kernel's template such as "gemm" or "barrier"
+  std::string ops;   ///< for a kernel: the ops that it computes, "mm+silu"
   /// Microseconds since the first step of this rank could begin.
   double begin_us = 0, end_us = 0;
-  /// Of a part of a kernel, where PassConfig::mark_blocks asked for them: which block did it, of
-  /// which rows: those of a rank, by its index in the group, and of so many panels of them the
-  /// one. `what` is "meet", "copy", "wait" or "multiply".
+  /// For part of a kernel, where PassConfig::mark_blocks asked for it: the block that worked, the
+  /// rank whose rows it worked on (as an index in the group), and the panel among that rank's rows.
+  /// `what` is then "meet", "copy", "wait" or "multiply".
   int block = -1, of_rank = -1, panel = -1;
 };
 
-/// A graph compiled for a world, which lives as long as it. Not thread safe; runs of one executable
-/// are in order. Threads may use different executables of one world at the same time, those of one
-/// program included (another()). One that was moved from throws kInvalidArgument.
+/// A graph compiled for a world, which it keeps alive. Not thread safe; its runs execute in order.
+/// Different executables of one world, those of one program included (another()), may be used from
+/// different threads at the same time. A moved-from object throws kInvalidArgument.
 class BRAID_API Executable {
  public:
-  /// Lowers the graph, compiles its kernels (or takes them from the cache) and allocates the
-  /// arenas. Where a symbol has buckets (Symbol::buckets) each has launches and kernels of its own,
-  /// in the same memory; prepare() chooses by the symbol's value, and rows keep their bits. Throws
-  /// kInvalidArgument when the graph's world is not the world's size.
+  /// Lowers the graph, compiles its kernels or takes them from the cache, and allocates the arenas.
+  /// With buckets (Symbol::buckets) each bucket has its own launches and kernels in the same
+  /// memory; prepare() chooses by the symbol's value, and rows get the same bits in all. Throws
+  /// kInvalidArgument when the graph's world size differs from the world's.
   static Executable compile(const Graph& graph, const World& world, const PassConfig& passes = {});
-  /// The same of a plan that was made before, maybe elsewhere: the program.json at `path` is read
-  /// and checked instead of lowering. Where its kernels lie beside it, as `braid compile`
-  /// and save() write them, nothing is compiled either. Throws kInvalidArgument at the first thing
-  /// that is wrong: another version of braid, another number of ranks, a GPU it is not for.
+  /// Loads a saved plan instead of lowering: reads and checks the program.json at `path`. Nothing
+  /// is compiled where the kernels lie beside it, as `braid compile` and save() write them. Throws
+  /// kInvalidArgument for the first mismatch: another version of braid, another number of ranks,
+  /// the wrong GPU.
   static Executable load(const std::string& path, const World& world);
-  /// What compile() would allocate on each rank; nothing is compiled or allocated. A caller who
-  /// binds all inputs, parameters and outputs saves the arenas "parameters" and "io".
+  /// What compile() would allocate on each rank; compiles and allocates nothing. A caller who binds
+  /// all inputs, parameters and outputs saves the arenas "parameters" and "io".
   static std::vector<ArenaReport> memory_estimate(const Graph& graph, const World& world,
                                                   const PassConfig& passes = {});
-  /// The same program once more, to run beside this one in another thread: nothing is compiled or
-  /// loaded again. Arenas, flags and streams are its own. Parameters lie where those of this one
-  /// do, in the caller's memory or in the one arena of both, so that weights are there once; what
-  /// else is bound is not. Worlds that meet call it in the same order, as compile(). Not while
-  /// another thread uses this one.
+  /// A second instance of the same program, to run beside this one in another thread. Nothing is
+  /// compiled or loaded again. It has its own arenas, flags and streams, but shares the parameters,
+  /// bound or in their arena, so that weights exist once. Other bindings are not copied. Worlds
+  /// that meet call it in the same order, as compile(). No other thread may use this executable
+  /// meanwhile.
   Executable another();
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
   ~Executable();
 
-  /// Writes the plan and its kernels into a directory, which is made where needed, for load():
-  /// `directory`/program.json. Throws kEnvironment when that cannot be written.
+  /// Writes the plan (`directory`/program.json) and its kernels for load(), creating the directory
+  /// where needed. Throws kEnvironment when it cannot be written.
   void save(const std::string& directory) const;
 
-  /// Every launch of one run, resolved for one set of symbol values and addresses. A value: many
-  /// live side by side, and none of them costs the others anything.
+  /// All launches of one run, resolved for one set of symbol values and addresses. A value type:
+  /// any number of plans may exist at no cost to each other.
   class Plan {
    public:
-    [[nodiscard]] const Bindings& bindings() const;  ///< of every symbol
+    [[nodiscard]] const Bindings& bindings() const;  ///< a value for every symbol
 
    private:
     friend class Executable;
@@ -107,86 +107,86 @@ class BRAID_API Executable {
     std::shared_ptr<const Impl> impl_;
   };
 
-  /// Has an input, parameter or output of a rank in the caller's own device memory (row-major,
-  /// dense, 16-byte aligned), for the plans made from now on: earlier ones keep their addresses. It
-  /// is never copied and must stay valid while such a plan may run. Its first dim may be longer
-  /// than what a plan needs. To be followed by prepare(), which checks the rest of the shape.
-  /// Throws kInvalidArgument, also for memory that the world's device cannot use
-  /// (Device::check_memory).
+  /// Places an input, parameter or output of a rank in the caller's device memory (row-major,
+  /// dense, 16-byte aligned), for plans prepared from now on; earlier plans keep their addresses.
+  /// The memory is never copied and must stay valid while such a plan may run. Its first dim may be
+  /// longer than a plan needs; prepare() checks the rest of the shape. Throws kInvalidArgument,
+  /// also for memory that the world's device cannot use (Device::check_memory).
   void bind(int rank, std::string_view name, const DeviceTensor& tensor);
 
-  /// Does everything that can fail or be slow: checks bindings, resolves every launch record. Must
-  /// be called before the first run and after a change of bindings or addresses. Runs under way go
-  /// on. The plan is the current one until another one is prepared or run.
+  /// Does everything that can fail or is slow: checks the symbol values and resolves every launch.
+  /// Required before the first run and after a change of symbols or addresses. Runs in flight go
+  /// on. The result becomes the current plan until another one is prepared or run.
   Plan prepare(const Bindings& bindings);
 
-  /// Whether prepare() of these values need not wait for a compile: always true but for graphs with
-  /// buckets in a world with WorldOptions::compile_in_background. There prepare() has the bucket
-  /// that it is asked for compiled before the others, waits, and throws why its kernels do not
-  /// compile; save() and kernels() wait for all; and the last executable of the program ends what
-  /// is still to be compiled. run() never waits.
+  /// Whether prepare() for these values returns without waiting for a compile. False only for
+  /// graphs with buckets in a world with WorldOptions::compile_in_background. There prepare() moves
+  /// its bucket to the front, waits, and throws if a kernel does not compile; save() and kernels()
+  /// wait for all buckets; destroying the last executable of the program cancels what is not
+  /// compiled. run() never waits.
   [[nodiscard]] bool ready(const Bindings& bindings) const;
 
-  /// Copies a tensor into an input of a rank (after prepare; the shape must be that of the
-  /// bindings).
+  /// Copies a tensor into an input of a rank. Call it after prepare(); the shape must match the
+  /// plan.
   void set_input(int rank, std::string_view name, const HostTensor& tensor);
 
-  /// Enqueues one run of the current plan on every rank that lives here and returns. No allocation,
-  /// no lookup, no compile.
+  /// Enqueues one run of the current plan on every rank of this world and returns. It allocates,
+  /// looks up and compiles nothing.
   void run();
-  /// The same on the caller's streams, one for each of these ranks in order (Device::create_stream,
-  /// Device::wrap_stream): the run follows what is on them, and what comes on them later follows
-  /// the run. Runs are in order whatever streams they are on. The streams may go away afterwards.
-  /// Throws kInvalidArgument for a stream of another rank or device, and for null.
+  /// Enqueues a run on the caller's streams, one for each rank of this world in order
+  /// (Device::create_stream, Device::wrap_stream). The run follows earlier work on them and
+  /// precedes later work. Runs execute in order whatever streams they use. The streams may be
+  /// destroyed afterwards. Throws kInvalidArgument for a stream of another rank or device, and for
+  /// null.
   ///
-  /// Where all of them are being captured (Stream::begin_capture, or the caller's own means), the
-  /// run is recorded: in order with the caller's other work there, but not with other runs. He
-  /// replays it behind other runs and replays of this executable, and on all ranks in the same
-  /// order; synchronize() does not wait for that, but tells its errors once he has waited. A plan
-  /// stays usable as long as the executable. Throws kInvalidArgument where some streams are being
-  /// captured, and where collectives go by a communicator.
+  /// While all streams are being captured (Stream::begin_capture, or the caller's own means) the
+  /// run is recorded, in order with the caller's other work there but not with other runs. The
+  /// caller must order replays with other runs and replays of this executable, in the same order on
+  /// all ranks. synchronize() does not wait for replays, but reports their errors once the caller
+  /// has waited. A captured plan stays valid as long as the executable. Throws kInvalidArgument
+  /// where only some streams are being captured, and where collectives use a communicator.
   void run(std::span<Stream* const> streams);
-  /// The same with another plan of this executable, which becomes the current one; without streams
-  /// on the executable's own.
+  /// Enqueues a run of another plan of this executable, which becomes the current one. Without
+  /// streams it uses the executable's own.
   void run(const Plan& plan, std::span<Stream* const> streams = {});
-  /// One rank's part of run(plan, streams), on the caller's stream or, where that is null, the
-  /// executable's own, so that GPUs do not wait until one thread has enqueued for them all: a
-  /// server calls it for each rank that lives here from a thread of that GPU. Threads may call this
-  /// for different ranks at one time, and no other function but cancel() meanwhile. Each rank must
-  /// get the same plans in the same order, of all executables whose kernels wait for each other's
-  /// room on a GPU, too. Where it throws, cancel() ends what the other ranks wait for. A device
-  /// that checks or counts takes the current plan only.
+  /// Enqueues one rank's part of run(plan, streams), on the caller's stream or, if null, the
+  /// executable's own. A server calls it from one thread per GPU, so that no GPU waits for the
+  /// launches of others. Threads may call it for different ranks at the same time, together with
+  /// cancel() but no other function. Every rank must get the same plans in the same order, also
+  /// across executables whose kernels compete for room on a GPU. If it throws, cancel() releases
+  /// the ranks that wait for this one. A device that checks or counts accepts only the current
+  /// plan.
   void run_rank(const Plan& plan, int rank, Stream* stream = nullptr);
 
-  /// One run as run() does, and waits for it: returns when each launch and each copy could begin,
-  /// all in front of it on its stream being over, and when it ended. Throws as synchronize() does.
+  /// Runs once as run() does, waits, and returns for each launch and copy when all earlier work on
+  /// its stream was done and when it ended. Throws as synchronize() does.
   std::vector<StepTime> trace();
 
-  /// From any thread, while others use the executable: ends all that waits for other ranks in its
-  /// runs and replays, on the ranks that live here. What is enqueued until synchronize() is lost,
-  /// which throws kCancelled then; after that all is as after any run that failed. Ranks elsewhere
-  /// wait until they are cancelled, too, or give up.
+  /// Ends all waits for other ranks in this executable's runs and replays, on the ranks of this
+  /// world. Any thread may call it while others use the executable. Everything enqueued until
+  /// synchronize() is lost; that call throws kCancelled, and the executable is then as after any
+  /// failed run. Ranks elsewhere wait until they are cancelled too, or time out.
   void cancel();
 
-  /// Waits for all runs; throws kCancelled after cancel(), kTimeout naming rank, step, block and
-  /// slot when a wait for a peer expired, kInvalidArgument naming node, rank and index when an
-  /// index that a kernel looked up is out of range, kEnvironment naming a rank of another world
-  /// that is lost. The outputs are lost then; the next run starts afresh.
+  /// Waits for all runs. Throws kCancelled after cancel(); kTimeout naming rank, step, block and
+  /// slot when a wait for a peer expired; kInvalidArgument naming node, rank and index when a
+  /// kernel looked up an index out of range; kEnvironment naming a lost rank of another world. The
+  /// outputs are lost then; the next run starts afresh.
   void synchronize();
 
-  /// After a run that failed, in a world that has but some of the ranks: makes all by which ranks
-  /// wait for each other as before the first run. Every rank must call it; it waits for the others.
-  /// Where all ranks live in one world, this is done before synchronize() throws.
+  /// Resets the state with which ranks wait for each other, after a failed run in a world with some
+  /// of the ranks. Every rank must call it; it waits for the others. Where all ranks are in one
+  /// world, synchronize() does this before it throws.
   void recover();
 
-  /// Fills every output of every rank with what no kernel writes (in floats a NaN of its own kind,
-  /// which relative_error never accepts), so that an unwritten element shows (after prepare).
+  /// Fills every output of every rank with a value that no kernel writes (for floats a special NaN,
+  /// which relative_error never accepts), so that unwritten elements show. Call it after prepare().
   void poison_outputs();
 
-  /// An output of a rank (synchronizes).
+  /// A copy of an output of a rank. Synchronizes first.
   [[nodiscard]] HostTensor output(int rank, std::string_view name);
 
-  /// What it takes, parameters among it, and gives, in the order of the graph, and its symbols.
+  /// The inputs (with the parameters), the outputs and the symbols, in the graph's order.
   [[nodiscard]] std::vector<GraphInput> inputs() const;
   [[nodiscard]] std::vector<ExecutableOutput> outputs() const;
   [[nodiscard]] const SymbolTable& symbols() const;
@@ -195,17 +195,17 @@ class BRAID_API Executable {
   [[nodiscard]] std::vector<ArenaReport> arenas() const;
   [[nodiscard]] std::vector<BufferReport> buffers() const;
   [[nodiscard]] int launches() const;  ///< kernel launches of one run, per rank
-  /// What PassConfig::batch_invariant was when it was planned.
+  /// PassConfig::batch_invariant at the time of planning.
   [[nodiscard]] bool batch_invariant() const;
   [[nodiscard]] const std::string& program_hash()
-      const;  ///< what ranks compare before the first launch
+      const;  ///< ranks compare it before the first launch
   [[nodiscard]] std::string program_json() const;
 
-  struct Impl;  ///< the library's own, as is what makes one of it
+  struct Impl;  ///< internal to the library, with the constructor below
   explicit Executable(std::unique_ptr<Impl> impl);
 
  private:
-  /// Throws kInvalidArgument where this was moved from, and in a fork.
+  /// Throws kInvalidArgument for a moved-from object, and in a forked child.
   [[nodiscard]] Impl& impl() const;
   std::unique_ptr<Impl> impl_;
 };

@@ -1,4 +1,4 @@
 #pragma once
 
-/// Marks what libbraid.so offers: everything else is hidden in it.
+/// Exports a symbol from libbraid.so; all others are hidden.
 #define BRAID_API __attribute__((visibility("default")))

@@ -8,28 +8,29 @@
 
 namespace braid {
 
-/// Something a kernel did that its results cannot be trusted after: what the cpu device reports
-/// when it runs with checks on.
+/// An error that a kernel made and the cpu device's sanitizer found. The results of the run cannot
+/// be trusted.
 struct BRAID_API Finding {
   std::string kind;      ///< "bounds", "misaligned", "uninitialized", "race", "barrier", "mask",
-                         ///< "deadlock", "exited" (another block of its cluster), "proxy" (no
-                         ///< fence to the async proxy), "unfinished" (copies at the end of a
-                         ///< block); or "note", see Device::notes()
+                         ///< "deadlock", "exited" (another block of its cluster has exited),
+                         ///< "proxy" (no fence to the async proxy), "unfinished" (copies still in
+                         ///< flight at the end of a block); or "note", see Device::notes()
   std::string message;   ///< what happened, without the place
-  int rank = 0;          ///< whose kernel it was
-  std::string kernel;    ///< its entry
-  Dim3 block{0, 0, 0};   ///< of the grid
-  Dim3 thread{0, 0, 0};  ///< of the block: its first lane that did it
+  int rank = 0;          ///< rank that ran the kernel
+  std::string kernel;    ///< the kernel's entry
+  Dim3 block{0, 0, 0};   ///< index in the grid
+  Dim3 thread{0, 0, 0};  ///< index in the block of the first lane at fault
   std::uint32_t ptx_line = 0;   ///< from 1
-  std::uint32_t cuda_line = 0;  ///< 0 when the code carries no line information
-  std::string inlined;          ///< of code inlined there, its own place: "mine.cuh:5 in outer"
-  std::string ptx_file;         ///< of ptx_line: KERNEL.ptx unless KernelImage::file has a name
-  std::string cuda_file;        ///< of cuda_line: KERNEL.cu likewise
-  std::string buffer;           ///< the memory's name; empty when there is none
-  std::int64_t offset = 0;      ///< bytes into it
-  std::string other;            ///< the other side of a race, with its place
+  std::uint32_t cuda_line = 0;  ///< 0 when the code has no line information
+  std::string inlined;          ///< where that code was inlined from: "mine.cuh:5 in outer"
+  std::string ptx_file;         ///< file of ptx_line: KernelImage::file, or KERNEL.ptx where that
+                                ///< is empty
+  std::string cuda_file;        ///< file of cuda_line: likewise, or KERNEL.cu
+  std::string buffer;           ///< name of the memory; empty when unknown
+  std::int64_t offset = 0;      ///< bytes from the buffer's start
+  std::string other;            ///< the other access of a race, with its place
 
-  /// One line for people.
+  /// The finding on one line, for people.
   [[nodiscard]] std::string text() const;
 };
 

@@ -10,8 +10,8 @@
 
 namespace braid {
 
-/// Writes a graph down as an expression. Ops, their attributes and the rules are those of the JSON
-/// form (docs/graph.schema.json); each call checks its own, infers the result's type and throws
+/// Builds a graph from C++ expressions. Ops, attributes and rules are those of the JSON form
+/// (docs/graph.schema.json). Each call checks its arguments, infers the result type, and throws
 /// kInvalidArgument with the place and what was expected.
 ///
 ///     GraphBuilder b("block");
@@ -24,12 +24,12 @@ namespace braid {
 ///     const Graph graph = b.build();
 class BRAID_API GraphBuilder {
  public:
-  /// A value of the graph that is being written. Valid while its builder stays where it is.
+  /// A value of the graph being built. Valid as long as its builder is not moved or destroyed.
   class Tensor {
    public:
     [[nodiscard]] ValueId id() const { return id_; }
     [[nodiscard]] const TensorType& type() const;
-    /// The op on this value and the others after it: x.op("mm", {w}).op("silu").
+    /// Applies an op to this value, followed by the others: x.op("mm", {w}).op("silu").
     Tensor op(std::string_view op, const std::vector<Tensor>& others = {}, Attrs attrs = {},
               std::string name = "") const;
 
@@ -40,7 +40,7 @@ class BRAID_API GraphBuilder {
     ValueId id_;
   };
 
-  /// Of an input: whether it may differ between ranks (a shard, a partial sum).
+  /// per_rank: the values may differ between ranks (a shard, a partial sum).
   struct InputOptions {
     bool per_rank = false;
   };
@@ -49,13 +49,13 @@ class BRAID_API GraphBuilder {
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
 
-  /// A symbolic extent and its range; use the result in shapes.
+  /// Adds a symbol with its range; the result is for use in shapes.
   Dim symbol(const std::string& name, Symbol range);
-  /// A process group of `size` ranks. Groups of a mesh: see Group.
+  /// Adds a process group of `size` ranks. For the groups of a mesh see Group.
   void group(std::string name, std::int64_t size) { group(std::move(name), Group{size, true, {}}); }
   void group(std::string name, Group group);
 
-  /// What is given anew in each run, or once and for all.
+  /// Adds an input, which is supplied anew for each run, or a parameter, which is supplied once.
   Tensor input(std::string name, TensorType type, InputOptions options);
   Tensor input(std::string name, TensorType type) {
     return input(std::move(name), std::move(type), {});
@@ -65,20 +65,20 @@ class BRAID_API GraphBuilder {
     return parameter(std::move(name), std::move(type), {});
   }
 
-  /// A node with one result. Without a name it gets a fresh one.
+  /// Adds a node with one result. An empty name becomes a fresh one.
   Tensor op(std::string_view op, const std::vector<Tensor>& inputs, Attrs attrs = {},
             std::string name = "");
-  /// A node with any number of them (split, all_reduce_coalesced, ...).
+  /// Adds a node with any number of results (split, all_reduce_coalesced, ...).
   std::vector<Tensor> results(std::string_view op, const std::vector<Tensor>& inputs,
                               Attrs attrs = {}, std::string name = "");
-  /// A collective and its wait_tensor, which has the name: nothing may stand between the two here.
+  /// Adds a collective and its wait_tensor, which gets the name. No node can stand between the two.
   Tensor collective(std::string_view op, const std::vector<Tensor>& inputs, Attrs attrs,
                     std::string name = "");
 
-  /// Appends an output; it is known by the value's name.
+  /// Appends an output, known by the value's name.
   void output(const Tensor& value);
 
-  /// The graph, checked as a whole. More may be added after.
+  /// Verifies the whole graph and returns a copy. More nodes may be added afterwards.
   [[nodiscard]] Graph build() const;
 
  private:

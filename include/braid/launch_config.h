@@ -6,23 +6,23 @@
 
 namespace braid {
 
-/// What a launch asks for that older devices do not have (Hopper has both).
+/// Launch attributes that need a newer device (Hopper or later).
 struct LaunchAttributes {
-  /// Blocks of a cluster, which run at one time and reach each other's shared memory. The grid is
-  /// whole clusters.
+  /// Blocks per cluster. The blocks of a cluster run at the same time and can reach each other's
+  /// shared memory. The grid must be a multiple of it.
   Dim3 cluster;
-  /// The kernel may begin before the one in front of it on its stream has ended, and waits for that
-  /// by itself before it uses what that one writes.
+  /// Programmatic dependent launch: the kernel may begin before the previous one on its stream has
+  /// ended. It must wait by itself before it uses what that one writes.
   bool programmatic = false;
-  bool operator==(const LaunchAttributes&) const = default;  ///< of all
+  bool operator==(const LaunchAttributes&) const = default;
 };
 
-/// The extents of a launch, and what it asks for.
+/// The shape of a launch and its attributes.
 struct LaunchConfig {
   Dim3 grid;                       ///< blocks
-  Dim3 block;                      ///< threads of each
+  Dim3 block;                      ///< threads per block
   std::uint32_t shared_bytes = 0;  ///< dynamic shared memory of a block
-  LaunchAttributes attributes{};   ///< of newer devices
+  LaunchAttributes attributes{};
 };
 
 }  // namespace braid

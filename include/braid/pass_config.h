@@ -7,69 +7,70 @@
 
 namespace braid {
 
-/// What the graph passes are told. `braid explain` prints it once.
+/// Options of the graph passes; `braid explain` prints the remarks that come of them. A comment
+/// names the pass that an option belongs to.
 struct PassConfig {
-  /// Passes that run beside the default ones, by name: "sequence_parallel", "micro_pipeline".
+  /// Passes to run besides the default ones, by name: "sequence_parallel", "micro_pipeline".
   std::vector<std::string> enable;
-  /// sequence_parallel: the dim that the tokens lie along. None: dim 0 of a matrix, dim 1 of more.
+  /// sequence_parallel: the dim of tokens. By default dim 0 of a matrix, dim 1 of higher ranks.
   std::optional<std::int64_t> sequence_dim;
-  /// sequence_parallel, micro_pipeline, and lower_collectives of what that fused: split and
-  /// pipeline also where the cost model sees no gain.
+  /// sequence_parallel, micro_pipeline and, for what that fused, lower_collectives: split and
+  /// pipeline even where the cost model sees no gain.
   bool always_pipeline = false;
-  /// lower_collectives: a fused collective runs within the kernel of its matmuls wherever there is
-  /// one.
+  /// lower_collectives: run a fused collective inside the kernel of its matmuls wherever a template
+  /// can.
   bool in_kernel = false;
-  /// lower_collectives: all-gathers and reduce-scatters are copies between the ranks, which run
-  /// beside the kernels, where they can be: along dim 0.
+  /// lower_collectives: run all-gathers and reduce-scatters along dim 0 as copies between ranks,
+  /// beside the kernels.
   bool by_copies = false;
-  /// The same only where other kernels hide them, so that they expose less time than a kernel
-  /// takes.
+  /// lower_collectives: do so only where other kernels hide the copies, so that less time is
+  /// exposed than a kernel would take.
   bool hide_by_copies = true;
-  /// micro_pipeline: leave alone the gathers and scatters that other matmuls can hide, for a
-  /// scheduler that overlaps them.
+  /// micro_pipeline: skip gathers and scatters that other matmuls can hide, and leave them to a
+  /// scheduling pass.
   bool leave_unexposed = false;
-  /// lower_collectives: the algorithm of all-reduces, wherever it can be: "one_shot",
-  /// "two_shot", "ll" or "multimem". Empty: what the cost model finds quickest.
+  /// lower_collectives: the algorithm of all-reduces where it applies: "one_shot", "two_shot", "ll"
+  /// or "multimem". Empty: the one that the cost model finds fastest.
   std::string all_reduce = {};
-  /// A row has the same bits in every batch, on every device. lower_collectives: only algorithms
-  /// that add up in the order of the ranks; "multimem" adds in the hardware's order.
-  /// split_reductions: matmuls in parts by a model that knows no trials, alike in all buckets.
+  /// A row gets the same bits in every batch and on every device. lower_collectives then uses only
+  /// algorithms that sum in rank order ("multimem" sums in the hardware's order), and
+  /// split_reductions splits matmuls by a model without trials, alike in all buckets.
   bool batch_invariant = true;
-  /// Kernels that copy while they multiply note what their blocks do when, for
-  /// Executable::trace(). Costs them a little time.
+  /// Kernels that copy while they multiply record when each block did what, for
+  /// Executable::trace(). This costs a little time.
   bool mark_blocks = false;
 
-  /// overlap: by which share the peak of memory may grow over what it was before the first
-  /// scheduling pass. None: 0.
+  /// overlap: how far the memory peak may grow, as a share of the peak before the first scheduling
+  /// pass. Default 0.
   std::optional<double> overlap_peak_memory_budget = {};
 
-  // The other scheduling passes. These have the names of Inductor's settings, but no collective
-  // passes another one unless told so.
+  // Options of the other scheduling passes, named after Inductor's. Unlike there, no collective
+  // passes another one by default.
 
-  /// align_runtimes: a file of measured times, {"NODE": ns, "NODE": [ns on each rank]}.
+  /// align_runtimes: path of a file of measured times, {"NODE": ns, "NODE": [ns on each rank]}.
   std::string runtime_estimations = {};
-  /// reorder_communication_preserving_peak_memory, sink_waits_iterative: what estimates of
-  /// collectives, and of other nodes, are multiplied by. None: 2 and 1.
+  /// reorder_communication_preserving_peak_memory and sink_waits_iterative: factors on the
+  /// estimates of collectives (default 2) and of other nodes (default 1).
   std::optional<double> reorder_sink_runtime_estimations_comm_mult = {};
   std::optional<double> reorder_sink_runtime_estimations_non_comm_mult = {};
-  /// Both: how many nodes a collective or a wait may pass or take with it, and how far its estimate
-  /// looks; 0: as many as there are. None: 1000.
+  /// Both: how many nodes a collective or wait may pass or take along, and how far its estimate
+  /// looks ahead. 0: no limit. Default 1000.
   std::optional<std::int64_t> reorder_sink_window = {};
-  /// Both: after each move, check the tracked memory against one that is worked out anew.
+  /// Both: after each move, compare the tracked memory with a fresh computation.
   bool reorder_iterative_debug_memory_recompute = false;
-  /// The first: move by what is gained, until compute takes (1 + extra) times as long as the
-  /// collective beside it. None: 0.5.
+  /// reorder_communication_preserving_peak_memory: move by estimated gain, until the compute beside
+  /// a collective takes (1 + extra) times as long as it. Default 0.5.
   bool reorder_iterative_use_runtime_estimations = false;
   std::optional<double> reorder_iterative_extra_comm_comp_overlap = {};
-  /// By which share the peak of memory may grow over what it was before the first scheduling pass.
-  /// None: 0.2.
+  /// How far the memory peak may grow, as a share of the peak before the first scheduling pass.
+  /// Default 0.2.
   std::optional<double> reorder_iterative_peak_memory_budget = {};
-  /// Collectives may pass each other, and may be taken along.
+  /// Whether collectives may pass each other, and whether they may be taken along.
   bool reorder_iterative_unsafe_collectives_reorder = false;
   bool reorder_iterative_group_with_collectives = false;
-  /// Only so many collectives, from the first on.
+  /// Move only so many collectives, from the first on.
   std::optional<std::int64_t> reorder_iterative_debug_limit_to_reorder = {};
-  /// The second one's of the same kind; and whether waits may pass collectives.
+  /// The same options for sink_waits_iterative, and whether waits may pass collectives.
   bool sink_iterative_use_runtime_estimations = false;
   std::optional<double> sink_iterative_extra_comm_comp_overlap = {};
   std::optional<double> sink_iterative_peak_memory_budget = {};
