@@ -70,7 +70,7 @@ class Canonicalizer {
     operands_.reserve(graph.nodes().size());
   }
 
-  /// Nothing where the graph is canonical.
+  /// The canonical graph; nothing where the graph is canonical already.
   std::optional<Graph> run() {
     for (const Node& node : graph_.nodes()) simplify(node);
     const std::vector<bool> live = mark_live();
@@ -120,7 +120,7 @@ class Canonicalizer {
     return true;
   }
 
-  /// Whether a node computes it into the arena of a group of one rank.
+  /// Whether a node computes the value into the arena of a group of one rank.
   bool lies_alone(ValueId value) const {
     const Value& v = graph_.value(value);
     return !v.comm_group.empty() && v.producer >= 0 && group_size(v.comm_group) == 1;
@@ -158,7 +158,7 @@ class Canonicalizer {
     operands_.push_back(std::move(inputs));
   }
 
-  /// A collective over one rank. Its results are its operands, or copies of them.
+  /// Removes a collective over one rank: its results become its operands, or copies of them.
   void simplify_alone(const Node& node, const std::vector<ValueId>& inputs) {
     const bool in_place = node.op->mutates == Mutates::kAll;
     bool stand = node.op->mutates != Mutates::kLast;
@@ -174,7 +174,7 @@ class Canonicalizer {
                             stand ? "the operand itself" : "a copy of the operand"));
   }
 
-  /// The node as a copy of each operand.
+  /// Replaces the node by a copy of each operand.
   void copy_operands(const Node& node, const std::vector<ValueId>& operands, Rewriter& rewrite) {
     if (node.op->mutates == Mutates::kLast) {
       rewrite.copy(node, "copy_", {rewrite(operands[1]), rewrite(operands[0])}, {});
@@ -191,7 +191,7 @@ class Canonicalizer {
   /// A value that another one is equal to, and why.
   using Equal = std::pair<ValueId, Reason>;
 
-  /// The value that the node's only result is equal to. May shorten the operands' path.
+  /// The value that the node's only result equals. May bypass views in `inputs`.
   std::optional<Equal> equal_value(const Node& node, std::vector<ValueId>& inputs) {
     const std::string_view op = node.op_name();
     if (node.op->op_class == OpClass::kWait) {
@@ -212,9 +212,9 @@ class Canonicalizer {
     return std::nullopt;
   }
 
-  /// Of a cast to the same dtype.
+  /// equal_value() for a cast to the operand's own dtype.
   std::optional<Equal> equal_cast(const Node& node, ValueId operand) {
-    // In a lowered graph it may be what carries a value into the arena.
+    // In a lowered graph such a cast may be what moves a value into the arena.
     const Value& result = graph_.value(node.outputs[0]);
     if (result.comm_group != graph_.value(operand).comm_group) return std::nullopt;
     if (may_stand_for(operand, node.outputs[0])) return {{operand, Reason(kSameDType)}};
@@ -267,7 +267,7 @@ class Canonicalizer {
                         static_cast<std::int64_t>(axis_of(node.attrs, "dim1", n))});
   }
 
-  /// The attributes with plain dims; nothing where these are.
+  /// The attributes with canonical dims; nothing where they are canonical already.
   std::optional<Attrs> plain_attrs(const Node& node) const {
     const OpClass c = node.op->op_class;
     if (c != OpClass::kView && c != OpClass::kReduction && c != OpClass::kCollective) {
@@ -304,7 +304,7 @@ class Canonicalizer {
     return live;
   }
 
-  /// A collective that stays must be waited for, also where nobody reads one of its results.
+  /// Keeps the waits of live collectives, also of results that nobody reads.
   void keep_waits(std::vector<bool>& live) const {
     std::vector<bool> waited(same_.size(), false);
     const auto each_wait = [&](auto visit) {
@@ -328,9 +328,9 @@ class Canonicalizer {
   const Graph& graph_;
   PassContext& context_;
   std::vector<bool> overwritten_;               ///< values whose memory is overwritten
-  std::vector<ValueId> same_;                   ///< what each value is equal to (often itself)
+  std::vector<ValueId> same_;                   ///< the value that each value equals, often itself
   std::vector<bool> copied_;                    ///< nodes that only copy their operands
-  std::vector<std::vector<ValueId>> operands_;  ///< of each node so far, after simplification
+  std::vector<std::vector<ValueId>> operands_;  ///< operands of each node so far, simplified
 };
 
 }  // namespace

@@ -10,18 +10,17 @@
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
 
-// functionalize: after it, no node overwrites what another one reads.
+// functionalize: removes mutation, so that no node overwrites what another one reads.
 //
 // Matches
-//   in-place and out forms of collectives    -> the plain form; who reads the operand later reads
+//   in-place and out forms of collectives    -> the plain form; later readers of the operand read
 //                                               the result (through the inverse of the views
 //                                               between the two)
-//   copy_ and fsdp.copy_                     -> nothing: who reads the target reads the source
-//   resize_storage_bytes_                    -> nothing: storage is planned here
-// What is left of a mutation is what the caller sees: one `copy_` into each graph input that was
-// overwritten, at the end of the graph, whose result nobody reads.
-// Refuses, with an error, to overwrite expanded values and strided or moving parts of a value, and
-// what decompose_fsdp takes apart.
+//   copy_ and fsdp.copy_                     -> nothing; readers of the target read the source
+//   resize_storage_bytes_                    -> nothing; storage is planned here
+// The mutations that the caller sees remain: one `copy_` into each graph input that was
+// overwritten, at the end of the graph, whose result nobody reads. Throws for overwritten expanded
+// values and for overwritten strided or moving parts of a value; decompose_fsdp removes such parts.
 // The idea and the name are PyTorch's.
 namespace braid {
 namespace {
@@ -56,10 +55,10 @@ class Functionalizer {
   }
 
  private:
-  /// What a storage was overwritten with.
+  /// The value that a storage was overwritten with.
   struct Written {
     bool by_node = false;
-    std::string copy_name;  ///< of the copy_ that did it last, where one did
+    std::string copy_name;  ///< name of the last copy_ that did it, if one did
   };
 
   ValueId storage(ValueId value) const { return storage_[value]; }
@@ -117,10 +116,10 @@ class Functionalizer {
     overwrite(wait.inputs[0], rewrite_(wait.outputs[0]));
   }
 
-  /// The storage that `name` names holds `now` at the places that the name stands for.
+  /// Records that the part of the storage named by `name` now holds `now`.
   void overwrite(ValueId name, ValueId now) {
     const ValueId target = storage(name);
-    // Up from the name, each view is undone on the way to what it is a view of.
+    // From the name up to the storage, each view is undone in turn.
     for (ValueId value = name; value != target;) {
       const Value& v = graph_.value(value);
       const Node& node = graph_.node(v.producer);
@@ -131,7 +130,7 @@ class Functionalizer {
     written_[target].by_node = true;
   }
 
-  /// The view's operand after `part`, its result, has got the values `now`.
+  /// The new value of the view's operand after `part`, its result, became `now`.
   ValueId undo(const Node& view, int result, ValueId now) {
     const std::string_view op = view.op_name();
     const ValueId operand = view.inputs[0];
@@ -155,7 +154,8 @@ class Functionalizer {
     return add(view, "view", {now}, {{"shape", shape}});
   }
 
-  /// `whole` with `part` in place of the range: what lies before and after it, put around.
+  /// `whole` with the range replaced by `part`: joins what lies before, `part`, and what lies
+  /// after.
   ValueId put(const Node& view, ValueId whole, const Shape& shape, const SliceRange& range,
               ValueId part) {
     const auto dim = static_cast<std::int64_t>(range.axis);
@@ -188,13 +188,13 @@ class Functionalizer {
 
   void write_back() {
     Graph& graph = rewrite_.graph();
-    std::vector<std::pair<std::size_t, ValueId>> updates;  // input, and what it holds in the end
+    std::vector<std::pair<std::size_t, ValueId>> updates;  // graph input, and its final value
     for (std::size_t i = 0; i < graph_.inputs().size(); ++i) {
       const ValueId input = graph_.input_values()[i];
       if (!written_[input].by_node) continue;
       if (rewrite_(input) != graph.input_values()[i]) updates.emplace_back(i, rewrite_(input));
     }
-    // What an input held before, and is still wanted at the end, is saved first.
+    // The old value of an input that is still needed at the end is copied first.
     const std::vector<ValueId> now = storages(graph);
     const auto saved = [&](ValueId value) {
       const ValueId lies_in = now[value];
@@ -221,8 +221,8 @@ class Functionalizer {
   const Graph& graph_;
   PassContext& context_;
   std::vector<ValueId> storage_;
-  std::vector<Written> written_;  ///< of each storage
-  const Node* tail_ = nullptr;    ///< from here on there are only nodes that overwrite inputs
+  std::vector<Written> written_;  ///< for each storage
+  const Node* tail_ = nullptr;    ///< from here on nodes only overwrite inputs
   Rewriter rewrite_;
 };
 

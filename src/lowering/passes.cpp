@@ -33,8 +33,8 @@ const Pass& find_pass(std::string_view name) {
                                       fmt::join(known, ", ")));
 }
 
-/// Verifies the graph, runs the passes one after the other and verifies what each changed; nothing
-/// where none did. `unscheduled` takes the graph that the first scheduling pass finds.
+/// Verifies the graph, runs the passes in order and verifies each changed graph. Returns nothing
+/// where none changed it. `unscheduled` receives the graph before the first scheduling pass.
 std::optional<Graph> run_all(const Graph& graph, std::span<const Pass* const> passes,
                              PassContext& context, std::optional<Graph>* unscheduled = nullptr) {
   if (!passes.empty()) verify(graph);
@@ -53,7 +53,7 @@ std::optional<Graph> run_all(const Graph& graph, std::span<const Pass* const> pa
   return result;
 }
 
-/// The passes, then build_program.
+/// Runs the passes, then build_program.
 Program lower_by(std::span<const Pass* const> passes, const Graph& graph,
                  std::span<const std::string> output_names, PassContext& context,
                  Schedules* schedules) {
@@ -69,7 +69,7 @@ Program lower_by(std::span<const Pass* const> passes, const Graph& graph,
   return build_program(last, context, output_names);
 }
 
-/// Each remark once, of however many variants it is.
+/// Keeps each remark once, whichever variants it comes from.
 void drop_repeated(std::vector<Remark>& remarks) {
   std::set<std::tuple<std::string_view, std::string, bool, std::string>> known;
   std::erase_if(remarks, [&](const Remark& remark) {
@@ -159,7 +159,7 @@ Program lower(const Graph& graph, PassContext& context, Schedules* schedules) {
     PassContext own = so_far;
     const bool is_it = wanted != nullptr && holds(part, wanted->value);
     programs.push_back(lower_by(all.subspan(common), narrow, names, own, is_it ? wanted : nullptr));
-    if (is_it) wanted = nullptr;  // the first part that holds a value runs for it
+    if (is_it) wanted = nullptr;  // the first part that contains the value represents it
     context.remarks.insert(context.remarks.end(), own.remarks.begin(), own.remarks.end());
   }
   drop_repeated(context.remarks);

@@ -8,8 +8,8 @@
 #include "lowering/pass.h"
 #include "lowering/plan/program.h"
 
-/// The passes in the order in which they run (docs/architecture.md, Passes). `build_program` is not
-/// one of them: its result is a Program.
+/// The passes in the order in which they run (docs/passes.md). `build_program` is not in the list,
+/// because its result is a Program.
 #define BRAID_PASSES(PASS)                           \
   PASS(fsdp)                                         \
   PASS(decompose_fsdp)                               \
@@ -37,32 +37,32 @@ BRAID_PASSES(BRAID_DECLARE_PASS)
 
 [[nodiscard]] std::span<const Pass* const> all_passes();
 
-/// Whether `lower` runs the pass.
+/// Whether `lower` runs the pass with this configuration.
 [[nodiscard]] bool runs(const Pass& pass, const PassConfig& config);
 
-/// The passes and their options as a page of docs/.
+/// The text of docs/passes.md.
 [[nodiscard]] std::string describe_passes();
 
-/// Wants a graph after `fuse`: kernel, view and copy nodes only. Ends in plan_memory. The outputs
-/// are called `output_names` where given (passes may replace the value that the user named), else
-/// by their values.
+/// Builds the Program of a graph after `fuse`, which has kernel, view and copy nodes only. Ends
+/// with plan_memory. The outputs are named `output_names` where given (passes may have replaced the
+/// values that the user named), else after their values.
 Program build_program(const Graph& graph, PassContext& context,
                       std::span<const std::string> output_names = {});
 
-/// Runs the passes in order and verifies after each. Unknown names throw kInvalidArgument with the
-/// list of names.
+/// Runs the passes in order and verifies after each. Throws kInvalidArgument for unknown names,
+/// listing the known ones.
 Graph run_passes(const Graph& graph, std::span<const std::string> names, PassContext& context);
 
-/// What scheduling made of a graph: as the first scheduling pass found it, and at the end.
+/// The graph as the first scheduling pass found it, and at the end.
 struct Schedules {
   Graph before, after;
-  std::int64_t value = 0;  ///< whose: of the symbol with buckets, where there is one
+  std::int64_t value = 0;  ///< value of the symbol with buckets, where there is one
 };
 
-/// The default passes and the enabled ones, then build_program. Refuses a target that some node of
-/// the graph cannot run on. Fills in the schedules where somebody wants to know.
-/// Of a graph with buckets each is a variant of the program. Passes up to the one that
-/// cuts sums (Pass::cuts_sums) see the whole range; the others a range of one bucket.
+/// Runs the default and the enabled passes, then build_program. Throws where a node of the graph
+/// cannot run on the target. Fills in `schedules` unless null. With buckets each one is a variant
+/// of the program: passes up to the first that splits sums (Pass::cuts_sums) see the symbol's whole
+/// range, later ones the range of one bucket.
 Program lower(const Graph& graph, PassContext& context, Schedules* schedules = nullptr);
 
 }  // namespace braid

@@ -31,7 +31,7 @@ ChooseTuned::Answer ChooseTuned::answer(const PlanChoice& choice) {
   if (!context_.tuned) return answer;
   const std::vector<PlanOption>& options = choice.options;
   std::vector<std::optional<double>> ns;
-  const PlanOption* first = nullptr;  // of which a time is known
+  const PlanOption* first = nullptr;  // the first with a known time
   std::string measure;
   Reason why_not;
   for (const PlanOption& option : options) {

@@ -12,14 +12,14 @@
 
 namespace braid {
 
-/// One way in which a plan can compute something, and the kernels that it then is, alone: without
-/// what would be fused with them.
+/// One way in which a plan can compute something: its kernels, without what would be fused with
+/// them.
 struct PlanOption {
   std::string name;  ///< "two_shot", "4 parts"
   std::vector<std::shared_ptr<const Graph>> kernels;
 };
 
-/// What trials can decide in place of a cost model.
+/// A decision for which trials can replace the cost model.
 struct PlanChoice {
   std::string op;        ///< "all_reduce", "mm"
   std::string operands;  ///< their types, "bf16[T, 2048]"
@@ -29,20 +29,21 @@ struct PlanChoice {
   std::size_t taken = 0;
 };
 
-/// Takes the quickest option by what is known of their kernels, each in its default configuration.
+/// Takes the fastest option by known times of its kernels, each in its default configuration.
 class ChooseTuned {
  public:
   explicit ChooseTuned(PassContext& context) : context_(context) {}
 
-  /// Whether anybody would be told.
+  /// Whether anyone answers or listens.
   [[nodiscard]] bool is_asked() const { return context_.tuned || context_.choices != nullptr; }
 
   struct Answer {
-    std::size_t taken = 0;  ///< the model's where not all options are known, or in other ways
-    Reason why;             ///< empty where nothing is known of any
-    bool is_tuned = false;  ///< else why not
+    std::size_t taken = 0;  ///< the model's option where not all times are known, or the measures
+                            ///< differ
+    Reason why;             ///< empty where nothing is known of any option
+    bool is_tuned = false;  ///< if false, `why` says why not
   };
-  /// Notes the choice in PassContext::choices, too.
+  /// Decides, and records the choice in PassContext::choices.
   [[nodiscard]] Answer operator()(PlanChoice choice);
 
  private:
@@ -50,7 +51,7 @@ class ChooseTuned {
   [[nodiscard]] const Tuned& tuned(const Graph& body);
 
   PassContext& context_;
-  std::map<std::string, Tuned> known_;  ///< of what was asked for, by its body
+  std::map<std::string, Tuned> known_;  ///< answers so far, by body
 };
 
 }  // namespace braid

@@ -9,12 +9,12 @@
 namespace braid {
 namespace {
 
-/// The next argument's place in a format: `text` before it, its name, and how it is printed.
+/// A field of a format: the `text` before it, the argument's name, and its format.
 struct Field {
   std::string_view text, name, spec;
 };
 
-/// Takes the format's beginning up to its next field off; the rest has none when `name` is empty.
+/// Splits the first field off the format; without a name it is the rest of the text.
 Field next_field(std::string_view& format) {
   const std::size_t open = format.find('{');
   const std::size_t close = format.find('}', open == format.npos ? format.size() : open);
@@ -58,7 +58,7 @@ Json to_json_value(const Argument& argument) {
   return reasons;
 }
 
-/// The fields of the format; the last one is only text. A name may stand there again.
+/// The fields of the format; the last one is only text. A name may occur more than once.
 std::vector<Field> fields_of(const ReasonCode& code) {
   std::vector<Field> fields;
   std::string_view rest = code.format;

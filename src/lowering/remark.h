@@ -11,10 +11,9 @@
 
 namespace braid {
 
-/// One kind of reason. Its record stands in the file of the pass, or family of passes, that gives
-/// it, and bears its only text: "'{reader}' reads '{value}', too". The names in braces are those of
-/// the arguments, in order (one may stand there again); a colon and a format may follow
-/// ("{us:.1f}").
+/// A kind of reason, declared in the file of the pass or family that gives it, with its only text:
+/// "'{reader}' reads '{value}', too". The names in braces are the arguments in order (a name may
+/// recur), each with an optional format ("{us:.1f}").
 struct ReasonCode {
   std::string_view id;  ///< "fuse.closes_a_cycle"
   std::string_view format;
@@ -22,8 +21,8 @@ struct ReasonCode {
 
 struct Argument;
 
-/// Why something was done or was not: a code and its arguments. An empty one is no reason: what
-/// looks for an obstacle returns it when there is none.
+/// Why something was or was not done: a code and its arguments. An empty reason means that there is
+/// none; functions that look for an obstacle return it when they find none.
 class Reason {
  public:
   Reason() = default;
@@ -34,7 +33,7 @@ class Reason {
   explicit operator bool() const { return !empty(); }
   [[nodiscard]] std::string_view id() const { return empty() ? std::string_view() : code_->id; }
   [[nodiscard]] const std::vector<Argument>& arguments() const { return arguments_; }
-  /// For people.
+  /// The text for people.
   [[nodiscard]] std::string text() const;
   /// Adds "code": id and "arguments": {name: value, ...} to an object.
   void add_to(Json& object) const;
@@ -44,9 +43,9 @@ class Reason {
   std::vector<Argument> arguments_;
 };
 
-/// Text (most often a name), a number, or reasons, which print one after the other.
+/// An argument: text (mostly a name), a number, or reasons, printed one after the other.
 struct Argument {
-  // NOLINTBEGIN(google-explicit-constructor): whatever a reason is given
+  // NOLINTBEGIN(google-explicit-constructor): implicit conversions make calls readable
   Argument(std::string_view text) : value(std::string(text)) {}
   Argument(std::string text) : value(std::move(text)) {}
   Argument(const char* text) : value(std::in_place_type<std::string>, text) {}

@@ -102,7 +102,7 @@ Graph Rewriter::finish() {
 
 namespace {
 
-/// `same(v)` stands for value v, and `operands(id)` is what a node reads.
+/// `same(v)` replaces value v, and `operands(id)` are the node's operands.
 template <class Same, class Operands>
 std::vector<bool> search_live(const Graph& graph, const Same& same, const Operands& operands) {
   std::vector<bool> needed(graph.values().size(), false);

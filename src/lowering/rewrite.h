@@ -9,8 +9,8 @@
 
 namespace braid {
 
-/// Builds the successor of a graph: the interface is there from the start, nodes are copied or
-/// replaced one after the other, and a map says what became of each old value.
+/// Builds the successor of a graph. It starts with the old graph's interface; nodes are then copied
+/// or replaced one by one, and a map from old values to new ones is kept.
 class Rewriter {
  public:
   explicit Rewriter(const Graph& old);
@@ -20,20 +20,20 @@ class Rewriter {
   [[nodiscard]] std::vector<ValueId> operator()(const std::vector<ValueId>& old) const;
   void map(ValueId old, ValueId now) { map_[old] = now; }
 
-  /// The node as it is, hints and communication groups included. Quick where its operands have the
-  /// types they had.
+  /// Copies the node with its hints and communication groups. Fast if the operand types are
+  /// unchanged.
   NodeId copy(const Node& node);
-  /// The same with other operands (of the new graph) and attributes.
+  /// Copies it with other operands (of the new graph) and attributes.
   NodeId copy(const Node& node, std::vector<ValueId> inputs, Attrs attrs) {
     return copy(node, node.op_name(), std::move(inputs), std::move(attrs));
   }
-  /// With another op, too.
+  /// Copies it as another op.
   NodeId copy(const Node& node, std::string_view op, std::vector<ValueId> inputs, Attrs attrs);
-  /// A node of `from` in `graph`, which has the symbols and groups that it needs: with another name
-  /// and operands, of the types they have in `from`. Nothing is checked or inferred again.
+  /// Copies a node of `from` into `graph`, which must have its symbols and groups, with another
+  /// name and operands of the same types. Nothing is checked or inferred again.
   static NodeId copy_into(Graph& graph, const Graph& from, const Node& node, std::string name,
                           std::vector<ValueId> inputs);
-  /// A name that neither the old nor the new graph has, nor its results, of a node with several.
+  /// A name that is unused in the old and the new graph, as are those of its `results`.
   [[nodiscard]] std::string fresh_name(std::string_view base, std::size_t results = 1) const;
   /// The first result of a new node with a fresh name.
   ValueId add(std::string_view name, std::string_view op, std::vector<ValueId> inputs,
@@ -42,7 +42,7 @@ class Rewriter {
   Graph finish();
 
  private:
-  /// Gives the new node the old one's hints and communication groups.
+  /// Copies the hints and communication groups of the old node to the new one.
   void finish_copy(const Node& node, NodeId id);
 
   const Graph& old_;
@@ -50,17 +50,17 @@ class Rewriter {
   std::vector<ValueId> map_;
 };
 
-/// For each node whether a graph output needs it, or whether it overwrites memory.
+/// For each node whether a graph output depends on it, or it overwrites memory.
 [[nodiscard]] std::vector<bool> live_nodes(const Graph& graph);
-/// The same as a pass will leave it: same[v] stands for value v, and node i reads operands[i]. A
-/// node for whose result another value stands does not count.
+/// The same for the graph that a pass will make: same[v] replaces value v, and node i reads
+/// operands[i]. A node whose result is replaced is dead.
 [[nodiscard]] std::vector<bool> live_nodes(const Graph& graph, std::span<const ValueId> same,
                                            std::span<const std::vector<ValueId>> operands);
 
-/// The graph without the others, but for the waits of collectives that stay.
+/// The graph with its live nodes only, and with the waits of live collectives.
 [[nodiscard]] Graph without_dead_nodes(const Graph& graph);
 
-/// The graph with its nodes in another order, which keeps what must come before what.
+/// The graph with its nodes in another order, which must respect dependences.
 [[nodiscard]] Graph in_order(const Graph& graph, std::span<const NodeId> order);
 
 /// The node that computes a value; null for a graph input.

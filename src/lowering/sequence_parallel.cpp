@@ -22,11 +22,11 @@
 //   s' = wait_tensor(reduce_scatter_tensor(x));  the norm of s' (and r', this rank's chunk of r);
 //   wait_tensor(all_gather_into_tensor(norm)) for those who read the whole.
 // Sums of chunks are chunks: `add` and the residual of add_rms_norm2 carry them to the next norm,
-// so between the layers nothing is gathered. What is a chunk is known by where it comes from, the
-// same group and the same dim, never by its shape.
+// so between the layers nothing is gathered. A chunk is recognized by its origin (same group, same
+// dim), never by its shape.
 //
-// A residual that is no chunk yet is cut (`shard`) when it is the same on all ranks; of one that
-// was gathered along the same dim, what it was gathered from is the chunk.
+// A residual that is not a chunk yet is cut (`shard`) when it is the same on all ranks. If it was
+// gathered along the same dim, the gather's operand is the chunk.
 //
 // Refuses, with a remark at the norm:
 //   - groups of one rank, reduce ops other than sum and avg, fewer than two dims;
@@ -34,12 +34,12 @@
 //   - a view that mixes the sequence dim with others;
 //   - residuals and weights that may differ between the ranks;
 //   - memory that something overwrites;
-//   - what the cost model sees no gain in, for the graph as a whole, with symbols at their maximum
-//     and with micro_pipeline behind it where that runs: a reduce-scatter and an all-gather are two
-//     launches where an all-reduce is one. PassConfig::always_pipeline splits there, too.
+//   - graphs in which the cost model sees no gain overall, with symbols at their maximum and with
+//     micro_pipeline behind it where that runs: a reduce-scatter and an all-gather are two launches
+//     where an all-reduce is one. PassConfig::always_pipeline splits there, too.
 //
-// ShardPlan decides, for the whole graph; then one sweep writes it down. Readers of a whole value,
-// graph outputs among them, get one all_gather together; readers of a whole all_reduce keep that.
+// ShardPlan decides for the whole graph; then one sweep rewrites it. All readers of a whole value,
+// graph outputs included, share one all_gather; readers of a whole all_reduce keep that.
 namespace braid {
 namespace {
 
@@ -83,7 +83,7 @@ class SequenceParallel {
     }
   }
 
-  /// The waits say what becomes of it: some may be local, others not.
+  /// The waits decide what it becomes: some may be local, others not.
   void emit_all_reduce(const Node& node) {
     bool whole = false;
     std::optional<Shard> shard;
@@ -98,7 +98,7 @@ class SequenceParallel {
     if (whole) rewrite_.copy(node);
   }
 
-  /// Views and markers: both versions may exist, each a name for its own memory.
+  /// Views and markers may exist in both versions, each naming its own memory.
   void emit_name(NodeId id) {
     const Node& node = graph_.node(id);
     const ValueId output = node.outputs[0];
@@ -127,7 +127,7 @@ class SequenceParallel {
       operands.push_back(plan_.takes_chunk(id, i) ? chunk(node.inputs[i], *plan_.local(id))
                                                   : rewrite_(node.inputs[i]));
     }
-    // (No hints: they speak of the whole.)
+    // Hints are dropped: they describe the whole value.
     Graph& graph = rewrite_.graph();
     const NodeId now = graph.add_node(node.name, node.op_name(), std::move(operands), node.attrs);
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -153,7 +153,7 @@ class SequenceParallel {
                 {"dim", static_cast<std::int64_t>(shard.dim)}});
   }
 
-  /// The new value that is this chunk of an old one: computed as such, or cut once.
+  /// The new value that is this chunk of an old one: computed as a chunk, or cut once.
   ValueId chunk(ValueId value, const Shard& shard) {
     if (plan_.shard(value) == shard) return local(value);
     const ValueId before = gathered_from(graph_, overwritten_, value, shard.group, shard.dim);
@@ -167,7 +167,7 @@ class SequenceParallel {
     return it->second;
   }
 
-  /// A node of one operand, with a name made of that of the old value it stands for.
+  /// Adds a node with one operand, named after the old value that it replaces.
   ValueId add(ValueId old, std::string_view suffix, std::string_view op, ValueId operand,
               Attrs attrs) {
     std::string name = graph_.value(old).name;
@@ -183,11 +183,11 @@ class SequenceParallel {
   Uses uses_;
   std::vector<bool> overwritten_;
   Rewriter rewrite_;
-  std::vector<ValueId> local_;  ///< of each old value that has one, the new chunk
+  std::vector<ValueId> local_;  ///< for each old value: the new chunk, where it has one
   std::map<std::pair<ValueId, Shard>, ValueId> cuts_;
 };
 
-/// With what micro_pipeline makes of it where that is to run.
+/// The time of the graph, after micro_pipeline where that is to run.
 double estimate_ns(const Graph& graph, const PassContext& context) {
   PassContext apart = context;
   const Bindings bindings = max_bindings(graph.symbols());
@@ -197,7 +197,7 @@ double estimate_ns(const Graph& graph, const PassContext& context) {
   return graph_ns(pipelined ? *pipelined : graph, bindings, device);
 }
 
-/// Whether the split graph is quicker; says so in the remarks.
+/// Whether the split graph is faster; records that in the remarks.
 bool gains(const Graph& graph, const Graph& split, const PassContext& context,
            std::vector<Remark>& remarks) {
   constexpr double kMicro = 1e3;
@@ -217,8 +217,8 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
   std::optional<Graph> result;
   std::vector<Remark> remarks;
   std::map<std::string, std::size_t, std::less<>> of_norm;
-  // What was refused because two streams met that are split along different dims may be possible
-  // once one of them is whole; nearly always the second plan is empty.
+  // Streams split along different dims may be compatible once one of them is whole. The second plan
+  // is almost always empty.
   for (bool changed = true; changed;) {
     const Graph& now = result ? *result : graph;
     const ShardPlan plan(now, context.config);

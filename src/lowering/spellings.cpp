@@ -27,10 +27,10 @@
 //   reduce_scatter(cat(parts of x along dim))  -> reduce_scatter(x, dim)
 //   view_dtype(wait(all_gather(view_dtype(x)))) back to x's dtype, of equal size
 //                                              -> view_dtype(wait(all_gather(x)))
-// Parts are the results of a split or are slices. There must be one for each rank of the group, in
-// order, each as long as any other and as its place says: else the chunks of the ranks would be
-// swapped, doubled or cut elsewhere. The gathered value must have no other reader, as its shape
-// changes; what is scattered must not be overwritten between the cut and the scatter's wait.
+// Parts are the results of a split, or slices. There must be one per rank of the group, in order,
+// contiguous and of equal length: else the chunks of the ranks would be swapped, doubled or cut
+// elsewhere. The gathered value must have no other reader, as its shape changes. A scattered value
+// must not be overwritten between the cut and the scatter's wait.
 namespace braid {
 namespace {
 
@@ -44,7 +44,7 @@ constexpr ReasonCode kTurned{"canonicalize.turned", "softmax along dim {dim}: tr
 constexpr ReasonCode kChunkIsSplit{"canonicalize.chunk_is_split", "chunk is a split"};
 constexpr ReasonCode kOneMatrix{"canonicalize.one_matrix",
                                 "the whole batch is multiplied by '{value}'"};
-// Of what is spelt with a split and a cat:
+// For gathers and scatters spelt with a split and a cat:
 constexpr ReasonCode kGathersAlong{"canonicalize.gathers_along",
                                    "'{gather}' gathers along dim {dim} itself"};
 constexpr ReasonCode kStaysGathered{"canonicalize.stays_gathered",
@@ -91,7 +91,7 @@ bool is_uneven_split(const Graph& graph, const Node& node) {
       parts, [&](const SliceRange& part) { return part.length != parts[0].length; });
 }
 
-/// The dim that a softmax works along where that is not the last one.
+/// The dim of a softmax, where it is not the last one.
 std::optional<std::int64_t> inner_softmax_dim(const Graph& graph, const Node& node) {
   if (node.op_name() != "softmax") return std::nullopt;
   const std::size_t rank = graph.type(node.inputs[0]).shape.size();
@@ -119,7 +119,7 @@ void slice_parts(const Graph& graph, const Node& node, Rewriter& rewrite) {
   }
 }
 
-/// Rows of kernels are along the last dim.
+/// Kernels reduce along the last dim.
 void turn_softmax(const Node& node, std::int64_t dim, Rewriter& rewrite) {
   const Attrs turn{{"dim0", dim}, {"dim1", std::int64_t{-1}}};
   ValueId x = rewrite(node.inputs[0]);
@@ -129,7 +129,7 @@ void turn_softmax(const Node& node, std::int64_t dim, Rewriter& rewrite) {
   rewrite.copy(node, "transpose", {x}, turn);
 }
 
-/// The matrix that a value is, expanded over batch dims; else -1.
+/// The matrix that the value expands over batch dims; else -1.
 ValueId expanded_matrix(const Graph& graph, const Uses& uses, ValueId value) {
   const Match m = match(graph, uses, value, op("expand", any("matrix")));
   if (!m) return -1;
@@ -207,14 +207,14 @@ class SplitCat {
   }
 
  private:
-  /// The gathered value instead of the cat, as the dtype that the cat's parts are seen as.
+  /// Replaces the cat by the gathered value, cast to the dtype in which its parts are seen.
   void stand_for(const Node& cat, ValueId whole, Rewriter& rewrite) const {
     const DType dtype = graph_.type(cat.outputs[0]).dtype;
     if (dtype == graph_.type(whole).dtype) return rewrite.map(cat.outputs[0], rewrite(whole));
     rewrite.copy(cat, "view_dtype", {rewrite(whole)}, {{"dtype", dtype}});
   }
 
-  /// What a collective becomes.
+  /// The new form of a collective.
   struct Moved {
     std::size_t axis;
     ValueId operand;
@@ -233,7 +233,7 @@ class SplitCat {
                                                                                          : nullptr;
   }
 
-  /// The value that this one is another dtype of, element by element; else itself.
+  /// The value that this one is an element-by-element view_dtype of; else itself.
   ValueId itself(ValueId value) const {
     const Node* node = producer(value);
     if (node == nullptr || node->op->view != View::kBytes) return value;
@@ -242,7 +242,7 @@ class SplitCat {
     return size(operand) == size(value) ? operand : value;
   }
 
-  /// What the first part among the operands of a cat is a part of; -1 when none is.
+  /// The value that the cat's first operand is a part of; -1 when it is none.
   ValueId whole_of(const Node& cat) const {
     for (ValueId operand : cat.inputs) {
       if (const Node* cut = cutter(itself(operand))) return cut->inputs[0];
@@ -250,8 +250,8 @@ class SplitCat {
     return -1;
   }
 
-  /// Why the operands of the cat are not the `ranks` equal parts of `whole`, in order, along one
-  /// dim, which `axis` becomes; else empty.
+  /// Why the operands of the cat are not the `ranks` equal parts of `whole`, in order and along one
+  /// dim, which `axis` is set to; else empty.
   Reason find_parts(const Node& cat, ValueId whole, std::int64_t ranks, std::size_t& axis) {
     const Shape& shape = graph_.type(whole).shape;
     const std::string& name = graph_.value(whole).name;
@@ -313,7 +313,7 @@ class SplitCat {
     context_.applied(kPass, cat.name, Reason(kGathersAlong, gather.name, axis_of(cat)));
   }
 
-  /// Who reads the gathered value but for this cat; else empty.
+  /// Why another reader of the gathered value is in the way; else empty.
   Reason other_reader(const Node& gather, ValueId whole, const Node& cat) const {
     if (uses_.of(gather.outputs[0]).size() > 1) {
       return Reason(kSeveralWaits, gather.name);
@@ -345,7 +345,7 @@ class SplitCat {
     if (cat == nullptr || cat->op->view != View::kCat || !is_asynchronous(scatter)) return;
     if (same_.contains(cat->outputs[0])) return;  // it is a gathered value by now
     const ValueId whole = whole_of(*cat);
-    // What is reduced is of the cat's dtype.
+    // The reduction is in the cat's dtype.
     if (whole < 0 || graph_.type(whole).dtype != graph_.type(cat->outputs[0]).dtype) return;
     std::size_t axis = 0;
     Reason obstacle = find_parts(*cat, whole, group_size(scatter), axis);
@@ -372,12 +372,12 @@ class SplitCat {
   PassContext& context_;
   Uses uses_;
   Writes writes_;
-  std::map<NodeId, Moved> dims_;     ///< collectives, with what they take instead
-  std::map<ValueId, ValueId> same_;  ///< the value that a node's first result is; -1: it goes
+  std::map<NodeId, Moved> dims_;     ///< collectives, with their new form
+  std::map<ValueId, ValueId> same_;  ///< replacement of a node's first result; -1: removed
 };
 
-/// Gathers of bytes that are seen as another dtype (8-bit floats as u8) and seen back: the gather
-/// takes the operand itself, and its wait is seen as the other dtype.
+/// Removes the casts around gathers of bytes that are seen as another dtype (8-bit floats as u8):
+/// the gather takes the original operand, and its wait gets a view_dtype where needed.
 class DTypeViews {
  public:
   DTypeViews(const Graph& graph, PassContext& context)
@@ -434,8 +434,8 @@ class DTypeViews {
   PassContext& context_;
   Uses uses_;
   std::vector<bool> overwritten_;
-  std::map<NodeId, ValueId> gathers_;  ///< with what they take instead
-  std::set<NodeId> waits_;             ///< of those
+  std::map<NodeId, ValueId> gathers_;  ///< with their new operand
+  std::set<NodeId> waits_;             ///< waits of these
 };
 
 }  // namespace

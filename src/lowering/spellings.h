@@ -6,8 +6,8 @@
 
 namespace braid {
 
-/// The first half of canonicalize: PyTorch's several spellings of one thing become one. Nothing
-/// when the graph has no others.
+/// The first half of canonicalize: rewrites PyTorch's alternative spellings into one. Nothing when
+/// the graph has none.
 [[nodiscard]] std::optional<Graph> normalize_spellings(const Graph& graph, PassContext& context);
 
 }  // namespace braid

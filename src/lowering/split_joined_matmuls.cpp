@@ -19,17 +19,18 @@
 
 // split_joined_matmuls: a matmul with several weights side by side becomes one matmul for each.
 //
-// Matches a matmul (mm, matmul, addmm, scaled_mm) of whose columns everybody reads only parts, by
-// `slice` or `split`, be it behind pointwise nodes, or a view that splits the columns:
+// Matches a matmul (mm, matmul, addmm, scaled_mm) whose readers all take only parts of its columns,
+// by `slice` or `split`, possibly behind pointwise nodes or a view that splits the columns:
 //   gu = mm(x, w); g = gu[:, :n]; u = gu[:, n:]  ->  g = mm(x, w[:, :n]); u = mm(x, w[:, n:])
-// The slices of the weight, and of a bias or scale of the columns, are views of it. What stands
-// between the matmul and the slices is done to each part. Each element is the same sum as before:
-// cutting K is over by now (split_reductions), and saw the whole matmul.
+// The slices of the weight, and of a bias or scale of the columns, are views of it. Nodes between
+// the matmul and the slices are repeated for each part. Each element is the same sum as before,
+// since split_reductions has already run on the whole matmul.
 //
 // Splits where the kernels that `fuse` makes of the parts, and of what reads them element by
 // element, take less than those that it makes of the whole: where gate and up end in one kernel,
 // their product is never in memory; where q, k and v would be three kernels, each reads x again.
-// Refuses parts that overlap, or begin off the 16 bytes that a thread loads at once.
+// Refuses parts that overlap, or that do not begin at a multiple of the 16 bytes that a thread
+// loads at once.
 namespace braid {
 namespace {
 
@@ -62,32 +63,32 @@ struct Part {
   auto operator<=>(const Part&) const = default;
 };
 
-/// How a value holds the columns: `inner` of them at each index along dim `axis`.
+/// How a value holds the columns: `inner` elements for each index along dim `axis`.
 struct Columns {
   std::size_t axis;
   std::int64_t inner;
 };
 
-/// A matmul, and all that is between it and what reads only parts.
+/// A matmul, and the nodes between it and the readers of parts.
 struct Joined {
   NodeId matmul = -1;
-  std::vector<Part> parts;             ///< in order; none: nobody reads a part
-  std::map<ValueId, Columns> columns;  ///< the results that hold all of them
+  std::vector<Part> parts;             ///< in order; empty: nobody reads a part
+  std::map<ValueId, Columns> columns;  ///< results that hold all columns
   std::map<ValueId, Part> slices;
   Reason obstacle;
 };
 
-/// Which operand of a matmul is the left one; the right one follows.
+/// The index of a matmul's left operand; the right one follows.
 std::size_t left_of(const Node& matmul) { return matmul.op->matmul == Matmul::kAdd ? 1 : 0; }
 
-/// What is known of the graph's values.
+/// Analyses of the graph.
 struct Known {
   explicit Known(const Graph& graph) : uses(graph), overwritten(overwritten_values(graph)) {}
   Uses uses;
   std::vector<bool> overwritten;
 };
 
-/// Follows the columns of a matmul to the slices.
+/// Follows the columns of a matmul to their slices.
 class Finder {
  public:
   Finder(const Graph& graph, const Known& known, NodeId matmul) : graph_(graph), known_(known) {
@@ -117,7 +118,7 @@ class Finder {
     }
   }
 
-  /// Whether the reader takes a part of the columns, or does to each the same.
+  /// Whether the reader takes a part of the columns, or treats all columns alike.
   bool read(const Node& reader, ValueId value, Columns columns) {
     const Shape& shape = graph_.type(value).shape;
     if (reader.op->view == View::kPart) {
@@ -182,7 +183,7 @@ class Finder {
   Joined joined_;
 };
 
-/// The graph with those matmuls in parts.
+/// Rewrites the matmuls into parts.
 class Cutter {
  public:
   Cutter(const Graph& graph, const Known& known, std::vector<Joined> all)
@@ -242,13 +243,13 @@ class Cutter {
     }
   }
 
-  /// The dim of an operand that holds the columns, where it has as many elements.
+  /// The dim of an operand that indexes columns, where it has a column per element.
   struct OperandColumns {
     std::size_t from_end;
     std::int64_t extent, inner;
   };
 
-  /// The part of an operand; itself where it has one element for all columns.
+  /// The part of an operand; the operand itself where all columns share one element.
   ValueId of_columns(ValueId value, const OperandColumns& columns, const Part& part) {
     const Shape& shape = graph_.type(value).shape;
     if (shape.size() < columns.from_end ||
@@ -292,7 +293,7 @@ class Cutter {
   const Graph& graph_;
   const Known& known_;
   std::vector<Joined> all_;
-  std::map<ValueId, const Joined*> of_;  ///< of each value that holds all columns
+  std::map<ValueId, const Joined*> of_;  ///< for each value that holds all columns
   std::map<Key, ValueId> parts_;
   Rewriter rewrite_;
 };
@@ -331,7 +332,7 @@ class Chooser {
   }
 
  private:
-  /// Of the kernels that a matmul and what is around it become.
+  /// Cost of the kernels that a matmul and its neighbours become.
   struct Price {
     double joined_ns, apart_ns;
     std::int64_t kernels;  ///< apart
@@ -354,8 +355,7 @@ class Chooser {
     return price;
   }
 
-  /// The matmul, what its operands and what it gives become element by element, and the movements
-  /// between.
+  /// The matmul, its elementwise producers and consumers, and the movements between them.
   std::shared_ptr<const Graph> neighbourhood(const Joined& joined) const {
     const auto size = graph_.nodes().size();
     std::vector<bool> inside(size, false);
@@ -414,7 +414,7 @@ class Chooser {
     return make_body(graph_, nodes, inputs, outputs);
   }
 
-  /// Of its kernels; whatever only moves a part is its reader's.
+  /// The time of its kernels; movements of parts are their readers' work.
   double ns_of(const Graph& graph, std::int64_t& kernels) const {
     PassContext trial{.target = context_.target,
                       .ranks_per_device = context_.ranks_per_device,

@@ -22,15 +22,15 @@
 // adds the parts (split-K of a matmul; the two stages of a column or full reduction).
 //
 // Matches mm, bmm and matmul with operands of equal rank, and sum, mean, amax, amin, whose own
-// kernel has too few blocks to draw the device's memory rate (memory_ns).
-// Splits into the power of two of parts for which that, another launch and the parts' own traffic
-// (f32, written and read once) take the least.
+// kernel has too few blocks to reach the device's memory bandwidth (memory_ns). Takes the power of
+// two of parts with the least time, counting the reads, another launch and the parts' own traffic
+// (f32, written and read once).
 //   mm [M, K] x [K, N]  -> matmul [S, M, K/S] x [S, K/S, N] in f32, its S slices added, `to`
 //   sum of [R, ...]     -> sum of [S, R/S, ...] in f32, sum of its S rows, `to`
-// The nodes are ordinary ones, so the parts' sum fuses with what follows.
-// Where PassConfig::batch_invariant is off, the parts of a matmul are those that tuning found
-// quickest, with the kernel that adds them; each alone and in its default configuration.
-// Refuses an extent that no power of two divides, or that only a symbol knows.
+// The nodes are ordinary ones, so the parts' sum fuses with what follows. Where
+// PassConfig::batch_invariant is off, tuning may choose the number of parts of a matmul by trials
+// of its kernels, the one that adds the parts included, each in its default configuration. Refuses
+// an extent that no power of two divides, and a symbolic one.
 namespace braid {
 namespace {
 
@@ -50,7 +50,7 @@ constexpr ReasonCode kSplit{
 constexpr ReasonCode kTuned{"split_reductions.tuned", "tuned: {what}"};
 constexpr ReasonCode kNotTuned{"split_reductions.not_tuned", "not tuned: {why}"};
 
-/// Of K, for one part of a matmul: enough to fill its pipeline.
+/// The least K of one part of a matmul: enough to fill its pipeline.
 constexpr std::int64_t kLeastK = 256;
 
 class Splitter {
@@ -63,7 +63,7 @@ class Splitter {
         choose_tuned_(context),
         rewrite_(graph) {}
 
-  /// Nothing where nothing is cut.
+  /// The new graph; nothing where nothing is split.
   std::optional<Graph> run() {
     std::map<NodeId, Cut> cuts;
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
@@ -89,15 +89,15 @@ class Splitter {
 
  private:
   struct Cut {
-    std::size_t dim;  ///< of the first operand
+    std::size_t dim;  ///< dim of the first operand
     std::int64_t parts;
   };
-  /// What is best for a node, and why; neither where nothing is to be gained.
+  /// The best split of a node, and why; empty where nothing is gained.
   struct Choice {
     std::optional<Cut> cut;
     Reason reason;
     bool is_tuned = false;
-    Reason not_tuned = {};  ///< why not, where trials are known of
+    Reason not_tuned = {};  ///< why not, where trials are known
   };
 
   Graph cut_up(const std::map<NodeId, Cut>& cuts) {
@@ -125,7 +125,7 @@ class Splitter {
     return is_plain_matmul(node) || op == "sum" || op == "mean" || op == "amax" || op == "amin";
   }
 
-  /// The dims of the first operand that are summed over.
+  /// The dims of the first operand that are reduced.
   std::vector<std::size_t> reduced_dims(const Node& node) const {
     const bool matmul = is_plain_matmul(node);
     const std::size_t rank = shape(node.inputs[0]).size();
@@ -151,7 +151,7 @@ class Splitter {
     for (ValueId input : node.inputs) {
       bytes += static_cast<double>(max_bytes(graph_.type(input), graph_.symbols()));
     }
-    // One block alone would not take longer than what a split costs.
+    // Even a single block would take no longer than what a split costs.
     if (memory_ns(bytes, 1, kStreamInFlight, device_) < device_.launch_ns) return {};
     const auto time_ns = [&](double moved, const Reading& reading) {
       return memory_ns(moved, reading.blocks, reading.in_flight, device_);
@@ -181,8 +181,8 @@ class Splitter {
             Reason(kSplit, blocks, device_.name, best.parts, best.dim, least / 1e3, now / 1e3)};
   }
 
-  /// Changes the choice to what tuning found quickest of a matmul in 1, 2, 4, ... parts, but for
-  /// those of which even a rough time is hopeless.
+  /// Changes the choice to the number of parts (1, 2, 4, ...) that tuning found fastest, skipping
+  /// those whose rough estimate is hopeless.
   void ask_tuned(const Node& node, std::size_t dim, Choice& choice) {
     const Dim& extent = shape(node.inputs[0])[dim];
     if (!can_cut(node, extent, 2)) return;
@@ -221,7 +221,8 @@ class Splitter {
               {}};
   }
 
-  /// Those of a matmul in parts: one for all the parts, one that adds them. Of the whole: itself.
+  /// The kernels of a matmul in parts: one for all parts, one that adds them. For one part: the
+  /// matmul.
   std::vector<std::shared_ptr<const Graph>> lone_kernels(const Node& node, const Cut& cut) const {
     Graph alone("alone");
     for (const auto& [name, symbol] : graph_.symbols()) alone.add_symbol(name, symbol);
@@ -249,8 +250,8 @@ class Splitter {
             kernel(end, nodes.size(), std::span(&parts, 1), alone.outputs()[0])};
   }
 
-  /// Of the kernel that adds the parts of a result of so many bytes: a block has an element of each
-  /// part on its way at once.
+  /// The time to add the parts of a result of that many bytes; a block keeps an element of each
+  /// part in flight.
   double adding_ns(double result, std::int64_t parts) const {
     const auto all = static_cast<double>(parts);
     const auto blocks = static_cast<std::int64_t>(result / kStreamInFlight);
@@ -266,15 +267,15 @@ class Splitter {
            parts <= (is_matmul ? kMostMatmulParts : kMostParts);
   }
 
-  /// Blocks of a kernel, and what each has on its way from memory.
+  /// The blocks of a kernel, and the bytes that each keeps in flight.
   struct Reading {
     std::int64_t blocks = 0;
     double in_flight = 0;
   };
 
-  /// Of the kernel that would reduce the parts (one part: the node itself). Each thread of a
-  /// reduction reads a piece of eight elements at a time; the ring of a matmul brings all but one
-  /// of its stages, whose panels other blocks may bring, too.
+  /// For the kernel that reduces the parts (one part: the node itself). A thread of a reduction
+  /// reads eight elements at a time. The ring of a matmul keeps all but one stage in flight, whose
+  /// panels other blocks may fetch too.
   Reading reading_of(const Node& node, const Cut& cut) {
     Graph stage("stage");
     for (const auto& [name, symbol] : graph_.symbols()) stage.add_symbol(name, symbol);
@@ -308,14 +309,15 @@ class Splitter {
     return {blocks, 8.0 * needs.threads * element};
   }
 
-  /// Dim `dim` as [parts, extent / parts], the parts in front of all dims or in place.
+  /// Splits dim `dim` into [parts, extent / parts], with the parts in front of all dims or in
+  /// place.
   static Shape cut_shape(Shape shape, std::size_t dim, std::int64_t parts, bool in_front) {
     shape[dim] = shape[dim].constant() / parts;
     shape.insert(shape.begin() + (in_front ? 0 : static_cast<std::ptrdiff_t>(dim)), parts);
     return shape;
   }
 
-  /// What is left to reduce within the parts of `dim`.
+  /// The dims to reduce within the parts of `dim`.
   std::vector<std::int64_t> inner_dims(const Node& node, std::size_t dim) const {
     std::vector<std::int64_t> inner;
     for (std::size_t d : reduced_dims(node)) {
@@ -332,13 +334,13 @@ class Splitter {
   }
   const TensorType& type(ValueId now) { return rewrite_.graph().type(now); }
 
-  /// `value` with dim `dim` as [parts, extent / parts].
+  /// `value` with dim `dim` split into [parts, extent / parts].
   ValueId cut_dim(const Node& node, ValueId value, std::size_t dim, std::int64_t parts) {
     const Shape cut = cut_shape(type(value).shape, dim, parts, false);
     return add(node, "view", {value}, {{"shape", cut}});
   }
 
-  /// `value` with dim `dim` as [parts, extent / parts] and the parts in front.
+  /// The same with the parts in front.
   ValueId parts_first(const Node& node, ValueId value, std::size_t dim, std::int64_t parts) {
     const ValueId cut = cut_dim(node, value, dim, parts);
     if (dim == 0) return cut;
@@ -353,7 +355,7 @@ class Splitter {
     const ValueId a = parts_first(node, rewrite_(node.inputs[0]), cut.dim, cut.parts);
     const ValueId b = parts_first(node, rewrite_(node.inputs[1]), cut.dim - 1, cut.parts);
     const ValueId partial = add(node, "matmul", {a, b}, {{"out_dtype", DType::kF32}});
-    // Slices and adds, not a reduction: they fuse into whatever reads the sum.
+    // Slices and adds, not a reduction, so that they fuse into whatever reads the sum.
     ValueId sum = -1;
     for (std::int64_t part = 0; part < cut.parts; ++part) {
       const ValueId slice = add(node, "slice", {partial},
@@ -382,7 +384,7 @@ class Splitter {
     finish(node, x);
   }
 
-  /// Gives the result the node's name and type.
+  /// Casts the result and gives it the node's name.
   void finish(const Node& node, ValueId value) {
     const DType dtype = graph_.type(node.outputs[0]).dtype;
     Graph& graph = rewrite_.graph();
@@ -394,7 +396,7 @@ class Splitter {
   PassContext& context_;
   const DeviceModel& device_;
   NodeKinds kinds_;
-  std::unordered_map<NodeId, Choice> choices_;  ///< by kind
+  std::unordered_map<NodeId, Choice> choices_;  ///< by kind of node
   ChooseTuned choose_tuned_;
   Rewriter rewrite_;
 };

@@ -5,7 +5,7 @@
 namespace braid {
 namespace {
 
-/// The order of what is done with memory.
+/// Collects the ordering constraints on memory accesses in one sweep over the nodes.
 class Sweep {
  public:
   explicit Sweep(const Graph& graph)
@@ -35,9 +35,9 @@ class Sweep {
 
  private:
   struct Memory {
-    bool is_overwritten = false;  ///< by some node
+    bool is_overwritten = false;  ///< some node overwrites it
     NodeId written = -1;
-    std::vector<NodeId> reads;  ///< since then
+    std::vector<NodeId> reads;  ///< readers since the last write
   };
   Memory& of(ValueId value) { return memory_[storage_[value]]; }
   void add(NodeId earlier, NodeId later) {
@@ -61,7 +61,7 @@ class Sweep {
 
   const Graph& graph_;
   std::vector<ValueId> storage_;
-  std::vector<Memory> memory_;  ///< of each value that is its own storage
+  std::vector<Memory> memory_;  ///< for each value that is its own storage
   std::vector<std::pair<NodeId, NodeId>> edges_;
 };
 

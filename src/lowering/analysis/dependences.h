@@ -8,17 +8,17 @@
 
 namespace braid {
 
-/// What a node reads and overwrites besides what its op says, as values that name the memory.
+/// Memory that a node reads and overwrites besides what its op says; values name the memory.
 struct MoreUses {
   std::vector<ValueId> reads, writes;
 };
 
-/// Which node must stay before which: pairs (earlier, later), some of them twice. Who reads a
-/// result stays behind its producer, and accesses to memory that is overwritten keep their order. A
-/// collective uses its operands, and overwrites what it overwrites, until its wait. Every order of
-/// the nodes that keeps them is a graph that means the same. Linear.
+/// The pairs (earlier, later) of nodes whose order must be kept; pairs may repeat. A reader stays
+/// behind the producer, and accesses to memory that is overwritten keep their order. A collective
+/// uses its operands, and writes what it overwrites, until its wait. Any order of the nodes that
+/// keeps all pairs is an equivalent graph. Linear time.
 ///
-/// `more` is asked once for each node, in order.
+/// `more` is called once for each node, in order.
 [[nodiscard]] std::vector<std::pair<NodeId, NodeId>> dependences(
     const Graph& graph, const std::function<MoreUses(NodeId)>& more = {});
 

@@ -20,7 +20,7 @@ std::size_t hash_of(const Shape& shape) {
   return hash;
 }
 
-/// What tells most attributes apart; the others are compared.
+/// Hashes the attribute types that usually differ; equality compares the others.
 std::size_t hash_of(const AttrValue& attribute) {
   return std::visit(
       [](const auto& value) -> std::size_t {

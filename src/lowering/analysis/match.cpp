@@ -98,7 +98,7 @@ class Matcher {
     return true;
   }
 
-  /// Names that a refused choice gave are taken back.
+  /// Tries one choice, and drops the names that it bound if it does not match.
   bool visit_choice(ValueId value, const Pattern& choice, int depth) {
     auto before = match_.values_;
     if (visit(value, choice, depth)) return true;
@@ -132,7 +132,7 @@ class Matcher {
   const Graph& graph_;
   const Uses& uses_;
   Match match_;
-  int depth_ = -1;  ///< of the difference that is reported: the deepest
+  int depth_ = -1;  ///< depth of the reported difference, the deepest one
   Reason reason_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace braid {
 
-/// Who reads each value of a graph, found once.
+/// The readers of each value of a graph, computed once.
 class Uses {
  public:
   explicit Uses(const Graph& graph) : users_(graph.users()), is_output_(graph.output_flags()) {}
@@ -29,7 +29,7 @@ class Uses {
   std::vector<bool> is_output_;
 };
 
-/// A drawing of the graph above a value. A pattern is written as the expression that it matches:
+/// A pattern of the graph above a value, written as the expression that it matches:
 ///
 ///     // norm(wait(all_reduce(x)), weight), where nothing else reads the sum
 ///     const Pattern sum = op("wait_tensor", op("all_reduce", any("x")).as("comm")).single();
@@ -37,15 +37,15 @@ class Uses {
 ///     if (const Match m = match(graph, uses, value, norm)) use(m.node("comm"));
 ///     else context.missed(kPass, name, m.reason());
 ///
-/// Names are attached to values with `as`. The operands given must be all of the node's; an op
-/// without any matches whatever the operands are. In the names of an op, '|' separates choices.
+/// `as` names a value. If a pattern gives operands, they must be all of the node's; without
+/// operands it matches any. In an op's name '|' separates alternatives.
 class Pattern {
  public:
-  /// The matched value gets this name in the Match.
+  /// The matched value is in the Match under this name.
   [[nodiscard]] Pattern as(std::string name) const;
-  /// Only a value that one node reads and that is no graph output.
+  /// Matches only a value that one node reads and that is no graph output.
   [[nodiscard]] Pattern single() const;
-  /// Only this result of a node of several.
+  /// Matches only result `index` of a node with several results.
   [[nodiscard]] Pattern result(int index) const;
 
  private:
@@ -54,20 +54,20 @@ class Pattern {
   friend Pattern either(Pattern a, Pattern b);
   friend Pattern op_pattern(std::string_view names, std::vector<Pattern> operands);
 
-  std::vector<std::string> ops_;  ///< none: any value
+  std::vector<std::string> ops_;  ///< empty: any value
   std::vector<Pattern> operands_;
-  std::vector<Pattern> choices_;  ///< not empty: either of these
+  std::vector<Pattern> choices_;  ///< if not empty, one of these must match
   std::string name_;
   bool single_ = false;
   int result_ = -1;
 };
 
-/// Any value.
+/// Matches any value.
 [[nodiscard]] Pattern any(std::string name = "");
-/// The first one that matches.
+/// Matches what `a` matches, else what `b` matches.
 [[nodiscard]] Pattern either(Pattern a, Pattern b);
 [[nodiscard]] Pattern op_pattern(std::string_view names, std::vector<Pattern> operands);
-/// The result of an op with these operands.
+/// Matches the result of an op with these operands.
 template <class... Patterns>
 [[nodiscard]] Pattern op(std::string_view names, Patterns... operands) {
   return op_pattern(names, {std::move(operands)...});
@@ -76,10 +76,9 @@ template <class... Patterns>
 class Match {
  public:
   explicit operator bool() const { return reason_.empty(); }
-  /// Why there is no match, for people: the first difference from the pattern's first choice that
-  /// came closest.
+  /// Why there is no match: the first difference from the choice that came closest.
   [[nodiscard]] const Reason& reason() const { return reason_; }
-  /// What a name of the pattern stands for; it must have one.
+  /// The value bound to a name, which must be bound.
   [[nodiscard]] ValueId value(std::string_view name) const;
   [[nodiscard]] const Node& node(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view name) const { return values_.contains(name); }
@@ -91,7 +90,7 @@ class Match {
   Reason reason_;
 };
 
-/// Whether `value` is the result of what the pattern draws. Linear in the pattern.
+/// Matches the pattern at `value`. Linear in the size of the pattern.
 [[nodiscard]] Match match(const Graph& graph, const Uses& uses, ValueId value,
                           const Pattern& pattern);
 

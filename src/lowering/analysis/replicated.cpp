@@ -9,14 +9,14 @@
 namespace braid {
 namespace {
 
-/// Whether the ranks of the collective's group get equal results from any operands.
+/// Whether all ranks of the collective's group get equal results, whatever the operands are.
 bool gives_all_the_same(const Graph& graph, const Node& node) {
   const Collective form = collective_of(graph, node, graph.type(node.inputs[0]));
   return !form.scatter_dim;
 }
 
-/// Whether ranks may get different results from equal operands. (The body of a kernel may hold
-/// collectives, and nobody knows what an opaque node does.)
+/// Whether ranks may get different results from equal operands. (A kernel body may contain
+/// collectives, and an opaque node may do anything.)
 bool may_depend_on_rank(const Node& node) {
   const OpClass c = node.op->op_class;
   return c == OpClass::kKernel || c == OpClass::kOpaque || c == OpClass::kFusedMatmul ||

@@ -7,10 +7,10 @@
 
 namespace braid {
 
-/// For each value whether it is the same on all ranks of the group, as far as the graph shows: it
-/// is computed from graph inputs that are (not per_rank) and from what the group itself reduced,
-/// gathered or broadcast. Memory that some node overwrites is not looked into: it counts as
-/// different. Linear.
+/// For each value whether the graph shows that it is equal on all ranks of the group: it is
+/// computed only from graph inputs that are equal (not per_rank) and from what this group reduced,
+/// gathered or broadcast. A value whose memory some node overwrites counts as different. Linear
+/// time.
 [[nodiscard]] std::vector<bool> replicated_values(const Graph& graph, std::string_view group);
 
 }  // namespace braid

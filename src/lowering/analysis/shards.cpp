@@ -56,7 +56,7 @@ constexpr ReasonCode kResidualDiffers{
 constexpr ReasonCode kOnChunks{
     "sequence_parallel.on_chunks",
     "on {type} of each rank, chunks of dim {dim} over the {ranks} ranks of '{group}'{values}"};
-// What becomes of its operands and results:
+// Remarks on its operands and results:
 constexpr ReasonCode kIsCut{"sequence_parallel.is_cut", "; '{value}', equal on all ranks, is cut"};
 constexpr ReasonCode kAlsoWhole{"sequence_parallel.also_whole",
                                 "; '{value}' is also needed whole, by {reader}"};
@@ -72,14 +72,15 @@ bool is_sum(const Node& node) {
   const std::string_view op = node.op_name();
   return op == "add" || op == "add_rms_norm" || op == "add_rms_norm2";
 }
-/// Another name for its operand, perhaps of another shape.
+/// Whether the node only renames its operand, perhaps with another shape.
 bool is_name(const Node& node) {
   const std::string_view op = node.op_name();
   return op == "view" || op == "getitem" || is_marker(node);
 }
 
-/// The dim of `to` whose chunks are the elements of the chunks of `from` along `dim`: as much lies
-/// in front of it, and it divides by the ranks. (Extents of 1 do not, so there is only one.)
+/// The dim of `to` whose chunks hold the same elements as the chunks of `from` along `dim`: the
+/// product of the extents before it is equal, and the ranks divide it. (They do not divide an
+/// extent of 1, so there is at most one.)
 std::optional<std::size_t> dim_after_view(const Shape& from, std::size_t dim, const Shape& to,
                                           std::int64_t ranks, const SymbolTable& symbols) {
   const Shape before(from.begin(), from.begin() + dim);
@@ -110,7 +111,7 @@ ShardPlan::ShardPlan(const Graph& graph, const PassConfig& config)
     const auto overwritten =
         std::ranges::find_if(node.outputs, [&](ValueId v) { return overwritten_[v]; });
     if (answer.out && overwritten != node.outputs.end()) {
-      // A whole and a local version would be two memories, of which only one is written.
+      // A whole and a local version would be two memories, and only one would be written.
       answer = {{}, {}, Reason(kOverwritten, name(*overwritten))};
     }
     on_[id] = answer.in;
@@ -153,7 +154,7 @@ ShardPlan::Answer ShardPlan::ask(const Node& node) {
   return {};
 }
 
-/// A reduced sum, where chunks begin.
+/// The wait of a reduced sum, where values start to be chunks.
 ShardPlan::Answer ShardPlan::ask_wait(const Node& node) const {
   const Match found = match(graph_, uses_, node.outputs[0], sum_);
   if (!found) return {};
@@ -198,7 +199,7 @@ ShardPlan::Answer ShardPlan::ask_view(const Node& node) const {
   return {{}, {}, Reason(kViewMixes, node.name, from.str(), to.str(), ranks(in->group), in->dim)};
 }
 
-/// Of add and the norms with a residual: one operand is chunks already, and the other can be.
+/// An add, or a norm with a residual: one operand is in chunks, and the other can be cut.
 ShardPlan::Answer ShardPlan::ask_sum(const Node& node) {
   const ValueId a = node.inputs[0];
   const ValueId b = node.inputs[1];
@@ -236,8 +237,9 @@ ShardPlan::Answer ShardPlan::ask_norm(const Node& node, Answer stream) {
   return {in, in, {}};
 }
 
-/// Why no rank can take its chunk of the value; else empty. All ranks must have the same (as they
-/// do of what is in chunks of their group): else the gathered result is made of different sums.
+/// Why ranks cannot take their chunks of the value; else empty. The value must be equal on all
+/// ranks (as a gathered chunk is): otherwise the gathered result would mix chunks of different
+/// sums.
 Reason ShardPlan::cannot_cut(ValueId value, const Shard& shard) {
   const std::size_t v = value;
   if (overwritten_[v]) return Reason(kResidualOverwritten, name(value));
@@ -263,7 +265,7 @@ bool ShardPlan::reads_chunk(NodeId reader, ValueId value) const {
   return false;
 }
 
-/// Only norms are worth it: what leads to none stays whole.
+/// Keeps whole all nodes that lead to no norm, since only norms pay.
 void ShardPlan::drop_idle_nodes() {
   for (std::size_t id = on_.size(); id-- > 0;) {
     if (!on_[id]) continue;
@@ -279,7 +281,8 @@ void ShardPlan::drop_idle_nodes() {
   }
 }
 
-/// A name is needed whole when one of its readers needs it so, and then its operand is.
+/// Propagates backwards which values are needed whole: a view or marker needs its operand whole if
+/// one of its readers needs it whole.
 void ShardPlan::find_whole_values() {
   for (std::size_t id = on_.size(); id-- > 0;) {
     const Node& node = graph_.nodes()[id];

@@ -12,29 +12,28 @@
 
 namespace braid {
 
-/// One rank's part of a value: the chunk of that rank along `dim`.
+/// A rank's chunk of a value along `dim`.
 struct Shard {
   std::string_view group;
   std::size_t dim = 0;
-  // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that <=> is compared with
   auto operator<=>(const Shard&) const = default;
 };
 
-/// Which nodes sequence_parallel moves to the local chunks, all of it decided before anything is
-/// rewritten. A local node computes chunks from chunks; the waits of a reduced sum are local nodes
-/// too, where a reduce_scatter takes the place of the all_reduce.
+/// The plan of sequence_parallel, complete before anything is rewritten: which nodes become local,
+/// that is, compute chunks from chunks. The wait of a reduced sum is local too, where a
+/// reduce_scatter replaces the all_reduce.
 class ShardPlan {
  public:
   ShardPlan(const Graph& graph, const PassConfig& config);
 
   [[nodiscard]] bool empty() const { return empty_; }
-  /// One for each norm that is, or just is not, behind an all_reduce.
+  /// One remark for each norm behind an all_reduce, or nearly so.
   [[nodiscard]] const std::vector<Remark>& remarks() const { return remarks_; }
   /// The chunks that the node computes on; nothing when it is no local node.
   [[nodiscard]] const std::optional<Shard>& local(NodeId node) const { return on_[node]; }
   /// What a local node computes of the value; nothing when no local node gives it.
   [[nodiscard]] std::optional<Shard> shard(ValueId value) const;
-  /// Whether operand `index` of a local node is a chunk (and not, as a weight is, whole).
+  /// Whether operand `index` of a local node is a chunk (a weight, for example, is whole).
   [[nodiscard]] bool takes_chunk(NodeId node, std::size_t index) const;
   /// Whether someone reads the whole value.
   [[nodiscard]] bool is_needed_whole(ValueId value) const { return whole_[value]; }
@@ -42,8 +41,8 @@ class ShardPlan {
   [[nodiscard]] TensorType chunk_type(ValueId value, const Shard& shard) const;
 
  private:
-  /// What a node could do: compute on chunks `in`, which gives chunks `out`; or why it cannot. None
-  /// of them: the pass has nothing to do with it.
+  /// The answer for one node: it could compute chunks `out` from chunks `in`, or the reason why
+  /// not. If all are empty, the node does not concern the pass.
   struct Answer {
     std::optional<Shard> in;
     std::optional<Shard> out;
@@ -75,11 +74,11 @@ class ShardPlan {
   std::map<std::string_view, std::vector<bool>> replicated_;
   bool empty_ = true;
   std::vector<Remark> remarks_;
-  std::vector<std::optional<Shard>> on_;     ///< of each node
-  std::vector<std::optional<Shard>> shard_;  ///< of each value
-  std::vector<Reason> why_not_;              ///< of each value that stems from an all_reduce
-  std::vector<bool> whole_;                  ///< of each value
-  std::vector<NodeId> whole_reader_;         ///< the first; -1: none or the graph output
+  std::vector<std::optional<Shard>> on_;     ///< for each node
+  std::vector<std::optional<Shard>> shard_;  ///< for each value
+  std::vector<Reason> why_not_;              ///< for each value that depends on an all_reduce
+  std::vector<bool> whole_;                  ///< for each value
+  std::vector<NodeId> whole_reader_;         ///< the first reader; -1: none, or the graph output
 };
 
 }  // namespace braid

@@ -10,7 +10,8 @@ namespace {
 
 constexpr NodeId kNeighbours = 256;  ///< on either side
 
-/// For each neighbour, from `first` on, whether it needs the collective or the collective needs it.
+/// For each neighbour, from `first` on, whether it depends on the collective or the collective on
+/// it.
 std::vector<bool> related(const Graph& graph, NodeId collective, NodeId first, NodeId end) {
   std::vector<bool> found(end - first, false);
   const auto at = [&](NodeId id) { return static_cast<std::size_t>(id - first); };
@@ -22,7 +23,7 @@ std::vector<bool> related(const Graph& graph, NodeId collective, NodeId first, N
       if (producer >= first) found[at(producer)] = true;
     }
   }
-  // What the collective needs has readers that need not it.
+  // Readers of the collective's inputs may be independent of the collective.
   std::vector<bool> after(found.size(), false);
   after[at(collective)] = true;
   for (NodeId id = collective + 1; id < end; ++id) {

@@ -14,7 +14,7 @@ constexpr ReasonCode kBeside{
     "{algorithm} over {ranks} ranks of '{group}', which has no symmetric memory, {bytes} bytes: "
     "about {us:.1f} us on {device} as a ring; it runs beside the kernels until its wait"};
 
-/// Dim `from` comes to stand in front of what is dim `to` then.
+/// The permutation that moves dim `from` in front of dim `to`.
 std::vector<std::int64_t> moved(std::size_t rank, std::size_t from, std::size_t to) {
   std::vector<std::int64_t> order;
   for (std::size_t d = 0; d < rank; ++d) {
@@ -24,7 +24,7 @@ std::vector<std::int64_t> moved(std::size_t rank, std::size_t from, std::size_t 
   return order;
 }
 
-/// Dim `dim`, a number of ranks, and the one behind it as one.
+/// The shape with dim `dim`, the number of ranks, merged into the one behind it.
 Shape merged(Shape shape, std::size_t dim) {
   shape[dim] = shape[dim + 1] * shape[dim].constant();
   shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(dim) + 1);

@@ -8,20 +8,20 @@
 
 namespace braid {
 
-/// The part of lower_collectives that is about groups without symmetric memory: their collectives
-/// get the algorithm kByCommunicator, on their operand wherever that lies, and stay asynchronous.
-/// Communicators know chunks along dim 0 only: movements in front of a collective and behind its
-/// wait bring others there and back.
+/// The part of lower_collectives for groups without symmetric memory. Their collectives get the
+/// algorithm kByCommunicator, take their operand wherever it lies, and stay asynchronous.
+/// Communicators handle chunks along dim 0 only, so transposes before the collective and behind its
+/// wait convert other dims.
 class ByCommunicator {
  public:
   ByCommunicator(const Graph& graph, PassContext& context, Rewriter& rewrite)
       : graph_(graph), context_(context), rewrite_(rewrite) {}
 
-  /// Whether a communicator runs the node, or will.
+  /// Whether the node is run by a communicator, now or once it is lowered.
   [[nodiscard]] bool runs(const Node& node) const;
-  /// A collective over such a group, out of place; a coalesced one becomes one for each operand.
+  /// Lowers an out-of-place collective over such a group; a coalesced one becomes one per operand.
   void lower(const Node& node);
-  /// The wait_tensor of one that was lowered.
+  /// Lowers the wait_tensor of a lowered collective.
   void wait(const Node& node);
 
  private:
@@ -32,17 +32,18 @@ class ByCommunicator {
 
   ValueId add(const Node& node, std::string_view op, std::vector<ValueId> inputs, Attrs attrs);
   ValueId add_collective(const Node& node, std::size_t operand, const std::string& name);
-  /// The operand with what each rank gets of it along dim 0.
+  /// The operand with the chunks of the ranks along dim 0.
   ValueId chunks_first(const Node& node, ValueId operand, std::size_t dim, std::int64_t ranks);
-  /// The result of which each rank has given a part along dim 0, with the parts along `dim`.
+  /// Turns a result whose parts lie along dim 0 into one with the parts along `dim`.
   ValueId parts_along(const Node& node, ValueId result, const Gathered& gathered);
-  /// What stands for the collective's result once it is there.
+  /// The value that replaces the collective's result after the wait.
   ValueId finished(const Node& node, ValueId collective, ValueId waited);
 
   const Graph& graph_;
   PassContext& context_;
   Rewriter& rewrite_;
-  std::unordered_map<ValueId, Gathered> gathered_;  ///< where a new collective's parts should be
+  std::unordered_map<ValueId, Gathered> gathered_;  ///< for results of new collectives: where the
+                                                    ///< parts belong
 };
 
 }  // namespace braid

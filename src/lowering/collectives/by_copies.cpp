@@ -51,7 +51,8 @@ bool is_symmetric(const Graph& graph, const Node& node) {
   return graph.groups().find(*node.attr<std::string>("group"))->second.symmetric;
 }
 
-/// What the wait takes on the compute stream: about a launch, and a kernel for the sum of chunks.
+/// Time that the wait takes on the compute stream: about a launch, and for a scatter the kernel
+/// that sums the chunks.
 double finish_ns(const Graph& graph, const Node& node, const DeviceModel& device) {
   double ns = device.launch_ns;
   if (!scatters(node)) return ns;
@@ -124,7 +125,7 @@ ValueId ByCopies::add(const Node& node, std::string_view op, std::vector<ValueId
   return rewrite_.add(fmt::format("{}_{}", node.name, op), op, std::move(inputs), std::move(attrs));
 }
 
-// The own chunk comes last, so that no link waits for it.
+// The own chunk is copied last, so that no link waits for it.
 void ByCopies::start(const Node& node, std::size_t i, ValueId operand) {
   Copies copies;
   copies.group = *node.attr<std::string>("group");

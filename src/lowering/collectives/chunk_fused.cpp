@@ -7,17 +7,16 @@
 #include "ir/views.h"
 #include "lowering/collectives/sum_chunks.h"
 
-// A fused node in chunks. The dim that is gathered or scattered goes in front, so that a chunk is
-// one piece of memory; chunk k of a rank is that of the rank k after it, its own comes first or
-// last:
+// Lowers a fused node into chunks. The dim that is gathered or scattered goes in front, so that a
+// chunk is one contiguous range. Chunk k of a rank belongs to the rank k after it; its own comes
+// first or last:
 //   gather   copy_from_peer(shard, k) for all k, then multiply the own shard, then each as it
-//   comes;
-//            the products (and A, where it is wanted) are joined in rank order
+//            arrives; the products (and A, where it is wanted) are joined in rank order
 //   scatter  multiply the rows of each other rank, which it copies from here, then the own ones;
-//   the
-//            partial products are joined in rank order and added in f32, as a reduce_scatter does
-// A scale for each row is cut as A is, or, where it is a shard, copied along with it.
-// Refuses the last dim: a gather along it splits K, a scatter the columns.
+//            the partial products are joined in rank order and added in f32, as a
+//            reduce_scatter does
+// A scale per row is cut as A is, or copied along with it where it is a shard. Refuses the last
+// dim: a gather along it splits K, a scatter the columns.
 namespace braid {
 namespace {
 
@@ -51,7 +50,7 @@ class Chunks : FusedParts {
 
   std::vector<ValueId> gather() {
     const ValueId shard = to_front(operands_[0], "_shard");
-    // Under way before anything is multiplied.
+    // Started before anything is multiplied.
     const bool scale_too = form_.scaled && scale_is_shard();
     const ValueId scale = form_.scaled ? to_front(operands_[form_.a_scale()], "_scale") : -1;
     Values chunks{shard};
@@ -107,7 +106,7 @@ class Chunks : FusedParts {
     return results;
   }
 
-  /// Of a scale for each row of all ranks' A, the rows of chunk k.
+  /// The rows of chunk k of a scale that has a row for each row of all ranks' A.
   ValueId scale_rows(ValueId scale, std::int64_t k) {
     if (scale < 0 || shape(scale).empty()) return scale;
     return as_rows(chunk(scale, k, "_scale_chunk"), "_scale_rows");
@@ -127,7 +126,7 @@ class Chunks : FusedParts {
     return attrs;
   }
 
-  /// The value with the dim that is cut as its first one; a scalar as it is.
+  /// The value with the cut dim moved to the front; a scalar unchanged.
   ValueId to_front(ValueId value, std::string_view suffix) {
     const Shape& from = shape(value);
     if (from.empty() || dim_ == 0) return value;
@@ -142,8 +141,7 @@ class Chunks : FusedParts {
     return add(suffix, "permute", {value}, {{"dims", order}});
   }
 
-  /// Rows of a product, or A, whose first dims are those of `front`, with the dim back in its
-  /// place.
+  /// Moves the dim back to its place in a product (or A) whose first dims are those of `front`.
   ValueId from_front(ValueId value, const Shape& front) {
     const ValueId full = as(value, with_last(front, shape(value).back()), "_front");
     if (dim_ == 0) return full;

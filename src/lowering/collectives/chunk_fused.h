@@ -7,10 +7,10 @@
 
 namespace braid {
 
-/// Why a fused node has no form in chunks; empty where it has.
+/// Why a fused node cannot be lowered into chunks; else empty.
 [[nodiscard]] Reason cannot_chunk(const Graph& graph, const Node& node);
-/// The fused node in one chunk for each rank, copies from peers under way while others are
-/// multiplied: appends the nodes, and gives its results. The same bits as its composition.
+/// Appends the fused node in one chunk per rank, where copies from peers overlap the matmuls of
+/// other chunks, and returns its results. They have the same bits as the unfused composition.
 std::vector<ValueId> add_chunks(Graph& graph, const Node& node,
                                 const std::vector<ValueId>& operands, const NameNode& name);
 

@@ -8,13 +8,14 @@
 
 namespace braid {
 
-/// A graph without fused nodes. The operands of copies from peers are not in symmetric memory yet.
+/// A graph without fused nodes. The operands of copies from peers are not yet in symmetric memory.
 struct Decomposed {
   Graph graph;
-  std::set<std::string, std::less<>> in_kernel;  ///< collectives for the kernel of their matmuls
+  std::set<std::string, std::less<>> in_kernel;  ///< collectives to run inside the kernel of their
+                                                 ///< matmuls
 };
-/// The graph with every fused node in chunks (chunk_fused.h), or as the collective and the matmuls
-/// that it stands for; nothing where it has none.
+/// The graph with every fused node in chunks (chunk_fused.h), or as the collective and matmuls that
+/// it stands for. Nothing where the graph has no fused node.
 [[nodiscard]] std::optional<Decomposed> decompose_fused(const Graph& graph, PassContext& context);
 
 }  // namespace braid

@@ -19,46 +19,43 @@
 #include "lowering/plan_choice.h"
 #include "lowering/rewrite.h"
 
-// lower_collectives: decides how each collective runs, and nothing else does.
+// lower_collectives: decides how each collective runs; nothing else does.
 //
-// Matches every collective that has no algorithm yet, and gives it one:
-//   one_shot   every rank reads what it needs of the operands of all ranks straight out of the
-//              symmetric arena;
-//   two_shot   of an all_reduce: each element is summed by one rank, over its own operand, and read
-//              there by all. Not where others read the operand, too, whose values it overwrites;
-//   ll         of an all_reduce: every rank sends its operand to all, as packets;
-//   multimem   of an all_reduce: two_shot by instructions that access all ranks at once, on devices
-//              whose links reduce. It adds up in an order of its own, so only where
-//              PassConfig::batch_invariant is off.
-// Of an all_reduce the quickest is taken, unless PassConfig::all_reduce names one that can be: by
-// what tuning knows of all that can be, each alone and in its default configuration, else by the
-// cost model, with symbols at their maximum. All but multimem give the same bits. The node is
-// synchronous from then on: all wait_tensors go, and users read the collective itself. A coalesced
-// collective becomes one for each of its operands, with that operand's dim.
+// Matches every collective that has no algorithm yet and gives it one:
+//   one_shot   every rank reads what it needs of the operands of all ranks from the symmetric
+//              arena;
+//   two_shot   all_reduce only: each element is summed by one rank, over its own operand, and
+//              all ranks read it there. It overwrites the operand, so nobody else may read that;
+//   ll         all_reduce only: every rank sends its operand to all as packets (NCCL's LL);
+//   multimem   all_reduce only: two_shot by instructions that access all ranks at once, on
+//              devices whose links reduce. It sums in an order of its own, so it needs
+//              PassConfig::batch_invariant off.
+// For an all_reduce it takes the algorithm that PassConfig::all_reduce names, where possible; else
+// the fastest one. Tuning knows that if it has tried all that are possible, each as a kernel of its
+// own in its default configuration; else the cost model decides, with symbols at their maximum. All
+// but multimem give the same bits. The node is synchronous from then on: its wait_tensors go, and
+// users read the collective itself. A coalesced collective becomes one per operand, with that
+// operand's dim.
 //
-// The operand becomes a communication buffer (comm_group), but for packets. That needs a kernel of
-// ours which writes it, and a place that nobody else dictates. Views are looked through: what
-// counts is the data behind them. Where the data cannot be one, a `copy` node in front of the
-// collective is:
-//   - a graph input lies in the caller's memory, and is never mutated or moved;
-//   - a graph output lies where the caller reads it;
-//   - a communication buffer of another group lies in that group's arena.
-// Fused nodes are taken apart first, in the form that the model finds quickest
-// (decompose_fused.cpp): in chunks, as their collective and matmuls, or with the collective for the
-// kernel of its matmuls. The operand of a copy from a peer is as that of a collective; such a copy
-// stays asynchronous.
-// Refuses in-place and out forms: functionalize comes first.
+// The operand becomes a communication buffer (comm_group), except for packets. That requires that a
+// kernel of ours writes it and that nobody else dictates its place. Views are looked through: what
+// counts is the data behind them. Where the data cannot be one, a `copy` node is inserted:
+// - a graph input lies in the caller's memory, and is never mutated or moved;
+// - a graph output lies where the caller reads it;
+// - a communication buffer of another group lies in that group's arena.
+// Fused nodes are taken apart first (decompose_fused.cpp). The operand of a copy from a peer is
+// treated like that of a collective; such a copy stays asynchronous. Refuses in-place and out
+// forms: functionalize comes first.
 //
-// All-gathers and reduce-scatters become copies from the peers (by_copies.cpp), between the
-// collective and its wait, where PassConfig::by_copies asks for it, or where the compute that the
-// schedule can put beside them leaves less of them exposed than a kernel takes.
+// All-gathers and reduce-scatters become copies from the peers (by_copies.cpp) where
+// PassConfig::by_copies asks for it, or where the compute that can be scheduled beside them leaves
+// less of them exposed than a kernel takes.
 //
-// Over a group without symmetric memory a communicator runs it (nccl), on its operand wherever that
-// lies, and beside the kernels: it stays asynchronous, and its wait_tensor stays. Communicators
-// know chunks along dim 0 only; movements in front of it and behind its wait bring others there.
+// Over a group without symmetric memory a communicator runs the collective (by_communicator.cpp):
+// it stays asynchronous and keeps its wait_tensor.
 //
-// Region markers go here too: they tell the graph passes before this one where layers begin and
-// end, and mean nothing to a kernel.
+// Region markers are removed here too: they tell earlier passes where layers begin and end, and
+// mean nothing to a kernel.
 namespace braid {
 namespace {
 
@@ -111,7 +108,7 @@ bool goes(const Graph& graph, const Node& node) {
 
 class Lowering {
  public:
-  /// `in_kernel`: Decomposed::in_kernel.
+  /// `in_kernel` is Decomposed::in_kernel.
   Lowering(const Graph& graph, const std::set<std::string, std::less<>>& in_kernel,
            PassContext& context)
       : graph_(graph),
@@ -165,7 +162,7 @@ class Lowering {
     return group;
   }
 
-  /// The copies of one value read one buffer.
+  /// All copies of one value read one buffer.
   void lower_copy(const Node& node) {
     static_cast<void>(symmetric_group(node));
     const std::string& group = *node.attr<std::string>("group");
@@ -204,7 +201,7 @@ class Lowering {
     } else {
       const ValueId operand = choose(node.inputs[0]);
       rewrite_.copy(node, {operand}, attrs);
-      // What is gathered lies in memory, even if its own kernel alone reads it.
+      // The gathered value lies in memory even if only its own kernel reads it.
       if (gathers_in_kernel(rewrite_.graph().nodes().back())) {
         rewrite_.graph().set_comm_group(rewrite_(node.outputs[0]), name);
       }
@@ -238,7 +235,7 @@ class Lowering {
 
   struct Choice {
     std::string_view algorithm;
-    std::vector<Reason> others = {};  ///< what those that were not chosen would take
+    std::vector<Reason> others = {};  ///< times of those that were not chosen
   };
   Choice algorithm_for(const Node& node, ValueId operand) {
     if (in_kernel_.contains(node.name)) return {kInKernel};
@@ -285,7 +282,7 @@ class Lowering {
     return choice;
   }
 
-  /// Why an algorithm that could do it must not, or null.
+  /// The reason not to use an algorithm that could run it, or null.
   const ReasonCode* barred(std::string_view algorithm, ValueId operand) const {
     const bool overwrites = algorithm == kTwoShot || algorithm == kMultimem;
     if (overwrites && readers_[base_of(operand)] > 1) {
@@ -295,7 +292,7 @@ class Lowering {
     return nullptr;
   }
 
-  /// The quickest of what tuning has tried; `by_model` where it does not know them all.
+  /// The fastest algorithm by trials; `by_model` where tuning does not know them all.
   std::string_view tuned_algorithm(const Node& node, ValueId operand,
                                    std::span<const std::string_view> allowed,
                                    std::string_view by_model) {
@@ -318,7 +315,7 @@ class Lowering {
     return allowed[answer.taken];
   }
 
-  /// The value whose bytes this one names.
+  /// The value whose memory this one names.
   ValueId base_of(ValueId value) const {
     while (is_view(graph_, value)) {
       value = graph_.node(graph_.value(value).producer).inputs[0];
@@ -326,14 +323,14 @@ class Lowering {
     return value;
   }
 
-  /// The new value that the collective reads: its operand marked as a communication buffer, or a
+  /// The new value that the collective reads: its operand, marked as a communication buffer, or a
   /// marked copy of it.
   ValueId comm_buffer(const Node& node, ValueId old, const std::string& group) {
     const ValueId operand = rewrite_(old);
     Graph& graph = rewrite_.graph();
     const Reason obstacle = cannot_be_comm_buffer(old, group);
     if (!obstacle) {
-      // The views on the way carry the mark too: each is a name for bytes of that buffer.
+      // The views on the way get the mark too, since each names bytes of that buffer.
       ValueId value = operand;
       graph.set_comm_group(value, group);
       while (is_view(graph, value)) {
@@ -349,7 +346,7 @@ class Lowering {
     return result;
   }
 
-  /// Why the data behind the old value cannot lie in the symmetric arena of `group`; else empty.
+  /// Why the data of the old value cannot lie in the symmetric arena of `group`; else empty.
   Reason cannot_be_comm_buffer(ValueId old, const std::string& group) {
     ValueId base = old;
     bool is_output = is_output_[base];
@@ -379,7 +376,7 @@ class Lowering {
   PassContext& context_;
   const DeviceModel& device_;
   std::vector<bool> is_output_;
-  std::vector<int> readers_;  ///< nodes, and graph outputs, that read the bytes of each value
+  std::vector<int> readers_;  ///< for each value: nodes and graph outputs that read its bytes
   ChooseTuned choose_tuned_;
   std::map<std::pair<ValueId, std::string>, ValueId> copied_operands_;  ///< of copies from peers
   Rewriter rewrite_;

@@ -14,8 +14,7 @@
 //   pointwise(join(c...), r)     -> join(pointwise(c, r)...)
 //   chunk_by_rank(join(c...), k) -> c[k]
 // where each other operand r is a join of the same group, has no rows, or is a graph input, whose
-// chunk is a slice. What somebody overwrites stays. Joins that nobody reads any more are dead
-// nodes.
+// chunk is a slice. Values that are overwritten stay. Joins without readers become dead nodes.
 namespace braid {
 namespace {
 
@@ -43,7 +42,7 @@ class Sinking {
     std::vector<ValueId> chunks;
   };
 
-  /// The join that an operand is, or null.
+  /// The join that produced the operand, or null.
   const Join* join_of(ValueId old) const {
     const auto found = joins_.find(rewrite_(old));
     return found == joins_.end() ? nullptr : &found->second;
@@ -113,13 +112,13 @@ class Sinking {
     return true;
   }
 
-  /// Whether all rows of a result of that shape read the same of the operand.
+  /// Whether all rows of a result of that shape read the same elements of the operand.
   bool has_no_rows(ValueId input, const Shape& shape) const {
     const Shape& own = graph_.type(input).shape;
     return own.size() < shape.size() || own[0] == Dim(1);
   }
 
-  /// Whether there is a chunk of the operand for each of the result.
+  /// Whether the operand has a chunk for each chunk of the result.
   bool has_chunks(ValueId input, const Shape& shape, const std::string& group) const {
     if (graph_.type(input).shape[0] != shape[0]) return false;
     const Join* join = join_of(input);
@@ -136,16 +135,16 @@ class Sinking {
     return rewrite_.add(node.name + "_chunk", op, std::move(inputs), std::move(attrs));
   }
 
-  /// The node is a join now.
+  /// Records that the node is a join now.
   void finish(const Node& node, Join join) {
     rewrite_.copy(node, "join_by_rank", join.chunks, {{"group", join.group}});
     joins_.emplace(rewrite_(node.outputs[0]), std::move(join));
   }
 
   const Graph& graph_;
-  std::vector<bool> overwritten_;  ///< of each old value
+  std::vector<bool> overwritten_;  ///< for each old value
   Rewriter rewrite_;
-  std::map<ValueId, Join> joins_;  ///< of the new graph
+  std::map<ValueId, Join> joins_;  ///< by value of the new graph
 };
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 namespace braid {
 
-/// The graph with what is computed from joined chunks, element by element, computed chunk by chunk,
-/// so that it can end the kernels that make them.
+/// Moves elementwise nodes in front of the joins of chunks that they read, so that they run chunk
+/// by chunk and can be the epilogue of the kernels that make the chunks.
 [[nodiscard]] Graph sink_joins(const Graph& graph);
 
 }  // namespace braid

@@ -7,9 +7,9 @@
 
 namespace braid {
 
-/// Chunks that lie along dim 0, one of each rank and in rank order, added as a reduce_scatter adds
-/// them: appends the nodes, and gives the sum, or the average, of one chunk's shape. `reduce_op` is
-/// "sum" or "avg".
+/// Appends nodes that add chunks as a reduce_scatter does and returns the sum or average, of one
+/// chunk's shape. `chunks` has one chunk per rank along dim 0, in rank order. `reduce_op` is "sum"
+/// or "avg".
 ValueId add_sum_of_chunks(Graph& graph, ValueId chunks, std::int64_t ranks,
                           std::string_view reduce_op, const NameNode& name);
 

@@ -13,19 +13,19 @@
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
 
-// decompose_fsdp: FSDP's copies in plain ops, which every later pass knows.
+// decompose_fsdp: rewrites FSDP's copies into plain ops, which every later pass knows.
 //
 // Matches
-//   - fsdp.all_gather_copy_in(x..., output): a cat of the flattened operands; result 1 is `output`,
-//     which gets them only where anything reads it before a gather overwrites all of it: by a
-//     join_by_rank of them with the chunks that `output` has for the other ranks, since where a
-//     rank's part lies depends on the rank
-//   - fsdp.split_with_sizes_copy(x): a split, and a copy of each part where x or the part is
-//     overwritten later on
-//   - fsdp.chunk_cat(x...): a cat of the operands, seen as their chunks
-//   - getitem of these: the result it names
-// fsdp.copy_ and resize_storage_bytes_ stay: they are mutations, like copy_.
-// What a buffer that nobody reads holds is the gather's business.
+// - fsdp.all_gather_copy_in(x..., output): a cat of the flattened operands. Result 1 is `output`;
+//   it needs them only where somebody reads it before a gather overwrites all of it. Then it is a
+//   join_by_rank of them with the chunks that `output` has for the other ranks, since the place of
+//   a rank's part depends on the rank
+// - fsdp.split_with_sizes_copy(x): a split, and a copy of each part where x or the part is
+//   overwritten later on
+// - fsdp.chunk_cat(x...): a cat of the operands, seen as their chunks
+// - getitem of these: the result it names
+// fsdp.copy_ and resize_storage_bytes_ stay: they are mutations, like copy_. A buffer that nobody
+// reads is left to the gather.
 namespace braid {
 namespace {
 
@@ -82,7 +82,8 @@ class Decomposer {
            (source.node->op_name() == kCopyIn || source.node->op_name() == kSplit);
   }
 
-  /// Backwards: of each copy into a buffer, who reads that before a gather overwrites all of it.
+  /// Sweeps backwards: finds for each copy into a buffer who reads it before a gather overwrites
+  /// all of it.
   void find_readers() {
     const std::string caller = "the caller";
     std::vector<const std::string*> reader(graph_.values().size(), nullptr);
@@ -119,12 +120,12 @@ class Decomposer {
     return whole ? value : -1;
   }
 
-  /// A view or a wait reads nothing: it makes a name.
+  /// A view or a wait reads nothing: it only names memory.
   static bool names_only(const Node& node) {
     return mutated_operands(node).empty() && named_operand(node, 0).has_value();
   }
 
-  /// The only result of a new node.
+  /// Adds a node and returns its only result.
   ValueId add(std::string name, std::string_view op, std::vector<ValueId> inputs, Attrs attrs) {
     Graph& graph = rewrite_.graph();
     return graph.node(graph.add_node(std::move(name), op, std::move(inputs), std::move(attrs)))
@@ -193,8 +194,9 @@ class Decomposer {
   const Graph& graph_;
   PassContext& context_;
   std::vector<ValueId> storage_;
-  std::vector<NodeId> overwritten_;             ///< for each storage the last node that does
-  std::map<const Node*, std::string> readers_;  ///< of copies into a buffer, one who reads it
+  std::vector<NodeId> overwritten_;             ///< for each storage the last node that overwrites
+                                                ///< it
+  std::map<const Node*, std::string> readers_;  ///< for copies into a buffer: one reader
   Rewriter rewrite_;
 };
 

@@ -8,9 +8,10 @@
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
 
-// fsdp: what fully sharded data parallelism (FSDP2 of PyTorch) leaves in a graph, put in order.
+// fsdp: simplifies the mutations that fully sharded data parallelism (FSDP2 of PyTorch) leaves in a
+// graph.
 //
-//   1. unsharded parameters go, their readers read what was copied into them   (fsdp_params.cpp)
+//   1. unsharded parameters go; their readers read what was copied into them   (fsdp_params.cpp)
 //   2. the all-gathers write where their operand lies already                  (here)
 //   3. gathers and scatters are kept together and take turns                   (fsdp_order.cpp)
 // It comes first of all passes, because it works on mutation, and does nothing on a graph without
@@ -21,9 +22,8 @@
 // Matches
 //     all_gather_into_tensor(copy_in:0)  ->  all_gather_into_tensor_out(copy_in:0, copy_in:1)
 // where copy_in is an fsdp.all_gather_copy_in: its result 0 is this rank's part of its result 1, so
-// that the part need not move. getitem nodes between the two are looked through; those of result 1
-// that nobody reads go.
-// Refuses
+// the part need not move. getitem nodes between the two are looked through; unread ones of result 1
+// are removed. Refuses
 //   - a gather of result 1, of a result 0 that others read, or over another group;
 //   - an output buffer that is used again after the gather, or is a graph output: it would hold
 //     what the gather wrote.
@@ -44,7 +44,7 @@ class Reinplace {
       if (is_unread_getitem(node)) continue;
       use(node, id);
       if (node.op->op_class != OpClass::kWait) continue;
-      // Until here, the collective reads its operands.
+      // The collective reads its operands until its wait.
       const NodeId waited = graph.value(node.inputs[0]).producer;
       if (waited >= 0) use(graph.node(waited), id);
     }
@@ -106,7 +106,7 @@ class Reinplace {
   }
 
   Graph rewritten(const std::vector<bool>& in_place) const {
-    std::vector<bool> taken(graph_.nodes().size(), false);  // a copy_in whose buffer is written
+    std::vector<bool> taken(graph_.nodes().size(), false);  // copy_ins whose buffer is written
     for (std::size_t id = 0; id < in_place.size(); ++id) {
       if (!in_place[id]) continue;
       const Source source = source_of(graph_, graph_.nodes()[id].inputs[0]);
@@ -134,7 +134,7 @@ class Reinplace {
   PassContext& context_;
   Uses uses_;
   std::vector<ValueId> storage_;
-  std::vector<NodeId> last_use_;  ///< of each storage
+  std::vector<NodeId> last_use_;  ///< for each storage
 };
 
 bool has_fsdp_ops(const Graph& graph) {

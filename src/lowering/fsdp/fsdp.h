@@ -7,8 +7,8 @@
 
 namespace braid {
 
-// The three rewrites of the pass `fsdp`, in their order; each states its rule where it is defined.
-// Each returns nothing where it finds nothing to do.
+// The three rewrites of the pass `fsdp`, in order. Each states its rule where it is defined, and
+// returns nothing where it finds nothing to do.
 
 std::optional<Graph> remove_unsharded_params(const Graph& graph, PassContext& context);
 std::optional<Graph> reinplace_all_gathers(const Graph& graph, PassContext& context);
@@ -20,7 +20,7 @@ inline constexpr std::string_view kChunkCat = "fsdp.chunk_cat";
 inline constexpr std::string_view kCopy = "fsdp.copy_";
 inline constexpr std::string_view kResize = "resize_storage_bytes_";
 
-/// What a value is a result of; getitem nodes are looked through.
+/// The node and result index that a value comes from, looking through getitem nodes.
 struct Source {
   const Node* node = nullptr;  ///< null for a graph input
   int result = 0;

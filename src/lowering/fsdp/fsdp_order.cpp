@@ -11,21 +11,21 @@
 #include "lowering/fsdp/fsdp.h"
 #include "lowering/rewrite.h"
 
-// fsdp, third rewrite: gathers and scatters are kept together and take turns. Nodes only change
-// places.
+// fsdp, third rewrite: groups the nodes of each gather and scatter, and orders the groups. Only the
+// order of nodes changes.
 //
 // A block is two groups of nodes that stay together:
 //   - of a gather: the casts, views and buffers made for it alone, fsdp.all_gather_copy_in and
 //     all_gather_into_tensor_out; then its wait_tensor and, through views, the first
 //     fsdp.split_with_sizes_copy that reads it;
-//   - of a scatter: fsdp.chunk_cat, what it goes through alone and reduce_scatter_tensor; then its
+//   - of a scatter: fsdp.chunk_cat, the nodes that only lead from it to reduce_scatter_tensor, and
+//   that; then its
 //     wait_tensor. The first reader is not part of it.
 // The gathers take turns, in the order they have: the copy-in of one comes after the second group
 // of the one before. So do the scatters, independently of the gathers. Collectives do not pass each
 // other, nor accesses to memory that is overwritten. A group stands where its first node stood, or
-// as soon after it as all of that allows.
-// A node that two blocks could claim belongs to neither.
-// Refuses blocks whose copy-in is read by others, and all of them where a node would have to run in
+// as soon after it as these rules allow. A node that two blocks could claim belongs to neither.
+// Refuses blocks whose copy-in is read by others, and all blocks where a node would have to run in
 // the middle of a group.
 namespace braid {
 namespace {
@@ -35,7 +35,7 @@ namespace why = fsdp_reasons;
 constexpr std::string_view kPass = "fsdp";
 
 struct Block {
-  NodeId head = -1;  ///< which remarks name: the copy_in, the chunk_cat
+  NodeId head = -1;  ///< the node named in remarks: the copy_in or the chunk_cat
   bool is_gather = false;
   std::vector<NodeId> launch;  ///< in program order; its last node is the collective
   std::vector<NodeId> finish;
@@ -46,7 +46,7 @@ class Blocks {
   Blocks(const Graph& graph, PassContext& context)
       : graph_(graph), context_(context), uses_(graph) {}
 
-  /// In the order of their collectives.
+  /// The blocks in the order of their collectives.
   std::vector<Block> find() {
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       const NodeId id = i;
@@ -96,10 +96,10 @@ class Blocks {
     blocks_.push_back(std::move(block));
   }
 
-  /// The gather and what is made for it alone; `outsider` says who else reads the copy_in.
+  /// The gather and the nodes that serve only it; `outsider` names another reader of the copy_in.
   std::vector<NodeId> copy_in_nodes(NodeId gather, Reason& outsider) const {
     std::set<NodeId> nodes{gather};
-    std::set<NodeId, std::greater<>> next;  // the latest first: after all of its readers
+    std::set<NodeId, std::greater<>> next;  // latest first: a node comes after all of its readers
     const auto add_operands = [&](NodeId id) {
       for (ValueId operand : graph_.node(id).inputs) {
         if (producer(operand) >= 0) next.insert(producer(operand));
@@ -134,11 +134,11 @@ class Blocks {
     return {};
   }
 
-  /// The collective's wait, and what leads from there to the first copy out.
+  /// The collective's wait, and the nodes from there to the first copy out.
   std::vector<NodeId> wait_nodes(NodeId collective) const {
     const std::vector<NodeId>& waits = uses_.of(graph_.node(collective).outputs[0]);
     if (waits.empty()) return {};
-    std::map<NodeId, NodeId> found{{waits[0], -1}};  // and whose result each reads
+    std::map<NodeId, NodeId> found{{waits[0], -1}};  // node, and the one whose result it reads
     std::set<NodeId> next{waits[0]};
     while (!next.empty()) {
       const NodeId id = *next.begin();
@@ -190,7 +190,7 @@ class Blocks {
   std::vector<Block> blocks_;
 };
 
-/// Sorts units, each a node or a group of nodes, so that what must run before another does.
+/// A topological sort of units; a unit is a node or a group of nodes.
 class Order {
  public:
   Order(const Graph& graph, const std::vector<Block>& blocks)
@@ -208,8 +208,8 @@ class Order {
     add_turns(blocks);
   }
 
-  /// All nodes in their new order, or fewer when there is none. Of the units that may come next,
-  /// always the one that stood first: so an order that is right stays as it is.
+  /// All nodes in their new order, or fewer when there is a cycle. Among the units that are ready
+  /// it takes the one that stood first, so a valid order does not change.
   std::vector<NodeId> sorted() {
     using Entry = std::pair<NodeId, int>;  // the unit's first node
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
@@ -253,12 +253,13 @@ class Order {
     }
   }
 
-  /// So that the other rewrites would decide as they did: who reads an unsharded parameter reads
-  /// what was copied into it, too, and a gather that was not put in place writes its output buffer
-  /// all the same.
+  /// Keeps the dependences on which the other rewrites decided: a reader of an unsharded parameter
+  /// also reads what was copied into it, and a gather that was not put in place also writes its
+  /// output buffer.
   void add_dependences() {
     const std::vector<ValueId> storage = storages(graph_);
-    std::vector<ValueId> copied(storage.size(), -1);  // what an fsdp.copy_ filled a storage from
+    std::vector<ValueId> copied(storage.size(), -1);  // for each storage: the value that an
+                                                      // fsdp.copy_ filled it from
     const auto more = [&](NodeId id) {
       const Node& node = graph_.node(id);
       MoreUses uses;
@@ -295,13 +296,13 @@ class Order {
   }
 
   const Graph& graph_;
-  std::vector<int> unit_of_;  ///< of each node
+  std::vector<int> unit_of_;  ///< for each node
   std::vector<std::vector<NodeId>> units_;
-  std::vector<std::vector<int>> before_;  ///< for each unit those that it must run before
-  std::vector<int> after_count_;          ///< how many must run before it
+  std::vector<std::vector<int>> before_;  ///< for each unit: those that must run after it
+  std::vector<int> after_count_;          ///< for each unit: how many must run before it
 };
 
-/// Whether nodes of a block have others between them, or it does not wait for its turn.
+/// For each block: whether other nodes stand between its nodes, or it does not wait for its turn.
 std::vector<bool> displaced(const std::vector<Block>& blocks) {
   const auto scattered = [](const std::vector<NodeId>& nodes) {
     return nodes.back() - nodes.front() + 1 != static_cast<NodeId>(nodes.size());

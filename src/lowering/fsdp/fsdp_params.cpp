@@ -7,7 +7,7 @@
 #include "lowering/fsdp/fsdp.h"
 #include "lowering/rewrite.h"
 
-// fsdp, first rewrite: unsharded parameters go.
+// fsdp, first rewrite: removes unsharded parameters.
 //
 // FSDP keeps a graph input for each unsharded parameter and fills it again and again:
 //
@@ -16,11 +16,11 @@
 //     ... readers of p, or of views of it ...
 //     resize_storage_bytes_(p) {size = 0}     the window closes
 //
-// Matches a graph input on which resizes and fsdp.copy_ act. Its readers read what was copied last,
-// the copies and the resizes are gone. Windows may repeat (a layer that is used again); a window
-// may hold several copies, each for the readers up to the next one. A parameter that is never
-// resized is one window from its first copy on: what it holds after the graph is nobody's.
-// Refuses a parameter, and leaves it as it is,
+// Matches a graph input on which resizes and fsdp.copy_ act. Its readers read the value that was
+// copied last instead, and the copies and resizes are removed. Windows may repeat (a layer that is
+// used again); a window may hold several copies, each for the readers up to the next one. A
+// parameter that is never resized is one window from its first copy on; nobody reads it after the
+// graph. Refuses a parameter, and leaves it as it is,
 //   - whose resizes do not take turns, full first, zero last;
 //   - that is read or copied into outside its windows, or read before the first copy of one;
 //   - that is a graph output;
@@ -34,16 +34,16 @@ namespace why = fsdp_reasons;
 
 constexpr std::string_view kPass = "fsdp";
 
-/// What is known of a graph input at a place of the graph.
+/// The state of a graph input at the current node of the sweep.
 struct Param {
   bool managed = false;  ///< resized or copied into: an unsharded parameter
   bool resized = false;
   bool open = false;    ///< inside a window
   NodeId opened = -1;   ///< the last resize
   NodeId copy = -1;     ///< the last fsdp.copy_
-  ValueId copied = -1;  ///< what it copied; none since the window opened: -1
+  ValueId copied = -1;  ///< the value it copied; -1: none since the window opened
   std::vector<ValueId> sources;
-  Reason obstacle;  ///< the first one; none: eligible
+  Reason obstacle;  ///< the first obstacle; empty: eligible
 };
 
 class Params {
@@ -86,18 +86,18 @@ class Params {
   }
   ValueId storage(ValueId value) const { return storage_[value]; }
   const std::string& name(ValueId value) const { return graph_.value(value).name; }
-  /// A reason whose first arguments are the node's op and name.
+  /// Makes a reason whose first arguments are the node's op and name.
   template <class... More>
   Reason at(const ReasonCode& code, NodeId id, More&&... more) const {
     return Reason(code, graph_.node(id).op_name(), graph_.node(id).name,
                   std::forward<More>(more)...);
   }
-  /// The graph input whose memory the value names; null when that is none.
+  /// The graph input whose memory the value names, or null.
   Param* input_of(ValueId value) {
     const Value& target = graph_.value(storage(value));
     return target.producer < 0 ? &params_[target.result] : nullptr;
   }
-  /// The same where it is an unsharded parameter.
+  /// The same, where that is an unsharded parameter; else null.
   Param* param_of(ValueId value) {
     Param* param = input_of(value);
     return param != nullptr && param->managed ? param : nullptr;
@@ -120,7 +120,7 @@ class Params {
     }
     for (std::size_t i = first; i < node.inputs.size(); ++i) read(node.inputs[i], id);
     if (node.op->op_class == OpClass::kWait) {
-      // Until here, the collective reads its operands.
+      // The collective reads its operands until its wait.
       const NodeId waited = graph_.value(node.inputs[0]).producer;
       if (waited >= 0 && graph_.node(waited).op->op_class == OpClass::kCollective) {
         for (ValueId value : graph_.node(waited).inputs) read(value, id);
@@ -209,9 +209,9 @@ class Params {
 
   const Graph& graph_;
   std::vector<ValueId> storage_;
-  std::vector<bool> whole_;      ///< a name for all of a graph input, in its shape
+  std::vector<bool> whole_;      ///< values that name all of a graph input, in its shape
   std::vector<NodeId> written_;  ///< for each storage the last node that overwrote it
-  std::vector<Param> params_;    ///< of each graph input
+  std::vector<Param> params_;    ///< for each graph input
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include "lowering/remark.h"
 
-// What the rewrites of the pass fsdp do, and why they do not.
+// The reason codes of the rewrites of the pass fsdp.
 
 namespace braid::fsdp_reasons {
 

@@ -51,7 +51,7 @@ FusedNodes FusedBodies::find(std::span<const NodeId> nodes, std::vector<ValueId>
 
   auto found = bodies_.find(key_);
   if (found == bodies_.end()) {
-    // Most bodies are only tried: the graph of one that is wanted is made again.
+    // Most bodies are only tried, so the graph is built again for one that is used.
     const auto graph = make_body(graph_, nodes, result.inputs, result.outputs);
     FusedBody body{.template_name = std::string(template_name(*graph)),
                    .refusal = cannot_fuse(*graph),

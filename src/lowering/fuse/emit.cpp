@@ -52,7 +52,7 @@ class Emitter {
     }
   }
 
-  /// Where the item would stand, were there no dependences.
+  /// The preferred place of an item, regardless of dependences.
   NodeId place_of(const Item& it) const {
     const NodeId place = *std::ranges::max_element(it.nodes);
     // What overwrites graph inputs comes when everybody has read them.
@@ -60,8 +60,8 @@ class Emitter {
     return last ? place + static_cast<NodeId>(graph_.nodes().size()) : place;
   }
 
-  /// The same, but waits and chunks come no sooner than who reads them: until then there is other
-  /// work to do.
+  /// The same, but waits and chunks come as late as their readers allow, so that other work
+  /// overlaps.
   NodeId place(int id, const std::vector<std::vector<int>>& readers, std::vector<NodeId>& places) {
     NodeId& place = places[id];
     if (place >= 0) return place;
@@ -152,13 +152,13 @@ class Emitter {
     }
   }
 
-  /// The only output's name, so that it survives; of several outputs, the last node's.
+  /// The name of the only output, so that it survives; with several outputs, that of the last node.
   std::string kernel_name(const Item& it) const {
     const auto& outputs = it.kernel.outputs;
     if (outputs.size() == 1) return node(producer(outputs[0])).name;
     const std::string& name = node(producer(outputs.back())).name;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      // A user's own value may be called "name:1".
+      // A user's own value may have the name "name:1".
       const auto taken = graph_.find(fmt::format("{}:{}", name, i));
       if (taken && graph_.value(*taken).name != name &&
           std::ranges::find(it.nodes, producer(*taken)) == it.nodes.end()) {

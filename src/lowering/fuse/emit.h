@@ -4,8 +4,8 @@
 
 namespace braid {
 
-/// The new graph: each item in an order of their dependences that stays near the order of the old
-/// one. Leaves a remark at each kernel, and at each operand that might have been fused.
+/// Builds the new graph: the items in a topological order that stays close to the old one. Leaves a
+/// remark at each kernel, and at each operand that might have been fused.
 [[nodiscard]] Graph emit_clusters(Clusters& clusters);
 
 }  // namespace braid

@@ -13,28 +13,28 @@
 
 // fuse: clusters the compute nodes into kernel nodes.
 //
-// Matches, in graph order: a node joins the kernel of one of its operands (the host), preferring
-// that of a collective to that of a matmul, of a reduction, of none of these (pointwise); then the
-// pointwise kernels of its other operands join too, and the matmul of the other operand when the
-// two share their first one (gate and up). Views, slices and other movements that leave neighbours
-// neighbours, and constants, stand in the body of each kernel that reads them (index arithmetic
-// there, no traffic); so does a transpose that only matmuls read. A matmul takes in the casts and
-// scales of its operands. Values that others still read become further outputs, so nothing is
-// computed twice. Refuses a merge
+// Matches, in graph order: a node joins the kernel of one of its operands (the host), preferring a
+// collective's to a matmul's, a reduction's and a pointwise one, in this order; then the pointwise
+// kernels of its other operands join too, and the matmul of the other operand when the two share
+// their first one (gate and up). Views, slices, other movements that keep neighbouring elements
+// adjacent, and constants are folded into the body of each kernel that reads them (index
+// arithmetic, no memory traffic); so is a transpose that only matmuls read. A matmul takes in the
+// casts and scales of its operands. Values that others still read become further outputs, so
+// nothing is computed twice. Refuses a merge
 //   - that the template cannot express (codegen answers that);
 //   - that could close a cycle through a node outside (see `level`);
 //   - that would repeat work: an operand computed inside a matmul, or a small value computed once
 //     per element of a larger one;
 //   - around an all_reduce's operand, unless it is pointwise and so small that the collective's own
 //     blocks compute it into the arena before they signal.
-// A view that something else than a kernel reads stays outside as well: a name, not work. So does
-// each view_dtype: bytes have another dtype only in memory. Chunks, and what runs in the background
-// with its wait (copies from peers, collectives of a communicator), stay where they are.
-// legal.cpp says what is possible, profit.cpp what pays, emit.cpp makes the new graph.
+// A view that something other than a kernel reads also stays as a node, which names memory and does
+// no work. So does each view_dtype: bytes have another dtype only in memory. Chunks, and what runs
+// in the background with its wait (copies from peers, collectives of a communicator), stay where
+// they are. legal.cpp says what is possible, profit.cpp what pays, emit.cpp makes the new graph.
 namespace braid {
 namespace {
 
-/// Places the nodes one after the other.
+/// Assigns the nodes to items, one after the other.
 class Fuser {
  public:
   Fuser(const Graph& graph, PassContext& context)
@@ -100,7 +100,7 @@ class Fuser {
     clusters_.add_item(std::move(kept));
   }
 
-  /// Backwards, since of a transpose its readers decide.
+  /// Decides which nodes are folded. Backwards, since the readers of a transpose decide.
   void find_folding() {
     for (std::size_t id = folds_.size(); id-- > 0;) {
       const Node& n = clusters_.graph.nodes()[id];
@@ -109,7 +109,7 @@ class Fuser {
     }
   }
 
-  /// Whether the kernels that read the node take it in.
+  /// Whether the kernels that read the node fold it in.
   bool folds(const Node& n, bool only_matmuls_read) const {
     if (n.op_name() == "full") return true;
     const View view = n.op->view;
@@ -133,13 +133,13 @@ class Fuser {
     });
   }
 
-  /// Whether a view is a name for a value that is in memory.
+  /// Whether the node is a view of a value that is in memory.
   bool names_what_is_there(NodeId id) const {
     const NodeId base = clusters_.producer(node(id).inputs[0]);
     return !folded(base) || clusters_.item_of_node[base] >= 0;
   }
 
-  /// Whether something that takes nothing in reads the folded node.
+  /// Whether a reader that folds nothing in reads the folded node.
   bool needs_a_name(NodeId id) const {
     for (ValueId value : node(id).outputs) {
       if (clusters_.is_output[value]) return true;
@@ -177,11 +177,11 @@ class Fuser {
       clusters_.claim(host);
     }
     if (joined < 0) return open_kernel(id, own);
-    // Not before the other operands had their chance: until then nothing outside reads them.
+    // Only after the other operands were tried: until then nothing outside reads the results.
     clusters_.consume_operands(joined);
   }
 
-  /// The kernels that the nodes read, the best to join first.
+  /// The kernels that the nodes read, best first.
   std::vector<int> hosts(const std::vector<NodeId>& own) {
     std::vector<int> hosts;
     clusters_.mark(own);
@@ -202,7 +202,7 @@ class Fuser {
     return hosts;
   }
 
-  /// A kernel for a node that joins none; pointwise operands were asked already as hosts.
+  /// Opens a kernel for a node that joins none. Its pointwise operands were tried as hosts already.
   void open_kernel(NodeId id, const std::vector<NodeId>& own) {
     Item opened;
     if (const Reason reason = merge(clusters_, {}, own, opened)) {
@@ -212,7 +212,7 @@ class Fuser {
     clusters_.add_item(std::move(opened));
   }
 
-  /// Keeps the reason why `id` (with its folded transposes) and an item were not merged.
+  /// Records why `id` (with its folded transposes) and an item were not merged.
   void note(NodeId id, const std::vector<NodeId>& own, int other, const Reason& reason) {
     for (NodeId n : own) {
       for (ValueId input : node(n).inputs) {
@@ -223,8 +223,8 @@ class Fuser {
   }
 
   Clusters clusters_;
-  std::vector<bool> folds_;              ///< of each node
-  std::vector<bool> only_matmuls_read_;  ///< of each view
+  std::vector<bool> folds_;              ///< for each node
+  std::vector<bool> only_matmuls_read_;  ///< for each view
 };
 
 }  // namespace

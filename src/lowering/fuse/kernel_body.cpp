@@ -29,7 +29,7 @@ void add_group(const GroupTable& all, const std::string& name, Graph& body) {
   }
 }
 
-/// One attribute as text.
+/// Formats an attribute as text.
 template <class T>
 void append_attr(const T& value, std::string& out) {
   if constexpr (std::is_same_v<T, std::string>) {
@@ -48,7 +48,7 @@ void append_attr(const T& value, std::string& out) {
   } else if constexpr (std::is_same_v<T, std::shared_ptr<const Graph>>) {
     out += body_key(*value);
   } else if constexpr (std::is_same_v<T, double>) {
-    fmt::format_to(std::back_inserter(out), "{}f", value);  // 3.0 is not 3
+    fmt::format_to(std::back_inserter(out), "{}f", value);  // 3.0 must differ from 3
   } else {
     fmt::format_to(std::back_inserter(out), "{}", value);
   }
@@ -116,7 +116,7 @@ std::shared_ptr<const Graph> make_body(const Graph& graph, std::span<const NodeI
   for (ValueId input : inputs) {
     const TensorType& type = graph.type(input);
     add_symbols(graph.symbols(), type.shape, *body);
-    // A kernel knows nothing of what other ranks hold: every operand may differ.
+    // A body says nothing of other ranks, so any operand may differ between ranks.
     map[input] = body->add_input({.name = fmt::format("i{}", map.size()),
                                   .type = type,
                                   .kind = InputKind::kActivation,

@@ -24,7 +24,8 @@ Anchor anchor_of(const Node& node) {
   }
 }
 
-/// Orders sorted nodes: what a collective's operand is computed from, the collective, the rest.
+/// Orders sorted nodes: first those that a collective's operand depends on, the collective, then
+/// the rest.
 void collective_first(Clusters& clusters, std::vector<NodeId>& nodes) {
   const auto found =
       std::ranges::find_if(nodes, [&](NodeId n) { return is_collective(clusters.node(n)); });
@@ -45,7 +46,7 @@ void collective_first(Clusters& clusters, std::vector<NodeId>& nodes) {
   std::stable_partition(nodes.begin(), nodes.end(), [&](NodeId n) { return clusters.marked(n); });
 }
 
-/// Whether someone but the marked nodes needs the value.
+/// Whether a node that is not marked, or a graph output, needs the value.
 bool needed_outside(const Clusters& clusters, ValueId value) {
   if (clusters.is_output[value]) return true;
   const auto& users = clusters.users_of(value);
@@ -53,21 +54,21 @@ bool needed_outside(const Clusters& clusters, ValueId value) {
     if (!clusters.live[user]) return false;
     if (!clusters.marked(user)) return true;
     if (!clusters.folded(user)) return false;
-    // Others may take in the same node, or it has a name of its own.
+    // The reader may be folded into other kernels too, or be a name of its own.
     const auto& results = clusters.node(user).outputs;
     return std::ranges::any_of(results,
                                [&](ValueId result) { return needed_outside(clusters, result); });
   });
 }
 
-/// The values of these, the marked nodes, that are needed outside them.
+/// The values of these nodes, which are the marked ones, that are needed outside them.
 std::vector<ValueId> escaping(const Clusters& clusters, const std::vector<NodeId>& nodes) {
   std::vector<ValueId> values;
   for (NodeId n : nodes) {
-    // The other kernels that read a folded node have their own.
+    // Other kernels that read a folded node have their own copy.
     if (clusters.folded(n) && n != nodes.back()) continue;
     for (ValueId value : clusters.node(n).outputs) {
-      // A communication buffer lies in the arena even where only its own kernel reads it.
+      // A communication buffer lies in the arena even if only its own kernel reads it.
       if (needed_outside(clusters, value) || !clusters.graph.value(value).comm_group.empty()) {
         values.push_back(value);
       }

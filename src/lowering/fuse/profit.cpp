@@ -13,7 +13,7 @@ namespace {
 
 namespace why = fuse_reasons;
 
-/// The elements that computing the node visits.
+/// The iteration space of the node.
 const Shape& domain(const Graph& graph, const Node& node) {
   const OpClass c = node.op->op_class;
   const bool rows = c == OpClass::kNorm || c == OpClass::kReduction;
@@ -24,8 +24,8 @@ double most_bytes(const Graph& graph, ValueId value) {
   return static_cast<double>(max_bytes(graph.type(value), graph.symbols()));
 }
 
-/// Bytes that a block of a collective has on their way: a row, or eight elements of each thread of
-/// the largest block.
+/// Bytes that a block of a collective keeps in flight: a row, or eight elements per thread of the
+/// largest block.
 double row_in_flight(const Graph& graph, ValueId value) {
   const TensorType& type = graph.type(value);
   if (type.shape.empty()) return kStreamInFlight;
@@ -34,7 +34,7 @@ double row_in_flight(const Graph& graph, ValueId value) {
   return std::min(most, static_cast<double>(max_bytes(row, graph.symbols())));
 }
 
-/// Whether visiting the node's elements would visit those of the item more often than before.
+/// Refuses a merge in which the item's elements would be computed more often than before.
 Reason would_repeat(const Clusters& clusters, int other, NodeId id,
                     const std::vector<NodeId>& own) {
   const Graph& graph = clusters.graph;
@@ -54,9 +54,9 @@ Reason would_repeat(const Clusters& clusters, int other, NodeId id,
                 TensorType{graph.type(node.outputs[0]).dtype, visited}.str());
 }
 
-/// Whether the item has work that stands between the start of a communicator's collective and its
-/// wait, and the nodes read what is waited for: it would not run beside the collective any more.
-/// What is only pointwise saves as much where it is fused.
+/// Refuses to move work of the item that stands between the start and the wait of a communicator's
+/// collective behind that wait, where it would no longer overlap the collective. Pointwise work is
+/// exempt, as fusing it saves as much.
 Reason would_wait(const Clusters& clusters, int other, const std::vector<NodeId>& own) {
   const Item& item = clusters.item(other);
   if (item.anchor == Anchor::kNone) return {};
@@ -109,11 +109,12 @@ bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul) {
     const std::string_view op = clusters.node(n).op_name();
     return op == "to" || op == "mul" || clusters.folded(n);
   });
-  // A row's scale is little beside the row.
+  // A scale per row is small beside the row.
   return cheap && bytes <= results * 1.05;
 }
 
-/// Whether the host is an all-gather that lowering wants in the kernel of the matmuls behind it.
+/// Whether the host is an all-gather that lowering wants inside the kernel of the matmuls behind
+/// it.
 bool gathers_within(const Clusters& clusters, int host) {
   const auto& nodes = clusters.item(host).nodes;
   return std::ranges::any_of(nodes, [&](NodeId n) { return gathers_in_kernel(clusters.node(n)); });
@@ -124,7 +125,7 @@ Reason cannot_join(const Clusters& clusters, int host, NodeId id, const std::vec
   if (Reason reason = would_wait(clusters, host, own)) return reason;
   if (is_collective(n)) {
     if (is_cheap_prologue(clusters, host, id)) return {};
-    // Lowering wants it in the kernel of its matmul.
+    // Lowering wants it inside the kernel of its matmul.
     if (reduces_in_kernel(n) && clusters.item(host).anchor == Anchor::kMatmul) return {};
     return Reason(why::kCollectiveOpens, n.op_name());
   }

@@ -2,7 +2,7 @@
 
 #include "lowering/remark.h"
 
-// What fuse made of the nodes, and why it did not merge two of its kernels.
+// The reason codes of fuse: merges, and why two kernels were not merged.
 
 namespace braid::fuse_reasons {
 

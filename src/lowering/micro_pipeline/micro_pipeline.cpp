@@ -13,8 +13,8 @@
 #include "lowering/passes.h"
 #include "lowering/rewrite.h"
 
-// micro_pipeline: a collective and the matmuls next to it become one node, which can be computed
-// chunk by chunk, each while the next one is on its way.
+// micro_pipeline: fuses a collective with the matmuls next to it into one node, which can be
+// computed chunk by chunk, so that the transfer of one chunk overlaps the matmuls of another.
 //
 // Matches (mm stands for mm, matmul by a matrix, scaled_mm; each also between views that only
 // regroup rows)
@@ -23,8 +23,8 @@
 //   wait(all_reduce(mm(a, b)))          -> fused_[scaled_]matmul_all_reduce(a, b)
 // The fused node stands at the collective, so that collectives keep their order; what the other
 // operands of a gather's matmuls need is moved in front of it. The gathered value (return_A) or the
-// product (return_mm) is a result only where someone else reads it.
-// Refuses, with a remark at the collective,
+// product (return_mm) is a result only where someone else reads it. Refuses, with a remark at the
+// collective,
 //   - groups without symmetric memory, several waits, reduce_ops but sum and avg;
 //   - the gathered value as a right operand, and right operands that depend on it, wait for later
 //     collectives, or read what is overwritten meanwhile;
@@ -33,8 +33,8 @@
 //   - products that someone reads before the reduction, and views that cut the columns;
 //   - products with regrouped rows that are overwritten later: the fused node gives them with other
 //     dims, and no view of that could be read after the write under the product's name;
-//   - what the cost model sees no gain in, unless PassConfig::always_pipeline says so;
-//   - what other matmuls can hide, where PassConfig::leave_unexposed says so.
+//   - cases in which the cost model sees no gain, unless PassConfig::always_pipeline is on;
+//   - collectives that other matmuls can hide, if PassConfig::leave_unexposed is on.
 namespace braid {
 namespace {
 
@@ -48,7 +48,7 @@ bool is_candidate(const Node& node) {
          is_asynchronous(node);
 }
 
-/// The new graph.
+/// Builds the new graph.
 class Emitter {
  public:
   Emitter(PipelineState& state, const std::map<NodeId, GatherPlan>& gathers,
@@ -80,7 +80,8 @@ class Emitter {
     if (value >= 0) needed_[value] = true;
   }
 
-  /// What nobody needs once the plans are carried out. Dead nodes of the old graph stay.
+  /// Marks the nodes that are needed once the plans are carried out. Dead nodes of the old graph
+  /// stay.
   void mark_live() {
     const Graph& graph = state_.graph;
     needed_ = graph.output_flags();
@@ -170,7 +171,7 @@ class Emitter {
     if (matmul.bias >= 0) inputs.push_back(rewrite_(matmul.bias));
   }
 
-  /// The name comes from the collective: "x" becomes "x_fused".
+  /// The fused node is named after the collective: "x" becomes "x_fused".
   std::vector<ValueId> add_fused(std::string_view op, const Node& collective,
                                  const PipelinedMatmul& matmul, std::vector<ValueId> inputs,
                                  Attrs attrs, std::size_t results) {
@@ -183,8 +184,8 @@ class Emitter {
     return graph.node(id).outputs;
   }
 
-  /// Readers of the old product read the new one: views to its shape are it, others of them, and
-  /// whoever wants a matrix gets a view under the old name.
+  /// Lets readers of the old product read the new one: views to its shape become it, other views
+  /// become views of it, and readers that want a matrix get a view under the old name.
   void map_product(ValueId old, ValueId now) {
     Graph& graph = rewrite_.graph();
     if (graph.type(now) == state_.graph.type(old)) {
@@ -218,9 +219,9 @@ class Emitter {
   const std::map<NodeId, GatherPlan>& gathers_;
   const std::map<NodeId, ScatterPlan>& scatters_;
   Rewriter rewrite_;
-  std::vector<bool> needed_;        ///< of each old value
-  std::vector<bool> read_by_plan_;  ///< the same of outputs and operands of fused nodes alone
-  std::vector<bool> done_;          ///< of each old node: it stands in the new graph, or never will
+  std::vector<bool> needed_;        ///< for each old value
+  std::vector<bool> read_by_plan_;  ///< counts only outputs and operands of fused nodes
+  std::vector<bool> done_;          ///< for each old node: it is in the new graph, or never will be
 };
 
 }  // namespace
@@ -288,7 +289,7 @@ bool check_collective(PipelineState& state, NodeId candidate, std::int64_t& dim,
 
 namespace {
 
-/// The matmuls as the estimate takes them: "f32[256, 64] x f32[64, 8] at T=256".
+/// The shapes that the estimate is for: "f32[256, 64] x f32[64, 8] at T=256".
 std::string sizes_of(const PipelineState& state, const std::vector<NodeId>& matmuls) {
   std::vector<std::string> sizes;
   std::set<std::string> symbols;
@@ -385,7 +386,7 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
   }
   if (candidates.empty()) return std::nullopt;
   PipelineState state(graph, context);
-  // Gathers first: a matmul between the two goes with the gather.
+  // Gathers come first: a matmul between a gather and a scatter goes with the gather.
   std::map<NodeId, GatherPlan> gathers;
   std::map<NodeId, ScatterPlan> scatters;
   for (NodeId id : candidates) {

@@ -13,23 +13,23 @@
 #include "lowering/micro_pipeline/reasons.h"
 #include "lowering/pass.h"
 
-// What the files of micro_pipeline share.
+// Data shared by the files of micro_pipeline.
 
 namespace braid {
 
-/// A matmul of which the right operand is a matrix.
+/// A matmul whose right operand is a matrix.
 struct PipelinedMatmul {
   NodeId id = -1;
   ValueId a = -1;
   ValueId b = -1;
-  ValueId a_scale = -1;  ///< of a scaled one
+  ValueId a_scale = -1;  ///< scaled_mm only
   ValueId b_scale = -1;
-  ValueId bias = -1;  ///< of a scaled one, if it has any
+  ValueId bias = -1;  ///< scaled_mm only; -1: none
   std::optional<DType> out_dtype;
   [[nodiscard]] bool scaled() const { return a_scale >= 0; }
 };
 
-/// A value of the old graph, and the shape that is wanted of it.
+/// A value of the old graph, and the shape in which it is needed.
 struct Reshaped {
   ValueId value = -1;
   Shape shape;
@@ -44,11 +44,10 @@ struct GatherPlan {
   std::vector<PipelinedMatmul> matmuls;
   Reshaped a_scale;
   bool return_a = false;
-  std::set<NodeId> moved;  ///< what their other operands need and what comes after the gather
+  std::set<NodeId> moved;  ///< nodes that their other operands need and that come after the gather
 };
 
-/// wait(reduce_scatter(product)), or of an all_reduce, where the product is a matmul or a view of
-/// one.
+/// wait(reduce_scatter(product)), or of an all_reduce; the product is a matmul or a view of one.
 struct ScatterPlan {
   NodeId scatter = -1;
   NodeId wait = -1;
@@ -60,7 +59,7 @@ struct ScatterPlan {
   bool return_mm = false;
 };
 
-/// What is known of the old graph while plans are made, and what becomes of its nodes.
+/// Analyses of the old graph for planning, and the plan of its nodes so far.
 struct PipelineState {
   PipelineState(const Graph& old, PassContext& pass_context);
 
@@ -72,14 +71,15 @@ struct PipelineState {
   PassContext& context;
   Uses uses;
   Writes writes;
-  std::vector<bool> overwritten;  ///< of each value
+  std::vector<bool> overwritten;  ///< for each value
   const DeviceModel& device;
   Bindings bindings;
-  std::vector<int> collectives;        ///< before each node
-  std::map<NodeId, NodeId> hidden_by;  ///< collectives that are left alone, with what hides them
-  std::set<NodeId> hides;              ///< the matmuls of hidden_by
-  std::vector<NodeId> taken_by;        ///< of each node the candidate whose plan replaces it, or -1
-  std::vector<NodeId> position;        ///< of each node: which one it will stand at
+  std::vector<int> collectives;        ///< how many collectives stand before each node
+  std::map<NodeId, NodeId> hidden_by;  ///< collectives left alone, with the matmul that hides each
+  std::set<NodeId> hides;              ///< the matmuls in hidden_by
+  std::vector<NodeId> taken_by;        ///< for each node: the candidate whose plan replaces it, or
+                                       ///< -1
+  std::vector<NodeId> position;        ///< for each node: the index at which it will stand
   std::map<NodeId, Remark> remarks;    ///< of each candidate
 
   [[nodiscard]] const std::string& name(ValueId value) const { return graph.value(value).name; }
@@ -94,26 +94,26 @@ struct PipelineState {
   void applied(NodeId candidate, Reason reason);
 };
 
-/// A gather or reduction that may be fused: `dim` counted from the front, where it has one, and its
-/// wait. Else a remark says why not.
+/// Whether a gather or reduction may be fused. Sets `dim`, where it has one, counted from the
+/// front, and its wait. Else leaves a remark that says why not.
 [[nodiscard]] bool check_collective(PipelineState& state, NodeId candidate, std::int64_t& dim,
                                     NodeId& wait);
-/// What the pipeline gains, for a remark: "12.0 us instead of ...". Empty where it gains nothing
-/// and need not be: then a remark says so.
+/// The gain of the pipeline for a remark, such as "12.0 us instead of ...". Empty where there is no
+/// gain and PassConfig does not force it; a remark says so then.
 [[nodiscard]] Reason check_profit(PipelineState& state, NodeId candidate,
                                   const std::vector<PipelinedMatmul>& matmuls, PipelinedDim dim);
-/// The matmul that a value is, or why it is none.
+/// The matmul that produced the value; else sets the reason why there is none.
 [[nodiscard]] std::optional<PipelinedMatmul> find_matmul(const PipelineState& state, ValueId value,
                                                          Reason& reason);
-/// The scale of the left operand in the form that fused ops take, for a left operand of this shape.
+/// The scale of the left operand in the form that fused ops take, for a left operand of shape `a`.
 [[nodiscard]] Reshaped scale_for(const PipelineState& state, ValueId scale, const Shape& a);
-/// `value`, or where it has another shape, what it is a view of.
+/// `value`, or the value it is a view of where that has the wanted shape.
 [[nodiscard]] Reshaped reshaped(const PipelineState& state, ValueId value, Shape shape);
 
-/// Why a product that the fused node gives with other dims must not be overwritten.
+/// Why a product must not be overwritten if the fused node gives it with other dims.
 [[nodiscard]] Reason regrouped_and_overwritten(const PipelineState& state, ValueId product);
 
-/// Each leaves exactly one remark at the candidate and marks what its plan takes.
+/// Both leave exactly one remark at the candidate and mark the nodes that the plan takes.
 std::optional<GatherPlan> plan_gather(PipelineState& state, NodeId gather);
 std::optional<ScatterPlan> plan_scatter(PipelineState& state, NodeId scatter);
 

@@ -24,8 +24,8 @@ double arithmetic_intensity(double m, double n, double k) {
 
 namespace {
 
-/// The copies follow one barrier, the matmuls the copies; another barrier keeps the ranks' buffers
-/// until the last one has read them.
+/// The time of a gather: a barrier, the copies, a matmul behind each copy, and a last barrier that
+/// keeps the ranks' buffers until all have read them.
 double gather_ns(int steps, double chunk_ns, double meet_ns, double transfer_ns) {
   double arrived = meet_ns;
   double computed = chunk_ns;
@@ -36,7 +36,7 @@ double gather_ns(int steps, double chunk_ns, double meet_ns, double transfer_ns)
   return std::max(computed, arrived + meet_ns);
 }
 
-/// A barrier and a copy behind each matmul but the last.
+/// The time of a scatter: a barrier and a copy behind each matmul but the last.
 double scatter_ns(int steps, double chunk_ns, double meet_ns, double transfer_ns) {
   double arrived = 0;
   double computed = 0;
@@ -51,7 +51,7 @@ double bytes_of(const TensorType& type, const Bindings& bindings) {
   return numel_at(type, bindings) * static_cast<double>(dtype_size(type.dtype));
 }
 
-/// Moving the dim that is cut in front of others, and back in the products of a gather.
+/// The time to move the cut dim in front of others, and back in the products of a gather.
 double moved_ns(const Graph& graph, const Node& collective, std::span<const NodeId> matmuls,
                 const Bindings& bindings, const DeviceModel& device) {
   const TensorType& operand = graph.type(collective.inputs[0]);
@@ -68,14 +68,15 @@ double moved_ns(const Graph& graph, const Node& collective, std::span<const Node
   return ns;
 }
 
-/// The node by this algorithm.
+/// The time of the node with this algorithm.
 double by_algorithm_ns(const Graph& graph, Node node, std::string_view algorithm,
                        const Bindings& bindings, const DeviceModel& device) {
   node.attrs.insert_or_assign("algorithm", std::string(algorithm));
   return node_ns(graph, node, bindings, device);
 }
 
-/// A collective over symmetric memory by its quickest algorithm, as a kernel of its own.
+/// The time of a collective over symmetric memory as a kernel of its own, with its fastest
+/// algorithm.
 double quickest_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                    const DeviceModel& device) {
   double best = by_algorithm_ns(graph, node, kOneShot, bindings, device);
@@ -85,7 +86,7 @@ double quickest_ns(const Graph& graph, const Node& node, const Bindings& binding
   return std::min(best, by_algorithm_ns(graph, node, kPackets, bindings, device));
 }
 
-/// Whether the rows of all ranks lie one after the other, and one kernel holds the matmuls.
+/// Whether the rows of all ranks are contiguous and one kernel can hold the matmuls.
 bool has_one_kernel(const Graph& graph, const Node& collective, std::span<const NodeId> matmuls) {
   if (collective.op->collective == CollectiveKind::kAllReduce) return true;
   const Shape& operand = graph.type(collective.inputs[0]).shape;
@@ -101,13 +102,13 @@ bool has_one_kernel(const Graph& graph, const Node& collective, std::span<const 
          graph.type(one.inputs[1]) == graph.type(other.inputs[1]);
 }
 
-/// A matmul [m, k] x [k, n], at some values of the symbols.
+/// A matmul [m, k] x [k, n] for given symbol values.
 struct Product {
   Matmul kind;
   DType left, right, result;
   std::int64_t m, n, k;
 
-  /// Adds it to a graph that has its left operand, with a right one of its own.
+  /// Appends it to a graph that has its left operand; adds a right operand.
   ValueId add_to(Graph& graph, ValueId a) const {
     const auto input = [&](const TensorType& type) {
       return graph.add_input({.name = fmt::format("i{}", graph.inputs().size()), .type = type});
@@ -141,7 +142,7 @@ Product product_of(const Graph& graph, const Node& matmul, const Bindings& bindi
           .k = k};
 }
 
-/// The kernel that holds the collective and its matmuls.
+/// The time of one kernel with the collective and its matmuls.
 double in_kernel_ns(const Graph& graph, const Node& collective, std::span<const NodeId> matmuls,
                     const Bindings& bindings, const DeviceModel& device) {
   const std::string& name = *collective.attr<std::string>("group");
@@ -175,14 +176,14 @@ double in_kernel_ns(const Graph& graph, const Node& collective, std::span<const 
   return kernel_ns({std::move(body), config}, {}, device);
 }
 
-/// In one chunk for each rank, whose matmuls take so long.
+/// The time in one chunk per rank, given the time of a chunk's matmuls.
 double chunked_ns(const Graph& graph, const Node& collective, std::span<const NodeId> matmuls,
                   double chunk_ns, double collective_ns, const Bindings& bindings,
                   const DeviceModel& device) {
   const std::int64_t ranks =
       graph.groups().find(*collective.attr<std::string>("group"))->second.size;
   const int steps = static_cast<int>(ranks) - 1;  // the rank's own chunk needs no transfer
-  // Of a collective that reads straight from the owners, what is no transfer is paid by each copy.
+  // A collective that reads straight from the owners: each copy pays what is not transfer.
   const double meet_ns = device.launch_ns + device.barrier_ns;
   const double transfer_ns = device.launch_ns + std::max(0.0, collective_ns - meet_ns) / steps;
   const double moved = moved_ns(graph, collective, matmuls, bindings, device);
@@ -202,7 +203,7 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
                                    const Bindings& bindings, const DeviceModel& device) {
   const std::int64_t ranks =
       graph.groups().find(*collective.attr<std::string>("group"))->second.size;
-  // Chunks come straight from their owners, as in the one-shot form.
+  // Chunks come straight from their owners, as in the one-shot algorithm.
   const double collective_ns = by_algorithm_ns(graph, collective, kOneShot, bindings, device);
   const bool all_reduce = collective.op->collective == CollectiveKind::kAllReduce;
   const bool has_chunks = dim == PipelinedDim::kM && ranks > 1 && !all_reduce;

@@ -8,14 +8,14 @@
 #include "ir/views.h"
 #include "lowering/micro_pipeline/micro_pipeline.h"
 
-// The gathers of micro_pipeline: which matmuls a fused node takes, and what has to move.
+// Plans the gathers of micro_pipeline: which matmuls a fused node takes, and which nodes move.
 namespace braid {
 namespace {
 
 namespace why = micro_pipeline_reasons;
 
-constexpr std::int64_t kLeastK = 1024;   ///< of a shard, where K is what is gathered
-constexpr std::size_t kMostMoved = 256;  ///< nodes that are moved in front of one gather
+constexpr std::int64_t kLeastK = 1024;   ///< least K of a shard where the gather is along K
+constexpr std::size_t kMostMoved = 256;  ///< most nodes that are moved in front of one gather
 
 class GatherPlanner {
  public:
@@ -58,7 +58,7 @@ class GatherPlanner {
     return std::nullopt;
   }
 
-  /// Matmuls that read the gathered value itself or a matrix of its rows; who else reads it.
+  /// Finds the matmuls that read the gathered value or a matrix of its rows, and its other readers.
   void find_readers() {
     if (state_.uses.is_output(a_)) {
       others_.emplace_back(why::kGraphOutput, state_.name(a_));
@@ -113,7 +113,7 @@ class GatherPlanner {
     others_.push_back(std::move(reason));
   }
 
-  /// Of a reader that cuts the value into parts: why canonicalize did not join them again.
+  /// For a reader that cuts the value into parts: why canonicalize did not join them again.
   Reason why_cut(const Node& cut) const {
     for (ValueId part : cut.outputs) {
       for (NodeId user : state_.uses.of(part)) {
@@ -132,7 +132,7 @@ class GatherPlanner {
     return plan_.dim + 1 == static_cast<std::int64_t>(shape_of_a().size());
   }
 
-  /// A scale that is gathered as A is: its shard, which the fused node gathers, too.
+  /// The shard of a scale that is gathered like A; the fused node then gathers it too.
   Reshaped shard_of(Reshaped scale) const {
     if (state_.shape(scale.value) != scale.shape) return scale;
     const Match m =
@@ -152,8 +152,8 @@ class GatherPlanner {
     return {m.value("shard"), state_.shape(m.value("shard"))};
   }
 
-  /// Why the matmul cannot stand where the gather does: what its other operands need comes later
-  /// and must not be moved. Else adds that to the plan.
+  /// Why the matmul cannot move to the gather: nodes that its other operands need come later and
+  /// must not be moved. Else adds those nodes to the plan.
   Reason why_not_earlier(const PipelinedMatmul& matmul) {
     const std::string& name = state_.graph.node(matmul.id).name;
     std::vector<ValueId> operands{matmul.b};
@@ -216,8 +216,8 @@ class GatherPlanner {
     return {};
   }
 
-  /// One fused node computes matmuls of one kind. (All are plain or all are scaled, as A's dtype
-  /// is.)
+  /// Why matmuls of several kinds cannot share a fused node. (All are plain or all scaled, as A's
+  /// dtype decides.)
   Reason mixed_kinds() const {
     const PipelinedMatmul& first = plan_.matmuls[0];
     for (const PipelinedMatmul& other : plan_.matmuls) {
@@ -233,7 +233,8 @@ class GatherPlanner {
     return {};
   }
 
-  /// Each chunk is a part of K then: the sums are split, and A itself comes last.
+  /// Along the last dim each chunk is a part of K: the sums are split, and A itself is complete
+  /// last.
   Reason refuse_last_dim() const {
     if (!is_last_dim()) return {};
     if (plan_.matmuls[0].scaled()) return Reason(why::kLastDimScaled, plan_.dim);
@@ -259,9 +260,9 @@ class GatherPlanner {
   const Node& node_;
   GatherPlan plan_;
   ValueId a_ = -1;                     ///< the gathered value
-  std::vector<Reason> others_;         ///< why someone reads it who is not in the plan
-  Reason matmul_obstacle_;             ///< the first of them that is about a matmul
-  std::map<NodeId, Reshaped> scales_;  ///< of A, in each scaled matmul
+  std::vector<Reason> others_;         ///< why readers are not in the plan
+  Reason matmul_obstacle_;             ///< the first of them that concerns a matmul
+  std::map<NodeId, Reshaped> scales_;  ///< scales of A, for each scaled matmul
 };
 
 }  // namespace

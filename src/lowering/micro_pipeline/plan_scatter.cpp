@@ -2,8 +2,8 @@
 #include "ir/op_registry.h"
 #include "lowering/micro_pipeline/micro_pipeline.h"
 
-// The scatters and all-reduces of micro_pipeline: the product that each reduces, and who else reads
-// that.
+// Plans the scatters and all-reduces of micro_pipeline: the product that each reduces, and the
+// product's other readers.
 namespace braid {
 namespace {
 
@@ -51,7 +51,7 @@ class ScatterPlanner {
            plan_.dim + 1 == static_cast<std::int64_t>(state_.shape(plan_.product).size());
   }
 
-  /// The operand is a matmul, or a view of one that keeps its columns.
+  /// Checks that the operand is a matmul, or a view of one that keeps its columns.
   Reason find_product() {
     const NodeId producer = state_.graph.value(plan_.product).producer;
     const bool is_view = producer >= 0 && state_.graph.node(producer).op_name() == "view";
@@ -78,7 +78,8 @@ class ScatterPlanner {
     return {};
   }
 
-  /// A with the product's dims; all operands must still hold at the scatter what the matmul read.
+  /// Finds A with the product's dims; at the scatter all operands must still hold what the matmul
+  /// read.
   Reason find_operands() {
     Shape shape = state_.shape(plan_.product);
     shape.back() = state_.shape(plan_.matmul.a).back();
@@ -95,7 +96,7 @@ class ScatterPlanner {
     return {};
   }
 
-  /// Who else reads the product gets it from the fused node, which stands at the scatter.
+  /// Other readers of the product get it from the fused node, which stands at the scatter.
   Reason find_other_readers() {
     const ValueId matmul = state_.graph.node(plan_.matmul.id).outputs[0];
     if (state_.shape(matmul) != state_.shape(plan_.product) && state_.is_overwritten(matmul)) {

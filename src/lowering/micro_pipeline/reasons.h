@@ -2,11 +2,11 @@
 
 #include "lowering/remark.h"
 
-// Why micro_pipeline fuses a collective with its matmuls, or does not.
+// The reason codes of micro_pipeline.
 
 namespace braid::micro_pipeline_reasons {
 
-// Of either collective:
+// For both kinds of collectives:
 inline constexpr ReasonCode kUnread{"micro_pipeline.unread",
                                     "nothing reads it now: a fused node gathers it"};
 inline constexpr ReasonCode kOneRank{"micro_pipeline.one_rank",
@@ -30,7 +30,7 @@ inline constexpr ReasonCode kNoGain{
     "no gain: {times}, with {intensity:.0f} multiplications for each element of a chunk, for "
     "{sizes}"};
 
-// Of a gather:
+// For a gather:
 inline constexpr ReasonCode kGatherFused{"micro_pipeline.gather_fused",
                                          "fused with {matmuls}; {gain}{others}"};
 inline constexpr ReasonCode kReturnsA{"micro_pipeline.returns_a", "; A is returned: {why}"};
@@ -87,7 +87,7 @@ inline constexpr ReasonCode kLastDimShort{
     "micro_pipeline.gathers_short_last_dim",
     "it gathers along the last dim, {dim}, by {extent} on each rank; expected at least {least}"};
 
-// Of a scatter:
+// For a scatter:
 inline constexpr ReasonCode kScatterFused{"micro_pipeline.scatter_fused",
                                           "fused with '{matmul}'; {gain}{product}"};
 inline constexpr ReasonCode kReturnsProduct{"micro_pipeline.returns_product",
