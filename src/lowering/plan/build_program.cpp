@@ -15,25 +15,27 @@
 #include "lowering/plan/plan_steps.h"
 #include "lowering/schedule/streams.h"
 
-// build_program: a graph of kernels becomes a plan.
+// build_program: turns a graph of kernels into a plan.
 //
-// Each kernel (or bare copy) is a step on stream 0; equal kernels are one ProgramKernel. Views are
-// names for the buffer of the value behind them. A kernel writes an output of the graph straight
-// into its io buffer; a copy step at the end does it where that cannot be: for a graph input, a
-// communication buffer, and a value whose buffer is another output already. copy_ is a copy step
-// into a graph input.
+// Each kernel (or bare copy) is a step on stream 0; equal kernels share one ProgramKernel. Views
+// name the buffer of the value behind them. A kernel writes a graph output straight into its io
+// buffer. Where that is impossible (a graph input, a communication buffer, a value that is another
+// output already) a copy step at the end does it. copy_ is a copy step into a graph input.
+//
 // A step that waits for other ranks owns the flag words and the scratch that its kernel asks for:
-// buffers of their own kind in its group's arena, live in the whole program. Of each group the last
-// step that reads or writes the operands of peers ends with a barrier, so that no rank still reads
-// when the next run starts to write. Packets need none: a rank's run is over when it has all that
-// were sent to it in that run, and those of the next go to the other half (templates/packets.cpp).
-// Copies from peers go on a stream of their own: it waits for what wrote the operand, then for all
-// ranks to have come so far (a barrier step, launched once for all operands that are there by
-// then), then copies; each wait_tensor is a wait for its copy's event. Chunks are slices. A kernel
-// or copy writes its result straight into the value that joins it with others, where those chunks
-// are aligned; else a copy step does it, as for values that have a place already.
-// A collective that is left to a communicator is a step on another stream, which starts where the
-// kernels' stream stands; its wait_tensor is a wait for its event, too.
+// buffers of their own kind in its group's arena, live in the whole program. In each group the last
+// step that accesses operands of peers ends with a barrier, so that no rank still reads when the
+// next run starts to write. Packets need none: a rank's run is over when it has received all
+// packets of that run, and those of the next run go to the other half (templates/packets.cpp).
+//
+// Copies from peers run on a stream of their own. It waits for the writer of the operand, then for
+// all ranks to get there (a barrier step, launched once for all operands that are ready by then),
+// then copies; each wait_tensor is a wait for its copy's event. Chunks are slices. A kernel or copy
+// writes its result straight into the value that joins it with others where the chunks are aligned;
+// else a copy step does it, as for values that have a place already.
+//
+// A collective left to a communicator is a step on another stream, which first waits for the
+// kernels' stream; its wait_tensor is a wait for its event too.
 // Refuses any other node: it should be inside a kernel by now.
 namespace braid {
 namespace {
@@ -112,7 +114,7 @@ class Builder {
     }
   }
 
-  /// The value whose bytes a value names.
+  /// The value whose memory this one names.
   ValueId base(ValueId value) const {
     for (;;) {
       const NodeId producer = graph_.value(value).producer;
@@ -137,7 +139,7 @@ class Builder {
     }
   }
 
-  /// Which values are made in their places of the value that joins them.
+  /// Decides which values are written directly into the value that joins them.
   void choose_joined() {
     for (const Node& node : graph_.nodes()) {
       if (node.op_name() != kJoin || !graph_.value(node.outputs[0]).comm_group.empty()) continue;
@@ -174,7 +176,7 @@ class Builder {
     return buffer_of(value) = add_buffer(v.name, v.type, std::move(place));
   }
 
-  /// It is there from the first chunk on.
+  /// The buffer of a join. It exists from the first chunk on.
   int buffer_of_join(const Node& join) {
     const ValueId whole = join.outputs[0];
     return buffer_of(whole) >= 0 ? buffer_of(whole) : add_result(whole);
@@ -223,7 +225,7 @@ class Builder {
     steps_.push(std::move(step));
   }
 
-  /// Of a chunk's operand; a copy in that place where it is itself a slice, or has slices of
+  /// The buffer of a chunk's operand; a copy of it where it is itself a slice, or has slices of
   /// another group.
   int buffer_to_cut(const Node& node, const Place& place) {
     const int id = buffer_of(node.inputs[0]);
@@ -268,7 +270,7 @@ class Builder {
     Step step{.kind = Step::Kind::kCopy, .name = node.name, .stream = placement_of(node).stream};
     step.source = buffer_of(node.inputs[0]);
     if (node.op_name() == kChunkOfPeer) {
-      // Of the peer's operand: what is this rank's there lies as many ranks before the peer's own.
+      // For the peer's operand: this rank's chunk there is as many ranks before the peer's own.
       const std::int64_t size = graph_.groups().find(group)->second.size;
       const Value& chunk = graph_.value(node.outputs[0]);
       step.source = add_slice(chunk.name + " of a peer", chunk.type,
@@ -292,7 +294,8 @@ class Builder {
     return placements_[graph_.value(node.outputs[0]).producer];
   }
 
-  /// Its own, and how many multiprocessors it leaves where it would fill them all.
+  /// The kernel's configuration, with the number of multiprocessors it must leave free where it
+  /// would fill them all.
   Config config_of(const Node& node) {
     Config config = *node.attr<Config>("config");
     const auto leaves = config.find(std::string(kLeavesSetting));
@@ -300,8 +303,8 @@ class Builder {
     return config;
   }
 
-  /// The index of the node's kernel. `fuse` shares bodies as objects; a graph that was read from
-  /// JSON has equal ones apart.
+  /// The index of the node's kernel. `fuse` shares equal bodies as objects; a graph read from JSON
+  /// has equal ones apart.
   int find_kernel(const Node& node) {
     const auto& body = *node.attr<std::shared_ptr<const Graph>>("body");
     const Config config = config_of(node);
@@ -348,7 +351,7 @@ class Builder {
     }
   }
 
-  /// A buffer of 32-bit words that a step owns, or none.
+  /// Adds a buffer of 32-bit words that a step owns; -1 for none.
   int add_words_of(const Step& step, BufferKind kind, std::int64_t words,
                    const std::string& group) {
     if (words == 0) return -1;
@@ -372,20 +375,22 @@ class Builder {
   const Graph& graph_;
   PassContext& context_;
   Program program_;
-  std::vector<Place> places_;          ///< of each buffer
-  std::vector<int> buffer_of_;         ///< of each value
-  std::vector<int> event_of_;          ///< of each value: of what makes it in the background
-  std::map<int, std::string> cut_by_;  ///< buffers with slices, and by which group
+  std::vector<Place> places_;          ///< for each buffer
+  std::vector<int> buffer_of_;         ///< for each value
+  std::vector<int> event_of_;          ///< for each value made in the background: the event of its
+                                       ///< step
+  std::map<int, std::string> cut_by_;  ///< buffers with slices, and the group of these
   std::map<std::tuple<int, std::string, ArenaKind>, int> copies_to_cut_;
-  std::vector<bool> written_to_io_;  ///< values whose kernel writes an output
-  /// The node of which a value is an operand, in whose result it is made.
+  std::vector<bool> written_to_io_;  ///< values whose kernel writes a graph output
+  /// The join in whose result a value is written.
   struct Joined {
     const Node* by = nullptr;
     std::size_t operand = 0;
   };
-  std::vector<Joined> joined_;                                          ///< of each value
-  std::vector<Placement> placements_;                                   ///< of each node
-  std::unordered_map<const Graph*, std::vector<int>> kernels_of_body_;  ///< met so far
+  std::vector<Joined> joined_;                                          ///< for each value
+  std::vector<Placement> placements_;                                   ///< for each node
+  std::unordered_map<const Graph*, std::vector<int>> kernels_of_body_;  ///< the kernels of a body
+                                                                        ///< so far
   PlanSteps steps_;
   std::unordered_map<std::string, int> kernels_;  ///< by their text
 };

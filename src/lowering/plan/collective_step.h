@@ -5,11 +5,11 @@
 
 namespace braid {
 
-/// What a collective step does, from what it says of itself. Throws kInvalidArgument where that is
-/// no collective of a communicator.
+/// The communicator's collective that a step describes. Throws kInvalidArgument where it describes
+/// none.
 [[nodiscard]] Collective collective_of(const Program& program, const Step& step);
 
-/// A collective step of a node that is left to a communicator; its buffers are not set.
+/// The step of a node that is left to a communicator; its buffers are not set.
 [[nodiscard]] Step collective_step(const Graph& graph, const Node& node);
 
 }  // namespace braid

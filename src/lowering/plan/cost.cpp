@@ -19,7 +19,7 @@
 namespace braid {
 namespace {
 
-/// Alpha and beta of an algorithm, for n ranks and S bytes per rank:
+/// The alpha-beta model of an algorithm, for n ranks and S bytes per rank:
 ///   t = base + barriers * barrier + hops * 2(n-1) + bytes / (share * link rate)
 ///   bytes = S * (peers * (n-1) + slices * (n-1)/n + whole + slice / n)
 struct CollectiveModel {
@@ -28,21 +28,21 @@ struct CollectiveModel {
   double hop_ns;
   int barriers;
   double peers, slices, whole, slice;
-  double share;  ///< of the link's rate that it reaches
+  double share;  ///< share of the link's rate that it reaches
 };
 constexpr CollectiveModel kCollectives[] = {
     {kOneShot, 0, 0, 1, 1, 0, 0, 0, 0.8},
     {kTwoShot, 0, 0, 2, 0, 2, 0, 0, 0.8},
-    // Stores of 8 bytes: NCCL counts on 88 GB/s of payload of an A100's 300, its LL protocol.
+    // Stores of 8 bytes: NCCL assumes 88 GB/s of payload of an A100's 300 for its LL protocol.
     {kPackets, 0, 0, 0, 2, 0, 0, 0, 0.6},
-    // NCCL counts on 480 GB/s of 8 H100, and 1000 of 8 B200, for 2(n-1)/n S.
+    // NCCL assumes 480 GB/s of 8 H100, and 1000 of 8 B200, for 2(n-1)/n S.
     {kMultimem, 0, 0, 2, 0, 0, 1, 1, 0.69},
     {kInKernel, 0, 0, 1, 1, 0, 0, 0, 0.8},
-    // A barrier before the first copy and after the last; each copy takes as long to begin as a
+    // A barrier before the first copy and after the last; a copy takes as long to start as a
     // kernel.
     {kByCopies, 0, 2500, 2, 1, 0, 0, 0, 0.85},
-    // NCCL's protocols by the constants of its tuning model (graph/tuning.cc): LL, LL128 and
-    // Simple.
+    // NCCL's protocols LL, LL128 and Simple, with the constants of its tuning model
+    // (graph/tuning.cc).
     {"ring", 6600, 600, 0, 0, 2, 0, 0, 0.3},
     {"ring", 14000, 1900, 0, 0, 2, 0, 0, 0.86},
     {"ring", 8400, 3400, 0, 0, 2, 0, 0, 0.92},
@@ -54,9 +54,9 @@ double type_bytes(const TensorType& type, const Bindings& bindings) {
   return bytes;
 }
 
-/// How fast a node's arithmetic goes, matmuls apart. An opaque matmul says so, and has the dtype of
-/// its result; it has all that matrix units sustain, which take operands of 8 bits at twice the
-/// rate of 16.
+/// The arithmetic rate of a node other than a matmul. An opaque matmul is declared as such and has
+/// the dtype of its result; it gets the full sustained rate of the matrix units, which is twice as
+/// high for 8-bit operands as for 16-bit ones.
 double tflops_of(const Graph& graph, const Node& node, const DeviceModel& device) {
   const auto* kind =
       node.op->op_class == OpClass::kOpaque ? node.attr<std::string>("kind") : nullptr;
@@ -66,13 +66,13 @@ double tflops_of(const Graph& graph, const Node& node, const DeviceModel& device
   return (bytes == 1 ? 2 : 1) * architecture(device.sm).matrix_share * device.f16_tflops;
 }
 
-/// Operations of one node, in nanoseconds of the unit that does them.
+/// The time of a node's operations on the unit that does them, in nanoseconds.
 double arithmetic_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                      const DeviceModel& device) {
   return node_flops(graph, node, bindings) / (tflops_of(graph, node, device) * 1e3);
 }
 
-/// What a node moves to and from memory. Views are free where they only name bytes; the others are
+/// The time of a node's memory traffic. Views are free where they only name bytes; others are
 /// copies.
 double traffic_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                   const DeviceModel& device) {
@@ -86,7 +86,7 @@ double traffic_ns(const Graph& graph, const Node& node, const Bindings& bindings
   return traffic_ns(bytes, device);
 }
 
-/// The protocols of an algorithm: most have one.
+/// The protocols of an algorithm; most have one.
 std::span<const CollectiveModel> collective_models(std::string_view algorithm) {
   const auto is_it = [&](const CollectiveModel& model) { return model.algorithm == algorithm; };
   const auto first = std::find_if(std::begin(kCollectives), std::end(kCollectives), is_it);
@@ -97,7 +97,7 @@ std::span<const CollectiveModel> collective_models(std::string_view algorithm) {
                                 algorithm));
 }
 
-/// Of the quickest protocol.
+/// The time of the fastest protocol.
 template <class MovedBytes>
 double least_ns(std::span<const CollectiveModel> models, const DeviceModel& device, double hops,
                 const MovedBytes& moved_bytes) {
@@ -110,7 +110,7 @@ double least_ns(std::span<const CollectiveModel> models, const DeviceModel& devi
   return least;
 }
 
-/// By the algorithm that it has; a ring where it has none.
+/// The time with the node's algorithm, or as a ring where it has none.
 double collective_node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                           const DeviceModel& device) {
   const std::string_view given = algorithm_of(node);
@@ -118,8 +118,8 @@ double collective_node_ns(const Graph& graph, const Node& node, const Bindings& 
   return collective_node_ns(graph, node, rings ? "ring" : given, bindings, device);
 }
 
-/// What a body reads: of a table that it only looks rows up in, these; of what it only takes parts
-/// of, those.
+/// Bytes that a body reads: of a table that it only looks rows up in, these rows; of an operand
+/// that it only takes parts of, these parts.
 double bytes_read(const Graph& body, const Bindings& bindings) {
   const std::vector<std::vector<NodeId>> users = body.users();
   double bytes = 0;
@@ -139,11 +139,12 @@ double bytes_read(const Graph& body, const Bindings& bindings) {
   return bytes;
 }
 
-/// Some multiprocessors copy while the others multiply, each a panel of rows at a time; the last
-/// rows that come are still to be multiplied.
+/// Some multiprocessors copy a panel of rows at a time while the others multiply. The last rows
+/// that arrive still have to be multiplied.
 double beside_gather_ns(const KernelSpec& spec, const Node& gather, double gather_ns,
                         double matmul_ns, const Bindings& bindings, const DeviceModel& device) {
-  constexpr double kBlockGbs = 44;  // of one multiprocessor over NVLink: NCCL 2.28's own model
+  constexpr double kBlockGbs = 44;  // rate of one multiprocessor over NVLink, from NCCL 2.28's
+                                    // model
   const Graph& body = *spec.body;
   const auto copy_blocks = static_cast<double>(spec.config.at(std::string(kCopyBlocksSetting)));
   const auto panel_rows = static_cast<double>(spec.config.at("BLOCK_M"));
@@ -158,8 +159,8 @@ double beside_gather_ns(const KernelSpec& spec, const Node& gather, double gathe
                   std::max(gather_ns, device.barrier_ns + copied_ns) + matmul_ns / ranks);
 }
 
-/// Tiles are sent while others are multiplied, but for this rank's own, which come last; then all
-/// meet, and what came is added up.
+/// Tiles are sent while others are multiplied, except this rank's own, which come last; then there
+/// is a barrier, and what arrived is added up.
 double beside_scatter_ns(const Graph& body, const Node& scatter, double scatter_ns,
                          double matmul_ns, const Bindings& bindings, const DeviceModel& device) {
   const double sum_ns = traffic_ns(type_bytes(body.type(scatter.inputs[0]), bindings) +
@@ -169,7 +170,7 @@ double beside_scatter_ns(const Graph& body, const Node& scatter, double scatter_
   return std::max(matmul_ns, sent_ns) + device.barrier_ns + sum_ns;
 }
 
-/// A matmul as a kernel of its own.
+/// The time of a matmul as a kernel of its own.
 double matmul_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                  const DeviceModel& device) {
   std::vector<ValueId> inputs;
@@ -240,7 +241,7 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
     case OpClass::kMatmul:
       return matmul_ns(graph, node, bindings, device);
     case OpClass::kKernel:
-      check_kernel(node);  // who wrote it may have left out what its price depends on
+      check_kernel(node);  // a user's kernel may lack what its cost depends on
       return kernel_ns(
           {*node.attr<std::shared_ptr<const Graph>>("body"), *node.attr<Config>("config")},
           bindings, device);
@@ -257,7 +258,7 @@ double kernel_ns(const KernelSpec& spec, const Bindings& bindings, const DeviceM
   for (ValueId value : body.outputs()) bytes += type_bytes(body.type(value), bindings);
   const double multiplied = rough_ns(spec, bindings, Target::parse(device.name));
   double arithmetic = 0;
-  double before = 0;  // of a collective
+  double before = 0;  // time of the collective's prologue
   const Node* beside = nullptr;
   for (const Node& inner : body.nodes()) {
     if (inner.op->op_class == OpClass::kMatmul) continue;
@@ -267,7 +268,7 @@ double kernel_ns(const KernelSpec& spec, const Bindings& bindings, const DeviceM
       beside = &inner;
     } else {
       before += node_ns(body, inner, bindings, device) - device.launch_ns;
-      // What it moves itself is in its time.
+      // Its own traffic is included in its time.
       for (const ValueId value : inner.inputs) {
         if (body.value(value).producer < 0) bytes -= type_bytes(body.type(value), bindings);
       }
@@ -288,7 +289,7 @@ double traffic_ns(double bytes, const DeviceModel& device) {
 }
 
 double memory_ns(double bytes, std::int64_t blocks, double in_flight, const DeviceModel& device) {
-  // Of a memory that is busy: an H100 needs about 2.3 MB in flight for its rate.
+  // Latency of a busy memory: an H100 needs about 2.3 MB in flight for its full rate.
   constexpr double kLatencyNs = 700;
   return std::max(traffic_ns(bytes, device),
                   bytes * kLatencyNs / (static_cast<double>(blocks) * in_flight));

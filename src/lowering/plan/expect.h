@@ -9,7 +9,7 @@
 
 namespace braid {
 
-/// An argument of a message as it is said: a function is called for it.
+/// An argument of a message; a function is called only when the message is built.
 template <class Arg>
 decltype(auto) said(Arg&& arg) {
   if constexpr (std::is_invocable_v<Arg>) {
@@ -19,8 +19,8 @@ decltype(auto) said(Arg&& arg) {
   }
 }
 
-/// A rule that every plan keeps; else kInternal at "program". Millions hold for each that does not,
-/// so what costs time to say is given as a function.
+/// Throws kInternal at "program" where a rule of plans is broken. Since almost all checks pass,
+/// arguments that are expensive to compute are given as functions.
 template <class... Args>
 void expect(bool good,
             fmt::format_string<std::remove_cvref_t<decltype(said(std::declval<Args>()))>...> format,

@@ -13,8 +13,8 @@
 namespace braid {
 namespace {
 
-/// Steps are played in the order of issue, two runs after each other, on a map of what each arena's
-/// bytes hold and who has used them since. Times count steps over both runs.
+/// Simulates the steps in the order of issue, two runs one after the other, on a map of what each
+/// arena's bytes hold and who has used them since. Times count steps over both runs.
 class Hazards {
  public:
   explicit Hazards(const Program& program)
@@ -50,24 +50,24 @@ class Hazards {
  private:
   static constexpr int kHost = -1;  ///< before all steps
 
-  /// What a step did with bytes.
+  /// One use of bytes by a step.
   struct Use {
     int time;
-    int buffer;             ///< -1: it left nobody's value there
-    int part;               ///< of that buffer: Access::part
-    bool by_peers = false;  ///< a write that copies of peers do: there once all ranks have met
-    /// Two parts of one buffer lie apart; where they do depends on the rank.
+    int buffer;
+    int part;               ///< part of that buffer: Access::part
+    bool by_peers = false;  ///< a write by copies of peers, complete once all ranks have met
+    /// Two different parts of one buffer never overlap. Where they lie depends on the rank.
     [[nodiscard]] bool meets(int other, int other_part) const {
       return buffer != other || part == other_part || part == Access::kWhole ||
              other_part == Access::kWhole;
     }
   };
   /// Bytes from a segment's key to its end. Where the parts of a buffer are written one by one,
-  /// uses of what was there before stay until the whole is written.
+  /// uses of the old bytes are kept until the whole is written.
   struct Segment {
     std::int64_t end = 0;
-    int buffer = -1;        ///< whose value they hold, or parts of it; -1: nobody's
-    bool reserved = false;  ///< flags and scratch
+    int buffer = -1;        ///< the buffer whose value, or parts of it, they hold; -1: none
+    bool reserved = false;  ///< flags or scratch
     std::vector<Use> writers, readers, remote_readers;
   };
   using Segments = std::map<std::int64_t, Segment>;
@@ -82,14 +82,14 @@ class Hazards {
     };
   }
 
-  /// Whether what happened at `a` has ended before `b` begins.
+  /// Whether step `a` has ended before step `b` begins.
   bool before(int a, int b) const {
     if (a == kHost || b >= 2 * count_ || a / count_ != b / count_) return a < b;
     return order_.before(a % count_, b % count_);
   }
 
-  /// Whether all ranks of the group have done with `a` before any of them begins with `b`: they
-  /// meet in between, or at the end of `a` itself.
+  /// Whether all ranks of the group have finished `a` before any of them begins `b`: they meet in
+  /// between, or at the end of `a` itself.
   bool separated(const std::string& group, int a, int b) const {
     if (a == kHost) return true;
     const Step& step = step_at(a);
@@ -108,8 +108,8 @@ class Hazards {
     return false;
   }
 
-  /// Cuts the segments so that some make up [from, to) exactly, and calls `visit` on each; bytes
-  /// that nobody used yet are a segment, too.
+  /// Splits segments so that they cover [from, to) exactly, and calls `visit` on each. Bytes that
+  /// were never used are a segment too.
   template <class Visit>
   void each(int id, const Visit& visit) {
     Segments& segments = bytes_[buffer(id).arena];
@@ -147,7 +147,7 @@ class Hazards {
 
   void step(int time) {
     const std::vector<Access> all = accesses(program_, step_at(time));
-    // A kernel waits for its peers by itself, and has what they read and write as operands, too.
+    // A kernel waits for its peers itself, and lists what they read and write among its operands.
     const bool copy = step_at(time).kind == Step::Kind::kCopy;
     for (const Access& access : all) {
       if (access.write) continue;
@@ -166,12 +166,12 @@ class Hazards {
     }
   }
 
-  /// Whether what was written is complete, on this rank, when step `time` begins.
+  /// Whether the write is complete on this rank when step `time` begins.
   bool is_there(const Use& writer, int id, int time) const {
     return writer.by_peers ? separated(group_of(id), writer.time, time) : before(writer.time, time);
   }
 
-  /// Whether all of the part has been written, be it chunk by chunk.
+  /// Whether the part has been written completely, possibly chunk by chunk.
   bool has(const Segment& segment, const Access& access) const {
     if (segment.buffer != access.buffer) return false;
     std::int64_t parts = 0;
@@ -203,8 +203,8 @@ class Hazards {
     });
   }
 
-  /// A copy from a peer's memory: the peer has its value since the group's last barrier. All ranks
-  /// do the same, so that the part is that of this rank's buffer which some peer reads.
+  /// A copy from a peer's memory. The peer's value is there since the group's last barrier. All
+  /// ranks do the same, so the part checked is the one of this rank's buffer that some peer reads.
   void read_remotely(const Access& access, int time) {
     const int id = access.buffer;
     each(id, [&](Segment& segment) {
@@ -220,7 +220,7 @@ class Hazards {
     });
   }
 
-  /// Later readers stand for those of the same bytes that they follow.
+  /// A later reader replaces earlier ones of the same bytes that it follows.
   void add(std::vector<Use>& readers, const Access& access, int time) const {
     std::erase_if(readers, [&](const Use& reader) {
       const bool same = reader.buffer == access.buffer && reader.part == access.part;
@@ -261,8 +261,8 @@ class Hazards {
     }
   }
 
-  /// Whether the kernel has read of the reader's buffer, which lies in the very same place, what it
-  /// writes over.
+  /// Whether the kernel writes where the reader's buffer lies, at exactly the same place, and has
+  /// read it before.
   bool is_in_place(const Access& access, const Use& reader, int time) const {
     const Step& step = step_at(time);
     if (step.kernel < 0 || reader.buffer < 0 || access.remote ||
@@ -274,7 +274,7 @@ class Hazards {
            could_take_place(program_, step, access.buffer, reader.buffer);
   }
 
-  /// All of the buffer's bytes hold one value now.
+  /// Marks all bytes of the buffer as holding one value.
   void put_whole(int id, const Use& use) {
     if (buffer(id).bytes == 0) return;
     Segments& segments = bytes_[buffer(id).arena];
@@ -288,7 +288,7 @@ class Hazards {
     segments.emplace(from, std::move(whole));
   }
 
-  /// The other parts are what they were.
+  /// Marks one part; the others stay as they are.
   void put_part(int id, const Use& use) {
     each(id, [&](Segment& segment) {
       for (auto* uses : {&segment.writers, &segment.readers, &segment.remote_readers}) {
@@ -303,8 +303,8 @@ class Hazards {
 
   const std::string& group_of(int id) const { return program_.arenas[buffer(id).arena].group; }
 
-  /// A peer may be a whole barrier ahead of this rank: all that this rank, or others, do with the
-  /// bytes must be over at the group's last barrier.
+  /// A write by a peer. It may be a whole barrier ahead of this rank, so all uses of the bytes, on
+  /// this and other ranks, must be over at the group's last barrier.
   void write_remotely(int id, int time) {
     const std::string& group = group_of(id);
     each(id, [&](Segment& segment) {
@@ -322,8 +322,9 @@ class Hazards {
   StepOrder order_;
   Barriers barriers_;
   int count_;
-  std::vector<std::int64_t> chunks_;  ///< of each buffer, that its slices cut it into
-  std::vector<Segments> bytes_;       ///< of each arena
+  std::vector<std::int64_t> chunks_;  ///< for each buffer: the number of chunks that its slices cut
+                                      ///< it into
+  std::vector<Segments> bytes_;       ///< for each arena
 };
 
 }  // namespace

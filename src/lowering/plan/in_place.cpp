@@ -11,7 +11,7 @@ const ProgramKernel& kernel_of(const Program& program, const Step& step) {
   return program.kernels[step.kernel];
 }
 
-/// Calls visit(step, output, input) for all that the kernels of the steps could do.
+/// Calls visit(step, output, input) for all pairs that the kernels of the steps allow.
 template <class Visit>
 void each_pair(const Program& program, const Visit& visit) {
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
@@ -25,7 +25,7 @@ void each_pair(const Program& program, const Visit& visit) {
   }
 }
 
-/// Whether the step is where one of the two dies, and the other one comes to life.
+/// Whether the input's lifetime ends and the output's begins at this step.
 bool follow_each_other(const Program& program, int step, int output, int input) {
   const Buffer& to = program.buffers[output];
   const Buffer& from = program.buffers[input];
@@ -33,7 +33,7 @@ bool follow_each_other(const Program& program, int step, int output, int input) 
          from.last_step == step;
 }
 
-/// Of each buffer: the steps that use it, and whether it is a slice or has some.
+/// For each buffer the steps that use it, and whether it is a slice or has slices.
 struct Uses {
   std::vector<std::vector<int>> steps;
   std::vector<bool> sliced;
@@ -91,7 +91,7 @@ std::vector<int> places_to_take(const Program& program, const StepOrder& order) 
 }
 
 void allow_in_place(Program& program, std::span<const int> taken) {
-  std::map<int, std::vector<std::size_t>> steps;  // of each kernel whose text does not allow it
+  std::map<int, std::vector<std::size_t>> steps;  // for each kernel whose text does not allow it
   std::set<std::size_t> in_place;
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
     const Step& step = program.steps[s];

@@ -15,22 +15,22 @@ namespace {
 enum class Unit : std::uint8_t { kNone, kFloat, kInteger, kSpecial, kDouble };
 constexpr std::size_t kUnits = 5;
 
-/// What one warp's instruction of PTX takes: issue slots, and the unit that works on these.
+/// Cost of one PTX instruction of a warp: issue slots, and the unit that executes these.
 struct Cost {
   double slots = 1;
   Unit unit = Unit::kNone;
 };
 
 struct Rule {
-  std::string_view name;  ///< how the instruction begins
-  std::string_view type;  ///< how it ends; empty: in any way
+  std::string_view name;  ///< prefix of the instruction
+  std::string_view type;  ///< suffix of the instruction; empty: any
   Cost cost;
 };
 
-// How many instructions of the GPU ptxas makes of one: read off its output for sm_80 and sm_90.
-// The first rule that fits. What has no rule is one instruction of the unit of its class.
+// How many GPU instructions ptxas makes of one PTX instruction, read off its output for sm_80 and
+// sm_90. The first matching rule counts. Without a rule it is one instruction of its class's unit.
 constexpr Rule kRules[] = {
-    // Names of registers, and operands that come from the constant bank.
+    // Renamed registers, and operands from the constant bank.
     {"mov", "", {0}},
     {"cvta", "", {0}},
     {"ld.param", "", {0}},
@@ -57,7 +57,7 @@ constexpr Rule kRules[] = {
     {"rcp", "", {1, Unit::kSpecial}},
     {"rsqrt", "", {1, Unit::kSpecial}},
     {"sqrt", "", {2, Unit::kSpecial}},
-    // Double precision; halves and pairs take the place of one.
+    // Double precision; halves and pairs count as one instruction.
     {"add", "f64", {1, Unit::kDouble}},
     {"sub", "f64", {1, Unit::kDouble}},
     {"mul", "f64", {1, Unit::kDouble}},
@@ -65,7 +65,7 @@ constexpr Rule kRules[] = {
     {"min", "f64", {2, Unit::kDouble}},
     {"max", "f64", {2, Unit::kDouble}},
     {"setp", "f64", {1, Unit::kDouble}},
-    // 64 bits in registers of 32.
+    // 64-bit values in 32-bit registers.
     {"mul.wide", "", {1, Unit::kInteger}},
     {"mad.wide", "", {1, Unit::kInteger}},
     {"add", "64", {2, Unit::kInteger}},
@@ -96,7 +96,7 @@ Cost cost_of(std::string_view instruction, InstructionClass instruction_class) {
   }
 }
 
-/// Warps of 32 lanes that a unit takes per clock.
+/// Warps of 32 lanes that a unit executes per clock.
 double warps_per_clock(Unit unit, const DeviceModel& device) {
   constexpr double kWarp = 32;
   switch (unit) {
@@ -114,7 +114,7 @@ double warps_per_clock(Unit unit, const DeviceModel& device) {
   return 1;
 }
 
-/// Of the rate of 16-bit operands.
+/// The rate relative to that of 16-bit operands.
 double matrix_rate(std::string_view instruction, const DeviceModel& device) {
   const auto has = [&](std::string_view part) {
     return instruction.find(part) != std::string_view::npos;
@@ -131,17 +131,17 @@ double matrix_rate(std::string_view instruction, const DeviceModel& device) {
   return width * (has("wgmma") ? known.matrix_share : known.mma_sync_share);
 }
 
-/// Clocks of the units of a multiprocessor for all instructions of a kernel.
+/// Clocks that each unit of a multiprocessor needs for all instructions of a kernel.
 struct Clocks {
   double slots = 0;
   std::array<double, kUnits> units{};
-  // The two halves of the load/store unit: it looks lines up, and moves data.
+  // The two halves of the load/store unit: tag lookup and data.
   double lookups = 0, data = 0;
   double matrix = 0;
 };
 
-/// Accesses by their wavefronts, or by their lanes. Copies to shared memory bring data there alone,
-/// and bulk copies look lines up by themselves.
+/// Adds accesses by their wavefronts, or by their lanes. Copies to shared memory use only the data
+/// half there, and bulk copies do their own lookup.
 void add_accesses(const LineCounts& line, const DeviceModel& device, Clocks& clocks) {
   const Counts& c = line.counts;
   const auto clocks_of = [&](std::uint64_t requests, std::uint64_t wavefronts) {
@@ -154,7 +154,7 @@ void add_accesses(const LineCounts& line, const DeviceModel& device, Clocks& clo
   clocks.data += clocks_of(c.issued_shared_requests, c.issued_shared_wavefronts);
 }
 
-/// The matrix unit reads what wgmma has in shared memory while it multiplies: the slower counts.
+/// wgmma reads shared memory while the matrix unit multiplies: the slower of the two counts.
 void add_matrix(const LineCounts& line, const DeviceModel& device, Clocks& clocks) {
   const double flops_per_clock = device.f16_tflops * 1e3 / (device.sms * device.ghz);
   const double multiplies = static_cast<double>(line.counts.mma_flops) /
@@ -185,11 +185,11 @@ Clocks clocks_of(const KernelCounts& kernel, const DeviceModel& device) {
   return clocks;
 }
 
-/// What launches come to on average.
+/// Averages over launches.
 struct Averages {
-  double blocks = 0, warps = 0;  ///< of a launch, of a block
-  double touched = 0;            ///< bytes of a launch's blocks, each by itself
-  double read = 0, written = 0;  ///< bytes, at least
+  double blocks = 0, warps = 0;  ///< blocks of a launch, warps of a block
+  double touched = 0;            ///< bytes that a launch's blocks touch, each counted by itself
+  double read = 0, written = 0;  ///< minimum bytes
 };
 
 Averages averages_of(const KernelCounts& counts) {
@@ -203,8 +203,8 @@ Averages averages_of(const KernelCounts& counts) {
           .written = each(counts.written_bytes)};
 }
 
-/// Where each multiprocessor has one block at most, what the busiest of them does, beside what an
-/// average one does: the others wait for it.
+/// Where each multiprocessor has at most one block: the work of the busiest block relative to the
+/// average, since the others wait for it.
 double busiest_share(const KernelCounts& counts, const DeviceModel& device) {
   const auto all = static_cast<double>(counts.total.total_instructions());
   if (averages_of(counts).blocks > device.sms || all == 0) return 1;
@@ -213,7 +213,7 @@ double busiest_share(const KernelCounts& counts, const DeviceModel& device) {
                            static_cast<double>(counts.blocks));
 }
 
-/// Of what so many blocks read each by itself, what is left when it is read once.
+/// The share of the blocks' separate reads that remains when shared bytes are read once.
 double read_once(const std::vector<double>& shares, double blocks) {
   const double place = std::log2(std::max(1.0, blocks));
   const auto below = static_cast<std::size_t>(place);
@@ -222,7 +222,7 @@ double read_once(const std::vector<double>& shares, double blocks) {
   return shares[below] * (1 - part) + shares[below + 1] * part;
 }
 
-/// What a launch moves to and from memory when `at_once` of its blocks run at one time.
+/// Memory traffic of a launch when `at_once` of its blocks run at a time.
 double memory_bytes(const KernelCounts& counts, double at_once, const DeviceModel& device) {
   const Averages launch = averages_of(counts);
   const double cache = device.l2_mib * 1024 * 1024;
@@ -238,18 +238,19 @@ double memory_bytes(const KernelCounts& counts, double at_once, const DeviceMode
   return std::clamp(reads * share(row), launch.read, reads) + launch.written;
 }
 
-/// What each unit takes for blocks that run at one time, of a kernel whose blocks move so many
-/// bytes to and from memory; those of a multiprocessor that issue instructions last.
+/// The time of each unit for blocks that run at the same time and move that many bytes to and from
+/// memory. The last entries are the units of a multiprocessor that issue instructions.
 constexpr std::size_t kApart = 5;
 std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, double moved,
                               double blocks, const DeviceModel& device) {
-  constexpr double kParts = 4;  // of a multiprocessor, each of which issues an instruction a clock
-  // Of L2, per multiprocessor and clock: 5120 bytes for 108 of them (NVIDIA A100 whitepaper).
+  constexpr double kParts = 4;  // parts of a multiprocessor, each of which issues one instruction
+                                // per clock
+  // L2 bytes per multiprocessor and clock: 5120 bytes for 108 of them (NVIDIA A100 whitepaper).
   constexpr double kL2Bytes = 5120.0 / 108;
-  const double busiest = std::ceil(blocks / device.sms);  // blocks of one multiprocessor
+  const double busiest = std::ceil(blocks / device.sms);  // blocks of the busiest multiprocessor
   const double used = std::min<double>(blocks, device.sms);
   const auto all = static_cast<double>(counts.blocks);
-  // A warp stays in its part.
+  // A warp stays in one part.
   const double uneven = std::max(1.0, kParts / (busiest * averages_of(counts).warps));
   const double share = busiest_share(counts, device);
   const auto unit_ns = [&](double of_all) { return of_all / all * busiest * share / device.ghz; };
@@ -273,7 +274,7 @@ std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, 
 
 bool slower(const UnitTime& a, const UnitTime& b) { return a.ns < b.ns; }
 
-/// Of what is outside of multiprocessors: memory, L2, NVLink. They work side by side, as do the
+/// Resources outside the multiprocessors: memory, L2, NVLink. They work in parallel, as do the
 /// units of a multiprocessor.
 constexpr std::size_t kOutside = 3;
 struct Busy {
@@ -289,16 +290,16 @@ Busy together(const std::vector<UnitTime>& units) {
   return {std::sqrt(outside), std::sqrt(inside)};
 }
 
-/// What is waited for, in nanoseconds.
+/// Waiting times in nanoseconds.
 struct Waiting {
-  double warp = 0;             ///< by a warp, while others of its block go on
-  double loads_under_way = 1;  ///< of a warp
-  double block = 0;            ///< by a block, at its barriers
-  /// By the copies of a block: until those have come that it needs next. So many are under way.
+  double warp = 0;             ///< per warp, while others of its block go on
+  double loads_under_way = 1;  ///< loads that a warp has in flight
+  double block = 0;            ///< per block, at its barriers
+  /// Waiting for a block's copies that it needs next, and how many are in flight.
   double copies = 0, copies_under_way = 1;
 };
 
-/// Bytes that bulk copies bring to a block, and times that it waits for them.
+/// Bytes that bulk copies bring to a block, and how often it waits for them.
 struct BulkCopies {
   double bytes = 0, waits = 0;
 };
@@ -334,24 +335,24 @@ Waiting waiting_of(const KernelCounts& counts, double moved, const DeviceModel& 
   const double warps = blocks * averages_of(counts).warps;
   const auto sent = static_cast<double>(counts.block_bytes);
   const auto asked = static_cast<double>(counts.total.global_sectors) * 32;
-  // The share of requests that L1 does not hold, and of these the share that L2 does not.
+  // The share of requests that miss L1, and the share of these that miss L2.
   const double past_l1 = asked == 0 ? 0 : std::min(1.0, sent / asked);
   const double past_l2 = sent == 0 ? 0 : std::min(1.0, moved * blocks / sent);
-  // Of so many requests at one time one is enough to wait for.
+  // Among simultaneous requests, one slow one is enough to wait for.
   const auto trip = [&](double requests, double nearest, double missing) {
     const double missed = std::max(1.0, requests) * missing;
     return nearest + std::min(1.0, missed) * (clocks.l2_clocks - nearest) +
            std::min(1.0, missed * past_l2) * (clocks.memory_clocks - clocks.l2_clocks);
   };
-  constexpr double kArithmetic = 4 - 1;  // Luo et al.; the first of them is its own slot
+  constexpr double kArithmetic = 4 - 1;  // latency after Luo et al., less its own issue slot
   const WarpChain& chain = counts.chain;
   Waiting waiting{.warp = chain.shared * clocks.shared_clocks + chain.arithmetic * kArithmetic +
                           chain.matrix * clocks.matrix_clocks};
   const double barriers = static_cast<double>(counts.total.barriers) / warps;
-  double waits = 0, in_turn = 0;  // times, and those of them that nothing else is under way
+  double waits = 0, in_turn = 0;  // waits, and those of them with nothing else in flight
   if (chain.loads > 0) {
     const double each = trip(loads / warps / chain.loads, clocks.l1_clocks, past_l1);
-    if (barriers >= chain.loads) {  // before which all warps of the block wait for them
+    if (barriers >= chain.loads) {  // all warps of the block wait at barriers for the loads
       waiting.copies += chain.loads * each;
       waits += chain.loads;
       in_turn += chain.loads;
@@ -366,7 +367,7 @@ Waiting waiting_of(const KernelCounts& counts, double moved, const DeviceModel& 
     in_turn += chain.copies;
   }
   if (const BulkCopies bulk = bulk_copies_of(counts); bulk.waits > 0 && bulk.bytes > 0) {
-    // A ring that fills the block's shared memory. A multiprocessor takes 64 bytes in a clock.
+    // The ring fills the block's shared memory. A multiprocessor accepts 64 bytes per clock.
     constexpr double kBytesPerClock = 64;
     const double step = bulk.bytes / bulk.waits;
     const double stages = std::max(1.0, std::floor(counts.shared_bytes / step));
@@ -376,7 +377,7 @@ Waiting waiting_of(const KernelCounts& counts, double moved, const DeviceModel& 
     in_turn += bulk.waits / stages;
   }
   if (in_turn > 0) waiting.copies_under_way = waits / in_turn;
-  // Behind a barrier all warps begin at once, and in front of it the last one comes to its end.
+  // All warps start together behind a barrier, and the last one ends the phase before it.
   waiting.block = barriers * (clocks.shared_clocks + (chain.matrix > 0 ? clocks.matrix_clocks : 0));
   const double clocks_of_ns = device.ghz / busiest_share(counts, device);
   waiting.warp /= clocks_of_ns;
@@ -385,8 +386,8 @@ Waiting waiting_of(const KernelCounts& counts, double moved, const DeviceModel& 
   return waiting;
 }
 
-/// What a wave takes, of a multiprocessor's so many blocks. Those that go round between what is
-/// outside and inside of it are the copies of blocks, or warps where there are none.
+/// The time of a wave, given the blocks per multiprocessor. The customers of the queueing model are
+/// the copies of blocks, or warps where there are no copies.
 double wave_with_waiting(const Busy& busy, const Waiting& waiting, double blocks, double warps) {
   const double queued = std::ceil(blocks * warps / 4);
   const auto by_blocks = [&](double ns) {

@@ -9,57 +9,57 @@
 
 namespace braid {
 
-/// What a launch needs of one part of a device.
+/// The time that a launch needs of one unit of a device.
 struct UnitTime {
   std::string_view unit;
   double ns = 0;
 };
 
-/// How long a launch takes, and what holds it most: one of the units, or "launch" when that is more
-/// than the work.
+/// The estimated time of a launch, and its limiter: one of the units, or "launch" where launching
+/// takes longer than the work.
 struct KernelEstimate {
-  double ns = 0;  ///< launch included
+  double ns = 0;  ///< including the launch
   std::string_view limiter;
   /// "memory", "L2", "NVLink", "loads and stores", "matrix unit", "issue", "float units", "integer
-  /// units", "special units", "f64 units"; and "latency", what waiting adds to all of these.
+  /// units", "special units", "f64 units"; and "latency", the time that waiting adds to these.
   std::vector<UnitTime> units;
   Occupancy occupancy;
-  double waves = 0;         ///< of as many blocks as the device holds
-  double memory_bytes = 0;  ///< that a launch moves to and from memory
+  double waves = 0;         ///< waves of as many blocks as the device holds
+  double memory_bytes = 0;  ///< memory traffic of a launch
 };
 
-/// Of the average launch of a kernel, from its counts.
+/// Estimates the average launch of a kernel from its counts.
 ///
-/// Each unit of a multiprocessor needs so many clocks for its share of the work: the scheduler for
-/// what ptxas makes of the instructions, each arithmetic unit for its own, the load/store unit for
-/// accesses by their wavefronts, or by 32 lanes where there are fewer units than that. L2 sends
-/// what the blocks touch, each on its own; memory what the blocks of a wave read, once, and what is
-/// written. Waves in a row count as one where L2 holds what they read.
+/// Each unit of a multiprocessor needs some clocks for its share of the work: the scheduler for the
+/// instructions that ptxas generates, each arithmetic unit for its own, the load/store unit for
+/// accesses by their wavefronts, or by 32 lanes where there are fewer units than that. L2 serves
+/// what the blocks touch, each counted by itself; memory serves what the blocks of a wave read,
+/// counted once, and what is written. Consecutive waves count as one where L2 holds what they read.
 ///
-/// Blocks come in waves of as many as the device holds at one time; the last one has what is left.
-/// The busiest multiprocessor of a wave counts, which has ceil(blocks / multiprocessors) of its
-/// blocks; where that is one, the busiest block.
+/// Blocks come in waves of as many as the device holds at one time; the last wave has the rest. The
+/// busiest multiprocessor of a wave counts, with ceil(blocks / multiprocessors) blocks; where that
+/// is one, the busiest block counts.
 ///
-/// An instruction takes its slot and its arithmetic unit together, so of these the slowest counts.
-/// Other units of a multiprocessor work side by side, but never perfectly so: times t1, t2, ...
-/// take sqrt(t1^2 + t2^2 + ...), which is the slowest one where it is alone, and 1.4 of it where
-/// two are equal. So do memory, L2 and links.
+/// An instruction occupies its slot and its arithmetic unit together, so of these the slowest
+/// counts. Other units of a multiprocessor overlap imperfectly: times t1, t2, ... combine to
+/// sqrt(t1^2 + t2^2 + ...), which is the slowest one where it dominates, and 1.4 times it where two
+/// are equal. Memory, L2 and links combine in the same way.
 ///
-/// Between two instructions of which the second needs the first a warp waits for the latency of the
-/// first: of L1, L2 or memory, where its data comes from, of shared memory, of arithmetic. The
-/// loads that each warp of a multiprocessor's four parts has under way go round between what is
-/// outside and inside of it, where they queue, and such waits: how long that takes says mean value
-/// analysis (Reiser and Lavenberg, "Mean-Value Analysis of Closed Multichain Queuing Networks",
-/// 1980). So few warps, or few bytes under way, do not draw a memory's rate (Little's law).
+/// Between two dependent instructions a warp waits for the latency of the first: of L1, L2 or
+/// memory, wherever its data comes from, of shared memory, or of arithmetic. The loads that warps
+/// have in flight alternate between queues outside and inside of the multiprocessor and such waits;
+/// mean value analysis gives the time of a round (Reiser and Lavenberg, "Mean-Value Analysis of
+/// Closed Multichain Queuing Networks", 1980). So few warps, or few bytes in flight, do not reach
+/// the memory's rate (Little's law).
 ///
-/// Where warps wait at a barrier for what a block has loaded, its blocks go round, not its warps;
-/// where it copies to shared memory ahead, its copies do, each of which has to come and to be used
-/// before its place takes the next. So two blocks with one copy each wait for L2 while the matrix
-/// units rest, and with two each they seldom do. A barrier takes the latency of what is begun
-/// behind it, and of what ends in front of it.
+/// Where warps wait at a barrier for what a block has loaded, the customers of the queues are
+/// blocks instead of warps. Where a block copies ahead to shared memory, they are its copies: each
+/// must arrive and be used before its place takes the next one. So with one copy in flight each,
+/// two blocks wait for L2 while the matrix units idle; with two each, they seldom do. A barrier
+/// costs the latency of what starts behind it, and of what ends in front of it.
 ///
-/// Rates are those of data sheets; how many instructions of the GPU one of PTX becomes is in
-/// kernel_estimate.cpp. docs/estimates.md compares estimates with published times.
+/// Rates come from data sheets. kernel_estimate.cpp has the number of GPU instructions per PTX
+/// instruction. docs/estimates.md compares estimates with published times.
 [[nodiscard]] KernelEstimate estimate_kernel(const KernelCounts& counts, const DeviceModel& device);
 
 }  // namespace braid

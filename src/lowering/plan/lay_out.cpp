@@ -51,14 +51,14 @@ MemoryPlan side_by_side(std::span<const Lifetime> buffers) {
   return plan;
 }
 
-/// What is placed as one: a buffer, then one that takes its place, then one that takes that one's.
+/// Buffers that are placed as one, each taking the place of the one before it.
 struct Chain {
   std::vector<int> buffers;
   Lifetime life;
 };
 
-/// Slices have no place of their own: they lie where what they are a part of does. `taken` is as in
-/// places_to_take.
+/// The chains of an arena. Slices are left out: they lie inside the buffer that they are part of.
+/// `taken` is as in places_to_take.
 std::vector<Chain> chains_in(const Program& program, int arena, std::span<const int> taken) {
   std::vector<int> next(program.buffers.size(), -1);
   for (std::size_t i = 0; i < taken.size(); ++i) {
@@ -85,7 +85,7 @@ std::vector<Lifetime> lives_of(std::span<const Chain> chains) {
   return lives;
 }
 
-/// The caller may replace it, so that nothing else may lie there.
+/// Whether the caller may replace the arena, so that its buffers cannot share bytes.
 bool is_fixed(const Arena& arena) {
   return arena.kind == ArenaKind::kParameters || arena.kind == ArenaKind::kIo;
 }
@@ -115,8 +115,8 @@ void remark(const Program& program, const Arena& arena, std::span<const Chain> c
                  Reason(kLoose, plan.total, percent, plan.bound, buffers));
 }
 
-/// A chain is harder to place than its buffers: where it costs bytes, they lie apart, and `taken`
-/// forgets them.
+/// A chain is harder to place than its buffers. Where chains cost bytes, the buffers are placed
+/// apart, and `taken` forgets them.
 MemoryPlan plan_arena(const Program& program, int arena, std::vector<int>& taken,
                       std::vector<Chain>& chains) {
   chains = chains_in(program, arena, taken);
@@ -135,7 +135,8 @@ MemoryPlan plan_arena(const Program& program, int arena, std::vector<int>& taken
   return other;
 }
 
-/// What outlives runs lies behind all else, where variants can have it apart (variants.h).
+/// Buffers that outlive runs are placed behind all others, where variants can keep them apart
+/// (variants.h).
 MemoryPlan plan_symmetric(std::vector<Chain>& chains, const std::vector<bool>& outlive) {
   const auto behind = std::stable_partition(chains.begin(), chains.end(), [&](const Chain& chain) {
     return !outlive[chain.buffers.front()];

@@ -10,11 +10,11 @@
 
 namespace braid {
 
-/// Bytes: of a buffer in its arena, and of the end of what peers map.
+/// Alignment in bytes of a buffer in its arena, and of the size that peers map.
 inline constexpr std::int64_t kBufferAlignment = 256;
 inline constexpr std::int64_t kSymmetricAlignment = std::int64_t{2} << 20U;
 
-/// Where a buffer will lie, before the arenas have indices.
+/// The arena of a buffer, before arenas have indices.
 struct Place {
   ArenaKind kind;
   std::string group;
@@ -23,14 +23,14 @@ struct Place {
   }
 };
 
-/// Gives a program whose steps are there its arenas, and each buffer its lifetime and its offset.
-/// Remarks of plan_memory say how near each arena whose buffers share bytes comes to its bound.
+/// Creates the arenas of a program whose steps are complete, and sets each buffer's lifetime and
+/// offset. Remarks of plan_memory say how close each shared arena comes to its bound.
 void lay_out(Program& program, std::span<const Place> places, PassContext& context);
 
-/// How well an arena is used, head included.
+/// How well an arena is used, its head included.
 struct ArenaUse {
   std::int64_t peak;   ///< the highest end of a buffer
-  std::int64_t bound;  ///< the most that live at one time: nothing can be lower
+  std::int64_t bound;  ///< the most bytes that live at one time, a lower bound
 };
 [[nodiscard]] ArenaUse arena_use(const Program& program, int arena);
 

@@ -8,19 +8,19 @@
 
 namespace braid {
 
-/// Registers of a thread where nobody knows better.
+/// Registers per thread, where they are unknown.
 inline constexpr std::uint32_t kAssumedRegisters = 64;
 
-/// How many blocks a multiprocessor holds at one time.
+/// How many blocks a multiprocessor holds at a time.
 struct Occupancy {
-  int blocks = 1;  ///< also where not even one fits
-  /// What holds no more of them: "threads", "blocks", "registers" or "shared memory".
+  int blocks = 1;  ///< 1 even where not one fits
+  /// The resource that limits it: "threads", "blocks", "registers" or "shared memory".
   std::string_view limiter;
 };
 
-/// By the rules of the CUDA C++ Programming Guide: registers go to warps by 256, to each of the
-/// four parts of a multiprocessor apart; shared memory by 128 bytes, and a block takes 1 KiB more
-/// than it asks for.
+/// Follows the CUDA C++ Programming Guide: registers are allocated to warps in units of 256, for
+/// each of the four parts of a multiprocessor separately; shared memory in units of 128 bytes, with
+/// 1 KiB more than a block asks for.
 [[nodiscard]] Occupancy occupancy(const KernelCounts& kernel, const DeviceModel& device);
 
 }  // namespace braid

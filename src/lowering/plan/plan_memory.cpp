@@ -7,9 +7,8 @@
 namespace braid {
 namespace {
 
-/// What the search may do for one arena where heuristics miss the bound: a node costs the more the
-/// more buffers there are, and a compilation should not wait for longer than some tenths of a
-/// second.
+/// Search budget for one arena where heuristics miss the bound. A node costs more with more
+/// buffers, and a compile should not wait for longer than some tenths of a second.
 constexpr std::int64_t kNodesTimesBuffers = 1'000'000;
 constexpr std::int64_t kMostNodes = 5'000;
 

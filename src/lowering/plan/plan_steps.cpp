@@ -70,7 +70,7 @@ void PlanSteps::await(const std::string& name, int event) {
   awaited = {event, event, name};
 }
 
-/// One barrier does for all that was written before it.
+/// One barrier serves everything written before it.
 void PlanSteps::meet(const std::string& group, int source, int stream) {
   const auto met = met_at_.try_emplace(group, -1).first;
   const auto written = written_at_.find(whole(source));
@@ -116,7 +116,7 @@ void PlanSteps::drop_unused_events() {
   }
 }
 
-/// The streams in use are numbered without a gap.
+/// Renumbers the streams in use without gaps.
 void PlanSteps::drop_unused_streams() {
   std::map<int, int> number{{kComputeStream, 0}};
   for (const Step& step : program_.steps) number[step.stream] = 0;
@@ -125,8 +125,8 @@ void PlanSteps::drop_unused_streams() {
   for (Step& step : program_.steps) step.stream = number[step.stream];
 }
 
-/// No remote read outlives a run: what no other step follows that waits for its group ends with a
-/// barrier, or is followed by one where it cannot.
+/// Ensures that no remote read outlives a run: a step that no later wait for its group follows ends
+/// with a barrier, or gets a barrier step behind it.
 void PlanSteps::add_closing_barriers() {
   const StepOrder order(program_.steps);
   const Barriers barriers = barriers_of(program_);

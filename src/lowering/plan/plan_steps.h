@@ -9,24 +9,24 @@
 
 namespace braid {
 
-/// The steps of a program in the making, on the streams that the schedule says
-/// (schedule/streams.h), with the events and barriers that they need.
+/// Collects the steps of a program on the streams that the schedule chose (schedule/streams.h), and
+/// adds the events and barriers that they need.
 class PlanSteps {
  public:
   PlanSteps(Program& program, const PassContext& context) : program_(program), context_(context) {}
 
-  /// On the compute stream.
+  /// Appends a step on the compute stream.
   void push(Step step);
   void copy(std::string name, int source, int destination);
-  /// A copy with a source_peer on its stream, once all ranks have written the source; its event.
+  /// Appends a copy with a source_peer on its stream, behind a barrier of the ranks that wrote the
+  /// source; returns its event.
   int copy_from_peer(Step step);
-  /// A step of a communicator on its stream, once all that was pushed so far is done; its event.
-  /// All are on one stream, so that their order is the same on all ranks.
+  /// Appends a communicator's step on its stream, behind all steps so far; returns its event. All
+  /// use one stream, so their order is the same on all ranks.
   int collective(Step step);
-  /// The compute stream's next step follows the event.
+  /// Makes the compute stream's next step wait for the event.
   void await(const std::string& name, int event);
-  /// When all steps are there: leaves out events that others stand for, and adds the barriers with
-  /// which a run ends.
+  /// Called after the last step: drops redundant events and adds the barriers that end a run.
   void finish();
 
  private:
@@ -42,16 +42,18 @@ class PlanSteps {
 
   Program& program_;
   const PassContext& context_;
-  std::map<std::size_t, int> written_at_;  ///< buffers that are no slices: the last step so far
-  std::vector<int> stream_of_;             ///< of each event
-  /// Events of one stream that the compute stream waits for: the next one, and the last so far.
+  std::map<std::size_t, int> written_at_;  ///< for each buffer that is no slice: its last writer so
+                                           ///< far
+  std::vector<int> stream_of_;             ///< for each event
+  /// Events of one stream that the compute stream waits for: the next, and the last so far.
   struct Awaited {
     int next = -1, last = -1;
     std::string name;
   };
-  std::map<int, Awaited> awaited_;                  ///< by their stream
-  std::map<std::string, int, std::less<>> met_at_;  ///< groups: the step before their last barrier
-  std::map<std::string, int, std::less<>> barriers_;  ///< groups: the kernel
+  std::map<int, Awaited> awaited_;                    ///< by stream
+  std::map<std::string, int, std::less<>> met_at_;    ///< for each group: the step before its last
+                                                      ///< barrier
+  std::map<std::string, int, std::less<>> barriers_;  ///< for each group: its kernel
 };
 
 }  // namespace braid

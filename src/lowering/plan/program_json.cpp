@@ -29,7 +29,7 @@ std::string_view step_kind(Step::Kind kind) {
   return "";
 }
 
-/// Writes the program's text; one line per buffer, step, parameter and tensor.
+/// Writes the program's JSON, with one line per buffer, step, parameter and tensor.
 class Writer {
  public:
   explicit Writer(const Program& program) : program_(program) {}
@@ -62,7 +62,7 @@ class Writer {
     if (!program_.variants.empty()) {
       list("variants", program_.variants, '[', [&](const Variant& v) { variant(v); });
     }
-    out_.resize(out_.size() - 2);  // the comma after the last list
+    out_.resize(out_.size() - 2);  // drops the comma after the last list
     if (with_hash) put(",\n \"hash\": {}", json_string(program_.hash));
     out_ += "}\n";
     return std::move(out_);
@@ -74,7 +74,7 @@ class Writer {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
   }
 
-  /// ` "name": [` and each entry on a line of its own, `],`.
+  /// Writes ` "name": [`, each entry on a line of its own, and `],`.
   template <class Entries, class Write>
   void list(std::string_view name, const Entries& entries, char open, Write write) {
     put(" \"{}\": {}", name, open);
@@ -97,7 +97,7 @@ class Writer {
         entry.second.min, entry.second.max, entry.second.multiple_of);
   }
 
-  /// How many entries of each list are its own.
+  /// Writes how many entries of each list are the variant's own.
   void variant(const Variant& v) {
     out_ += "{\"symbols\": {";
     for (const auto& entry : v.symbols) {
@@ -118,7 +118,7 @@ class Writer {
     out_ += "]}";
   }
 
-  /// What the plan was made for: ranks that know other facts would plan otherwise.
+  /// The device that the plan was made for: ranks with another device would plan otherwise.
   void device(const DeviceModel& d) {
     put(" \"device\": {{\"name\": {}, \"multiprocessors\": {}, \"shared_kib\": {}, "
         "\"memory_gbs\": {}, \"f32_tflops\": {}, \"f16_tflops\": {}, \"link_gbs\": {}, "
@@ -176,7 +176,7 @@ class Writer {
     put("],\n   \"body\": {}}}", to_json(*k.spec.body));
   }
 
-  /// Only those that ask for something, so that plans without keep their text and their hash.
+  /// Written only if set, so that other plans keep their text and their hash.
   void attributes(const LaunchAttributes& asked) {
     if (asked == LaunchAttributes{}) return;
     const Dim3 cluster = asked.cluster;

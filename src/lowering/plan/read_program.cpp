@@ -14,19 +14,19 @@
 #include "lowering/plan/collective_step.h"
 #include "lowering/plan/program.h"
 
-// parse_program: a plan that anyone may have written. What follows from the rest of it is not
-// believed but worked out again: what a kernel needs from its body and configuration, lifetimes
-// and hazards from the steps (verify). What is stated of it must be the same.
+// parse_program: reads a plan from an untrusted source. Whatever follows from other parts of the
+// plan is computed again, and must equal what the file states: what a kernel needs, from its body
+// and configuration; lifetimes and hazards, from the steps (verify).
 namespace braid {
 namespace {
 
 using namespace json_read;
 
 constexpr std::string_view kVersionKey = "braid_program";
-/// Of one list of a variant; sums of all are far from overflow.
+/// Limit for one list of a variant; sums over all lists cannot overflow.
 constexpr int kMostEntries = 1 << 24;
 
-/// Runs `make`, whose errors are at the place then.
+/// Runs `make` and adds the place to its errors.
 template <class Make>
 auto at_place(const Place& place, Make make) {
   try {
@@ -49,7 +49,7 @@ std::vector<int> read_indices(const json& value, const Place& place) {
   return indices;
 }
 
-/// The one of `names` that stands there.
+/// The index in `names` of the string that stands there.
 template <class T>
 T read_choice(const json& value, const Place& place,
               std::initializer_list<std::pair<std::string_view, T>> names) {
@@ -126,7 +126,7 @@ class ProgramReader {
     }
   }
 
-  /// Their lists follow each other, and end with the program's.
+  /// Reads the variants. Their list ranges are consecutive, and end with the program's.
   void read_variants(const Fields& fields, const Place& place) {
     const Place list = place / "variants";
     const auto& items = read_array(fields.get("variants"), list);
@@ -161,7 +161,7 @@ class ProgramReader {
     }
   }
 
-  /// The symbols of the variant whose entry of a list that is, else the program's.
+  /// The symbols of the variant that owns this entry of a list, else the program's.
   [[nodiscard]] const SymbolTable& symbols_of(IndexRange Variant::*list, std::size_t index) const {
     for (const Variant& variant : program_.variants) {
       if ((variant.*list).has(index)) return variant.symbols;
@@ -186,18 +186,18 @@ class ProgramReader {
     program_.arenas.push_back(std::move(arena));
   }
 
-  /// A type whose symbols are there and whose dims are not negative.
+  /// A type that uses known symbols only and has no negative dims.
   TensorType read_type(const Fields& fields, const Place& place) {
     TensorType type{read_dtype(fields.get("dtype"), place / "dtype"),
                     read_shape(fields.get("shape"), place / "shape")};
     at_place(place / "shape", [&] {
-      // A graph knows what a shape may be.
+      // Adding an input checks the shape.
       return tables_.add_input({.name = fmt::format("t{}", tables_.inputs().size()), .type = type});
     });
     return type;
   }
 
-  /// What a slice does not state follows from the buffer that it is a part of.
+  /// Reads a slice. Other properties follow from the buffer that it is part of.
   void read_slice(const json& value, const Place& place) {
     const Fields fields(value, place, {"name", "dtype", "shape", "slice"});
     const Place here = place / "slice";
@@ -256,7 +256,8 @@ class ProgramReader {
     program_.kernels.push_back(std::move(kernel));
   }
 
-  /// As `fuse` would have made it: a node of a graph with the program's symbols and groups.
+  /// Checks it as `fuse` would have made it: as a node of a graph with the program's symbols and
+  /// groups.
   void check_kernel(const KernelSpec& spec) const {
     const Graph& body = *spec.body;
     if (body.inputs().empty() && body.nodes().empty() && body.outputs().empty()) {
@@ -277,7 +278,7 @@ class ProgramReader {
     braid::check_kernel(graph.node(node));
   }
 
-  /// No node of a graph has neither operands nor results.
+  /// A barrier has neither operands nor results, unlike any node of a graph.
   void check_barrier(const KernelSpec& spec) const {
     for (const auto& [name, group] : spec.body->groups()) {
       const auto known = program_.groups.find(name);
@@ -288,7 +289,8 @@ class ProgramReader {
     check_spec("barrier", spec);
   }
 
-  /// What the file says of the device, and that the kernels need, if it does, is what it must be.
+  /// Checks that the device facts, and the needs of kernels where the file states them, equal the
+  /// computed ones.
   void check_derived(const Fields& fields, const Place& place) const {
     Document document;
     parse(to_json(program_), Place(""), document);
@@ -432,7 +434,7 @@ class ProgramReader {
 
   Program program_;
   std::set<std::string> inputs_;
-  Graph tables_;  ///< symbols, groups, and an input of each type
+  Graph tables_;  ///< has the symbols, the groups, and an input of each type
 };
 
 }  // namespace

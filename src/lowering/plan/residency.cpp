@@ -19,7 +19,7 @@ std::vector<Waiting> waiting_steps(const Program& program) {
   std::vector<Waiting> all;
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
     const Step& step = program.steps[s];
-    // Ranks that share a GPU have a communicator whose waits take no block.
+    // Where ranks share a GPU, a communicator's waits take no block.
     if (step.kind == Step::Kind::kCollective && program.ranks_per_device == 1) {
       all.push_back({static_cast<int>(s), step.stream, kCommunicatorBlocks});
     }
@@ -35,7 +35,7 @@ std::vector<Waiting> waiting_steps(const Program& program) {
   return all;
 }
 
-/// A step, and of each other stream the largest that no event orders with it.
+/// A step, and from each other stream the largest one that no event orders with it.
 std::vector<Waiting> beside(const Waiting& one, const std::vector<Waiting>& all,
                             const StepOrder& order) {
   std::vector<Waiting> largest(order.streams(), {-1, 0, 0});

@@ -5,14 +5,15 @@
 
 namespace braid {
 
-/// How many blocks of a GPU a communicator's collective takes at most.
+/// The most blocks of a GPU that a communicator's collective takes.
 inline constexpr std::int64_t kCommunicatorBlocks = 32;
 
-/// A kernel that waits for peers keeps its place until they have come, so all that may wait at one
-/// time must find room: the blocks of steps that no event orders, of every rank of a device, are no
-/// more than its multiprocessors. Collectives of a communicator wait, too. Throws kInvalidArgument,
-/// naming the steps: how many ranks share a device is the user's word. With three streams or more
-/// it counts what may run beside a step as if it all ran at one time, and may refuse too much.
+/// Checks that all kernels that may wait at one time are resident together. A kernel that waits for
+/// peers occupies its multiprocessors until they arrive, so the blocks of unordered steps, of every
+/// rank of a device, must not exceed its multiprocessors. Collectives of a communicator wait too.
+/// Throws kInvalidArgument naming the steps, since the user chose how many ranks share a device.
+/// With three streams or more it counts everything that may run beside a step as if it all ran at
+/// one time, so it may refuse too much.
 void check_residency(const Program& program, const StepOrder& order);
 
 }  // namespace braid

@@ -32,7 +32,7 @@ int StepOrder::end_of(std::span<const int> steps) const {
   int end = *std::ranges::max_element(steps);
   if (streams_ == 1) return end;
   for (const std::vector<int>& order : on_stream_) {
-    // Along a stream the steps that follow them all come last.
+    // On each stream, the steps that follow them all are the last ones.
     const auto follows = [&](int step) {
       return std::ranges::all_of(steps, [&](int s) { return before(s, step); });
     };

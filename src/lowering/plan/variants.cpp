@@ -22,7 +22,7 @@
 namespace braid {
 namespace {
 
-/// Of another variant: in no list.
+/// Number for a buffer of another variant, in no list.
 constexpr int kForeign = std::numeric_limits<int>::max();
 
 /// Each buffer that a step names by another number.
@@ -74,7 +74,7 @@ class Uniter {
     return arenas_[key_of(part.arenas[buffer.arena])];
   }
 
-  /// The workspace as large as the largest; of the others what is added makes the size.
+  /// The workspace is as large as the largest variant's; the other arenas grow by what each adds.
   void add_arenas() {
     std::map<Key, std::int64_t> bytes;
     for (std::size_t p = 0; p < parts_.size(); ++p) {
@@ -84,7 +84,7 @@ class Uniter {
         if (arena.kind == ArenaKind::kWorkspace) most = std::max(most, arena.bytes);
         if (arena.kind == ArenaKind::kSymmetric) most = std::max(most, protocol::kHeadBytes);
       }
-      // What variants share of a symmetric arena ends where the first of their own begins.
+      // The shared part of a symmetric arena ends where the first buffer of a variant's own begins.
       for (std::size_t b = 0; b < part.buffers.size(); ++b) {
         const Buffer& buffer = part.buffers[b];
         const Arena& arena = part.arenas[buffer.arena];
@@ -178,9 +178,9 @@ class Uniter {
   std::span<const Program> parts_;
   Program program_;
   std::map<Key, int> arenas_;
-  std::vector<std::vector<bool>> outlive_;  ///< of each part's buffers
-  std::vector<std::vector<int>> numbers_;   ///< that these have here
-  int steps_ = 0;                           ///< of all parts
+  std::vector<std::vector<bool>> outlive_;  ///< for each part: for each buffer
+  std::vector<std::vector<int>> numbers_;   ///< their numbers in the united program
+  int steps_ = 0;                           ///< total of all parts
 };
 
 }  // namespace

@@ -7,28 +7,28 @@
 
 namespace braid {
 
-// A program for several parts of its symbols' range holds a program for each: its variants. They
-// are of the same inputs and outputs, which lie in the same places, and share the memory of all
-// else: on each rank runs follow each other, and a peer that is still in the run before has met it
-// since it last read. What outlives a run (flags, scratch, what peers write with no barrier before)
-// is each variant's own.
+// A program may consist of variants, one for each part of its symbols' range. They have the same
+// inputs and outputs, in the same places, and share the memory of everything else: on each rank
+// runs follow each other, and a peer still in the previous run has met this rank since it last
+// read. What outlives a run (flags, scratch, what peers write without a barrier before) is separate
+// for each variant.
 
-/// One program of `parts`, which are of one graph with narrower ranges, in this order; `symbols`
-/// are the ranges of all.
+/// Unites `parts`, programs of one graph with narrower ranges, in this order; `symbols` has the
+/// full ranges.
 [[nodiscard]] Program unite(std::span<const Program> parts, const SymbolTable& symbols);
 
-/// All variants; of a program that has none itself, as if it were one.
+/// All variants; a program without any counts as one variant.
 [[nodiscard]] std::vector<Variant> variants_of(const Program& program);
-/// The place among those of the one that runs for these values of all symbols. Throws
-/// kInvalidArgument where there is none.
+/// The index of the variant that runs for these values of all symbols. Throws kInvalidArgument
+/// where there is none.
 [[nodiscard]] std::size_t variant_at(const Program& program, const Bindings& bindings);
 
-/// A variant as a program of its own, in the places it has. What it names of others is out of range
-/// there.
+/// A variant as a program of its own, at the same places. References to other variants are out of
+/// range in it.
 [[nodiscard]] Program part_of(const Program& program, const Variant& variant);
 
-/// For verify(), which throws kInternal: that the variants' lists are the program's, and their
-/// symbols; and of good parts that each leaves alone what outlives a run of another one.
+/// Part of verify(): throws kInternal unless the variants' lists make up the program's, their
+/// symbols are within its ranges, and no variant touches what outlives a run of another one.
 void check_lists(const Program& program);
 void check_apart(std::span<const Program> parts);
 

@@ -15,8 +15,9 @@
 #include "lowering/plan/residency.h"
 #include "lowering/plan/variants.h"
 
-// verify(Program): a plan against its own rules, worked out anew from the steps. First that every
-// number is in range, so that the rest may rely on it. Of variants each by itself.
+// verify(Program): checks a plan against its own rules, computed anew from the steps. It first
+// checks that every index is in range, so that the rest may rely on it. Each variant is checked by
+// itself.
 namespace braid {
 namespace {
 
@@ -42,7 +43,7 @@ class Verifier {
     check_hazards(program_);
   }
 
-  /// An arena is no larger than what lies in it, rounded up.
+  /// An arena is no larger than its contents, rounded up.
   void check_sizes() const {
     std::vector<std::int64_t> ends(program_.arenas.size(), 0);
     for (const Buffer& b : program_.buffers) {
@@ -101,7 +102,7 @@ class Verifier {
            "buffer '{}' lies in the head of {}", b.name, name_of(arena));
   }
 
-  /// Each is an equal chunk of its buffer, and lies in it.
+  /// Each slice is an equal chunk of its buffer and lies inside it.
   void check_slices() const {
     std::map<int, std::string_view> groups;
     for (const Buffer& b : program_.buffers) {
@@ -223,7 +224,7 @@ class Verifier {
     }
   }
 
-  /// Kernels address what they share with peers by its offset.
+  /// Kernels address buffers shared with peers by offset, so these must not be slices.
   void check_sliced_operand(int id, int s, bool communicates) const {
     const Buffer& b = buffer(id);
     if (!b.slice) return;
@@ -256,7 +257,7 @@ class Verifier {
 
   void check_type(int s, int id, const TensorType& type) const {
     const TensorType& own = buffer(id).type;
-    // A view may name the same bytes under another dtype.
+    // A view may name the same bytes with another dtype.
     expect(same_numel(byte_shape(type), byte_shape(own)), "step {} takes '{}', {}, for {}", s,
            buffer(id).name, text_of(own), text_of(type));
   }
@@ -266,7 +267,7 @@ class Verifier {
            "step {} uses no buffer", s);
   }
 
-  /// A step has the words that its kernel asks for, and has them alone.
+  /// A step has the words that its kernel asks for, and shares them with no other step.
   void check_words(int s, int id, BufferKind kind, std::int64_t bytes, const std::string& group) {
     const char* what = kind == BufferKind::kFlags ? "flags" : "scratch";
     expect((bytes == 0) == (id < 0), "step {} has {} for nothing, or none", s, what);
@@ -323,8 +324,8 @@ class Verifier {
   }
 
   const Program& program_;
-  std::set<int> owned_;     ///< flags and scratch
-  std::set<int> recorded_;  ///< events, so far
+  std::set<int> owned_;     ///< flags and scratch already owned
+  std::set<int> recorded_;  ///< events recorded so far
 };
 
 }  // namespace

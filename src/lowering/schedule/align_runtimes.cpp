@@ -15,13 +15,13 @@
 #include "lowering/rewrite.h"
 #include "lowering/schedule/order.h"
 
-// align_runtimes: measured times become the nodes' `runtime_ns`, which every estimate starts from,
-// equal on all ranks: of what the ranks measured, each node takes the lower median. So all ranks
-// schedule alike, whatever they measured. Nodes that nobody measured keep the cost model's time,
-// which knows the program and the target alone, and so is equal, too.
+// align_runtimes: sets the nodes' `runtime_ns`, which every estimate prefers, to measured times.
+// Each node takes the lower median over the ranks' measurements, so all ranks schedule alike,
+// whatever they measured. Other nodes keep the cost model's time, which depends only on the program
+// and the target, so it is equal on all ranks too.
 //
-// A file names nodes of the graph as it is when the pass runs, each with one time or with one for
-// each rank. Any other name, and any other number of times, is refused: it was another program.
+// A file names nodes of the graph as it is when the pass runs, each with one time or one per rank.
+// Any other name or number of times is refused, since it belongs to another program.
 namespace braid {
 namespace {
 
@@ -33,7 +33,7 @@ constexpr ReasonCode kMeasured{
 
 using json_read::json;
 
-/// In nanoseconds, on all ranks or on each.
+/// Times in nanoseconds: one for all ranks, or one for each.
 std::vector<double> read_times(const json& value, const Place& place, std::int64_t world) {
   std::vector<double> times;
   const auto add = [&](const json& number, const Place& where) {
@@ -64,7 +64,7 @@ std::vector<double> read_times(const json& value, const Place& place, std::int64
   json_read::fail_at(place, text);
 }
 
-/// Of each node that was measured, by its place in the graph.
+/// The times of each measured node.
 std::map<NodeId, std::vector<double>> read_file(const std::string& path, const Graph& graph) {
   json_read::Document document;
   const Place place(path);

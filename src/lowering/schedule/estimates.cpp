@@ -9,7 +9,7 @@
 namespace braid {
 namespace {
 
-/// Whether the node is one of those, or is a kernel of some.
+/// Whether the predicate holds for the node or, for a kernel, for a node of its body.
 template <class Is>
 bool any_within(const Node& node, const Is& is) {
   if (node.op->op_class != OpClass::kKernel) return is(node);

@@ -11,21 +11,21 @@
 
 namespace braid {
 
-/// How long a collective takes, and what is computed beside it.
+/// The time of a collective, and of the compute beside it.
 struct Exposure {
   double comm_ns = 0, comp_ns = 0;
-  /// Compute further from the wait than this is beside another collective: more of it there adds
-  /// nothing.
+  /// Compute further away from the wait runs beside another collective, so more of it there does
+  /// not help.
   bool is_closed = false;
 
-  /// Below 0 where more is computed than it takes.
+  /// The exposed time; negative where there is more compute than the collective takes.
   [[nodiscard]] double ns() const { return comm_ns - comp_ns; }
 };
 
-/// Appends a piece of a list for people, which ends in "..." where it becomes long.
+/// Appends to a list for people, which ends in "..." once it is long.
 void append_text(std::string& text, std::string_view piece);
 
-/// Estimates by walking along an order from one node, `window` nodes far.
+/// Estimates exposure by walking along an order from one node, at most `window` nodes.
 class Exposures {
  public:
   Exposures(const Graph& graph, const std::vector<NodeEstimate>& estimates,
@@ -36,15 +36,14 @@ class Exposures {
         window_(window),
         met_(graph.nodes().size(), 0) {}
 
-  /// Of the asynchronous collective at that place: what runs from it to the first node that needs
-  /// it, to a synchronous collective, or to the wait of another collective that started meanwhile:
-  /// transfers come one after the other, so what runs behind that is beside the other one's.
-  /// `text` takes a list of what was met.
+  /// For the asynchronous collective at that place: the compute up to the first node that needs it,
+  /// a synchronous collective, or the wait of another collective that started meanwhile (transfers
+  /// run one after the other, so later compute is beside that one). `text` receives the nodes met.
   [[nodiscard]] Exposure of_collective(std::span<const NodeId> order, std::size_t at,
                                        std::string* text = nullptr);
-  /// Of the wait at that place: what runs from its collective to it. What runs before a
-  /// synchronous collective, or before the start of a collective that is waited for in between,
-  /// is all that counts. A wait of what no collective made has nothing to wait for.
+  /// For the wait at that place: the compute since its collective. It counts only up to a
+  /// synchronous collective, or to the start of a collective that is waited for in between. A wait
+  /// for a value that no collective made has nothing to wait for.
   [[nodiscard]] Exposure of_wait(std::span<const NodeId> order, std::size_t at,
                                  std::string* text = nullptr);
 
@@ -60,7 +59,7 @@ class Exposures {
   const std::vector<NodeEstimate>& estimates_;
   const Predecessors& predecessors_;
   std::size_t window_;
-  std::vector<int> met_;  ///< of each collective the last walk that met it, or its wait
+  std::vector<int> met_;  ///< for each collective: the last walk that met it, or its wait
   int walk_ = 0;
 };
 

@@ -16,17 +16,17 @@
 
 namespace braid {
 
-// What reorder_communication_preserving_peak_memory and sink_waits_iterative have in common: one
-// collective (wait) after the other trades places with its neighbours, alone or with a group of
-// nodes that it has to take along, until a limiting factor stops it. Each keeps one order, whose
-// memory a MemoryTimeline tracks.
+// Shared by reorder_communication_preserving_peak_memory and sink_waits_iterative: one collective
+// (wait) after the other swaps places with its neighbours, alone or with a group of nodes that must
+// come along, until a limiting factor stops it. Each keeps one order, whose memory a MemoryTimeline
+// tracks.
 
 struct IterativeSettings {
-  bool by_estimates = false;  ///< move by what is gained ("cost-aware"), else as far as possible
+  bool by_estimates = false;  ///< move by estimated gain, else as far as possible
   double extra_overlap = 0.5;
   double budget = 0.2;
   bool unsafe = false;               ///< collectives may pass each other
-  bool through_collectives = false;  ///< and be taken along, or be passed by waits
+  bool through_collectives = false;  ///< they may be taken along, or be passed by waits
   std::optional<std::int64_t> limit = {};
 };
 
@@ -52,33 +52,33 @@ class IterativePass {
                 const IterativeSettings& settings);
 
  protected:
-  /// Neighbours in the order that move as one.
+  /// Neighbours in the order that move together.
   struct Group {
-    std::size_t head = 0, tail = 0;   ///< its places in the order
-    double ns = 0;                    ///< of its members that are no asynchronous collectives
-    bool collective = false;          ///< whether it has one
-    std::vector<Exposure> exposures;  ///< of those members that moving it may expose
+    std::size_t head = 0, tail = 0;   ///< its range in the order
+    double ns = 0;                    ///< time of its members that are no asynchronous collectives
+    bool collective = false;          ///< contains a collective
+    std::vector<Exposure> exposures;  ///< of members that moving it may expose
   };
 
   [[nodiscard]] const std::vector<NodeId>& order() const { return timeline_.order(); }
   [[nodiscard]] const NodeEstimate& estimate(NodeId id) const { return estimates_[id]; }
   [[nodiscard]] const std::string& name(NodeId id) const { return graph_.node(id).name; }
 
-  /// Nodes are marked as of the group that was begun last, for `is_marked`.
+  /// Starts a new set of marked nodes, for `is_marked`.
   void begin_marks() { ++mark_; }
   void mark(NodeId id) { marks_[id] = mark_; }
   [[nodiscard]] bool is_marked(NodeId id) const { return marks_[id] == mark_; }
 
-  /// Why the pass goes no further with what has gained that exposure by those moves.
+  /// Why a node with that exposure stops after those moves.
   [[nodiscard]] Reason stops(const Exposure& exposure, const MoveRecord& record) const;
-  /// A move as the timeline sees it, in the record; the reason is that of its refusal.
+  /// Records a move, or the reason of its refusal.
   Reason count_move(const MemoryTimeline::Move& move, NodeId candidate, MoveRecord& record) const;
-  /// Whether a pass has come to the number of collectives or waits that it is to look at.
+  /// Whether the pass has handled as many collectives or waits as it may.
   [[nodiscard]] bool is_enough() const { return settings_.limit && seen_ >= *settings_.limit; }
   [[nodiscard]] MoveRecord begin_record(NodeId id, const Exposure& exposure);
   void end_record(MoveRecord record, const Exposure& exposure, const std::string& overlap);
   [[nodiscard]] bool wants_text() const { return context_.move_records != nullptr; }
-  /// The graph in the order reached; nothing where that is the old one.
+  /// The graph in the new order; nothing where the order is unchanged.
   [[nodiscard]] std::optional<Graph> finish() const;
 
   std::string_view pass_;
@@ -92,7 +92,7 @@ class IterativePass {
   MemoryTimeline timeline_;
   Exposures exposures_;
   std::int64_t base_peak_ = 0;
-  std::int64_t limit_ = 0;  ///< of the peak of memory
+  std::int64_t limit_ = 0;  ///< limit of the memory peak
   std::int64_t seen_ = 0;
 
  private:
@@ -100,7 +100,7 @@ class IterativePass {
   int mark_ = 0;
 };
 
-/// What of a collective is not hidden, when `more` is taken from what is beside it.
+/// The exposed part of a collective, after `more` compute leaves its side.
 [[nodiscard]] inline double exposed_ns(const Exposure& exposure, double more = 0) {
   return std::max(0.0, exposure.ns() + more);
 }

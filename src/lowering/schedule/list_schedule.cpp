@@ -12,19 +12,18 @@
 #include "lowering/schedule/memory_timeline.h"
 #include "lowering/schedule/order.h"
 
-// sink_waits, raise_comms, reorder_compute_for_overlap: greedy list scheduling. Nodes only change
-// places.
+// sink_waits, raise_comms, reorder_compute_for_overlap: greedy list scheduling. Only the order of
+// nodes changes.
 //
-// Of the nodes whose dependences have run, the one with the lowest score comes next:
+// Among the nodes whose dependences have run, the one with the lowest score comes next. The score
+// is
 //   1. raising: the place, among the collectives, of the first collective that it is or leads to;
 //   2. sinking: waits after everything else;
-//   3. where it stood.
-// reorder_compute_for_overlap does both, and puts behind each asynchronous collective as many of
-// the nodes that may come next, neither collectives nor waits, as the collective takes time. Memory
-// does not bound it.
-// Synchronous collectives (lowered ones) are raised, too; there is nothing to hide behind them.
-// Collectives keep their order.
-// The scores are those of PyTorch's Inductor (torch/_inductor/comms.py, _schedule_for_comm).
+//   3. its place in the old order.
+// reorder_compute_for_overlap does both, and places behind each asynchronous collective as many
+// ready compute nodes as fill the collective's time. It does not bound memory. Synchronous
+// collectives (lowered ones) are raised too; nothing can overlap them. Collectives keep their
+// order. The scores are those of PyTorch's Inductor (torch/_inductor/comms.py, _schedule_for_comm).
 namespace braid {
 namespace {
 
@@ -108,9 +107,10 @@ class Scheduler {
 
   Goal goal_;
   std::vector<NodeEstimate> estimates_;
-  std::vector<std::vector<NodeId>> later_;  ///< for each node those that it must stay before
-  std::vector<int> unmet_;                  ///< how many must still run before it
-  std::vector<int> leads_to_;               ///< the first collective, by its place among them
+  std::vector<std::vector<NodeId>> later_;  ///< for each node: those that must follow it
+  std::vector<int> unmet_;                  ///< for each node: predecessors that have not run
+  std::vector<int> leads_to_;               ///< the first collective that a node leads to, by its
+                                            ///< place among them
   Ready compute_, others_;
   std::vector<NodeId> order_;
 };

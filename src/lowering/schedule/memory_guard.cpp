@@ -45,7 +45,7 @@ NodeId MemoryGuard::next() const { return next_ < order_.size() ? order_[next_] 
 
 bool MemoryGuard::take(NodeId id) {
   const std::size_t at = place(id);
-  std::int64_t freed = 0;  // when it has run
+  std::int64_t freed = 0;  // freed when the node has run
   changes_.clear();
   if (use_.made(id) > 0) changes_.push_back({next_, at, use_.made(id)});
   for (ValueId storage : use_.used(id)) {
@@ -54,7 +54,7 @@ bool MemoryGuard::take(NodeId id) {
     const std::size_t before = last_user(storage, at);
     const bool none = before == order_.size();
     if (none) freed += use_.bytes(storage);
-    // Another one is the last user then.
+    // Another node becomes the last user.
     changes_.push_back({none ? next_ : before + 1, at, -use_.bytes(storage)});
   }
   if (at > next_) {
@@ -107,7 +107,7 @@ void MemoryGuard::add(std::size_t first, std::size_t end, std::int64_t bytes) {
 }
 
 std::int64_t MemoryGuard::peak(std::size_t first, std::size_t end) const {
-  // What is added to a node of the tree counts for all below it, so each step up adds its own.
+  // A value added to a tree node counts for its whole subtree, so each step up adds its own.
   std::int64_t from_left = kNone, from_right = kNone;
   std::size_t l = first + leaves_, r = end + leaves_ - 1;
   if (first >= end) return kNone;

@@ -9,18 +9,18 @@
 
 namespace braid {
 
-/// Takes the nodes of an order one after the other, not always the next one, and keeps a way to the
-/// end open: the nodes taken, and then the others as they stood, never need more than so many bytes
-/// at once. So where the given order needs no more, every node may be taken in the end, whatever
-/// was taken before. A node costs the logarithm of their number for each storage that it uses.
+/// Takes the nodes of an order one by one, not always the next one, and keeps a way to the end
+/// open: the nodes taken, followed by the others in the given order, never need more than `limit`
+/// bytes at once. So if the given order fits, every node can be taken eventually, whatever was
+/// taken before. A node costs O(log n) for each storage that it uses.
 class MemoryGuard {
  public:
-  /// `order` needs `limit` bytes or fewer.
+  /// `order` must need at most `limit` bytes.
   MemoryGuard(const MemoryUse& use, std::span<const NodeId> order, std::int64_t limit);
 
-  /// Takes the node unless the limit forbids it. Who it needs has been taken.
+  /// Takes the node unless the limit forbids it. Its predecessors must have been taken.
   bool take(NodeId id);
-  /// The first one that has not been taken; -1 where all have been.
+  /// The first node of the order that has not been taken, or -1.
   [[nodiscard]] NodeId next() const;
   [[nodiscard]] std::size_t place(NodeId id) const { return place_[id]; }
 
@@ -32,21 +32,22 @@ class MemoryGuard {
   void add(std::size_t first, std::size_t end, std::int64_t bytes);
   [[nodiscard]] std::int64_t peak(std::size_t first, std::size_t end) const;
   void take_place(std::size_t at);
-  /// The last place of who uses a storage and has not been taken, before `end`; or order_.size().
+  /// The last place before `end` of an untaken user of a storage; order_.size() if there is none.
   [[nodiscard]] std::size_t last_user(ValueId storage, std::size_t end) const;
 
   const MemoryUse& use_;
   std::vector<NodeId> order_;
   std::int64_t limit_;
   std::vector<std::size_t> place_;
-  std::vector<bool> taken_;  ///< of each place
+  std::vector<bool> taken_;  ///< for each place
   std::size_t next_ = 0;
-  std::int64_t level_;                      ///< after those taken
-  std::vector<std::size_t> first_;          ///< of each storage, in users_
+  std::int64_t level_;                      ///< bytes in use after those taken
+  std::vector<std::size_t> first_;          ///< for each storage: start in users_
   std::vector<std::size_t> users_;          ///< places, in order
-  std::vector<std::size_t> left_;           ///< of each storage, how many of its users count still
-  std::size_t leaves_ = 1;                  ///< of a tree over the places
-  std::vector<std::int64_t> most_, added_;  ///< of each of its nodes: of the subtree, to all of it
+  std::vector<std::size_t> left_;           ///< for each storage: users that still count
+  std::size_t leaves_ = 1;                  ///< leaves of a tree over the places
+  std::vector<std::int64_t> most_, added_;  ///< for each tree node: maximum of its subtree, and
+                                            ///< what is added to all of it
   std::vector<Change> changes_;
 };
 

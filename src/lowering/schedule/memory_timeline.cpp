@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kChunk = "chunk_by_rank";
 
-/// Those of the registry; a chunk is a place in what it is cut from.
+/// The storages of the registry; a chunk belongs to the storage that it is cut from.
 std::vector<ValueId> places_of(const Graph& graph) {
   std::vector<ValueId> storage = storages(graph);
   const bool none = std::ranges::none_of(graph.nodes(),
@@ -138,7 +138,7 @@ MemoryTimeline::Move MemoryTimeline::move_back(std::size_t first, std::size_t la
                                                std::int64_t limit) {
   const NodeId id = order_[first];
   const std::int64_t before = peak(first, last);
-  std::vector<std::pair<ValueId, NodeId>> was;  // the last users that it takes over from
+  std::vector<std::pair<ValueId, NodeId>> was;  // the last users that it replaces
   for (ValueId storage : use_.used(id)) {
     const NodeId user = last_user(storage);
     if (user == id || place(user) > last) continue;
@@ -157,7 +157,7 @@ MemoryTimeline::Move MemoryTimeline::move_forward(std::size_t first, std::size_t
                                                   std::int64_t limit) {
   const NodeId id = order_[last];
   const std::int64_t before = peak(first, last);
-  std::vector<ValueId> was;  // what others are the last to use then
+  std::vector<ValueId> was;  // storages that others are the last to use then
   for (ValueId storage : use_.used(id)) {
     if (last_user(storage) != id) continue;
     for (std::size_t at = last; at-- > first;) {
@@ -176,7 +176,7 @@ MemoryTimeline::Move MemoryTimeline::move_forward(std::size_t first, std::size_t
   return {.done = false, .peak = now};
 }
 
-/// The place `middle` becomes `first`.
+/// Rotates [first, last) so that `middle` becomes the first place.
 void MemoryTimeline::rotate(std::size_t first, std::size_t middle, std::size_t last) {
   const auto at = [&](std::size_t i) { return order_.begin() + i; };
   std::rotate(at(first), at(middle), at(last + 1));

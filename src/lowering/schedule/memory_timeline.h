@@ -11,10 +11,10 @@ namespace braid {
 
 struct PassContext;
 
-/// Whose memory each node makes, uses and is the last to use, in bytes with symbols at their
-/// largest values. Memory is that of storages (ir/mutation.h): views, waits and in-place results
-/// make none. What a collective reads or writes is in use until its wait. Graph inputs are the
-/// caller's: they are there all the time, and no node's. Outputs stay.
+/// The storages that each node makes, uses, and is the last to use, in bytes with symbols at their
+/// largest values (ir/mutation.h): views, waits and in-place results make none. What a collective
+/// reads or writes is in use until its wait. Graph inputs belong to the caller and do not count.
+/// Outputs are never freed.
 class MemoryUse {
  public:
   explicit MemoryUse(const Graph& graph);
@@ -34,33 +34,33 @@ class MemoryUse {
 
  private:
   std::vector<std::int64_t> made_, bytes_;
-  std::vector<std::size_t> first_;  ///< of each node, in used_
+  std::vector<std::size_t> first_;  ///< for each node: start in used_
   std::vector<ValueId> used_;
   std::int64_t inputs_ = 0;
 };
 
-/// What is in use while a node runs, and after what it was the last to use is gone.
+/// Bytes in use while a node runs, and after it has freed what it was the last to use.
 struct MemoryLevel {
   std::int64_t during = 0, after = 0;
   bool operator==(const MemoryLevel&) const = default;
 };
 
-/// Of each place of the order. Linear.
+/// The level at each place of the order. Linear time.
 [[nodiscard]] std::vector<MemoryLevel> memory_levels(const MemoryUse& use,
                                                      std::span<const NodeId> order);
 /// The most bytes in use at once.
 [[nodiscard]] std::int64_t peak_memory(const MemoryUse& use, std::span<const NodeId> order);
 
-/// The peak of the program before the first of the scheduling passes that follow each other, of
-/// which this graph is what the next one is given: the base of all their budgets.
+/// The memory peak before the first scheduling pass of a sequence, of which this graph is the
+/// current state: the base of all their budgets.
 std::int64_t base_peak(const MemoryUse& use, const Graph& graph, PassContext& context);
 
-/// Bytes that a share of the base more than it allows.
+/// The limit in bytes: the base plus a share of it.
 std::int64_t memory_limit(std::int64_t base, double budget);
 
-/// An order of nodes and its levels, kept up to date while nodes trade places with blocks of
-/// neighbours. A move costs what the block has, and whatever it says is what memory_levels would:
-/// nothing is estimated, and the levels of a block are never older than its last move.
+/// An order of nodes and its levels, updated while nodes swap places with neighbouring blocks. A
+/// move costs as much as the block is long. The levels are exact: always what memory_levels would
+/// return.
 class MemoryTimeline {
  public:
   MemoryTimeline(const MemoryUse& use, std::vector<NodeId> order);
@@ -71,15 +71,15 @@ class MemoryTimeline {
   [[nodiscard]] std::int64_t peak(std::size_t first, std::size_t last) const;
   [[nodiscard]] std::int64_t peak() const { return peak(0, order_.size() - 1); }
 
-  /// What the block's peak came to.
+  /// The resulting peak of the block.
   struct Move {
     bool done = false;
     std::int64_t peak = 0;
   };
-  /// The node at `first` goes behind those up to `last`, which it shares no result with; but not
-  /// where the peak of them all would come to more than `limit`, and more than it is.
+  /// Moves the node at `first` behind those up to `last`, with which it must share no result.
+  /// Refuses if that raises the peak of them all, and above `limit`.
   Move move_back(std::size_t first, std::size_t last, std::int64_t limit);
-  /// The node at `last` goes in front of those from `first` on.
+  /// Moves the node at `last` in front of those from `first` on.
   Move move_forward(std::size_t first, std::size_t last, std::int64_t limit);
 
  private:
@@ -92,9 +92,9 @@ class MemoryTimeline {
   const MemoryUse& use_;
   std::vector<NodeId> order_;
   std::vector<std::size_t> place_;
-  std::vector<NodeId> last_user_;    ///< of each storage
+  std::vector<NodeId> last_user_;    ///< for each storage
   std::vector<std::int64_t> freed_;  ///< by each node
-  std::vector<MemoryLevel> levels_;  ///< of each place
+  std::vector<MemoryLevel> levels_;  ///< for each place
 };
 
 }  // namespace braid

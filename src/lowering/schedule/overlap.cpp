@@ -9,18 +9,18 @@
 #include "lowering/schedule/overlap_bound.h"
 #include "lowering/schedule/overlap_search.h"
 
-// overlap: the order of the least exposed communication that is found. Nodes only change places.
+// overlap: finds the order with the least exposed communication. Only the order of nodes changes.
 //
-// Time is that of overlap_timeline.h: compute one node after the other, asynchronous collectives
-// beside it, one after the other in their given order. What the waits take is exposed. The peak of
-// memory stays within a share (overlap-peak-memory-budget) of what it was before the first
-// scheduling pass; by default it does not grow.
+// Time is that of overlap_timeline.h: compute nodes one after the other, and beside them
+// asynchronous collectives, one after the other in their given order. What the waits take is
+// exposed. The memory peak stays within a share (overlap-peak-memory-budget) of the peak before the
+// first scheduling pass; by default it does not grow.
+//
 // Candidates are the results of the other scheduling passes and their compositions, and list
-// schedules that keep the limit as they go (overlap_list.h, memory_guard.h). The best one is
-// improved by dynamic programming over sets of nodes (overlap_sets.cpp), which finds the best order
-// of all where the program is narrow, and says so. All of that is bounded by numbers of nodes, not
-// by a clock: every rank finds the same order.
-// The order stays as it is where none is found that exposes less.
+// schedules that respect the limit as they go (overlap_list.h, memory_guard.h). The best one is
+// improved by dynamic programming over sets of nodes (overlap_sets.cpp), which finds the optimum
+// where the program is narrow, and says so. All of this is bounded by numbers of nodes, not by a
+// clock, so every rank finds the same order. The order stays as it is where none exposes less.
 namespace braid {
 namespace {
 
@@ -35,7 +35,7 @@ constexpr double kNsPerUs = 1e3;
 
 using Sequence = std::vector<const Pass*>;
 
-/// The passes that one may schedule with, alone and in a row.
+/// The passes to try, alone and composed.
 std::vector<Sequence> compositions(std::size_t nodes) {
   const std::array<const Pass*, 5> passes{&sink_waits, &raise_comms, &reorder_compute_for_overlap,
                                           &reorder_communication_preserving_peak_memory,
@@ -55,7 +55,7 @@ std::vector<Sequence> compositions(std::size_t nodes) {
   return result;
 }
 
-/// Where the nodes of `graph` stand in one with the same nodes.
+/// The places of `graph`'s nodes in another graph with the same nodes.
 std::vector<NodeId> order_in(const Graph& graph, const Graph& other) {
   std::map<std::string_view, NodeId> ids;
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
@@ -67,7 +67,7 @@ std::vector<NodeId> order_in(const Graph& graph, const Graph& other) {
   return order;
 }
 
-/// The orders of the compositions, within that budget and by estimates or not.
+/// The orders of the compositions, within that budget, with or without estimates.
 std::vector<std::vector<NodeId>> orders_of_others(const Graph& graph, const PassContext& context,
                                                   double budget) {
   std::vector<std::vector<NodeId>> orders;
@@ -93,14 +93,14 @@ std::vector<std::vector<NodeId>> orders_of_others(const Graph& graph, const Pass
   return orders;
 }
 
-/// Bytes, of which the given order has no more.
+/// The memory limit in bytes; the given order keeps it.
 std::int64_t limit_of(const OverlapProblem& problem, const Graph& graph, PassContext& context,
                       double budget) {
   const std::int64_t given = peak_memory(problem.use, given_order(graph));
   return std::max(given, memory_limit(base_peak(problem.use, graph, context), budget));
 }
 
-/// What its first wait takes, of each asynchronous collective.
+/// For each asynchronous collective the time of its first wait.
 std::vector<double> exposed_of_each(const OverlapProblem& problem, std::span<const NodeId> order) {
   std::vector<double> exposed(problem.size(), 0);
   OverlapClock clock(problem.estimates, problem.waited);

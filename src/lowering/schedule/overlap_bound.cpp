@@ -10,11 +10,11 @@ namespace braid {
 namespace {
 
 /// Asynchronous collectives run one after the other, in one order. So those that must have ended
-/// when a node begins are the first few, and those that cannot begin before it ends the last few;
-/// it can be beside those between.
+/// when a node begins are a prefix, and those that cannot begin before it ends are a suffix; the
+/// node can overlap those between.
 struct Beside {
-  std::vector<NodeId> collectives;      ///< in their order
-  std::vector<std::size_t> first, end;  ///< of each node, in collectives
+  std::vector<NodeId> collectives;      ///< in order
+  std::vector<std::size_t> first, end;  ///< for each node: its range in collectives
 
   explicit Beside(const OverlapProblem& problem)
       : first(problem.size(), 0), end(problem.size(), 0) {
@@ -42,7 +42,7 @@ struct Beside {
   }
 };
 
-/// Before each collective comes all that leads to it or to one before it.
+/// The compute that each collective, or one before it, depends on.
 std::vector<double> compute_before(const OverlapProblem& problem, const Beside& beside) {
   std::vector<double> ns(beside.collectives.size() + 1, 0);
   for (std::size_t id = 0; id < problem.size(); ++id) {
@@ -52,7 +52,7 @@ std::vector<double> compute_before(const OverlapProblem& problem, const Beside& 
   return ns;
 }
 
-/// After each collective comes all that needs it or one behind it.
+/// The compute that depends on each collective, or on one behind it.
 std::vector<double> compute_after(const OverlapProblem& problem, const Beside& beside) {
   std::vector<double> ns(beside.collectives.size() + 1, 0);
   for (std::size_t id = 0; id < problem.size(); ++id) {
@@ -68,7 +68,8 @@ LongestPaths paths_of(const OverlapProblem& problem, const Beside& beside) {
                      .link_tail_ns = std::vector<double>(problem.size(), 0),
                      .leads_to = beside.end};
   const std::vector<double> before = compute_before(problem, beside);
-  std::vector<double> end(problem.size(), 0);  // of a collective on its links, of others as such
+  std::vector<double> end(problem.size(), 0);  // for a collective: on the links; for others: their
+                                               // own end
   double links_free = 0;
   std::size_t number = 0;
   for (std::size_t id = 0; id < problem.size(); ++id) {
@@ -87,8 +88,8 @@ LongestPaths paths_of(const OverlapProblem& problem, const Beside& beside) {
     end[id] = head + node.ns;
   }
   const std::vector<double> after = compute_after(problem, beside);
-  std::vector<double> behind(problem.size(), 0);  // a collective's end
-  double next = 0;                                // of the links
+  std::vector<double> behind(problem.size(), 0);  // end of a collective
+  double next = 0;                                // when the links are free
   for (std::size_t id = problem.size(); id-- > 0;) {
     const NodeEstimate& node = problem.estimates[id];
     double& tail = paths.tail_ns[id];
@@ -114,7 +115,7 @@ std::vector<double> hidden_of(const OverlapProblem& problem, const Beside& besid
     if (problem.estimates[id].asynchronous || beside.first[id] >= beside.end[id]) continue;
     begin_at[beside.first[id]].push_back(id);
   }
-  using Entry = std::pair<std::size_t, double>;  // the end, what is left
+  using Entry = std::pair<std::size_t, double>;  // (end, remaining time)
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
   std::vector<double> hidden(problem.size(), 0);
   for (std::size_t c = 0; c < beside.collectives.size(); ++c) {
@@ -133,7 +134,7 @@ std::vector<double> hidden_of(const OverlapProblem& problem, const Beside& besid
   return hidden;
 }
 
-/// One stream that may leave a node for another and come back to it.
+/// The makespan of one stream that may preempt nodes.
 double preemptive_ns(const OverlapProblem& problem, const LongestPaths& paths) {
   std::vector<std::size_t> jobs;
   for (std::size_t id = 0; id < problem.size(); ++id) {
@@ -143,7 +144,7 @@ double preemptive_ns(const OverlapProblem& problem, const LongestPaths& paths) {
   std::ranges::sort(jobs, [&](std::size_t a, std::size_t b) {
     return std::pair(paths.head_ns[a], a) < std::pair(paths.head_ns[b], b);
   });
-  std::priority_queue<std::pair<double, double>> ready;  // the tail behind it, what is left
+  std::priority_queue<std::pair<double, double>> ready;  // (tail behind it, remaining time)
   double now = 0, most = 0;
   for (std::size_t next = 0; next < jobs.size() || !ready.empty();) {
     if (ready.empty()) now = std::max(now, paths.head_ns[jobs[next]]);

@@ -32,7 +32,8 @@ class ListScheduler {
     }
     while (guard_.next() >= 0) {
       if (take_collective() || take_ended_wait() || take_compute()) continue;
-      // What comes next in the given order always may; but a wait that takes time comes last.
+      // The next node of the given order may always be taken, but a wait that takes time comes
+      // last.
       const NodeId next = guard_.next();
       if (!problem_.estimate(next).wait && take(next)) continue;
       if (!take_first_wait()) static_cast<void>(take(next));
@@ -64,7 +65,7 @@ class ListScheduler {
     return true;
   }
 
-  /// They keep their order: there is one at most.
+  /// Collectives keep their order, so at most one is ready.
   bool take_collective() {
     if (collectives_.empty()) return false;
     const NodeId id = collectives_.back();
@@ -110,7 +111,7 @@ class ListScheduler {
     return done;
   }
 
-  /// Whether the next wait is over before that node would be, and is rather taken.
+  /// Whether to take the next wait because it is over before that node would be.
   bool is_worth_waiting(int rank, NodeId id) {
     drop_taken_waits();
     if (waits_.empty()) return false;
@@ -119,14 +120,14 @@ class ListScheduler {
   }
 
   using Ready = std::pair<int, NodeId>;
-  using Wait = std::tuple<double, int, NodeId>;  ///< when it is over, its rank
+  using Wait = std::tuple<double, int, NodeId>;  ///< (end time, rank, node)
 
   const OverlapProblem& problem_;
   const std::vector<int>& ranks_;
   bool patient_;
   MemoryGuard guard_;
   OverlapClock clock_;
-  std::vector<std::size_t> unmet_;  ///< how many must still run before it
+  std::vector<std::size_t> unmet_;  ///< for each node: predecessors that have not run
   std::vector<bool> is_taken_;
   std::vector<NodeId> order_;
   std::vector<NodeId> collectives_;

@@ -9,25 +9,25 @@
 
 namespace braid {
 
-/// What comes next of the nodes that could: of those of the lowest rank the one that stands first.
+/// The priority rule of a list schedule. Ties go to the node that stands first.
 enum class ListRule {
-  kLongestPath,      ///< with the longest way to the end
-  kNextCollective,   ///< that lead to the next collective, and of them those of the longest way
-  kGivenCollective,  ///< that lead to the next collective
+  kLongestPath,      ///< longest path to the end first
+  kNextCollective,   ///< nodes that lead to the next collective first, among them by longest path
+  kGivenCollective,  ///< nodes that lead to the next collective first
   kGivenOrder,
 };
 inline constexpr ListRule kListRules[] = {ListRule::kLongestPath, ListRule::kNextCollective,
                                           ListRule::kGivenCollective, ListRule::kGivenOrder};
 
-/// Which node is rather taken: the lower number. No two have the same.
+/// The priority of each node: lower numbers are taken first. No two are equal.
 [[nodiscard]] std::vector<int> ranks_of(const OverlapProblem& problem, const LongestPaths& paths,
                                         std::span<const NodeId> base, ListRule rule);
 
-/// An order, made from its beginning on: collectives as soon as they can, waits when their
-/// collective has ended, or nothing else can run, and of all else what has the lowest rank. Where
-/// `patient`, a wait of lower rank is waited for if that takes less time than what else could run.
-/// A node is taken only where the rest, in the order of `base`, can follow within `limit` bytes,
-/// which `base` keeps itself (MemoryGuard). n log n.
+/// Builds an order from its beginning: collectives as soon as they are ready; waits when their
+/// collective has ended, or when nothing else can run; otherwise the ready node of lowest rank.
+/// With `patient` it waits for a wait of lower rank if that takes less time than what else could
+/// run. A node is taken only if the rest can follow, in the order of `base`, within `limit` bytes,
+/// which `base` itself keeps (MemoryGuard). O(n log n).
 [[nodiscard]] std::vector<NodeId> list_overlap(const OverlapProblem& problem,
                                                std::span<const NodeId> base, std::int64_t limit,
                                                const std::vector<int>& ranks, bool patient);

@@ -12,15 +12,15 @@
 
 namespace braid {
 
-// What `overlap` (overlap.cpp) looks for an order of: the nodes of a graph with what each takes,
-// needs and holds. Collectives keep their order.
+// The problem that `overlap` (overlap.cpp) solves: the nodes of a graph with their times,
+// dependences and memory. Collectives keep their order.
 
-/// How good an order is: the fewest nanoseconds, then the lowest peak of memory.
+/// The cost of an order: first its nanoseconds, then its memory peak.
 struct OrderCost {
   double total_ns = 0, exposed_ns = 0;
   std::int64_t peak = 0;
 };
-/// By more than rounding.
+/// Whether `ns` is less by more than rounding.
 [[nodiscard]] bool takes_less(double ns, double than_ns);
 [[nodiscard]] bool is_better(const OrderCost& a, const OrderCost& b);
 
@@ -32,10 +32,10 @@ class OverlapProblem {
   [[nodiscard]] const NodeEstimate& estimate(NodeId id) const { return estimates[id]; }
   [[nodiscard]] std::span<const NodeId> needs(NodeId id) const { return predecessors.of(id); }
   [[nodiscard]] std::span<const NodeId> users(NodeId id) const { return successors.of(id); }
-  /// Those of nothing but collectives that are waited for, and of all other nodes.
+  /// The total time of collectives that are waited for, and of all other nodes.
   [[nodiscard]] double comm_ns() const;
   [[nodiscard]] double compute_ns() const;
-  /// Linear.
+  /// The cost of an order. Linear time.
   [[nodiscard]] OrderCost cost(std::span<const NodeId> order) const;
 
   std::vector<NodeEstimate> estimates;

@@ -9,10 +9,10 @@
 namespace braid {
 namespace {
 
-// How many nodes are looked at, all told: tenths of a second.
+// Limit of nodes visited in total: some tenths of a second.
 constexpr std::int64_t kListVisits = 1'000'000;
 constexpr std::int64_t kSetVisits = 10'000'000;
-/// List schedules are made of so many of the best orders.
+/// How many of the best orders seed list schedules.
 constexpr std::size_t kKept = 3;
 
 class Search {
@@ -38,7 +38,7 @@ class Search {
  private:
   [[nodiscard]] bool is_done() const { return !takes_less(least_ns_, best_.front().cost.total_ns); }
 
-  /// And list schedules of those of them that are among the best.
+  /// Adds given orders, and list schedules of those among them that are among the best.
   void add_given(std::vector<std::vector<NodeId>> orders) {
     for (std::vector<NodeId>& order : orders) keep(std::move(order));
     const std::vector<OverlapOrder> bases = best_;
@@ -67,8 +67,8 @@ class Search {
     }
   }
 
-  /// Halves the memory that the best order takes beyond that of `base` as long as a list schedule
-  /// takes no more time.
+  /// Lowers the peak of the best order towards that of `base`, by bisection, as long as a list
+  /// schedule takes no more time.
   void lower_peak(const std::vector<NodeId>& base) {
     constexpr int kTries = 5;
     OverlapOrder best = best_.front();
@@ -94,10 +94,10 @@ class Search {
   std::int64_t limit_;
   double least_ns_;
   std::int64_t lists_ = 0;
-  std::vector<OverlapOrder> best_;  ///< the best first
+  std::vector<OverlapOrder> best_;  ///< best first
 };
 
-/// An order whose nodes change places, at the memory that it takes.
+/// An order whose nodes swap places, with its memory levels.
 class PlacedOrder {
  public:
   PlacedOrder(const OverlapProblem& problem, const OverlapOrder& start)

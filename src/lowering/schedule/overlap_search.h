@@ -16,20 +16,19 @@ struct OverlapOrder {
   bool is_limited = false;  ///< the limit of memory has kept the search from looking at some
 };
 
-/// A better order, if any, by dynamic programming over sets of nodes (overlap_sets.cpp), after that
-/// many visits at most; whether no order within the limit takes less time than the result. Always
-/// the same one.
+/// Improves the order, if possible, by dynamic programming over sets of nodes (overlap_sets.cpp),
+/// after at most that many visits. Returns whether the result is proven optimal within the limit.
+/// Deterministic.
 bool improve_by_sets(const OverlapProblem& problem, const LongestPaths& paths, std::int64_t limit,
                      std::int64_t visits, OverlapOrder& best);
 
-/// Collectives begin as early and waits come as late as they can, without more memory, so that what
-/// takes other times than estimated finds slack. It never takes more time.
+/// Moves collectives earlier and waits later as far as that costs neither memory nor time, so that
+/// deviations from the estimated times find slack.
 void spread_apart(const OverlapProblem& problem, OverlapOrder& best);
 
-/// The best order that is found within the limit, which `given` keeps: of list schedules around it
-/// (overlap_list.h), of those that `more` gives and their list schedules, and of what sets of nodes
-/// make of the best one. Looks at less the more nodes there are, and stops at an order of
-/// `least_ns`. Always the same one.
+/// The best order found within the limit, which `given` keeps: among list schedules around it
+/// (overlap_list.h), the orders of `more` and their list schedules, improved by sets of nodes. With
+/// more nodes it looks at less. Stops at an order of `least_ns`. Deterministic.
 [[nodiscard]] OverlapOrder search_overlap(
     const OverlapProblem& problem, const LongestPaths& paths, const std::vector<NodeId>& given,
     const std::function<std::vector<std::vector<NodeId>>()>& more, std::int64_t limit,

@@ -9,12 +9,12 @@
 
 #include "lowering/schedule/overlap_search.h"
 
-// Dynamic programming over the sets of nodes that may have run. What nodes leave behind in memory
-// does not depend on their order, so of two beginnings of the same nodes the one that is nowhere
-// later will do, and the limit of memory only says which node may come next. A narrow program, of a
-// few chains, has few such sets, however long it is: then the best order is found. Of a wide one
-// only the most promising sets of each size are kept, and those of the best order so far; and at
-// first only orders near that one are looked at.
+// Dynamic programming over the sets of nodes that have run. The memory that nodes leave behind does
+// not depend on their order. So among prefixes with the same nodes, one that is later in nothing
+// dominates, and the memory limit only says which node may come next. A narrow program, of a few
+// chains, has few such sets, however long it is, and the optimum is found. For a wide one only the
+// most promising sets of each size are kept, and those of the best order so far; at first only
+// orders near that one are searched.
 namespace braid {
 namespace {
 
@@ -46,8 +46,9 @@ class SetSearch {
   [[nodiscard]] bool is_spent() const { return visits_ <= 0; }
   [[nodiscard]] bool is_limited() const { return is_limited_; }
 
-  /// Looks at so many sets of each size, and at orders in which no node stands that many places in
-  /// front of one that it overtakes. Whether all were looked at that could lead to a better one.
+  /// Keeps `width` sets of each size, and searches orders in which no node is more than `reach`
+  /// places ahead of one that it overtakes. Returns whether everything was searched that could be
+  /// better.
   bool run(std::size_t width, std::size_t reach) {
     width_ = width;
     reach_ = reach;
@@ -74,14 +75,14 @@ class SetSearch {
   struct State {
     std::vector<std::uint64_t> taken;  ///< bits from that word on; all before are set
     std::size_t first_word = 0;
-    Hash hash = 0;  ///< of all of them: what tells sets apart
+    Hash hash = 0;  ///< hash of all of them, which identifies the set
     std::size_t count = 0;
-    std::vector<NodeId> ready;  ///< who could be next
+    std::vector<NodeId> ready;  ///< nodes that could be next
     double now = 0, compute_left = 0, comm_left = 0;
-    std::size_t begun = 0;     ///< of the collectives
-    std::vector<double> ends;  ///< of the last few of them, those that go on
+    std::size_t begun = 0;     ///< number of collectives begun
+    std::vector<double> ends;  ///< end times of the collectives in flight
     std::int64_t level = 0, peak = 0;
-    double least_ns = 0;  ///< no way to go on takes less
+    double least_ns = 0;  ///< lower bound of any completion
     std::size_t step = 0;
     bool is_dominated = false;
   };
@@ -132,7 +133,7 @@ class SetSearch {
     return state;
   }
 
-  /// When a collective is over that has begun.
+  /// The end time of a collective that has begun.
   double end_of(const State& state, NodeId collective) const {
     const std::size_t ended = state.begun - state.ends.size();
     const std::size_t number = number_[collective];
@@ -142,7 +143,7 @@ class SetSearch {
     return state.ends.empty() ? state.now : state.ends.back();
   }
 
-  /// What is gone when the node has run.
+  /// Bytes freed when the node has run.
   std::int64_t freed(const State& state, NodeId id) {
     std::int64_t bytes = 0;
     for (ValueId storage : problem_.use.used(id)) {
@@ -188,7 +189,7 @@ class SetSearch {
     state.step = steps_.size() - 1;
   }
 
-  /// Nodes that take neither time nor memory come at once.
+  /// Takes nodes that need neither time nor memory at once.
   void take_free_nodes(State& state) {
     const auto is_free = [&](NodeId id) {
       const NodeEstimate& node = problem_.estimate(id);
@@ -220,7 +221,7 @@ class SetSearch {
     return least;
   }
 
-  /// Of beginnings of the same nodes.
+  /// For prefixes with the same nodes: whether `a` dominates `b`.
   static bool nowhere_later(const State& a, const State& b) {
     if (is_later(a.now, b.now)) return false;
     for (std::size_t i = 0; i < a.ends.size(); ++i) {
@@ -251,7 +252,7 @@ class SetSearch {
     layer.states.push_back(std::move(state));
   }
 
-  /// Of too many states the most promising, and those of the best order.
+  /// Keeps the most promising states, and those of the best order.
   void choose(Layer& layer) {
     std::erase_if(layer.states, [](const State& state) { return state.is_dominated; });
     if (layer.states.size() <= width_) return;
@@ -298,7 +299,7 @@ class SetSearch {
     best_ = {.order = std::move(order), .cost = cost};
   }
 
-  /// The sets that the best order goes through.
+  /// Marks the sets on the path of the best order.
   void mark_path(State state) {
     path_.clear();
     for (std::size_t at = 0; at < place_.size(); ++at) place_[best_.order[at]] = at;
@@ -316,10 +317,11 @@ class SetSearch {
   const LongestPaths& paths_;
   std::int64_t limit_, visits_;
   OverlapOrder& best_;
-  std::vector<std::size_t> number_;         ///< of each collective
+  std::vector<std::size_t> number_;         ///< for each collective
   std::vector<NodeId> collectives_;         ///< in their order
-  std::vector<std::size_t> place_;          ///< of each node in the best order, when the run began
-  std::vector<std::vector<NodeId>> users_;  ///< of each storage
+  std::vector<std::size_t> place_;          ///< for each node: its place in the best order at the
+                                            ///< start of the run
+  std::vector<std::vector<NodeId>> users_;  ///< for each storage
   std::size_t width_ = 0, reach_ = 0;
   std::map<std::size_t, Layer> layers_;  ///< by the number of nodes that have run
   std::vector<Step> steps_;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNsPerUs = 1e3;
 
-/// Names of any characters, on one line.
+/// Joins names, which may contain any characters, on one line.
 std::string names_of(const Graph& graph, const std::vector<ValueId>& values) {
   std::vector<std::string> names;
   names.reserve(values.size());

@@ -3,17 +3,17 @@
 #include "lowering/passes.h"
 #include "lowering/schedule/iterative.h"
 
-// reorder_communication_preserving_peak_memory: asynchronous collectives, from the first on, move
-// towards the beginning, past one neighbour after the other. Nodes only change places.
+// reorder_communication_preserving_peak_memory: moves asynchronous collectives, from the first on,
+// towards the beginning, past one neighbour after the other. Only the order of nodes changes.
 //
 // A neighbour that the collective needs is taken along: the collective is the last of a group that
-// moves as one. What is not taken along stops it: asynchronous collectives, and matmuls, which may
-// be what another collective hides behind; by estimates, matmuls are taken where that pays. It
-// stops, too, before another collective, and where the peak of memory would grow by more than a
-// share of what it was before the first scheduling pass. By estimates, it passes
-//   - compute only where what it gains is more than what waits in its group lose;
+// moves together. A neighbour that cannot be taken along stops it: an asynchronous collective, or a
+// matmul, which may hide another collective; by estimates, matmuls are taken along where that pays.
+// It also stops before another collective, and where the memory peak would grow by more than a
+// share of the peak before the first scheduling pass. By estimates, it passes
+//   - compute only where it gains more than the waits in its group lose;
 //   - a collective only where that does not lose the compute in its group,
-// until it has (1 + extra) times as much beside it as it takes.
+// until the compute beside it takes (1 + extra) times as long as it does.
 //
 // After _reorder_communication_preserving_peak_memory_internal of PyTorch's Inductor
 // (torch/_inductor/comms.py), which tracks memory less exactly and lets collectives pass each other
@@ -35,7 +35,7 @@ class Reorder : IterativePass {
   using IterativePass::IterativePass;
 
   std::optional<Graph> run() {
-    // A collective's group stands in front of it: what comes after its place has not moved yet.
+    // A collective's group stands in front of it, so nothing behind its place has moved yet.
     for (std::size_t at = 0; at + 1 < order().size() && !is_enough(); ++at) {
       if (estimate(order()[at]).asynchronous) raise(at);
     }
@@ -58,7 +58,7 @@ class Reorder : IterativePass {
     end_record(std::move(record), exposure, overlap);
   }
 
-  /// Takes the node in front of the group along or passes it, or says what keeps it from that.
+  /// Takes the node in front of the group along, or passes it, or returns the reason to stop.
   Reason step(Group& group, Exposure& exposure, MoveRecord& record) {
     if (Reason why = stops(exposure, record)) return why;
     const NodeId candidate = order()[group.head - 1];
@@ -105,12 +105,12 @@ class Reorder : IterativePass {
     if (!node.asynchronous) group.ns += node.ns;
   }
 
-  /// Marks what must stay before the node.
+  /// Marks the nodes that must stay before this one.
   void mark_needs(NodeId id) {
     for (NodeId needed : predecessors_.of(id)) mark(needed);
   }
 
-  /// By estimates.
+  /// The reason not to pass the candidate, by estimates; else empty.
   [[nodiscard]] Reason why_not_passed(NodeId candidate, Group& group, const Exposure& exposure) {
     const NodeEstimate& node = estimate(candidate);
     if (!node.asynchronous && node.ns > 0 && !group.exposures.empty()) {

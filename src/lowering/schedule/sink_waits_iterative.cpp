@@ -5,19 +5,20 @@
 #include "lowering/passes.h"
 #include "lowering/schedule/iterative.h"
 
-// sink_waits_iterative: waits, from the last on, move towards the end, past one neighbour after the
-// other. Nodes only change places.
+// sink_waits_iterative: moves waits, from the last on, towards the end, past one neighbour after
+// the other. Only the order of nodes changes.
 //
-// A neighbour that needs the wait, or what it takes along, is taken along: the wait is the first of
-// a group that moves as one. Waits, asynchronous collectives and, but by estimates, synchronous
-// ones and matmuls are not taken along and stop it. So does an asynchronous collective, unless
-// waits may pass them, and the memory budget. By estimates, it passes
+// A neighbour that needs the wait, or a node of its group, is taken along: the wait is the first of
+// a group that moves together. Waits, asynchronous collectives and, unless it moves by estimates,
+// synchronous collectives and matmuls are not taken along and stop it. So does an asynchronous
+// collective in its way, unless waits may pass them, and so does the memory budget. By estimates,
+// it passes
 //   - another wait only where the compute in its group does not leave that one exposed;
-//   - compute only where what it gains is more than what collectives in its group lose,
-// until there is (1 + extra) times as much beside its collective as that takes.
+//   - compute only where it gains more than the collectives in its group lose,
+// until the compute beside its collective takes (1 + extra) times as long as that.
 //
-// After _sink_waits_iterative_internal of PyTorch's Inductor (torch/_inductor/comms.py); what
-// counts against a gain, and memory, are right here.
+// After _sink_waits_iterative_internal of PyTorch's Inductor (torch/_inductor/comms.py), with exact
+// memory tracking and corrected losses.
 namespace braid {
 namespace {
 
@@ -40,7 +41,7 @@ class SinkWaits : IterativePass {
   using IterativePass::IterativePass;
 
   std::optional<Graph> run() {
-    // A wait's group stands behind it: what comes before its place has not moved yet.
+    // A wait's group stands behind it, so nothing in front of its place has moved yet.
     for (std::size_t at = order().size() - 1; at > 0 && !is_enough(); --at) {
       if (estimate(order()[at]).wait) sink(at);
     }
@@ -63,7 +64,7 @@ class SinkWaits : IterativePass {
     end_record(std::move(record), exposure, overlap);
   }
 
-  /// Takes the node behind the group along or passes it, or says what keeps it from that.
+  /// Takes the node behind the group along, or passes it, or returns the reason to stop.
   Reason step(Group& group, Exposure& exposure, MoveRecord& record) {
     if (Reason why = stops(exposure, record)) return why;
     const NodeId candidate = order()[group.tail + 1];
@@ -116,13 +117,13 @@ class SinkWaits : IterativePass {
     const NodeEstimate& node = estimate(candidate);
     ++group.tail;
     mark(candidate);
-    group.ns += node.ns;  // none of them is asynchronous
+    group.ns += node.ns;  // none of its members is asynchronous
     if (!node.collective) return;
     group.collective = true;
     group.exposures.push_back(exposures_.of_collective(order(), group.tail));
   }
 
-  /// By estimates.
+  /// The reason not to pass the candidate, by estimates; else empty.
   [[nodiscard]] Reason why_not_passed(NodeId candidate, Group& group, const Exposure& exposure) {
     const NodeEstimate& node = estimate(candidate);
     if (node.wait) {

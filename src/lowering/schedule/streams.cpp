@@ -15,7 +15,7 @@ std::vector<Placement> place_on_streams(const Graph& graph, int ranks_per_device
   const std::vector<NodeId> waited = waited_collectives(graph);
   std::vector<Placement> places(graph.nodes().size());
   std::vector<bool> is_over(graph.nodes().size(), false);
-  int in_flight = 0;  // collectives of communicators
+  int in_flight = 0;  // collectives of communicators in flight
   bool copies = false;
   for (std::size_t id = 0; id < places.size(); ++id) {
     const Node& node = graph.nodes()[id];
@@ -31,8 +31,8 @@ std::vector<Placement> place_on_streams(const Graph& graph, int ranks_per_device
       if (places[from].stream == kCommunicationStream && !is_over[from]) --in_flight;
       is_over[from] = true;
     } else {
-      // Ranks that share a GPU have a communicator whose waits take no block. The last barrier of
-      // the copies is behind all of them, and beside what is left.
+      // Where ranks share a GPU, a communicator's waits take no block. The last barrier of the
+      // copies is behind all of them, and runs beside what is left.
       if (in_flight > 0 && ranks_per_device == 1) place.leaves += kCommunicatorBlocks;
       if (copies) place.leaves += kBarrierBlocks;
     }

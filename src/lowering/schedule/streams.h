@@ -7,22 +7,22 @@
 
 namespace braid {
 
-// Which stream of its device a node's step runs on. One rank's streams, in the order of the nodes;
-// a program numbers those that it uses without a gap.
+// The stream of a node's step. Each rank has these streams; a program renumbers those that it uses
+// without gaps.
 inline constexpr int kComputeStream = 0;
 inline constexpr int kCopyStream = 1;           ///< copies from peers, and the barriers before them
 inline constexpr int kCommunicationStream = 2;  ///< collectives of communicators
 
 struct Placement {
   int stream = kComputeStream;
-  /// Multiprocessors that the node's kernel is not to fill when it waits for peers: those of what
-  /// may wait beside it on other streams. Both wait for blocks of other ranks to come, so that one
-  /// must not keep out the other.
+  /// Multiprocessors that the node's kernel must leave free when it waits for peers: those of
+  /// kernels that may wait beside it on other streams. Both wait for blocks of other ranks, so
+  /// neither may keep the other from running.
   std::int64_t leaves = 0;
 };
 
-/// Of each node, for its place in the order: what has begun in front of it and is waited for behind
-/// it is beside it. Linear.
+/// The placement of each node: work that begins before it and is awaited behind it runs beside it.
+/// Linear time.
 [[nodiscard]] std::vector<Placement> place_on_streams(const Graph& graph, int ranks_per_device);
 
 }  // namespace braid

@@ -41,7 +41,7 @@ class Joiner {
     return true;
   }
 
-  /// Blocks of one lifetime and alignment become one, where each then begins aligned.
+  /// Stacks intervals of equal lifetime and alignment into one block in which each is aligned.
   bool stack() {
     const auto kind = [](const Part& part) {
       return std::tuple(part.whole.lower, part.whole.upper, part.whole.alignment);
@@ -51,7 +51,7 @@ class Joiner {
              std::tuple_cat(kind(b), std::tuple(b.first));
     });
     const std::size_t joins = joins_.size();
-    std::size_t first = 0;  // of that kind
+    std::size_t first = 0;  // first of that kind
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       Part& part = parts_[i];
       if (kind(parts_[first]) != kind(part)) first = i;
@@ -67,8 +67,8 @@ class Joiner {
     return drop_gone(joins);
   }
 
-  /// Where one block alone of its size and alignment ends when one alone of these begins, they
-  /// become one.
+  /// Chains two blocks where one ends when the other begins, and each is the only one of its size
+  /// and alignment to do so.
   bool chain() {
     struct Border {
       std::int64_t time, size, alignment;
@@ -88,7 +88,7 @@ class Joiner {
       return std::tie(a.time, a.size, a.alignment) == std::tie(b.time, b.size, b.alignment);
     };
     const std::size_t joins = joins_.size();
-    std::vector<std::size_t> head(parts_.size());  // of its chain
+    std::vector<std::size_t> head(parts_.size());  // for each block: the head of its chain
     for (std::size_t i = 0; i < head.size(); ++i) head[i] = i;
     for (std::size_t i = 0, end = 0; i < borders.size(); i = end) {
       while (end < borders.size() && same(borders[i], borders[end])) ++end;

@@ -12,26 +12,28 @@
 
 namespace braid {
 
-/// Intervals that are packed as one.
+/// Intervals that are packed as a unit.
 struct Block {
   Interval whole;
   std::vector<std::pair<int, std::int64_t>> parts;  ///< (interval, its offset in the block)
 };
 
-/// How far intervals are joined. Each step leaves less to decide, and may lose packings.
+/// How intervals are joined. Each level leaves fewer decisions, and may lose packings.
 enum class Joining : std::uint8_t {
   kNone,
-  kStacks,  ///< those with the same lifetime lie on top of each other
-  kChains,  ///< and where one alone of its size ends when one alone of it begins, they follow
+  kStacks,  ///< intervals of equal lifetime are stacked
+  kChains,  ///< also, where a unique interval of its size ends when another unique one begins, they
+            ///< are chained
 };
 
-/// Two blocks, by their first intervals, become one: the second lies on the first or follows it.
+/// Joins two blocks, named by their first intervals: the second is stacked on the first or follows
+/// it.
 struct Join {
   int first = 0, second = 0;
   bool follows = false;
   auto operator<=>(const Join&) const = default;
 };
-/// As many as there are, one after the other, but none of those that are refused.
+/// All possible joins, one after the other, except refused ones.
 [[nodiscard]] std::vector<Join> joins_of(std::span<const Interval> intervals, Joining joining,
                                          const std::set<Join>& refused = {});
 [[nodiscard]] std::vector<Block> join(std::span<const Interval> intervals,
@@ -40,8 +42,8 @@ struct Join {
   return join(intervals, joins_of(intervals, joining));
 }
 
-/// Looks for joins that leave few blocks. A wrong one stands in the way of others: where intervals
-/// were cut out of larger ones the right ones leave the fewest.
+/// Searches for joins that leave few blocks. A wrong join prevents others: where intervals were cut
+/// out of larger ones, the right joins leave the fewest blocks.
 class JoinSearch {
  public:
   explicit JoinSearch(std::span<const Interval> intervals)
@@ -49,7 +51,7 @@ class JoinSearch {
     restart();
   }
   [[nodiscard]] const std::vector<Join>& joins() const { return joins_; }
-  /// Refuses a join or two, or no longer; goes back where that leaves more blocks.
+  /// Refuses a join or two more, or fewer; undoes that where it leaves more blocks.
   void step();
   void restart();
 
@@ -62,7 +64,7 @@ class JoinSearch {
   std::mt19937_64 random_{1};
 };
 
-/// Offsets of the intervals from those of the blocks.
+/// The offsets of intervals, given those of the blocks.
 [[nodiscard]] std::vector<std::int64_t> offsets_of(std::span<const Block> blocks,
                                                    std::span<const std::int64_t> offsets);
 

@@ -9,11 +9,11 @@
 namespace braid {
 namespace {
 
-/// Pairs that meet, and the looks at them that all orders together may take: half a second's worth.
+/// Limit of overlapping pairs, and of their inspections over all orders: about half a second.
 constexpr std::size_t kMaxPairs = 4'000'000;
 constexpr std::size_t kMaxLooks = 16'000'000;
 
-/// Intervals with bytes, in order of their start; of equal ones the largest first.
+/// Non-empty intervals in order of start; for equal starts the largest first.
 std::vector<int> by_start(std::span<const Interval> intervals) {
   std::vector<int> order;
   order.reserve(intervals.size());
@@ -25,7 +25,7 @@ std::vector<int> by_start(std::span<const Interval> intervals) {
   return order;
 }
 
-/// Free blocks below a growing end, merged with their neighbours.
+/// A list of free blocks below a growing end; neighbours are merged.
 class FreeList {
  public:
   std::int64_t take(std::int64_t size, std::int64_t alignment) {
@@ -38,7 +38,7 @@ class FreeList {
       add(start + size, offset + bytes - start - size);
       return start;
     }
-    // The last free block may reach the end: then only the rest is new.
+    // If the last free block reaches the end, only the rest is new.
     std::int64_t start = end_;
     if (!blocks_.empty()) {
       const auto [offset, bytes] = *blocks_.rbegin();
@@ -131,7 +131,7 @@ namespace {
 
 enum class Fit : unsigned char { kFirst, kBest };
 
-/// In the order of the queue, each interval into a gap among those that it meets.
+/// Places the intervals in the queue's order, each into a gap among those that it overlaps.
 Packing place(std::span<const Interval> intervals, const Neighbours& neighbours,
               std::span<const int> queue, Fit fit) {
   Packing packing{std::vector<std::int64_t>(intervals.size(), 0), 0};
@@ -194,7 +194,7 @@ Packing PackInTurns::turn() {
   std::ranges::stable_sort(queue_, [&](int a, int b) { return weight_[a] > weight_[b]; });
   Packing packing = place(intervals_, neighbours_, queue_, Fit::kFirst);
   best_ = std::min(best_, packing.total);
-  constexpr std::int64_t kUpperPart = 3;  // of what is above the bound: who is to blame
+  constexpr std::int64_t kUpperPart = 3;  // above the bound, this share counts as too high
   const std::int64_t blame = best_ - (best_ - bound_) / kUpperPart;
   for (const int i : queue_) {
     if (packing.offsets[i] + intervals_[i].size < blame) continue;
@@ -217,7 +217,7 @@ Packing pack_quickly(std::span<const Interval> intervals) {
     if (best.total == bound || (looked > 0 && looked + looks > kMaxLooks)) break;
     looked += looks;
     Packing packing = pack_in_order(intervals, neighbours, order);
-    // Of equal totals the first order's: by size leaves the fewest holes.
+    // Of equal totals the first order wins: ordering by size leaves the fewest holes.
     if (packing.total < best.total || (order == PackOrder::kSize && packing.total == best.total)) {
       best = std::move(packing);
     }

@@ -6,8 +6,8 @@
 
 namespace braid {
 
-/// What is to be placed: `size` bytes in [lower, upper) of time, at an offset that `alignment`
-/// divides.
+/// An interval to place: `size` bytes, live in [lower, upper), at an offset that is a multiple of
+/// `alignment`.
 struct Interval {
   std::int64_t lower = 0;
   std::int64_t upper = 0;
@@ -15,7 +15,7 @@ struct Interval {
   std::int64_t alignment = 1;
 };
 
-/// Offsets for intervals, such that no two that meet in time overlap.
+/// An offset for each interval, such that no two that overlap in time overlap in bytes.
 struct Packing {
   std::vector<std::int64_t> offsets;
   std::int64_t total = 0;  ///< the highest end
@@ -29,7 +29,7 @@ inline bool meet(const Interval& a, const Interval& b) {
   return a.lower < b.upper && b.lower < a.upper;
 }
 
-/// The most bytes that live at one time: no packing is smaller.
+/// The most bytes that live at one time, a lower bound of any packing.
 [[nodiscard]] std::int64_t most_live(std::span<const Interval> intervals);
 
 }  // namespace braid

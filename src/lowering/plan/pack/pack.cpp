@@ -9,20 +9,20 @@
 #include "lowering/plan/pack/search.h"
 #include "lowering/plan/pack/sections.h"
 
-// pack: what is tried, and for how long.
+// pack: decides what is tried, and for how long.
 //
-// Heuristics pack the intervals as they are and joined. Where that is not good enough, the
-// component of the highest total is searched: as it is, with stacks, with chains, and with joins
-// that leave few blocks, for the bound and for a total halfway between it and what is there, in
-// turns of growing length, each of which heuristics that learn have a part of. The capacity only
-// says when to stop: a lower one never ends at more than a higher one would.
+// Heuristics first pack the intervals, as they are and joined. If that is not good enough, the
+// component with the highest total is searched: unjoined, with stacks, with chains, and with joins
+// that leave few blocks; for the bound, and for a total halfway between the bound and the best so
+// far. Turns grow in length, and part of each goes to heuristics that learn. The capacity only says
+// when to stop: a lower one never ends with a higher total.
 namespace braid {
 namespace {
 
 constexpr Joining kJoinings[] = {Joining::kChains, Joining::kStacks, Joining::kNone};
 constexpr std::int64_t kFirstTurn = 500, kLastTurn = 1'000'000'000;  ///< nodes
-constexpr std::size_t kTurnOfInterval = 3;  ///< a turn should get to the top once
-/// Beyond, heuristics take long enough, and a search would hardly get to the top once.
+constexpr std::size_t kTurnOfInterval = 3;  ///< a turn should reach the top once
+/// Beyond this, heuristics take long enough, and a search would hardly reach the top once.
 constexpr std::size_t kMostSearched = 4'000;
 
 std::vector<Interval> wholes(std::span<const Block> blocks) {
@@ -40,7 +40,7 @@ std::int64_t total_of(std::span<const Interval> intervals, std::span<const std::
   return total;
 }
 
-/// The search for one component.
+/// The search state of one component.
 class Component {
  public:
   Component(std::vector<int> ids, std::vector<Interval> intervals, Packing packing,
@@ -53,11 +53,11 @@ class Component {
 
   [[nodiscard]] std::span<const int> ids() const { return ids_; }
   [[nodiscard]] const Packing& packing() const { return packing_; }
-  /// No packing of it is smaller, nor need one be.
+  /// A lower bound of its packing, which also need not be improved.
   [[nodiscard]] std::int64_t bound() const { return bound_; }
   [[nodiscard]] bool is_searched() const { return intervals_.size() <= kMostSearched; }
 
-  /// One round of turns, until the packing is as good as the goal.
+  /// One round of turns, until the packing reaches the goal.
   void improve(std::int64_t goal, SearchBudget& budget) {
     if (!in_turns_) begin();
     goal_ = goal;
@@ -100,7 +100,7 @@ class Component {
     return packing_.total <= std::max(goal_, bound_) || budget_->spent();
   }
 
-  /// What that found, if anything; whether it has shown that there is nothing.
+  /// Runs a search; records what it found, or that it proved there is nothing.
   bool search(PackSearch& search, std::span<const Block> blocks, std::int64_t turn) {
     const PackSearch::Outcome outcome = search.run(*budget_, std::min(turn, budget_->nodes));
     if (outcome == PackSearch::Outcome::kFound) {
@@ -120,7 +120,7 @@ class Component {
     if (attempt.hopeless) refute(attempt.search->capacity(), blocks);
   }
 
-  /// A turn to find joins, and one to pack what they leave.
+  /// One turn to find joins, and one to pack their blocks.
   void join_better(std::int64_t turn) {
     const auto nodes = static_cast<std::int64_t>(intervals_.size()) / kIntervalsJoined + 1;
     const std::size_t before = joins_->joins().size();
@@ -147,8 +147,8 @@ class Component {
     for (; nodes > 0 && !budget_->spent(); --nodes) budget_->take_node();
   }
 
-  /// One turn for a total between the last one that was missed and the best; whether it was found.
-  /// Where these are close, from the bound on again.
+  /// One turn for a total between the last failure and the best; whether it was found. Where these
+  /// are close, it starts from the bound again.
   bool aim_between(std::span<const Block> blocks, std::int64_t turn) {
     if (is_done()) return false;
     constexpr std::int64_t kClose = 200;
@@ -162,7 +162,7 @@ class Component {
     return false;
   }
 
-  /// So many intervals are joined, or placed by heuristics, while a search visits a node.
+  /// How many intervals joining or heuristics handle in the time of one search node.
   static constexpr std::int64_t kIntervalsJoined = 256, kIntervalsPlaced = 4;
 
   std::vector<int> ids_;
@@ -192,7 +192,7 @@ Packing pack_joined(std::span<const Interval> intervals, std::int64_t goal) {
   return best;
 }
 
-/// Those that a search may improve.
+/// The components that a search may improve.
 std::vector<Component> components(std::span<const Interval> intervals, const Packing& packing,
                                   std::int64_t bound) {
   std::vector<Component> components;

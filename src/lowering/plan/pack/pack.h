@@ -9,21 +9,20 @@
 namespace braid {
 
 struct PackOptions {
-  std::int64_t capacity =
-      0;                   ///< a packing of so much is good enough; the least that can be is, too
-  std::int64_t nodes = 0;  ///< that the search may visit; 0: heuristics alone
+  std::int64_t capacity = 0;   ///< a packing of this total, or of the bound, is good enough
+  std::int64_t nodes = 0;      ///< search budget in nodes; 0: heuristics alone
   std::function<bool()> stop;  ///< see SearchBudget
 };
 
 struct PackResult {
   Packing packing;
-  std::int64_t bound = 0;   ///< no packing is smaller
-  std::int64_t nodes = 0;   ///< that were visited
-  bool impossible = false;  ///< it was shown that no packing has the capacity
+  std::int64_t bound = 0;   ///< lower bound
+  std::int64_t nodes = 0;   ///< nodes visited
+  bool impossible = false;  ///< no packing has the capacity (proven)
 };
 
-/// Heuristics first, then, where they miss what is good enough, search. A pure function where there
-/// is no `stop`.
+/// Runs heuristics, then, where their result is not good enough, a search. Deterministic unless
+/// `stop` is set.
 [[nodiscard]] PackResult pack(std::span<const Interval> intervals, const PackOptions& options);
 
 }  // namespace braid

@@ -7,34 +7,36 @@
 
 // PackSearch: is there a packing within the capacity?
 //
-// After "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning"
-// (M. D. Moffitt, ASPLOS 2024), from which come the compressed time, packings that are canonical
-// (everything rests on something), the bound floor + sum of each section, the refusal of packings
-// that leave a hole for a whole interval, the split into parts that no longer touch, and several
-// orders that take turns.
+// After "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning" (M.
+// D. Moffitt, ASPLOS 2024). From it come the compressed time, canonical packings (every interval
+// rests on another or on 0), the bound floor + sum of each section, the rejection of packings that
+// leave a hole for a whole interval, the split into parts that no longer touch, and several orders
+// in turn.
 //
-// A packing is built from below. What is decided is not where an interval lies but which is the
-// next one in a section, the lowest of those not placed: an interval that is the next one in all
-// its sections is placed on what lies there. From such decisions follow the lowest offset that each
-// interval can have, as in shop scheduling, with sections for machines:
-//   - above the next one of its sections; else not below the floor, the lowest offset of all there;
-//   - a section in which the intervals, each from its lowest offset on, do not fit one after the
-//     other fails;
-//   - one that cannot be the next (the rest would not fit above it, or someone who must lie low
-//     would be pushed up) lies above the first end of those that can; where one alone can, it is;
-//   - an interval that would fit whole below all that follows fails: dropped there, it would give a
-//     packing with a smaller sum of offsets, which is looked for elsewhere.
+// A packing is built from below. A decision does not fix an offset; it names the next interval of a
+// section, the lowest of those not placed. An interval that is the next one in all its sections is
+// placed on what lies there. As in shop scheduling, with sections for machines, the decisions imply
+// a lowest offset for each interval:
+//   - it lies above the next one of its sections; else not below the floor, the lowest offset of
+//     all there;
+//   - a section fails where its intervals, each from its lowest offset on, do not fit one after
+//     the other;
+//   - an interval that cannot be the next (the rest would not fit above it, or another one that
+//     must lie low would be pushed up) lies above the first end of those that can; where only one
+//     can be the next, it is;
+//   - the state fails where an interval would fit whole below all that follows: moving it down
+//     gives a packing with a smaller sum of offsets, which is searched elsewhere.
 // An interval that is the next one somewhere is tried as the next one in all its sections before
-// another one is chosen. Then the section with the lowest floor branches; in half of the attempts
-// the one with the fewest candidates, weighed by how often it has failed. States that were refuted
-// are remembered by a hash of all that matters to what is left, so that permutations of what lies
-// below are not tried again.
+// another is chosen. Then the section with the lowest floor branches; in half of the attempts it is
+// the one with the fewest candidates, weighted by how often it has failed. Refuted states are
+// remembered by a hash of all that matters to the rest, so that permutations of what lies below are
+// not tried again.
 namespace braid {
 namespace {
 
 constexpr std::size_t kRememberedStates = std::size_t{1} << 16U;
-constexpr double kFirstFailures = 100;  ///< of the first attempt
-constexpr double kMoreFailures = 1.2;   ///< each attempt may fail so much more often
+constexpr double kFirstFailures = 100;  ///< limit of the first attempt
+constexpr double kMoreFailures = 1.2;   ///< factor on the limit from attempt to attempt
 
 std::uint64_t mix(std::int64_t a, std::int64_t b, std::int64_t c) {
   std::uint64_t x = static_cast<std::uint64_t>(a) * 0x9E3779B97F4A7C15U;
@@ -111,7 +113,7 @@ bool PackSearch::raise(int i, std::int64_t offset) {
 }
 
 bool PackSearch::make_first(int section, int i) {
-  // Where it follows another one of this section it cannot be the next here.
+  // It follows another interval of this section, so it cannot be the next here.
   for (int s = sections_.first[i]; s <= sections_.last[i]; ++s) {
     const int other = next_[s];
     if (other == kNobody || other == i) continue;
@@ -190,7 +192,7 @@ bool PackSearch::revise(int section) {
   return next_[section] != kNobody || find_first(section);
 }
 
-/// By the floor, and by the next one where it is known.
+/// Raises lowest offsets by the floor, and by the next interval where it is known.
 bool PackSearch::raise_members(int section) {
   const int next = next_[section];
   std::int64_t least = floor_[section];
@@ -206,7 +208,7 @@ bool PackSearch::raise_members(int section) {
   return true;
 }
 
-/// They are nearly sorted, always.
+/// Insertion sort: members are always nearly sorted.
 void PackSearch::sort_members(int section) {
   std::vector<int>& members = members_[section];
   for (std::int64_t k = 1; k < open_[section]; ++k) {
@@ -217,7 +219,7 @@ void PackSearch::sort_members(int section) {
   }
 }
 
-/// Whether one that is not placed would fit whole on what is, below all that follows.
+/// Whether an unplaced interval would fit whole on what is placed, below all that follows.
 bool PackSearch::could_drop(int section, std::int64_t top) const {
   for (std::int64_t k = 0; k < open_[section]; ++k) {
     const int i = members_[section][k];
@@ -234,12 +236,13 @@ bool PackSearch::could_drop(int section, std::int64_t top) const {
   return false;
 }
 
-/// Visits the unplaced ones that could be the next of a section, as indices of its members.
+/// Visits the unplaced members that could be the next of a section, as indices.
 template <class Visit>
 void PackSearch::each_candidate(int section, const Visit& visit) const {
   const std::vector<int>& members = members_[section];
   const std::int64_t open = open_[section];
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();  // of highest_, and the second
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();  // smallest and second smallest of
+                                                                  // highest_
   std::int64_t second = least;
   int owner = kNobody;
   for (std::int64_t k = 0; k < open; ++k) {
@@ -306,8 +309,8 @@ std::uint64_t PackSearch::state_of(const Range& range) const {
   return state;
 }
 
-/// One where the interval that was chosen last is not yet the next one and may be: it is to be
-/// placed before others are chosen.
+/// A section in which the last chosen interval is not yet the next one and may be; it is placed
+/// there before others are chosen.
 int PackSearch::section_to_go_on(const Range& range) const {
   const int i = chosen_;
   if (i == kNobody || offset_[i] >= 0) return kNobody;
@@ -329,7 +332,7 @@ int PackSearch::choose_section(const Range& range) const {
     if (open_[s] == 0 || next_[s] != kNobody) continue;
     const auto floor = static_cast<double>(floor_[s]);
     const auto candidates = static_cast<double>(candidates_[s]);
-    constexpr double kLow = 0.05;  // how much the floor counts
+    constexpr double kLow = 0.05;  // weight of the floor
     const double failing =
         candidates * (kLow + floor / static_cast<double>(capacity_)) / weight_[s];
     const std::pair key = by_failures ? std::pair(failing, floor) : std::pair(floor, candidates);
@@ -351,7 +354,7 @@ int PackSearch::choose_interval(int section) const {
   return best;
 }
 
-/// Area, length, size and nothing take turns; later attempts shake them.
+/// Sets priorities: area, length, size and none in turn, perturbed in later attempts.
 void PackSearch::weigh_intervals() {
   priority_.clear();
   for (std::size_t i = 0; i < intervals_.size(); ++i) {
@@ -365,7 +368,7 @@ void PackSearch::weigh_intervals() {
   }
 }
 
-/// All states since the call began are refuted, if the search was not cut short.
+/// Marks all states since the call began as refuted, unless the search was cut short.
 bool PackSearch::fail(std::size_t open) {
   if (!aborted()) {
     for (std::size_t k = open; k < states_.size(); ++k) {
@@ -376,7 +379,7 @@ bool PackSearch::fail(std::size_t open) {
   return false;
 }
 
-/// Parts that no longer touch: one that cannot be packed ends it, whatever the others were like.
+/// Solves parts that no longer touch; the first that cannot be packed ends it.
 bool PackSearch::solve_ranges(std::vector<Range> ranges) {
   std::ranges::stable_sort(ranges,
                            [](const Range& a, const Range& b) { return a.unplaced < b.unplaced; });
@@ -384,7 +387,7 @@ bool PackSearch::solve_ranges(std::vector<Range> ranges) {
                              [&](const Range& range) { return solve(range.from, range.to); });
 }
 
-/// Packs what is left in some sections; where it cannot, the caller takes back what was done.
+/// Packs the rest of some sections. If that fails, the caller undoes the changes.
 bool PackSearch::solve(int from, int to) {
   const std::size_t open = states_.size();
   for (;;) {
@@ -408,7 +411,7 @@ bool PackSearch::solve(int from, int to) {
     int section = section_to_go_on(range);
     if (section == kNobody) {
       section = choose_section(range);
-      if (section == kNobody) return fail(open);  // the next ones go in a circle
+      if (section == kNobody) return fail(open);  // the next ones form a cycle
       i = choose_interval(section);
     }
     chosen_ = i;

@@ -11,8 +11,8 @@
 
 namespace braid {
 
-/// What a search may still spend. `stop`, where given, is asked now and then; it is for commands
-/// that a user waits for: what ranks must agree on depends on no clock.
+/// The remaining budget of a search. `stop`, where set, is polled; it serves commands that a user
+/// waits for. Results that ranks must agree on depend on no clock.
 struct SearchBudget {
   std::int64_t nodes = 0;
   std::function<bool()> stop;
@@ -25,26 +25,26 @@ struct SearchBudget {
   }
 };
 
-/// Looks for a packing of intervals within a capacity, by branch and bound over canonical packings
-/// (search.cpp). It restarts by itself and keeps what it has learnt, also from run to run.
+/// Searches for a packing within a capacity by branch and bound over canonical packings
+/// (search.cpp). It restarts by itself and keeps what it has learnt, also between runs.
 class PackSearch {
  public:
   PackSearch(std::vector<Interval> intervals, std::int64_t capacity);
 
   enum class Outcome : std::uint8_t { kFound, kNone, kOutOfBudget };
-  /// Spends up to `nodes` of the budget.
+  /// Searches for up to `nodes` of the budget.
   [[nodiscard]] Outcome run(SearchBudget& budget, std::int64_t nodes);
 
   [[nodiscard]] std::int64_t capacity() const { return capacity_; }
-  /// Of the packing that was found.
+  /// The offsets of the packing that was found.
   [[nodiscard]] const std::vector<std::int64_t>& offsets() const { return offset_; }
 
  private:
   static constexpr int kNobody = -1;
-  static constexpr int kMostDepth = 5'000;  ///< of the recursion
+  static constexpr int kMostDepth = 5'000;  ///< limit of the recursion
 
   struct Range {
-    int from, to;  ///< sections, inclusive
+    int from, to;  ///< sections, both inclusive
     std::int64_t unplaced;
   };
 
@@ -92,27 +92,30 @@ class PackSearch {
            depth_ > kMostDepth;
   }
 
-  // Set once.
+  // Constant after construction.
   std::vector<Interval> intervals_;
   std::int64_t capacity_;
   Sections sections_;
-  std::vector<int> pair_;  ///< of each interval: where its pairs with sections lie, less its first
+  std::vector<int> pair_;  ///< for each interval: index of its pairs with sections, less its first
+                           ///< section
 
-  // Changed by set() alone, so that undo() can take it back.
-  std::vector<std::int64_t> lowest_, highest_;  ///< offsets that an interval may still have
-  std::vector<std::int64_t> offset_;            ///< where it lies, or -1
-  std::vector<std::int64_t> first_in_;          ///< in how many sections it is the next
-  std::vector<std::int64_t> top_;         ///< of a section: the end of what has been placed there
-  std::vector<std::int64_t> floor_;       ///< nothing else there begins below
-  std::vector<std::int64_t> rest_;        ///< bytes that are not placed
-  std::vector<std::int64_t> open_;        ///< how many are not: the first so many of members_
-  std::vector<std::int64_t> next_;        ///< the lowest one of these, or kNobody: not known
+  // Changed only by set(), so that undo() can restore them.
+  std::vector<std::int64_t> lowest_, highest_;  ///< range of offsets that an interval may still
+                                                ///< have
+  std::vector<std::int64_t> offset_;            ///< an interval's offset, or -1
+  std::vector<std::int64_t> first_in_;          ///< number of sections in which an interval is the
+                                                ///< next
+  std::vector<std::int64_t> top_;         ///< for each section: the end of what is placed there
+  std::vector<std::int64_t> floor_;       ///< lower bound of all other offsets there
+  std::vector<std::int64_t> rest_;        ///< bytes not placed
+  std::vector<std::int64_t> open_;        ///< number not placed: the first ones of members_
+  std::vector<std::int64_t> next_;        ///< the lowest of these, or kNobody if undecided
   std::vector<std::int64_t> crossing_;    ///< those that are also in the next section
-  std::vector<std::int64_t> candidates_;  ///< how many could be next
-  std::vector<std::int64_t> refused_;  ///< of a pair: it was refused when so many were open, or 0
-  std::vector<std::int64_t> refused_state_;  ///< of a section: a hash of these
+  std::vector<std::int64_t> candidates_;  ///< number that could be next
+  std::vector<std::int64_t> refused_;     ///< for each pair: number open when it was refused, or 0
+  std::vector<std::int64_t> refused_state_;  ///< for each section: a hash of these
 
-  std::vector<std::vector<int>> members_;  ///< of each section, in order of lowest_, nearly
+  std::vector<std::vector<int>> members_;  ///< for each section, nearly sorted by lowest_
   struct Change {
     std::int64_t* place;
     std::int64_t before;
@@ -122,20 +125,20 @@ class PackSearch {
   std::vector<char> is_to_visit_;
   std::vector<char> is_candidate_;  ///< scratch of find_first
 
-  // What restarts keep.
-  std::vector<double> weight_;          ///< of each section: how often it has failed
-  std::vector<std::uint64_t> refuted_;  ///< states without a packing: a hash table that forgets
+  // State kept across restarts.
+  std::vector<double> weight_;          ///< for each section: how often it has failed
+  std::vector<std::uint64_t> refuted_;  ///< states without a packing: a lossy hash table
   std::int64_t restarts_ = 0;
   double failures_of_attempt_;
 
-  // Of the attempt that runs.
+  // State of the current attempt.
   SearchBudget* budget_ = nullptr;
-  std::int64_t until_ = 0;  ///< nodes that this run leaves
+  std::int64_t until_ = 0;  ///< node count at which this run ends
   std::int64_t failures_ = 0, failure_limit_ = 0;
-  std::vector<double> priority_;  ///< of each interval: which candidate goes first
+  std::vector<double> priority_;  ///< for each interval: order of candidates
   std::vector<std::uint64_t> states_;
   int depth_ = 0;
-  int chosen_ = kNobody;  ///< last
+  int chosen_ = kNobody;  ///< the last chosen interval
   std::mt19937_64 random_{1};
 };
 

@@ -22,7 +22,8 @@ std::int64_t most_live(std::span<const Interval> intervals) {
 }
 
 Sections sections_of(std::span<const Interval> intervals) {
-  std::vector<std::tuple<std::int64_t, bool, std::size_t>> events;  // time, starts, interval
+  std::vector<std::tuple<std::int64_t, bool, std::size_t>> events;  // (time, whether it starts,
+                                                                    // interval)
   events.reserve(2 * intervals.size());
   for (std::size_t i = 0; i < intervals.size(); ++i) {
     events.emplace_back(intervals[i].lower, true, i);
@@ -30,7 +31,7 @@ Sections sections_of(std::span<const Interval> intervals) {
   }
   std::ranges::sort(events);
   Sections sections{0, std::vector<int>(intervals.size()), std::vector<int>(intervals.size())};
-  // What lives is a largest set where something has started and the next event is an end.
+  // A live set is maximal where something has started and the next event is an end.
   bool grown = false;
   for (const auto& [time, starts, i] : events) {
     if (starts) {

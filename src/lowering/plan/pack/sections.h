@@ -7,15 +7,15 @@
 
 namespace braid {
 
-/// Time, compressed: a section is a largest set of intervals that live at one time. Two intervals
-/// meet where they share a section.
+/// Compressed time: a section is a maximal set of intervals that live at one time. Two intervals
+/// overlap where they share a section.
 struct Sections {
   int count = 0;
-  std::vector<int> first, last;  ///< of each interval its sections, both inclusive
+  std::vector<int> first, last;  ///< for each interval its sections, both inclusive
 };
 [[nodiscard]] Sections sections_of(std::span<const Interval> intervals);
 
-/// Groups of intervals of which none meets one of another group, in the order of time.
+/// Groups of intervals without overlaps between groups, in time order.
 [[nodiscard]] std::vector<std::vector<int>> components_of(std::span<const Interval> intervals);
 
 }  // namespace braid
