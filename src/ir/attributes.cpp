@@ -14,8 +14,8 @@
 namespace braid {
 namespace {
 
-/// Which alternative of AttrValue holds an attribute of this type; a number's may be an integer,
-/// too.
+/// The alternative of AttrValue that holds an attribute of this type. A kNumber may also hold an
+/// integer.
 std::size_t alternative(AttrType type) {
   switch (type) {
     case AttrType::kBool:
@@ -44,7 +44,7 @@ std::size_t alternative(AttrType type) {
   throw_internal("attributes", "unknown type");
 }
 
-/// The value in the one form of its type.
+/// Converts the value to the canonical alternative of its type.
 AttrValue normalized(AttrType type, AttrValue value) {
   if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
       list && type == AttrType::kExtents) {
@@ -70,7 +70,7 @@ void check_dim(const Graph& graph, const Dim& dim, const std::string& place) {
   }
 }
 
-/// Of bounds and sizes, of which a result's shape may say nothing.
+/// Checks bounds and sizes, which need not show in a result's shape.
 void check_whole(const Graph& graph, const Dim& dim, const std::string& place) {
   check_dim(graph, dim, place);
   if (dim.is_whole(graph.symbols())) return;

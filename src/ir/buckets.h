@@ -11,20 +11,20 @@ namespace braid {
 
 inline constexpr std::size_t kMostBuckets = 64;
 
-/// The parts of a symbol's range: what each of its buckets holds, and last what they leave, if
-/// anything. Without buckets the whole range. A value is of the first part that holds it: a bucket
-/// of multiples leaves the values between these to later ones.
+/// Splits a symbol's range: one part per bucket, then the rest, if any; the whole range without
+/// buckets. A value belongs to the first part that contains it: a bucket of multiples leaves the
+/// values between these to later parts.
 [[nodiscard]] std::vector<Symbol> parts_of(const Symbol& symbol);
 [[nodiscard]] bool holds(const Symbol& symbol, std::int64_t value);
 
-/// What a value of the symbol is, for error messages: "an integer from 1 to 256", "a multiple of 8
+/// Describes the symbol's values in error messages: "an integer from 1 to 256", "a multiple of 8
 /// from 16 to 64".
 [[nodiscard]] std::string describe_values(const Symbol& symbol);
-/// "S = 1, T from 17 to 128 by 8".
+/// A text such as "S = 1, T from 17 to 128 by 8".
 [[nodiscard]] std::string ranges_text(const SymbolTable& symbols);
 
-/// Throws kInvalidArgument at "`place`/buckets/..." where buckets do not ascend, hold no value or
-/// lie above the symbol's range. All else of the symbol must be good.
+/// Throws kInvalidArgument at "`place`/buckets/..." where buckets do not ascend, are empty, or lie
+/// above the symbol's range. Other fields of the symbol must be valid.
 void check_buckets(const std::string& place, const Symbol& symbol);
 
 /// The symbol with buckets, or null.

@@ -18,12 +18,12 @@ inline std::int64_t checked_mul(std::int64_t a, std::int64_t b) {
   if (__builtin_mul_overflow(a, b, &r)) throw_invalid("", "a size does not fit 64 bits");
   return r;
 }
-/// Not negative.
+/// The result is not negative.
 inline std::int64_t checked_gcd(std::int64_t a, std::int64_t b) {
   if (a == INT64_MIN || b == INT64_MIN) throw_invalid("", "a size does not fit 64 bits");
   return std::gcd(a, b);
 }
-/// Of positive numbers.
+/// Both must be positive.
 inline std::int64_t checked_lcm(std::int64_t a, std::int64_t b) {
   return checked_mul(a / std::gcd(a, b), b);
 }

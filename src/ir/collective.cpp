@@ -26,7 +26,7 @@ ReduceOp reduce_of(const Attrs& attrs, const TensorType& operand) {
   return op;
 }
 
-/// A list of sizes as [rank * n + peer]; empty where it is not given or says no more than "even".
+/// A list of sizes as [rank * n + peer]; empty where it is absent or even.
 Sizes uneven_sizes(const Attrs& attrs, const std::string& name, const TensorType& operand,
                    std::int64_t ranks) {
   const auto it = attrs.find(name);
@@ -75,8 +75,8 @@ Sizes transposed(const Sizes& sizes, std::int64_t ranks) {
   return result;
 }
 
-/// What each rank sends to each, where the attributes say so and it is uneven. As all ranks run one
-/// program, all operands have one extent, and all results.
+/// The uneven splits given by the attributes; empty for even ones. As all ranks run one program,
+/// all operands have one extent, and all results.
 Sizes splits_of(const Attrs& attrs, const TensorType& operand, std::int64_t ranks) {
   const bool both = attrs.contains("input_split_sizes") && attrs.contains("output_split_sizes");
   const Sizes sent = uneven_sizes(attrs, "input_split_sizes", operand, ranks);

@@ -12,43 +12,43 @@
 namespace braid {
 
 enum class ReduceOp : std::uint8_t { kSum, kAvg, kMax, kMin, kProduct };
-/// As torch.distributed names them, in the order of the enumerators.
+/// The names of torch.distributed, in the order of the enumerators.
 inline constexpr std::array<std::string_view, 5> kReduceOpNames = {"sum", "avg", "max", "min",
                                                                    "product"};
-/// Nothing for another name.
+/// Returns nothing for an unknown name.
 [[nodiscard]] std::optional<ReduceOp> parse_reduce_op(std::string_view name);
 
-/// How a collective runs: its attribute `algorithm`, once it has one. All can run in one shot; two
-/// shots, packets and multimem are an all_reduce's (codegen/templates/collective.cpp), and an
-/// all_gather may be one kernel with the matmuls that read it (gather_gemm.cpp), a reduction with
-/// the one that computes its operand (gemm_reduce.cpp).
+/// The values of a collective's attribute `algorithm`. Every collective can be one-shot. Two-shot,
+/// packets and multimem are for all_reduce (codegen/templates/collective.cpp). In-kernel fuses an
+/// all_gather with the matmuls that read it (gather_gemm.cpp), or a reduction with the matmul that
+/// computes its operand (gemm_reduce.cpp).
 inline constexpr std::string_view kOneShot = "one_shot";
 inline constexpr std::string_view kTwoShot = "two_shot";
 inline constexpr std::string_view kPackets = "ll";
 inline constexpr std::string_view kMultimem = "multimem";
 inline constexpr std::string_view kInKernel = "in_kernel";
-/// That of a collective that a communicator runs, on whole buffers and beside the kernels: it stays
-/// asynchronous, and chunks are along dim 0.
+/// The algorithm of a collective run by a communicator, on whole buffers and beside the kernels. It
+/// stays asynchronous, and its chunks are along dim 0.
 inline constexpr std::string_view kByCommunicator = "nccl";
-/// Empty where lowering has not given it one yet, and of what is no collective.
+/// The node's algorithm; empty before lowering, and for other nodes.
 [[nodiscard]] std::string_view algorithm_of(const Node& node);
-/// Whether the peers read the operand where it lies, in the arena of the group: that of a
-/// collective with an algorithm, but for packets, which a rank sends, and a communicator.
+/// Whether peers read the operand in place, in the group's arena: true for all algorithms except
+/// packets, which a rank sends, and communicators.
 [[nodiscard]] bool shares_operand(const Node& collective);
-/// Whether packets can carry it.
+/// Whether packets can carry values of this dtype.
 [[nodiscard]] constexpr bool fits_packet(DType dtype) { return dtype_size(dtype) <= 4; }
 
-/// Whether multimem instructions reduce it.
+/// Whether multimem instructions can reduce this dtype.
 [[nodiscard]] constexpr bool fits_multimem(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
 }
-/// The first architecture that has them.
+/// The first architecture with multimem.
 inline constexpr int kLeastMultimemSm = 90;
 
-/// Where the elements of a collective's result come from; one form for all of them. Every rank of
-/// the group has an operand of the same shape. A result element of rank `me` is
-///   - along `gather_dim`, the element of the rank whose chunk its index lies in;
-///   - else that of rank `src`, or the ranks' elements reduced in rank order, or its own.
+/// The data movement of a collective, in one form for all kinds. Every rank of the group has an
+/// operand of the same shape. A result element of rank `me` is
+///   - along `gather_dim`, taken from the rank whose chunk the index lies in;
+///   - else taken from rank `src`, reduced over the ranks in rank order, or its own.
 /// Along `scatter_dim`, it stems from chunk `me` of the operand.
 ///
 ///     all_reduce               {reduce}                     [A, B] -> [A, B]
@@ -59,23 +59,23 @@ inline constexpr int kLeastMultimemSm = 90;
 ///     shard_dim_alltoall       {gather_dim 0, scatter_dim 1}  [A, n*B] -> [n*A, B]
 ///     shard                    {scatter_dim 0}              [n*A, B] -> [A, B]
 ///
-/// `shard` moves nothing between ranks: each takes its chunk of what it has, as Megatron's scatter
-/// to a sequence-parallel region.
+/// `shard` moves nothing between ranks: each takes its chunk of its own operand, like Megatron's
+/// scatter to a sequence-parallel region.
 struct Collective {
   std::int64_t ranks = 1;
   std::optional<std::size_t> gather_dim;
   std::optional<std::size_t> scatter_dim;
   std::optional<ReduceOp> reduce;
   std::optional<std::int64_t> src;
-  /// [from * ranks + to]: rows of an all_to_all_single whose chunks are uneven; empty: even ones.
+  /// [from * ranks + to]: rows of an all_to_all_single with uneven chunks; empty for even ones.
   std::vector<std::int64_t> splits;
 
-  /// First result row of what `to` has from `from`, and first operand row of it at `from`; of
-  /// uneven chunks.
+  /// For uneven chunks: the first result row that `to` has from `from`, and the first operand row
+  /// of that chunk at `from`.
   [[nodiscard]] std::int64_t result_start(std::int64_t from, std::int64_t to) const;
   [[nodiscard]] std::int64_t operand_start(std::int64_t from, std::int64_t to) const;
 
-  /// The result's shape. Fails where a dim does not divide, at a place relative to the node.
+  /// The result's shape. Throws, with a place relative to the node, where a dim is not divisible.
   [[nodiscard]] Shape result_shape(const Shape& operand, const SymbolTable& symbols) const;
 };
 
@@ -83,17 +83,18 @@ struct Collective {
 /// operand.
 [[nodiscard]] Collective collective_of(const Graph& graph, CollectiveKind kind, const Attrs& attrs,
                                        const TensorType& operand);
-/// The node's, of one of its operands.
+/// The same for one operand of a node.
 [[nodiscard]] Collective collective_of(const Graph& graph, const Node& node,
                                        const TensorType& operand);
 
 /// Why multimem instructions cannot do that reduction; empty where they can. They round a sum to
-/// its dtype, so a mean of 16-bit floats would be rounded twice, and their extremes of floats say
-/// nothing of NaN.
+/// its dtype, so a mean of 16-bit floats would be rounded twice, and their min and max of floats do
+/// not propagate NaN.
 [[nodiscard]] std::string cannot_multimem(ReduceOp op, DType dtype);
 
-/// Whether a lowered collective is one kernel with its matmuls (algorithm "in_kernel"): chunks of
-/// an all_gather are copied while others are multiplied, of a reduction sent when they are.
+/// Whether a lowered collective is fused into one kernel with its matmuls (algorithm "in_kernel").
+/// Chunks of an all_gather are copied while others are multiplied; tiles of a reduction are sent as
+/// soon as they are done.
 [[nodiscard]] bool is_in_kernel(const Node& collective);
 [[nodiscard]] bool gathers_in_kernel(const Node& collective);
 [[nodiscard]] bool reduces_in_kernel(const Node& collective);

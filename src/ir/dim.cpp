@@ -26,12 +26,12 @@ std::int64_t smallest(const Symbol& s) {
   return checked_mul((s.min - 1) / s.multiple_of + 1, s.multiple_of);
 }
 
-/// What every value of the symbol is a multiple of; the value itself where there is only one.
+/// The common divisor of the symbol's values; the value itself where there is only one.
 std::int64_t multiple(const Symbol& s) {
   return smallest(s) == largest(s) ? largest(s) : s.multiple_of;
 }
 
-/// The term at a value of its symbol, which is a multiple of what the divisor wants.
+/// The term at a value of its symbol, which the divisor must divide.
 std::int64_t term_at(const Dim::Term& term, std::int64_t value) {
   const std::int64_t product = checked_mul(term.factor, value);
   if (product % term.divisor != 0) {
@@ -41,7 +41,7 @@ std::int64_t term_at(const Dim::Term& term, std::int64_t value) {
   return product / term.divisor;
 }
 
-/// The largest value, or the smallest, of constant + terms.
+/// The maximum or minimum of constant + terms.
 std::int64_t bound(std::int64_t sum, const std::vector<Dim::Term>& terms,
                    const SymbolTable& symbols, bool upper) {
   for (const Dim::Term& term : terms) {

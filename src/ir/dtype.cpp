@@ -12,8 +12,8 @@ constexpr std::array kDTypes = {DType::kF32,    DType::kF16,    DType::kBF16,
                                 DType::kF8E4M3, DType::kF8E5M2, DType::kI32,
                                 DType::kI64,    DType::kU8,     DType::kBool};
 
-/// Rounds to a binary format of `precision` bits (the hidden one counts) whose normal exponents are
-/// [min_exponent, max_exponent], ties to even.
+/// Rounds to a binary format of `precision` bits (including the implicit one) with normal exponents
+/// in [min_exponent, max_exponent], ties to even.
 double round_to_format(double value, int precision, int min_exponent, int max_exponent) {
   if (!std::isfinite(value) || value == 0) return value;
   constexpr int kBias = 1023;
@@ -23,9 +23,9 @@ double round_to_format(double value, int precision, int min_exponent, int max_ex
   if (exponent > max_exponent) {
     return std::copysign(std::numeric_limits<double>::infinity(), value);
   }
-  if (exponent < min_exponent) exponent = min_exponent;  // subnormals share one quantum
-  // Adding a number whose last place is the format's quantum makes the hardware round there. Its
-  // mantissa is even, so that ties go to the even neighbour.
+  if (exponent < min_exponent) exponent = min_exponent;  // subnormals share one ulp
+  // Adding a number whose ulp is the format's makes the hardware round there. Its mantissa is even,
+  // so ties go to even.
   const int magic_exponent = exponent - (precision - 1) + kDoubleMantissa;
   const double magic =
       1.5 *
@@ -42,7 +42,7 @@ double round_to_format(double value, int precision, int min_exponent, int max_ex
 template <class Int>
 std::int64_t saturate(double value) {
   using Limits = std::numeric_limits<Int>;
-  // One past the largest, which a double may not hold.
+  // One past the maximum, which a double may not hold.
   const double end = std::ldexp(1.0, Limits::digits);
   if (std::isnan(value)) return Limits::digits == 63 ? Limits::min() : 0;
   if (value <= static_cast<double>(Limits::min())) return Limits::min();

@@ -46,7 +46,8 @@ void check_input(const GraphInput& input, const HostTensor& tensor, const Bindin
                   tensor.data.size(), text(input.type.dtype, expected)));
 }
 
-/// Matmuls take the time: they go rank by rank, and `tell` hears of each rank that is next.
+/// Evaluates a node. Matmuls are slow, so they run rank by rank, and `tell` is called before each
+/// rank.
 template <class Tell>
 EvalTensors evaluate_node(const EvalContext& context, EvalTensors operands, const Tell& tell) {
   const OpDef& op = *context.node.op;
@@ -62,7 +63,7 @@ EvalTensors evaluate_node(const EvalContext& context, EvalTensors operands, cons
   return results;
 }
 
-/// Whether the node does arithmetic; else it moves elements, NaNs with all their bits.
+/// Whether the node does arithmetic. Other nodes move elements, and keep all bits of NaNs.
 bool computes(const Node& node) {
   switch (node.op->op_class) {
     case OpClass::kPointwise:
@@ -75,7 +76,7 @@ bool computes(const Node& node) {
   }
 }
 
-/// As a GPU gives it: positive, with a mantissa of ones.
+/// Replaces NaNs by the one that a GPU produces: positive, with a mantissa of ones.
 void make_nans_canonical(EvalTensor& tensor) {
   for (double& x : tensor.data) {
     if (std::isnan(x)) x = std::bit_cast<double>(0x7FFFFFFFFFFFFFFFULL);
@@ -179,7 +180,7 @@ double tolerance(const Graph& graph, ValueId output, const std::vector<std::int6
   needed[output] = true;
   int depth = 0;
   bool softmax = false;
-  bool attention = false;  // a softmax after a matmul
+  bool attention = false;  // a softmax that depends on a matmul
   for (std::size_t id = graph.nodes().size(); id-- > 0;) {
     const Node& node = graph.nodes()[id];
     if (std::ranges::none_of(node.outputs, [&](ValueId v) { return needed[v]; })) {
@@ -246,7 +247,7 @@ double relative_error_of_integers(const HostTensor& out, const HostTensor& ref) 
   double difference = 0;
   double norm = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    // A bool that is neither 0 nor 1 is wrong, too.
+    // A bool other than 0 and 1 is wrong too.
     if (out.dtype == DType::kBool && element_bits(out, i) > 1) return kInfinity;
     const std::uint64_t apart =
         a[i] < b[i] ? static_cast<std::uint64_t>(b[i]) - static_cast<std::uint64_t>(a[i])

@@ -13,11 +13,11 @@ namespace braid {
 
 struct Expr::Node {
   Kind kind = Kind::kDim;
-  Dim dim;  ///< of a leaf
+  Dim dim;  ///< for a leaf
   std::shared_ptr<const Node> a;
   std::shared_ptr<const Node> b;
 
-  /// The operation of two operands' values.
+  /// Applies the operation to two values.
   [[nodiscard]] std::int64_t apply(std::int64_t x, std::int64_t y) const;
   bool operator==(const Node& other) const {
     if (kind != other.kind) return false;
@@ -33,7 +33,7 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return a / b + (a % b > 0 ? 1 : 0);
 }
 
-/// A leaf that can stand as the right operand of a sum without parentheses.
+/// Whether a leaf needs no parentheses as the right operand of a sum.
 bool is_plain_term(const Dim& dim) {
   if (dim.is_constant()) return dim.constant() >= 0;
   return dim.terms().size() == 1 && dim.constant() == 0 && dim.terms()[0].factor > 0;
@@ -44,7 +44,7 @@ bool is_plain_factor(const Dim& dim) {
          (dim.is_constant() || (dim.terms()[0].factor == 1 && dim.terms()[0].divisor == 1));
 }
 
-/// a / by where a's own factors show that it is whole.
+/// a / by, where a's factors show that it is an integer.
 std::optional<Dim> divide_factors(const Dim& a, std::int64_t by) {
   std::optional<Dim> result = a.over(by);
   for (std::size_t i = 0; result && i < a.terms().size(); ++i) {
@@ -182,7 +182,7 @@ namespace {
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxText = 10000;
 
-/// Recursive descent: sum, product, atom.
+/// A recursive-descent parser: sum, product, atom.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
@@ -220,7 +220,7 @@ class Reader {
     std::optional<Expr> left = atom(depth);
     while (left) {
       const bool divides = accept('/');
-      if (divides) static_cast<void>(accept('/'));  // that of integers, which is whole here, too
+      if (divides) static_cast<void>(accept('/'));  // `//`, integer division, which is exact here
       if (!divides && !accept('*')) return left;
       const std::optional<Expr> right = atom(depth);
       if (!right) return std::nullopt;
@@ -229,7 +229,7 @@ class Reader {
     return left;
   }
 
-  /// Of an affine expression by a number.
+  /// An affine expression divided by a number.
   static std::optional<Expr> quotient(const Expr& a, const Expr& by) {
     if (!a.dim() || !by.is_constant()) return std::nullopt;
     const std::optional<Dim> result = a.dim()->over(by.dim()->constant());

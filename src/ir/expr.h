@@ -10,9 +10,9 @@
 
 namespace braid {
 
-/// A non-negative integer expression over symbols: what a grid, an offset or a scalar kernel
-/// argument is before the symbols have values. An immutable value, cheap to copy; constants fold
-/// and affine parts stay one Dim. Arithmetic that leaves 64 bits throws kInvalidArgument.
+/// A non-negative integer expression over symbols, used for grids, offsets and scalar kernel
+/// arguments. An immutable value, cheap to copy. Constants are folded, and affine parts stay one
+/// Dim. Overflow of 64 bits throws kInvalidArgument.
 class Expr {
  public:
   Expr(std::int64_t constant);  // NOLINT(google-explicit-constructor)
@@ -20,28 +20,28 @@ class Expr {
 
   friend Expr operator+(const Expr& a, const Expr& b);
   friend Expr operator*(const Expr& a, const Expr& b);
-  /// The least integer that is not below a / b; b must be positive.
+  /// a / b rounded up; b must be positive.
   friend Expr ceil_div(const Expr& a, const Expr& b);
   friend Expr min(const Expr& a, const Expr& b);
   friend Expr max(const Expr& a, const Expr& b);
 
-  /// Throws kInvalidArgument naming the symbol that has no value, and on a division by zero.
+  /// Throws kInvalidArgument for a symbol without a value, naming it, and for a division by zero.
   [[nodiscard]] std::int64_t evaluate(const Bindings& bindings) const;
-  /// An upper bound over the symbols' ranges: every operation is monotone for non-negative values,
-  /// so each operand counts at its largest (a divisor at its smallest).
+  /// An upper bound over the symbols' ranges. Every operation is monotone for non-negative values,
+  /// so each operand counts at its maximum (a divisor at its minimum).
   [[nodiscard]] std::int64_t max(const SymbolTable& symbols) const;
 
   [[nodiscard]] bool is_constant() const;
-  /// The affine expression this is, or nothing.
+  /// The expression as a Dim, if it is affine.
   [[nodiscard]] std::optional<Dim> dim() const;
 
-  /// "ceil_div(2048*T+1, 1024) * 3"; `parse` reads it back to an equal expression.
+  /// A text such as "ceil_div(2048*T+1, 1024) * 3"; `parse` reads it back to an equal expression.
   [[nodiscard]] std::string str() const;
-  /// Integers, symbols, + - *, / by a number, parentheses, ceil_div, min, max. Nothing when the
-  /// text is not one.
+  /// Parses integers, symbols, + - *, / by a number, parentheses, ceil_div, min and max. Returns
+  /// nothing for any other text.
   static std::optional<Expr> parse(std::string_view text);
 
-  /// Structural: the same operations on equal operands.
+  /// Structural equality: the same operations on equal operands.
   friend bool operator==(const Expr& a, const Expr& b);
 
  private:
@@ -58,7 +58,7 @@ Expr ceil_div(const Expr& a, const Expr& b);
 
 /// The number of elements of a shape.
 [[nodiscard]] Expr numel(const Shape& shape);
-/// The same at most, over the symbols' ranges.
+/// The most elements of a shape over the symbols' ranges.
 [[nodiscard]] std::int64_t max_numel(const Shape& shape, const SymbolTable& symbols);
 
 }  // namespace braid

@@ -49,8 +49,8 @@ class Composition : FusedParts {
             {{"reduce_op", node_.attrs.at("reduce_op")}, {"group", node_.attrs.at("group")}}));
   }
 
-  /// Of rows that make up a product of shape `whole`. Where chunks of it are some of the rows, they
-  /// are what is scattered.
+  /// The scattered operand, given rows of a product of shape `whole`; it may be only some of the
+  /// rows.
   ValueId scattered(ValueId rows, const Shape& whole) {
     const std::size_t dim = axis_of(node_.attrs, "scatter_dim", whole.size());
     const std::int64_t ranks = graph_.groups().find(*node_.attr<std::string>("group"))->second.size;

@@ -10,8 +10,8 @@
 
 namespace braid {
 
-// The fused ops: a collective and the matmuls next to it, as one node that waits by itself. Names
-// and attributes are those of torch.ops.symm_mem; the lists among their operands lie flat:
+// The fused ops: a collective and the matmuls next to it, as one synchronous node. Names and
+// attributes are those of torch.ops.symm_mem; the lists among their operands lie flat:
 //
 //     fused_all_gather_matmul              A_shard, B...                      [A,] A @ B...
 //     fused_all_gather_scaled_matmul       A_shard, B..., A_scale, B_scale..., [A,] A @ B...
@@ -21,11 +21,11 @@ namespace braid {
 //     fused_matmul_all_reduce              A, B                               sum [, A @ B]
 //     fused_scaled_matmul_all_reduce       A, B, A_scale, B_scale, bias       sum [, A @ B]
 //
-// A has two dims or more, B two. A_scale is f32[], or one number for each row: [..., 1] as A, or,
-// of a gather, as A_shard (it is gathered, too). B_scale and bias are those of scaled_mm; there is
+// A has two dims or more, B two. A_scale is f32[], or one number per row: [..., 1] like A, or for a
+// gather like A_shard (then it is gathered too). B_scale and bias are those of scaled_mm; there is
 // a bias for each B where the attribute `bias` says so, else none.
 
-/// Which operand is which.
+/// The operands of a fused node by role.
 struct FusedOperands {
   bool gathers = false;   ///< A, before it multiplies
   bool scatters = false;  ///< the product, of which each rank has all else
@@ -38,18 +38,18 @@ struct FusedOperands {
   [[nodiscard]] std::size_t b_scale(std::size_t i) const { return 2 + matmuls + i; }
   [[nodiscard]] std::size_t bias(std::size_t i) const { return 2 + 2 * matmuls + i; }
 };
-/// Of a fused op with so many operands. Throws kInvalidArgument at "/inputs" where no matmuls have
-/// so many.
+/// The roles for that many operands. Throws kInvalidArgument at "/inputs" where no matmuls have so
+/// many.
 [[nodiscard]] FusedOperands fused_operands(std::string_view op, const Attrs& attrs,
                                            std::size_t operands);
 
-/// All dims but the last as one, where that is an affine expression of the symbols.
+/// The product of all dims but the last, where it is affine in the symbols.
 [[nodiscard]] std::optional<Dim> rows_of(const Shape& shape);
 
-/// Names the nodes that are added; of a suffix such as "_gather".
+/// Names added nodes by a suffix such as "_gather".
 using NameNode = std::function<std::string(std::string_view suffix)>;
 
-/// What whoever takes a fused node apart needs: appends nodes on its operands.
+/// Builds the parts of a decomposed fused node: appends nodes on its operands.
 class FusedParts {
  public:
   FusedParts(Graph& graph, const Node& node, const std::vector<ValueId>& operands,
@@ -65,11 +65,11 @@ class FusedParts {
               Attrs attrs = {});
   ValueId waited(ValueId started) { return add("_wait", "wait_tensor", {started}); }
   ValueId as(ValueId value, const Shape& to, std::string_view suffix);
-  /// A matrix of its rows; a scalar or a matrix as it is.
+  /// The value as a matrix of its rows; scalars and matrices unchanged.
   ValueId as_rows(ValueId value, std::string_view suffix);
-  /// Rows of A by B number i; `scale` is that of the rows, where there is one.
+  /// The rows of A times B number i; `scale` is the scale of the rows, if any.
   ValueId multiplied(ValueId rows, ValueId scale, std::size_t i);
-  /// Whether the scale of A is that of A_shard, and to be gathered, too.
+  /// Whether A's scale belongs to A_shard and must be gathered too.
   [[nodiscard]] bool scale_is_shard() const;
   [[nodiscard]] const Shape& shape(ValueId value) const { return graph_.type(value).shape; }
   static Shape with_last(Shape shape, const Dim& last);
@@ -81,11 +81,11 @@ class FusedParts {
   FusedOperands form_;
 };
 
-/// That of the collective on A_shard, and on the product.
+/// Suffixes for the collective on A_shard, and for the one on the product.
 inline constexpr std::string_view kGatherSuffix = "_gather";
 inline constexpr std::string_view kReduceSuffix = "_reduce";
 inline constexpr std::string_view kScatterSuffix = "_scatter";
-/// What a fused node means: appends the collective and the matmuls, and gives its results.
+/// Appends the collective and the matmuls that define a fused node, and returns its results.
 std::vector<ValueId> add_composition(Graph& graph, const Node& node,
                                      const std::vector<ValueId>& operands, const NameNode& name);
 

@@ -32,7 +32,7 @@ void check_name(const std::string& name) {
   if (!is_utf8(name)) fail("/name", fmt::format("{} is not UTF-8", quote(name)));
 }
 
-/// `place` is that of the shape.
+/// `place` is the shape's place.
 void check_shape(const SymbolTable& symbols, const TensorType& type, const std::string& place) {
   if (type.shape.size() > kMaxRank) {
     fail(place, fmt::format("{} dims; expected at most {}", type.shape.size(), kMaxRank));
@@ -288,13 +288,13 @@ void Graph::add_output(ValueId value) {
 std::optional<ValueId> Graph::find(std::string_view name) const {
   std::optional<ValueId> id = find_name(name);
   if (id && *id >= 0) return id;
-  // "name:0" is also the only result of "name".
+  // "name:0" is also accepted for the only result of "name".
   constexpr std::string_view kFirst = ":0";
   if (id || !name.ends_with(kFirst)) return std::nullopt;
   name.remove_suffix(kFirst.size());
   id = find_name(name);
   if (!id || *id < 0) return std::nullopt;
-  // A value that is itself "node:i" has no results of its own.
+  // A value that is itself named "node:i" has no results of its own.
   const Value& found = value(*id);
   const bool own_name = found.producer < 0 || node(found.producer).outputs.size() == 1;
   return own_name ? id : std::nullopt;

@@ -12,7 +12,7 @@
 namespace braid {
 namespace {
 
-// What does not depend on the ops.
+// The part that does not depend on the ops.
 constexpr std::string_view kHead = R"({
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "$id": "graph.schema.json",
@@ -226,10 +226,10 @@ std::string attribute(const AttrDef& def) {
   return text + '}';
 }
 
-/// What a node of that op may hold.
+/// The schema of a node with that op.
 std::string rule(const OpDef& op) {
   std::vector<AttrDef> attrs = op.attrs;
-  // A name that stands for two ops takes what either does.
+  // A name that stands for two ops accepts the attributes of both.
   const OpDef* other = find_op(overload_of(op.name, true));
   const bool has_other = other != &op;
   if (has_other) attrs.insert(attrs.end(), other->attrs.begin(), other->attrs.end());

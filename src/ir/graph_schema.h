@@ -4,8 +4,8 @@
 
 namespace braid {
 
-/// The JSON Schema of the graph format, docs/graph.schema.json: what the reader takes, with every
-/// op and its attributes from the registry.
+/// The JSON Schema of the graph format, docs/graph.schema.json, with every op and its attributes
+/// from the registry.
 [[nodiscard]] std::string graph_schema();
 
 }  // namespace braid

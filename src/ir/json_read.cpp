@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMaxNesting = 64;
 constexpr std::size_t kMaxParseMessage = 200;
 
-/// What was found, for an error message.
+/// Describes the value for an error message.
 std::string found(const json& value) {
   switch (value.type()) {
     case json::value_t::null:
@@ -32,8 +32,8 @@ std::string found(const json& value) {
   }
 }
 
-/// Destroying a json of many elements takes memory, and the process ends where there is none. Taken
-/// apart from the inside it takes none; nesting is limited.
+/// Destroys a json from the inside. The library's destructor allocates memory, and the process
+/// would end where there is none. Nesting is limited.
 void take_apart(json& value) {
   if (value.is_object()) {
     for (auto& [key, member] : value.get_ref<json::object_t&>()) take_apart(member);
@@ -44,8 +44,8 @@ void take_apart(json& value) {
   }
 }
 
-/// Builds the document from the parser's events, which do not recurse, and bounds the depth for the
-/// reader, which does. Refuses a key that stands twice, of which the library would keep the last.
+/// Builds the document from the parser's events without recursion, and bounds the depth for the
+/// recursive reader. Refuses duplicate keys, of which the library would keep the last.
 class DocumentBuilder : public nlohmann::json_sax<json> {
  public:
   DocumentBuilder(const Place& place, json& root) : place_(place), root_(root) {}
@@ -73,7 +73,7 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
 
   bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
     std::string_view message = error.what();
-    // Cuts off "[json.exception.parse_error.101] ".
+    // Removes "[json.exception.parse_error.101] ".
     message.remove_prefix(std::min(message.find("] ") + 2, message.size()));
     fail_at(place_, "not JSON: " + printable(message, kMaxParseMessage));
   }
@@ -112,10 +112,10 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
   const Place& place_;
   json& root_;
   std::vector<json*> open_;  ///< stays valid: only the innermost container grows
-  json* slot_ = nullptr;     ///< of the last key
+  json* slot_ = nullptr;     ///< value of the last key
 };
 
-/// The text with Infinity, -Infinity and NaN, which Python's json writes as bare words, in quotes.
+/// Quotes Infinity, -Infinity and NaN, which Python's json writes as bare words.
 std::string quote_special_numbers(std::string_view text) {
   std::string quoted;
   quoted.reserve(text.size());
@@ -244,7 +244,7 @@ void parse(std::string_view text, const Place& place, Document& document) {
     fail_at(place,
             fmt::format("{} bytes of JSON; expected at most {}", text.size(), kMaxGraphBytes));
   }
-  // The library takes such a byte for the end of the text, and would not look at the rest.
+  // The library would take the byte for the end of the text and ignore the rest.
   if (const std::size_t zero = text.find('\0'); zero != text.npos) {
     fail_at(place, fmt::format("not JSON: byte {} is 0", zero));
   }

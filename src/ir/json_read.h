@@ -10,14 +10,14 @@
 #include "braid/graph.h"
 #include "ir/place.h"
 
-// Reading JSON that anyone may have written: what a reader of a graph and one of a program share.
-// Every error is kInvalidArgument at the place in the document.
+// Reads JSON from untrusted sources; shared by the readers of graphs and programs. Every error is
+// kInvalidArgument at the place in the document.
 namespace braid::json_read {
 
 using nlohmann::json;
 
 [[noreturn]] void fail_at(const Place& place, const std::string& message);
-/// "found ..., expected ...".
+/// Throws "found ..., expected ...".
 [[noreturn]] void fail_type(const json& value, const Place& place, std::string_view expected);
 
 const json::object_t& read_object(const json& value, const Place& place);
@@ -26,7 +26,7 @@ const json::array_t& read_array(const json& value, const Place& place,
 const std::string& read_string(const json& value, const Place& place,
                                std::string_view expected = "a string");
 bool read_bool(const json& value, const Place& place);
-/// An integer that 64 bits hold with their sign.
+/// Whether it is an integer that int64 can hold.
 bool is_int(const json& value);
 std::int64_t read_int(const json& value, const Place& place,
                       std::string_view expected = "an integer");
@@ -35,23 +35,24 @@ std::vector<std::int64_t> read_ints(const json& value, const Place& place,
                                     std::string_view expected);
 DType read_dtype(const json& value, const Place& place);
 Shape read_shape(const json& value, const Place& place);
-/// An extent or a bound.
+/// Reads an extent or a bound.
 Dim read_dim(const json& value, const Place& place, std::string_view expected);
 
-/// A number where ATen takes a Scalar: true is 1.
+/// A number where ATen takes a Scalar; true is 1.
 struct Scalar {
   AttrValue value;  ///< an integer or a float
-  DType dtype;      ///< what it counts as: bool, i64, or f32 for any float
+  DType dtype;      ///< its dtype in promotion: bool, i64, or f32 for any float
 };
 Scalar read_scalar(const json& value, const Place& place);
-/// An infinity or NaN, which JSON has no number for, by its usual names: "inf", "-Infinity", "nan".
+/// Parses infinities and NaN, for which JSON has no number, from "inf", "-Infinity", "nan" and the
+/// like.
 std::optional<double> special_number(const json& value);
 
 [[noreturn]] void fail_unknown(const Place& place, std::string_view key,
                                std::initializer_list<std::string_view> expected);
 [[noreturn]] void fail_missing(const Place& place, std::string_view key);
 
-/// An object whose keys are fixed.
+/// A JSON object with a fixed set of keys.
 class Fields {
  public:
   Fields(const json& value, const Place& place, std::initializer_list<std::string_view> keys)
@@ -62,7 +63,7 @@ class Fields {
     }
   }
 
-  /// Nothing when it is not there.
+  /// Returns null when the key is absent.
   [[nodiscard]] const json* find(std::string_view key) const {
     auto it = object_.find(key);
     return it == object_.end() ? nullptr : &it->second;
@@ -78,7 +79,7 @@ class Fields {
   const Place& place_;
 };
 
-/// A json of any size that is destroyed without taking memory.
+/// A parsed document of any size, destroyed without allocating.
 struct Document {
   Document() = default;
   Document(const Document&) = delete;
@@ -87,10 +88,10 @@ struct Document {
   json root;
 };
 
-/// The JSON in a text. Bounds its size and depth, refuses a key that stands twice.
+/// Parses a text. Bounds its size and depth, refuses duplicate keys.
 void parse(std::string_view text, const Place& place, Document& document);
 
-/// A whole graph, as parse_graph reads it; its symbols and groups alone.
+/// read_graph reads a whole graph as parse_graph does; the other only its symbols and groups.
 [[nodiscard]] Graph read_graph(const json& document, const Place& place);
 void read_symbols(Graph& graph, const json& value, const Place& place);
 void read_groups(Graph& graph, const json& value, const Place& place);

@@ -16,7 +16,7 @@ namespace braid {
 namespace json_read {
 namespace {
 
-/// Runs `add`, whose errors begin with the place `own`, and puts the pointer there instead.
+/// Runs `add`, and replaces the place `own` at the start of its errors by the JSON pointer.
 template <class Add>
 auto with_place(const Place& place, const std::string& own, Add add) {
   try {
@@ -28,18 +28,18 @@ auto with_place(const Place& place, const std::string& own, Add add) {
   }
 }
 
-/// Names of getitem nodes that stand between a collective and its wait, as PyTorch writes what has
-/// several results: each is another name of a result, since nothing but a wait may read that.
+/// Names of getitem nodes between a collective with several results and its wait, as PyTorch writes
+/// them. Each renames a result, since only a wait may read that.
 using OtherNames = std::map<std::string, ValueId, std::less<>>;
 
-/// The nodes of a program that is being read.
+/// State of the nodes list while a program is read.
 struct Nodes {
   const json::array_t& list;
   OtherNames others = {};
-  std::set<std::string_view> names = {};  ///< of all of them; empty until it is asked for
+  std::set<std::string_view> names = {};  ///< all names; empty until first asked for
 };
 
-/// What stands in the place of an operand: a value, or a number.
+/// An operand in JSON: a value, or a number.
 struct GivenOperand {
   ValueId value = -1;
   Scalar number = {};
@@ -67,7 +67,7 @@ class Reader {
   }
 
  private:
-  /// Name, inputs, nodes and outputs: what a kernel's body has too.
+  /// Reads name, inputs, nodes and outputs, which graphs and kernel bodies share.
   static void read_program(Graph& graph, const Fields& fields, const Place& place) {
     if (const json* name = fields.find("name")) {
       graph.set_name(read_string(*name, place / "name"));
@@ -169,7 +169,8 @@ class Reader {
     return special_number(value) && !graph.find(value.get_ref<const std::string&>());
   }
 
-  /// The node, with casts of its operands and constants for numbers, as ATen would promote them.
+  /// Adds the node, with casts of its operands and constants for numbers, as ATen would promote
+  /// them.
   static NodeId add_promoted(Graph& graph, Nodes& nodes, const std::string& name,
                              const std::string& op, const OpDef* def,
                              const std::vector<GivenOperand>& given, Attrs attrs,
@@ -195,7 +196,7 @@ class Reader {
       const std::string as = fresh_name(graph, nodes, base);
       return graph.node(add(at, as, what, std::move(inputs), std::move(with))).outputs[0];
     };
-    std::optional<DType> rounded;  // the result's dtype where it is computed in f32
+    std::optional<DType> rounded;  // the result's dtype, if it is computed in f32
     for (std::size_t i = 0; i < given.size() && def != nullptr && keeps_numbers(*def); ++i) {
       const auto dtype = wanted_dtype(*def, attrs, operands, i);
       const bool narrow = dtype == DType::kF16 || dtype == DType::kBF16;
@@ -235,7 +236,7 @@ class Reader {
     return round_to(dtype, value) == value;
   }
 
-  /// A name that nothing else in the program has.
+  /// A name that is unused in the program.
   static std::string fresh_name(const Graph& graph, Nodes& nodes, const std::string& base) {
     if (nodes.names.empty()) {
       for (const json& node : nodes.list) {
@@ -258,7 +259,7 @@ class Reader {
     return producer >= 0 && is_asynchronous(graph.node(producer));
   }
 
-  /// A getitem names its node, as in PyTorch: the result of it that `index` says.
+  /// A getitem operand that names a node, as in PyTorch: its result number `index`.
   static std::optional<ValueId> read_result(const Graph& graph, const json& value,
                                             const Attrs& attrs) {
     const auto index = attrs.find("index");
@@ -267,7 +268,7 @@ class Reader {
     return graph.find(fmt::format("{}:{}", name, std::get<std::int64_t>(index->second)));
   }
 
-  /// The operand of a getitem names a result by itself: `index` must say the same one.
+  /// A getitem operand that names a result directly: `index` must agree.
   static void check_index(const Graph& graph, ValueId operand, const Attrs& attrs,
                           const Place& place) {
     const auto index = attrs.find("index");
@@ -294,7 +295,7 @@ class Reader {
       fail_at(place, fmt::format("{} has several results; expected one of them, such as {}",
                                  quote(name), quote(name + ":0")));
     }
-    // Only now, in the error, is it worth looking ahead.
+    // Looking ahead is worthwhile only for the error message.
     for (std::size_t later = index; later < nodes.list.size(); ++later) {
       const json& node = nodes.list[later];
       if (!node.is_object()) continue;
@@ -395,7 +396,7 @@ class Reader {
   }
 };
 
-/// Its end alone, or with what its values are multiples of.
+/// Reads a bucket: its maximum, or an object that also has multiple_of.
 Bucket read_bucket(const json& value, const Place& place) {
   if (!value.is_object()) {
     return {.max = read_int(value, place, "an integer, or an object of max and multiple_of")};

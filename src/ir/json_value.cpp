@@ -5,7 +5,7 @@
 
 namespace braid {
 
-/// Turns a value into the library's, which knows how to print one.
+/// Converts a value to the library's type, for printing.
 struct JsonPrinter {
   using Document = nlohmann::ordered_json;
 
@@ -19,7 +19,7 @@ struct JsonPrinter {
   }
   Document operator()(const std::vector<Json::Member>& members) const {
     Document result = Document::object();
-    auto& object = result.get_ref<Document::object_t&>();  // looks for no equal key
+    auto& object = result.get_ref<Document::object_t&>();  // skips the search for equal keys
     for (const auto& [key, value] : members) object.emplace_back(key, document(value));
     return result;
   }

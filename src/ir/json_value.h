@@ -11,8 +11,8 @@
 
 namespace braid {
 
-/// A JSON value to be printed. Objects keep their keys in the order given; a number that is not
-/// finite prints as null, text that is not UTF-8 with replacement characters.
+/// A JSON value for output. Objects keep the order of their keys. Numbers that are not finite print
+/// as null, and text that is not UTF-8 prints with replacement characters.
 ///
 ///     Json document = Json::object({{"name", "x"}, {"shape", std::vector{2, 3}}});
 ///     document.set("ok", true);
@@ -21,7 +21,7 @@ class Json {
   using Member = std::pair<std::string, Json>;
 
   Json() = default;  ///< null
-  // NOLINTBEGIN(google-explicit-constructor): a value of any kind may stand where JSON is built
+  // NOLINTBEGIN(google-explicit-constructor): implicit conversions make JSON readable to build
   Json(bool value) : value_(value) {}
   template <std::integral T>
   Json(T value) {
@@ -44,7 +44,7 @@ class Json {
 
   /// Appends to an array.
   void push_back(Json item);
-  /// Appends a key that the object does not have yet.
+  /// Appends a key, which the object must not have yet.
   void set(std::string key, Json value);
 
   /// The text: on one line, or indented by two spaces.

@@ -17,7 +17,7 @@ std::string json_type(const TensorType& type) {
                      json_shape(type.shape));
 }
 
-/// Appends the JSON of one graph, one entry per line.
+/// Appends the JSON of one graph, with one entry per line.
 class Writer {
  public:
   std::string write(const Graph& graph) {
@@ -31,7 +31,7 @@ class Writer {
   }
 
  private:
-  /// `"key": open ... close` with `entry(item)` on a line of its own for each item.
+  /// Writes `"key": open ... close` with `entry(item)` on a line of its own for each item.
   template <class Items, class Entry>
   void write_lines(const std::string& indent, std::string_view head, char close, const Items& items,
                    Entry entry) {
@@ -87,7 +87,7 @@ class Writer {
     text_ += ",\n";
   }
 
-  /// Inputs, nodes and outputs: what a kernel's body has too.
+  /// Writes inputs, nodes and outputs, which graphs and kernel bodies share.
   void write_program(const Graph& graph, const std::string& indent) {
     write_lines(indent, "\"inputs\": [", ']', graph.input_values(),
                 [&](ValueId id) { write_input(graph, id); });

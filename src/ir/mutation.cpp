@@ -13,15 +13,16 @@
 namespace braid {
 namespace {
 
-/// What has happened to one storage. A collective over several operands is done with each of them
-/// at the wait of that operand's result.
+/// State of one storage. A collective over several operands is done with each of them at the wait
+/// of that operand's result.
 struct Memory {
   NodeId written = -1;            ///< the last node that overwrote it
-  std::vector<ValueId> in_place;  ///< results that collectives are writing into it: no wait yet
+  std::vector<ValueId> in_place;  ///< results that collectives are writing into it, not yet waited
+                                  ///< for
   std::vector<ValueId> in_use;    ///< results of collectives that are reading it
 };
 
-/// What of its operand a value is, where that is not all of it in order.
+/// How a value is a part or permutation of its operand.
 struct Step {
   const Node* node;
   int result;
@@ -32,7 +33,7 @@ bool same_part(const Step& a, const Step& b) {
          (a.node == b.node || (a.node->op == b.node->op && a.node->attrs == b.node->attrs));
 }
 
-/// The way from the storage to the value.
+/// The steps from the storage to the value.
 std::vector<Step> steps_to(const Graph& graph, ValueId value) {
   std::vector<Step> steps;
   for (std::optional<ValueId> next = value; next;) {
@@ -55,7 +56,7 @@ std::optional<SliceRange> part_of(const Graph& graph, const Step& step) {
   return part_ranges(node.attrs, shape, graph.symbols())[step.result];
 }
 
-/// Whether two parts of one value have no element in common, as far as their bounds tell.
+/// Whether two parts of one value are disjoint, as far as their bounds tell.
 bool are_apart(const Graph& graph, const Step& a, const Step& b) {
   if (a.node == b.node) return a.result != b.result;  // results of one split
   const std::optional<SliceRange> first = part_of(graph, a);
@@ -67,7 +68,8 @@ bool are_apart(const Graph& graph, const Step& a, const Step& b) {
   return before(*first, *second) || before(*second, *first);
 }
 
-/// Of two names for one storage. Only parts cut from the same whole are known to be apart.
+/// Whether two names of one storage may overlap. Only parts cut from the same value are known to be
+/// disjoint.
 bool may_overlap(const Graph& graph, ValueId a, ValueId b) {
   const std::vector<Step> to_a = steps_to(graph, a);
   const std::vector<Step> to_b = steps_to(graph, b);
@@ -77,7 +79,7 @@ bool may_overlap(const Graph& graph, ValueId a, ValueId b) {
   return true;
 }
 
-/// The result that tells when the collective is done with operand `i`.
+/// The result whose wait tells that the collective is done with operand `i`.
 ValueId result_of_operand(const Node& collective, std::size_t i) {
   return collective.outputs[std::min(i, collective.outputs.size() - 1)];
 }
@@ -138,7 +140,7 @@ class Verifier {
 
   std::string producer(ValueId result) const { return named(graph_.value(result).producer); }
 
-  /// The result of a collective has been waited for.
+  /// Ends the use by a collective whose result was waited for.
   void end_use(ValueId result) {
     const NodeId producer = graph_.value(result).producer;
     if (producer < 0 || !is_asynchronous(graph_.node(producer))) return;
@@ -150,7 +152,8 @@ class Verifier {
     }
   }
 
-  /// What is written under another dtype would be values of the one and bytes of the other.
+  /// Refuses writes through a view_dtype: the storage would mix values of one dtype and bytes of
+  /// another.
   void check_dtype(const Node& node, ValueId value, const std::string& here) const {
     for (const Step& step : steps_to(graph_, value)) {
       if (step.node->op->view != View::kBytes) continue;
@@ -161,10 +164,10 @@ class Verifier {
     }
   }
 
-  /// One node must not overwrite an element twice.
+  /// Refuses nodes that could overwrite an element twice.
   void check_apart(const Node& node, const std::string& here) {
     const std::span<const ValueId> mutated = mutated_operands(node);
-    std::map<ValueId, std::vector<ValueId>> seen;  // of each storage
+    std::map<ValueId, std::vector<ValueId>> seen;  // by storage
     for (std::size_t i = 0; i < mutated.size() && mutated.size() > 1; ++i) {
       auto& others = seen[storage_[mutated[i]]];
       for (ValueId other : others) {
@@ -178,7 +181,7 @@ class Verifier {
     }
   }
 
-  /// A name other than the storage's own must be younger than what was written there.
+  /// Refuses a name, other than the storage's own, that is older than the last write.
   void check_name(ValueId value, const std::string& where) {
     const NodeId written = memory(value).written;
     if (storage_[value] == value) return;
@@ -191,7 +194,7 @@ class Verifier {
   const Graph& graph_;
   const std::string& place_;
   std::vector<ValueId> storage_;
-  std::vector<Memory> memory_;  ///< of each storage
+  std::vector<Memory> memory_;  ///< for each storage
 };
 
 }  // namespace
@@ -273,7 +276,7 @@ std::vector<std::size_t> storage_elements(const Graph& graph, ValueId value,
     numbers.resize(count);
     std::iota(numbers.begin(), numbers.end(), 0);
   });
-  // The views move the numbers as they would move the elements.
+  // The views move indices as they would move elements.
   for (std::size_t i = path.size() - 1; i-- > 0;) {
     const Value& v = graph.value(path[i]);
     const Node& node = graph.node(v.producer);

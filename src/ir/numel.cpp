@@ -8,8 +8,8 @@
 namespace braid {
 namespace {
 
-/// constant / divisor * product of `factors`; each factor is symbolic, its coefficients are
-/// integers that have no common divisor and the first is positive.
+/// A product: constant / divisor * product of `factors`. Each factor is symbolic, with coprime
+/// integer coefficients, the first of them positive.
 struct Product {
   std::int64_t constant = 1;
   std::int64_t divisor = 1;

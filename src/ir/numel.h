@@ -6,16 +6,15 @@
 
 namespace braid {
 
-/// Whether the two shapes have equally many elements for all values of the symbols. Exact: both
-/// products are split into an integer and affine factors without a common divisor, which is unique.
+/// Whether two shapes have equally many elements for all values of the symbols. Exact: each product
+/// has a unique form as an integer times primitive affine factors.
 [[nodiscard]] bool same_numel(const Shape& a, const Shape& b);
 
-/// The extent d with numel(whole) == numel(part) * d, or nothing when it is no affine expression.
-/// It is whole where the shapes are of one value (Dim::is_whole else).
+/// The extent d with numel(whole) == numel(part) * d, or nothing when it is not affine. Where the
+/// shapes are of one value it is an integer (check Dim::is_whole otherwise).
 [[nodiscard]] std::optional<Dim> missing_extent(const Shape& whole, const Shape& part);
 
-/// Whether the dims in front of this one have extent 1 only: chunks along it lie in memory one
-/// after the other.
+/// Whether all dims in front of `dim` have extent 1: then chunks along it are contiguous.
 [[nodiscard]] bool lies_in_front(const Shape& shape, std::size_t dim);
 
 }  // namespace braid

@@ -98,7 +98,7 @@ double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings
   if (c == OpClass::kView || c == OpClass::kWait || c == OpClass::kChunk) return 0;
   double sum = 0;
   if (node.op->op_class == OpClass::kGather) {
-    // Of the operand that is read from elsewhere, only what the result takes.
+    // An operand that is looked up counts only with the elements that the result takes.
     const std::vector<TensorType> result = types_of(graph, node.outputs);
     sum = numel_at(result[0], bindings) * static_cast<double>(dtype_size(result[0].dtype));
     for (const TensorType& type : types_of(graph, node.inputs)) {

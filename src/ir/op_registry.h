@@ -11,7 +11,7 @@
 
 namespace braid {
 
-/// The type an attribute must have, which is also how its JSON is read.
+/// The type of an attribute; it also decides how its JSON is read.
 enum class AttrType : std::uint8_t {
   kBool,
   kInt,
@@ -23,7 +23,7 @@ enum class AttrType : std::uint8_t {
   kConfig,
   kGraph,
   kGroup,
-  kNumber,   ///< an integer or a float, told apart; a float may be an infinity or NaN
+  kNumber,   ///< integer or float, kept apart; a float may be infinite or NaN
   kExtent,   ///< a bound: an integer, or a Dim's text
   kExtents,  ///< a Shape of sizes
 };
@@ -31,54 +31,55 @@ enum class AttrType : std::uint8_t {
 struct AttrDef {
   std::string name;
   AttrType type;
-  std::optional<AttrValue> fallback;           ///< required when empty, unless optional
-  bool optional = false;                       ///< may be absent, which means something
-  std::string_view about{};                    ///< for people, in the schema
-  std::vector<std::string_view> choices = {};  ///< of a string: what it may be; empty: anything
+  std::optional<AttrValue> fallback;           ///< default; an attribute without one is required,
+                                               ///< unless optional
+  bool optional = false;                       ///< may be absent, which has a meaning of its own
+  std::string_view about{};                    ///< description for the schema
+  std::vector<std::string_view> choices = {};  ///< allowed strings; empty: any
 };
 
-/// How codegen and the fuser see an op.
+/// The category of an op, as codegen and fuse see it.
 enum class OpClass : std::uint8_t {
-  kPointwise,  ///< element by element, operands broadcast; arithmetic in pointwise.h
+  kPointwise,  ///< elementwise with broadcast operands; arithmetic in pointwise.h
   kReduction,  ///< sum, prod, mean, amax, amin, argmax: over `dim`, with `keepdim`; in row.h
-  kNorm,    ///< softmax and the norms: a row reduction with pointwise around it, over the last dim
-            ///< (softmax, until it is canonical, over any); in row.h
+  kNorm,    ///< softmax and the norms: a row reduction with pointwise work around it, over the last
+            ///< dim (before canonicalize a softmax may be over any); in row.h
   kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm
   kView,    ///< view, transpose, permute, expand, slice, split, cat, shard, ...: no arithmetic
-  kGather,  ///< embedding, index_select, rotary_embedding: elements from elsewhere
-  kOpaque,  ///< opaque: a declared cost, for scheduling only; and what a pass must take apart
+  kGather,  ///< embedding, index_select, rotary_embedding: reads elements at computed places
+  kOpaque,  ///< opaque: a declared cost, for scheduling only; also ops that a pass must decompose
   kCollective,   ///< all_reduce, all_gather_into_tensor, ...: collective.h
   kFusedMatmul,  ///< fused_all_gather_matmul, ...: a collective with its matmuls, fused.h
   kWait,         ///< wait_tensor
-  kCopy,         ///< copy: the identity, into a new buffer (made by lowering)
+  kCopy,         ///< copy: the identity into a new buffer (made by lowering)
   kChunk,        ///< chunk_by_rank, join_by_rank: places in memory (made by lowering)
-  kPeerCopy,     ///< copy_from_peer and the like: by a copy step (made by lowering)
+  kPeerCopy,     ///< copy_from_peer and the like: done by a copy step (made by lowering)
   kMutation,     ///< copy_, resize_storage_bytes_: writes memory that outlives the node
   kKernel,       ///< kernel: a body graph run as one launch (made by lowering)
 };
 
-/// What a view does with the elements of its operand.
+/// How a view maps the elements of its operand.
 enum class View : std::uint8_t {
   kNone,     ///< the op is no view
-  kFlat,     ///< their order stays: view, reshape, _unsafe_view, getitem
-  kBytes,    ///< view_dtype: so do their bytes
-  kMark,     ///< nothing: the markers of regions
+  kFlat,     ///< keeps their order: view, reshape, _unsafe_view, getitem
+  kBytes,    ///< view_dtype: keeps their bytes
+  kMark,     ///< region markers: the identity
   kPermute,  ///< transpose, permute
   kExpand,   ///< repeats them
   kPart,     ///< slice, split, chunk
-  kCat,      ///< appends those of the others
+  kCat,      ///< concatenates several operands
   kShard     ///< this rank's chunk
 };
 
-/// How a matmul differs from a product of its two operands.
+/// The form of a matmul besides the plain product of two operands.
 enum class Matmul : std::uint8_t {
   kPlain,
-  kAdd,    ///< addmm: a term in front of them, beta and alpha
-  kScaled  ///< scaled_mm: scales behind them, and a bias if there is one
+  kAdd,    ///< addmm: a bias operand in front; beta and alpha
+  kScaled  ///< scaled_mm: scales behind, and an optional bias
 };
 
-/// What a collective does (collective.h), in any form: in place, `_out`, `_coalesced`. `shard` is a
-/// view of the same arithmetic.
+/// The kind of a collective (collective.h), in any form: in place, `_out`, `_coalesced`. `shard` is
+/// a view with the same arithmetic.
 enum class CollectiveKind : std::uint8_t {
   kNone,
   kAllReduce,
@@ -90,33 +91,32 @@ enum class CollectiveKind : std::uint8_t {
   kShard
 };
 
-/// The operands whose memory an op overwrites, each with one of its last results, in order. Who
-/// reads such an operand later reads the result.
+/// Which operands an op overwrites. Each corresponds to one of its last results, in order; later
+/// readers of the operand read the result.
 enum class Mutates : std::uint8_t { kNothing, kFirst, kLast, kAll };
 
-/// What operands of several dtypes become, as in ATen, where a graph is read; shape inference wants
-/// them so.
+/// How the reader promotes operands of different dtypes, as ATen does; shape inference expects the
+/// promoted ones.
 enum class Promotes : std::uint8_t {
-  kNothing,     ///< they stay: a matmul, a collective
-  kResultType,  ///< all of them their common dtype
-  kBranches,    ///< all but the first, which is a condition
-  kFloats,      ///< that, or f32 where it is none of floats
+  kNothing,     ///< unchanged: a matmul, a collective
+  kResultType,  ///< all become their common dtype
+  kBranches,    ///< all but the first, a condition, become their common dtype
+  kFloats,      ///< the common dtype, or f32 where that is no float
   kTruths,      ///< bool, where they differ
-  kToFirst,     ///< that of the first one, which is written
+  kToFirst,     ///< the dtype of the first, which is written
 };
 
-/// The values of one operand on one rank, as the evaluator sees them: floats in double, integers
-/// and bool (0 or 1) in int64.
+/// An operand's values on one rank in the evaluator: floats as double, integers and bool (0 or 1)
+/// as int64.
 struct EvalTensor {
   DType dtype = DType::kF32;
   std::vector<std::int64_t> shape;
-  std::vector<double> data;            ///< of a float dtype
-  std::vector<std::int64_t> integers;  ///< of any other
+  std::vector<double> data;            ///< for a float dtype
+  std::vector<std::int64_t> integers;  ///< for other dtypes
 
   [[nodiscard]] std::size_t size() const { return is_float(dtype) ? data.size() : integers.size(); }
 };
-/// Calls move(elements of `to`, elements of `from`), two tensors of one dtype: what moves elements
-/// does not look at them.
+/// Calls move(elements of `to`, elements of `from`) for two tensors of one dtype.
 template <class To, class From, class Move>
 void move_elements(To& to, From& from, const Move& move) {
   is_float(to.dtype) ? move(to.data, from.data) : move(to.integers, from.integers);
@@ -129,7 +129,7 @@ void visit_elements(Tensor& tensor, const Visit& visit) {
 /// [rank][operand]
 using EvalTensors = std::vector<std::vector<EvalTensor>>;
 
-/// What shape inference sees. It throws kInvalidArgument with a place relative to the node ("",
+/// Input of shape inference. It throws kInvalidArgument with a place relative to the node ("",
 /// "/inputs/1", "/attrs/dim"), which Graph::add_node completes.
 struct InferContext {
   const Graph& graph;
@@ -148,24 +148,24 @@ inline constexpr int kLeastSm = 80;
 /// The first one whose `mma` takes 8-bit floats (PTX ISA).
 inline constexpr int kLeastSmOfFloat8Mma = 89;
 
-/// One op: everything the system knows about it stands in its entry.
+/// Everything the system knows about one op.
 struct OpDef {
   std::string name;
   OpClass op_class;
   int min_inputs;
   int max_inputs;
   std::vector<AttrDef> attrs;
-  /// Result types; the dims may be symbolic.
+  /// Infers the result types; dims may be symbolic.
   std::function<std::vector<TensorType>(const InferContext&)> infer;
-  /// Float operations at the symbols' values given (multiply and add count as two); 0 for a kernel,
-  /// whose body node_flops counts.
+  /// Float operations at given symbol values (multiply and add count as two); 0 for a kernel, whose
+  /// body node_flops counts.
   std::function<double(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                        const Bindings&)>
       flops;
-  /// All ranks at once: inputs[rank][operand] -> outputs[rank][result], not yet rounded.
+  /// Evaluates all ranks at once: inputs[rank][operand] -> outputs[rank][result], before rounding.
   std::function<EvalTensors(const EvalContext&, const EvalTensors&)> evaluate;
   Mutates mutates = Mutates::kNothing;
-  /// The GPU architecture that can run it, or any later one: 89 is sm_89.
+  /// The first GPU architecture that can run it; 89 is sm_89.
   int least_sm = kLeastSm;
   View view = View::kNone;
   Matmul matmul = Matmul::kPlain;
@@ -173,37 +173,36 @@ struct OpDef {
   /// The values of the second operand are indices into the first.
   bool takes_indices = false;
   CollectiveKind collective = CollectiveKind::kNone;
-  /// Of a coalesced collective: the op of one operand.
+  /// For a coalesced collective: the op for one operand.
   std::string of_one{};
-  /// A collective that waits by itself.
+  /// A collective without a wait.
   bool synchronous = false;
-  /// Of an op with arithmetic: its place in the list of pointwise.h, or of row.h.
+  /// For ops with arithmetic: the index in the list of pointwise.h or row.h.
   int entry = -1;
 };
 
-/// What runs in the background until its wait_tensor: a collective that lowering has not given an
-/// algorithm, or has left to a communicator (shard_dim_alltoall waits by itself), and a copy from a
-/// peer.
+/// Whether the node runs in the background until its wait_tensor: a collective without an
+/// algorithm, or one left to a communicator (but not shard_dim_alltoall, which is synchronous), and
+/// a copy from a peer.
 [[nodiscard]] bool is_asynchronous(const Node& node);
 
-/// The op that a name stands for: `view` with a dtype is ATen's other view, view_dtype here.
+/// Resolves overloads: `view` with a dtype is ATen's other view, called view_dtype here.
 [[nodiscard]] std::string_view overload_of(std::string_view op, bool has_dtype);
 
-/// Whether the values of an operand are indices (embedding, index_select), which may be out of
-/// range.
+/// Whether an operand has indices (embedding, index_select), which may be out of range.
 [[nodiscard]] bool takes_indices(const Node& node);
 
 /// The extents, sizes and bounds among a node's attributes.
 [[nodiscard]] std::vector<Dim> dims_of_attributes(const Node& node);
 
-/// Nothing when there is no such op.
+/// The op of that name, or null.
 [[nodiscard]] const OpDef* find_op(std::string_view name);
-/// All ops, by name.
+/// All ops, sorted by name.
 [[nodiscard]] std::span<const OpDef* const> all_ops();
 
 /// Float operations of a node at the bindings; a kernel node counts its body's nodes.
 [[nodiscard]] double node_flops(const Graph& graph, const Node& node, const Bindings& bindings);
-/// Bytes a node reads and writes when it runs alone; 0 for views and waits.
+/// Bytes that a node reads and writes when run alone; 0 for views and waits.
 [[nodiscard]] double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings);
 
 }  // namespace braid

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the files of one op family each (ops_*.cpp) share.
+// Helpers shared by the files of op families (ops_*.cpp).
 
 #include <span>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace braid {
 
-// Each adds the ops of its family.
+// Each function adds the ops of its family.
 void add_chunk_ops(std::vector<OpDef>& ops);
 void add_collective_ops(std::vector<OpDef>& ops);
 void add_fsdp_ops(std::vector<OpDef>& ops);
@@ -29,19 +29,19 @@ void add_view_ops(std::vector<OpDef>& ops);
 /// Throws kInvalidArgument. `place` is relative to the node: "", "/inputs/1", "/attrs/dim".
 [[noreturn]] void fail(std::string place, const std::string& message);
 
-/// The names for an error message: `"tp", "dp"`, or "none" (at most ten are shown).
+/// Lists names for an error message: `"tp", "dp"`, or "none" (at most ten).
 [[nodiscard]] std::string list_names(const SymbolTable& symbols);
 [[nodiscard]] std::string list_names(const GroupTable& groups);
 
-/// The operand types: "bf16[T, 2048], bf16[2048]".
+/// Lists operand types: "bf16[T, 2048], bf16[2048]".
 [[nodiscard]] std::string describe(std::span<const TensorType> types);
-/// Fails at the first operand whose dtype is not that of the first one, which is the node's operand
-/// `first`.
+/// Throws at the first operand whose dtype differs from that of inputs[0], which is operand `first`
+/// of the node.
 void expect_same_dtype(std::string_view op, std::span<const TensorType> inputs,
                        std::size_t first = 0);
-/// Fails when operand 0 is not f32, f16 or bf16.
+/// Throws when operand 0 is not f32, f16 or bf16.
 void expect_float(std::string_view op, std::span<const TensorType> inputs);
-/// `axis` counted from the front, in [0, rank). Fails at `place` when it is out of range.
+/// `axis` counted from the front, in [0, rank). Throws at `place` when it is out of range.
 [[nodiscard]] std::size_t normalize_axis(std::int64_t axis, std::size_t rank,
                                          const std::string& place);
 
@@ -52,20 +52,20 @@ const T& get_attr(const Attrs& attrs, std::string_view key) {
 
 [[nodiscard]] double numel_at(const TensorType& type, const Bindings& bindings);
 
-/// The flops of an op that does `count` for each element of its first result.
+/// A flops function of `count` operations per element of the first result.
 inline auto flops_per_element(double count) {
   return [count](std::span<const TensorType>, std::span<const TensorType> outputs,
                  const Bindings& bindings) { return count * numel_at(outputs[0], bindings); };
 }
 
-/// Result `index` of the node: its dtype, shape at the bindings and data of zeros.
+/// Result `index` of the node, filled with zeros: its dtype, and its shape at the bindings.
 [[nodiscard]] EvalTensor make_result(const EvalContext& context, std::size_t index);
 
-/// A tensor as the evaluator sees it, and back: each element rounded or wrapped to the dtype.
+/// Converts between host tensors and the evaluator's; to_host rounds or wraps each element.
 [[nodiscard]] EvalTensor from_host(const HostTensor& tensor);
 [[nodiscard]] HostTensor to_host(const EvalTensor& tensor);
 
-/// Writes an element as the evaluator keeps it, not yet rounded.
+/// Stores an element, not yet rounded.
 inline void set_element(EvalTensor& result, std::size_t i, double value) {
   if (is_float(result.dtype)) {
     result.data[i] = value;
@@ -73,7 +73,7 @@ inline void set_element(EvalTensor& result, std::size_t i, double value) {
     result.integers[i] = to_integer(result.dtype, value);
   }
 }
-/// An integer becomes a narrow float by way of f32.
+/// Integers convert to narrow floats via f32.
 inline void set_element(EvalTensor& result, std::size_t i, Int value) {
   if (is_float(result.dtype)) {
     result.data[i] = static_cast<float>(value.value);

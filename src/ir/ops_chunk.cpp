@@ -5,13 +5,12 @@
 #include "ir/groups.h"
 #include "ir/ops.h"
 
-// What pipelines of chunks are made of, one chunk for each rank of a group. Chunk `shift` of a rank
-// is that of the rank so many after it, which wraps: its own is chunk 0.
+// Ops on chunks, one per rank of a group, from which pipelines are built. Chunk `shift` belongs to
+// the rank `shift` after this one, cyclically; a rank's own is chunk 0.
 //
 //     chunk_by_rank    [n*A, B] -> [A, B]        the chunk of dim 0 that belongs to that rank
 //     join_by_rank     n x [A, B] -> [n*A, B]    operand k is the chunk of the rank k after this
-//     one;
-//                                                the result has them in rank order
+//                                                one; the result has them in rank order
 //     copy_from_peer   [A, B] -> [A, B]          that rank's operand; asynchronous
 //     copy_chunk_from_peer  [n*A, B] -> [A, B]   the chunk of this rank of that rank's operand
 namespace braid {

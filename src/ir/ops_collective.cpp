@@ -24,7 +24,7 @@ std::vector<TensorType> infer_collective(CollectiveKind kind, std::size_t operan
   return results;
 }
 
-/// What lowering may give such an op, once it is on one operand and out of place.
+/// The algorithms that lowering may assign to such an op with one operand, out of place.
 std::vector<std::string_view> algorithms_of(CollectiveKind kind) {
   using K = CollectiveKind;
   std::vector<std::string_view> known{"", kOneShot};
@@ -135,7 +135,7 @@ EvalTensors evaluate_collective(const EvalContext& context, const EvalTensors& i
       }
       const Collective form =
           collective_of(context.graph, node, context.graph.type(node.inputs[i]));
-      // Without a scatter all ranks get the same.
+      // Without a scatter all ranks get the same result.
       const bool alike = !form.scatter_dim;
       EvalTensor result;
       for (std::size_t me = 0; me < members.size(); ++me) {
@@ -150,7 +150,7 @@ EvalTensors evaluate_collective(const EvalContext& context, const EvalTensors& i
   return outputs;
 }
 
-/// A reduction is one operation for each operand element that it reads.
+/// A reduction costs one operation per operand element that it reads.
 double collective_flops(CollectiveKind kind, std::span<const TensorType> inputs,
                         const Bindings& bindings) {
   if (kind != CollectiveKind::kAllReduce && kind != CollectiveKind::kReduceScatter) return 0;

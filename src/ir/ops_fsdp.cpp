@@ -47,7 +47,7 @@ std::vector<TensorType> infer_resize(const InferContext& context) {
   return {x};
 }
 
-/// Freed memory reads as NaN, or 0 where the dtype has none, so that a stale read is seen.
+/// Freed memory reads as NaN, or 0 where the dtype has none, so that stale reads show.
 EvalTensors evaluate_resize(const EvalContext& context, const EvalTensors& inputs) {
   const bool freed = *context.node.attr<std::int64_t>("size") == 0;
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
@@ -125,7 +125,7 @@ std::vector<TensorType> infer_split(const InferContext& context) {
   return results;
 }
 
-/// A tensor seen as a matrix: the dims before `axis` are its rows.
+/// The number of rows of a tensor seen as a matrix whose rows are the dims before `axis`.
 std::size_t rows_before(const Sizes& shape, std::size_t axis) {
   return std::accumulate(shape.begin(), shape.begin() + axis, std::size_t{1},
                          [](std::size_t product, std::int64_t extent) {
@@ -133,7 +133,7 @@ std::size_t rows_before(const Sizes& shape, std::size_t axis) {
                          });
 }
 
-/// The columns of `whole` are those of the parts, side by side, in each of `rows` rows.
+/// Moves columns: those of `whole` are the parts' columns side by side, in each of `rows` rows.
 template <class Move>
 void side_by_side(EvalTensor& whole, std::vector<EvalTensor>& parts, std::size_t rows,
                   const Move& move) {

@@ -13,8 +13,8 @@
 namespace braid {
 namespace {
 
-/// The product of the fused node's operands `places` as mm or scaled_mm sees them. Its complaints
-/// name those operands.
+/// The type of the product of the operands at `places`, by the rules of mm or scaled_mm. Errors
+/// name these operands.
 TensorType infer_product(const InferContext& context, bool scaled,
                          std::span<const TensorType> operands,
                          std::span<const std::size_t> places) {
@@ -31,7 +31,7 @@ TensorType infer_product(const InferContext& context, bool scaled,
   }
 }
 
-/// A, of two dims or more, as a matrix of its rows.
+/// A, with two dims or more, as a matrix of its rows.
 TensorType flattened(const TensorType& a) {
   if (a.shape.size() < 2) {
     fail("/inputs/0", fmt::format("A is {}; expected at least two dims", a.str()));
@@ -52,7 +52,7 @@ TensorType one_for_each_row(TensorType a) {
   return a;
 }
 
-/// The scale of A, as scaled_mm sees it: f32[], or one number for each row of one of `rows`.
+/// A's scale in scaled_mm's form: f32[], or one number per row of one of `rows`.
 TensorType flattened_scale(const TensorType& scale, std::size_t place, const TensorType& a,
                            std::span<const TensorType> rows) {
   TensorType one{DType::kF32, {}};
@@ -66,7 +66,7 @@ TensorType flattened_scale(const TensorType& scale, std::size_t place, const Ten
        fmt::format("the scale of A is {}; expected {}", scale.str(), expected));
 }
 
-/// A @ B number i.
+/// The type of A @ B number i.
 TensorType infer_matmul_of(const InferContext& context, const FusedOperands& form, std::size_t i,
                            const TensorType& a, std::span<const TensorType> scale_rows) {
   std::vector<TensorType> operands{flattened(a), context.inputs[form.b(i)]};
@@ -113,7 +113,7 @@ std::vector<TensorType> infer_gather(std::string_view op, const InferContext& co
   return results;
 }
 
-/// The product, before it is reduced.
+/// The type of the product before its reduction.
 TensorType infer_reduced(const FusedOperands& form, const InferContext& context) {
   const TensorType& a = context.inputs[0];
   return infer_matmul_of(context, form, 0, a, std::array{a});
@@ -151,7 +151,7 @@ std::vector<TensorType> infer_scatter(std::string_view op, const InferContext& c
   return {chunk};
 }
 
-/// The composition, run as a graph of its own.
+/// Evaluates the composition as a graph of its own.
 EvalTensors evaluate_fused(const EvalContext& context, const EvalTensors& inputs) {
   const Node& node = context.node;
   Graph graph;
@@ -167,18 +167,18 @@ EvalTensors evaluate_fused(const EvalContext& context, const EvalTensors& inputs
   return evaluate_nodes(graph, inputs, context.bindings);
 }
 
-/// The products alone, and an operation for each element that is reduced.
+/// The flops of the products, and one operation per reduced element.
 double fused_flops(std::string_view op, std::span<const TensorType> inputs,
                    std::span<const TensorType> outputs, const Bindings& bindings) {
   const bool gathers = op.starts_with("fused_all_gather");
-  // Of a gather along the last dim, A_shard has only a part of K.
+  // In a gather along the last dim, A_shard has only part of K.
   const double k = inputs[1].shape[0].evaluate(bindings);
   // A product has the rows of all ranks' shards.
   const TensorType& tall = gathers ? outputs.back() : inputs[0];
   const double rows = numel_at(tall, bindings) / tall.shape.back().evaluate(bindings);
   double flops = 0;
   for (const TensorType& b : inputs.subspan(1)) {
-    if (is_float8(b.dtype) != is_float8(inputs[0].dtype)) break;  // scales and what follows them
+    if (is_float8(b.dtype) != is_float8(inputs[0].dtype)) break;  // scales and later operands
     const double columns = b.shape[1].evaluate(bindings);
     flops += (2 * k + (gathers ? 0 : 1)) * rows * columns;
   }
@@ -208,7 +208,7 @@ void add_fused_ops(std::vector<OpDef>& ops) {
         .least_sm = name.find("scaled") == std::string::npos ? kLeastSm : kLeastSmOfFloat8Mma,
     });
   };
-  // As those of mm and scaled_mm.
+  // The attributes of mm and scaled_mm.
   const AttrDef plain = {"out_dtype", AttrType::kDType, {}, true};
   const AttrDef scaled = {"out_dtype", AttrType::kDType, DType::kBF16};
   const AttrDef gather_dim = {"gather_dim", AttrType::kInt, {}};

@@ -14,7 +14,7 @@ void expect_indices(std::string_view op, const InferContext& context, std::size_
        fmt::format("the indices of {} are {}; expected i32 or i64", op, indices.str()));
 }
 
-/// Negative indices do not count from the end, as in PyTorch's ops of these names.
+/// Checks an index. As in PyTorch's ops of these names, negative ones are out of range.
 std::size_t checked_index(const EvalContext& context, std::ptrdiff_t rank, std::int64_t index,
                           std::int64_t extent) {
   if (index >= 0 && index < extent) return static_cast<std::size_t>(index);
@@ -87,7 +87,7 @@ EvalTensors evaluate_index_select(const EvalContext& context, const EvalTensors&
   });
 }
 
-/// cos and sin broadcast to the operand's shape with half the last extent.
+/// cos and sin must broadcast to the operand's shape with half the last extent.
 std::vector<TensorType> infer_rotary(const InferContext& context) {
   expect_float("rotary_embedding", context.inputs);
   expect_same_dtype("rotary_embedding", context.inputs);
@@ -117,7 +117,8 @@ std::vector<TensorType> infer_rotary(const InferContext& context) {
   return {x};
 }
 
-/// Pairs are (i, i + half), as in GPT-NeoX and Llama; with `interleaved` (2i, 2i + 1), as in GPT-J.
+/// Pairs are (i, i + half), as in GPT-NeoX and Llama; with `interleaved`, (2i, 2i + 1), as in
+/// GPT-J.
 EvalTensors evaluate_rotary(const EvalContext& context, const EvalTensors& inputs) {
   const bool interleaved = *context.node.attr<bool>("interleaved");
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
@@ -127,7 +128,7 @@ EvalTensors evaluate_rotary(const EvalContext& context, const EvalTensors& input
     const std::size_t half = columns / 2;
     std::vector<std::int64_t> index(x.shape.size(), 0);
     for (std::size_t row = 0; row < x.data.size(); row += columns) {
-      // The row of a table that broadcasts.
+      // The matching row of a broadcast table.
       const auto table_row = [&](const EvalTensor& table) {
         std::size_t at = 0;
         const std::size_t lead = x.shape.size() - table.shape.size();

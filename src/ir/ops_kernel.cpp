@@ -11,7 +11,7 @@ namespace {
 
 using GraphPtr = std::shared_ptr<const Graph>;
 
-/// Each entry of `inner` must stand in `outer` with the same content.
+/// Checks that each entry of `inner` is in `outer` with the same content.
 template <class Table>
 void check_subset(const char* what, const Table& inner, const Table& outer) {
   for (const auto& [name, entry] : inner) {

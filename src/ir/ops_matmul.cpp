@@ -7,7 +7,7 @@
 namespace braid {
 namespace {
 
-/// The batch dims of a matmul: those before the last two, broadcast as NumPy does.
+/// The batch dims of a matmul: all but the last two, broadcast as in NumPy.
 Shape broadcast_batch(std::string_view op, std::span<const TensorType> operands) {
   Shape batch(operands[0].shape.begin(), operands[0].shape.end() - 2);
   const Shape other(operands[1].shape.begin(), operands[1].shape.end() - 2);
@@ -25,8 +25,8 @@ Shape broadcast_batch(std::string_view op, std::span<const TensorType> operands)
   return batch;
 }
 
-/// [..., M, K] x [..., K, N]; `first` is the node's operand that operands[0] is. `rank` 0 means
-/// any.
+/// The shape of [..., M, K] x [..., K, N]. operands[0] is operand `first` of the node. `rank` 0
+/// means any.
 Shape matmul_shape(std::string_view op, std::span<const TensorType> operands, std::size_t rank,
                    std::size_t first = 0) {
   for (std::size_t i = 0; i < 2; ++i) {
@@ -87,8 +87,8 @@ std::vector<TensorType> infer_addmm(const InferContext& context) {
   return {result};
 }
 
-/// A scale is one number, or one for each row of A ([M, 1]) or column of B ([1, N]). A bias is one
-/// number for each column, of the result's dtype.
+/// A scale is one number, or one per row of A ([M, 1]) or per column of B ([1, N]). A bias has one
+/// number per column, in the result's dtype.
 std::vector<TensorType> infer_scaled_mm(const InferContext& context) {
   for (std::size_t i = 0; i < 2; ++i) {
     if (is_float8(context.inputs[i].dtype)) continue;
@@ -160,7 +160,7 @@ EvalTensor multiply(EvalTensor result, const EvalTensor& a, const EvalTensor& b)
   return result;
 }
 
-/// For each element of a [m, n] result, the element of an operand that broadcasts to it.
+/// For each element of an [m, n] result, visits the element of an operand that broadcasts to it.
 template <class Visit>
 void visit_broadcast(EvalTensor& result, const EvalTensor& x, const Visit& visit) {
   const std::size_t n = result.shape[1];
@@ -183,7 +183,7 @@ EvalTensors evaluate_addmm(const EvalContext& context, const EvalTensors& inputs
   const double beta = *context.node.attr<double>("beta");
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = multiply(make_result(context, 0), operands[1], operands[2]);
-    // As in BLAS: with beta 0 the bias is not looked at, whatever it holds.
+    // As in BLAS, with beta 0 the bias is ignored, whatever it holds.
     visit_broadcast(result, operands[0], [&](double& y, double bias) {
       y = beta == 0 ? alpha * y : alpha * y + beta * bias;
     });
@@ -216,7 +216,7 @@ void add_matmul_ops(std::vector<OpDef>& ops) {
         .max_inputs = max_inputs,
         .attrs = attrs,
         .infer = infer,
-        // addmm's bias comes first.
+        // addmm's bias is operand 0.
         .flops =
             [a = matmul == Matmul::kAdd ? 1 : 0](auto inputs, auto outputs,
                                                  const Bindings& bindings) {
@@ -231,7 +231,7 @@ void add_matmul_ops(std::vector<OpDef>& ops) {
   const auto infer = [](const char* op, std::size_t rank) {
     return [=](const InferContext& context) { return infer_matmul(op, rank, context); };
   };
-  // As torch.mm's: the accumulators as they are, when it is f32.
+  // As in torch.mm: f32 returns the accumulators unrounded.
   const std::vector<AttrDef> out{{"out_dtype", AttrType::kDType, {}, true}};
   add("mm", Matmul::kPlain, 2, 2, out, infer("mm", 2), evaluate_matmul);
   add("bmm", Matmul::kPlain, 2, 2, out, infer("bmm", 3), evaluate_matmul);

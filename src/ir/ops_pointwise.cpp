@@ -11,8 +11,8 @@
 namespace braid {
 namespace {
 
-/// Whether a value of `dtype` can be `number`: an integer in its range, or a float that does not
-/// become infinite. As truth values all numbers do.
+/// Whether `dtype` can represent `number`: an integer in its range, or a float that does not become
+/// infinite. Any number is a truth value.
 bool can_hold(DType dtype, const AttrValue& number) {
   if (dtype == DType::kBool) return true;
   if (const auto* integer = std::get_if<std::int64_t>(&number)) {
@@ -24,8 +24,7 @@ bool can_hold(DType dtype, const AttrValue& number) {
   if (std::isinf(value)) return is_float(dtype) && dtype != DType::kF8E4M3;
   if (is_float8(dtype)) return std::fabs(value) <= (dtype == DType::kF8E4M3 ? 448 : 57344);
   if (is_float(dtype)) return std::isfinite(round_to(dtype, round_to(DType::kF32, value)));
-  // 2^63 would become the largest i64, and what an integer of more than 64 bits was rounded to is
-  // -2^63, too.
+  // 2^63 would saturate to the largest i64, and integers beyond 64 bits were read as -2^63.
   return round_to(dtype, value) == value && std::fabs(value) < 0x1p63;
 }
 
@@ -50,7 +49,7 @@ void expect_operand(std::string_view op, Operands takes, std::span<const TensorT
   }
 }
 
-/// NumPy's rule, from the last dim on: extents agree when they are equal or one is 1.
+/// NumPy's rule, from the last dim on: extents must be equal, or one of them 1.
 Shape broadcast(std::string_view op, std::span<const TensorType> inputs) {
   Shape result;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -73,7 +72,7 @@ Shape broadcast(std::string_view op, std::span<const TensorType> inputs) {
   return result;
 }
 
-/// For each element of `result` in order, its offset in an operand of `shape` that is broadcast.
+/// For each element of `result` in order, its offset in a broadcast operand of `shape`.
 std::vector<std::size_t> broadcast_offsets(const std::vector<std::int64_t>& result,
                                            const std::vector<std::int64_t>& shape) {
   std::vector<std::size_t> offsets{0};
@@ -110,7 +109,7 @@ EvalTensors evaluate_pointwise(const EvalContext& context, const EvalTensors& in
     const auto at = [&](std::size_t k, std::size_t i) {
       return offsets[k].empty() ? i : offsets[k][i];
     };
-    // A condition is bool whatever the others are.
+    // A condition is bool whatever the other operands are.
     if (is_float(operands.back().dtype)) {
       std::vector<double> x(operands.size());
       for (std::size_t i = 0; i < result.size(); ++i) {
@@ -170,7 +169,7 @@ std::vector<AttrDef> div_attributes() {
            .choices = {"trunc", "floor"}}};
 }
 
-/// A quotient is that of floats, or that of integers with a rounding.
+/// Floats divide exactly; integers need a rounding mode.
 void check_div(const InferContext& context) {
   const bool rounds = context.attrs.contains("rounding_mode");
   if (is_float(context.inputs[0].dtype) != rounds) return;
@@ -180,7 +179,7 @@ void check_div(const InferContext& context) {
                           : "f32, f16 or bf16, or a rounding_mode: insert `to`"));
 }
 
-/// Integers are clamped by integers: with a float for a bound the result would be one.
+/// Integers need integer bounds: a float bound would make the result a float.
 void check_clamp(const InferContext& context) {
   const DType dtype = context.inputs[0].dtype;
   if (context.attrs.empty()) fail("/attrs", "clamp has no bound; expected min, max or both");
@@ -242,7 +241,7 @@ void add_pointwise_ops(std::vector<OpDef>& ops) {
             });
           },
   });
-  // copy_(to, from): the values of `from`, of the same dtype and shape.
+  // copy_(to, from): writes the values of `from`, of the same dtype and shape.
   for (const char* name : {"copy_", "fsdp.copy_"}) {
     ops.push_back({
         .name = name,

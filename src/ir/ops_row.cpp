@@ -25,7 +25,7 @@ void check_norm(std::string_view op, std::span<const TensorType> inputs, const T
   }
 }
 
-/// add_rms_norm2 gives the normed sum and the sum, add_rms_norm the first alone.
+/// add_rms_norm2 has two results, the norm and the sum; add_rms_norm only the norm.
 std::vector<TensorType> infer_add_norm(const char* name, std::size_t results,
                                        const InferContext& context) {
   check_norm(name, context.inputs, &context.inputs[2], 2);
@@ -63,8 +63,8 @@ std::vector<TensorType> infer_reduce(std::string_view op, Operands takes,
   return {result};
 }
 
-/// Where rows lie: element `column` of row `r` at rows[r] + columns[column]; operands of another
-/// shape than the first are weights of the columns.
+/// The layout of rows: element `column` of row `r` is at rows[r] + columns[column]. Operands of
+/// another shape than the first are per-column weights.
 struct Places {
   std::vector<std::size_t> rows{0};
   std::vector<std::size_t> columns{0};
@@ -87,7 +87,7 @@ Places places_of(const std::vector<EvalTensor>& operands, const std::vector<bool
   return places;
 }
 
-/// A row of operands as row.h wants it.
+/// A row of operands, with the interface of row.h.
 template <class T>
 class EvalRow {
  public:
@@ -275,7 +275,7 @@ std::vector<TensorType> infer_add_rms_norm2(const InferContext& context) {
   return infer_add_norm("add_rms_norm2", 2, context);
 }
 
-/// Integers and truth values are added, and multiplied, as i64.
+/// Integers and bools are summed and multiplied as i64.
 std::vector<TensorType> infer_whole(std::string_view op, const InferContext& context) {
   std::vector<TensorType> result = infer_reduce(op, Operands::kAny, context);
   if (!is_float(result[0].dtype)) result[0].dtype = DType::kI64;

@@ -39,8 +39,7 @@ std::vector<TensorType> infer_view(const InferContext& context) {
   return {{x.dtype, shape}};
 }
 
-/// Tensor.view(dtype): the bytes of each row, read as elements of another size where the dtypes
-/// differ in it.
+/// Tensor.view(dtype): reinterprets the bytes of each row as elements of another dtype.
 std::vector<TensorType> infer_view_dtype(const InferContext& context) {
   TensorType result = context.inputs[0];
   const TensorType& x = context.inputs[0];
@@ -76,7 +75,7 @@ std::vector<TensorType> infer_permute(std::string_view op, const InferContext& c
   return {result};
 }
 
-/// An extent of -1 stays as it is; extents of 1 and new leading dims may be anything.
+/// An extent of -1 keeps the old one; extents of 1 and new leading dims may become anything.
 std::vector<TensorType> infer_expand(const InferContext& context) {
   const TensorType& x = context.inputs[0];
   Shape shape = get_attr<Shape>(context.attrs, "shape");
@@ -150,7 +149,7 @@ EvalTensors evaluate_same(const EvalContext& context, const EvalTensors& inputs)
 EvalTensors evaluate_view_dtype(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     const EvalTensor result = make_result(context, 0);
-    // Whatever the elements stand for (see storage_elements), they are not rounded.
+    // Elements may stand for indices (see storage_elements), so they are not rounded.
     if (operands[0].dtype == result.dtype) return operands;
     HostTensor bytes = to_host(operands[0]);
     bytes.dtype = result.dtype;
@@ -167,7 +166,7 @@ std::vector<std::size_t> dense_strides(const std::vector<std::int64_t>& shape) {
   return strides;
 }
 
-/// Calls visit(the place in row-major order, the place under the strides) for each index.
+/// Calls visit(row-major index, strided offset) for each element.
 template <class Visit>
 void visit_strided(const std::vector<std::int64_t>& shape, const std::vector<std::size_t>& strides,
                    std::size_t start, const Visit& visit) {
@@ -279,7 +278,7 @@ void add_view_ops(std::vector<OpDef>& ops) {
         .view = view,
     });
   };
-  // The last two are ATen's other spellings of it.
+  // The last two are ATen's other names.
   for (const char* name : {"view", "reshape", "_unsafe_view"}) {
     add(name, View::kFlat, {{"shape", AttrType::kShape, {}, false, "One extent may be -1."}},
         infer_view, evaluate_same);
@@ -319,12 +318,12 @@ void add_view_ops(std::vector<OpDef>& ops) {
       infer_split, evaluate_parts);
   add("cat", View::kCat, {{"dim", AttrType::kInt, std::int64_t{0}}}, infer_cat, evaluate_cat);
   ops.back().promotes = Promotes::kResultType;
-  // The reader turns its operand into the result that it names.
+  // The reader replaces its operand by the result that it names.
   add("getitem", View::kFlat,
       {{"index", AttrType::kInt, {}, false, "Which result of the operand's node."}}, infer_same,
       evaluate_same);
-  // Where a region of the model, such as a repeated layer, begins and ends; `id` tells regions
-  // apart. They move nothing: names for their operand, which lowering drops.
+  // Region markers, for example around a repeated layer; `id` tells regions apart. They rename
+  // their operand and are removed by lowering.
   for (const char* marker : {"mark_region_begin", "mark_region_end", "copy_region"}) {
     add(marker, View::kMark, {{"id", AttrType::kInt, {}}}, infer_same, evaluate_same);
   }

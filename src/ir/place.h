@@ -6,16 +6,16 @@
 
 namespace braid {
 
-/// Where in a JSON document a reader is. It refers to its parent and its key, which must outlive
-/// it; the text is made only when an error needs it.
+/// A position in a JSON document. It refers to its parent and its key, which must outlive it. The
+/// text is built only when an error needs it.
 class Place {
  public:
-  /// The whole document; `file` may be empty.
+  /// The document's root; `file` may be empty.
   explicit Place(std::string_view file) : file_(file) {}
   Place operator/(std::string_view key) const { return {this, key, kNoIndex}; }
   Place operator/(std::size_t index) const { return {this, {}, index}; }
 
-  /// The JSON pointer, after "file:" when there is a file.
+  /// The JSON pointer, preceded by "file:" when there is a file.
   [[nodiscard]] std::string str() const;
 
  private:

@@ -16,9 +16,9 @@
 
 namespace braid {
 
-// The pointwise ops, one entry each: what the registry has to know, and the arithmetic of one
-// element before it is rounded to the declared dtype, as a generic lambda of (x, attrs), where
-// x[0], x[1], ... are the elements of the operands.
+// The pointwise ops, one entry each: the registry's facts, and the arithmetic of one element before
+// rounding to the declared dtype, as a generic lambda of (x, attrs) where x[0], x[1], ... are the
+// operands' elements.
 
 struct PointwiseRow {
   std::string_view name;
@@ -27,11 +27,11 @@ struct PointwiseRow {
   double flops;  ///< per element
   bool gives_bool = false;
   std::vector<AttrDef> (*attrs)() = nullptr;
-  void (*check)(const InferContext&) = nullptr;  ///< of the attributes
-  /// The result's type, where it is not that of the operands, broadcast.
+  void (*check)(const InferContext&) = nullptr;  ///< checks the attributes
+  /// The result type, where it is not the operands' dtype and broadcast shape.
   std::vector<TensorType> (*infer)(const InferContext&) = nullptr;
   OpClass op_class = OpClass::kPointwise;
-  Promotes promotes = Promotes::kResultType;  ///< of one operand: nothing
+  Promotes promotes = Promotes::kResultType;  ///< unary ops: no effect
 };
 template <class Arithmetic>
 struct PointwiseOp {
@@ -43,7 +43,7 @@ constexpr PointwiseOp<Arithmetic> pointwise_op(PointwiseRow row, Arithmetic arit
   return {row, arithmetic};
 }
 
-/// A function of floats, which integers become as in ATen.
+/// A function of floats; integers are converted as in ATen.
 constexpr PointwiseRow float_function(std::string_view name, double flops) {
   return {.name = name,
           .operands = 1,
@@ -52,7 +52,7 @@ constexpr PointwiseRow float_function(std::string_view name, double flops) {
           .promotes = Promotes::kFloats};
 }
 
-/// A function of two truth values, which operands of several dtypes become.
+/// A function of two truth values; operands of several dtypes become bool.
 constexpr PointwiseRow truth_function(std::string_view name) {
   return {.name = name,
           .operands = 2,
@@ -72,19 +72,19 @@ std::vector<TensorType> infer_cast(const InferContext& context);
 std::vector<TensorType> infer_same(const InferContext& context);
 
 /// torch's gelu with approximate = "tanh": x / 2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3),
-/// as x sigmoid(2u), which keeps its digits where 1 + tanh u cancels.
+/// computed as x sigmoid(2u), which stays accurate where 1 + tanh u cancels.
 template <class T>
 T gelu_tanh(T x) {
   const T twice = x * like(x, 1.5957691216057308) * (like(x, 1.0) + x * x * like(x, 0.044715));
   return x / (like(x, 1.0) + exp(-twice));
 }
-/// 1 + erf(a) is erfc(-a), which does not cancel.
+/// 1 + erf(a) is computed as erfc(-a), which does not cancel.
 template <class T>
 T gelu_erf(T x) {
   return x * like(x, 0.5) * erfc(-x * like(x, 0.70710678118654752));
 }
 
-/// By comparison, so that NaN and -0 stay what they are.
+/// Uses a comparison, so that NaN and -0 are kept.
 template <class T>
 T clamped(T x, const Attrs& attrs) {
   if (const auto low = attrs.find("min"); low != attrs.end()) {
@@ -98,7 +98,7 @@ T clamped(T x, const Attrs& attrs) {
   return x;
 }
 
-/// Of `div` and `floor_divide`.
+/// The rounding of `div` and `floor_divide`.
 inline Quotient quotient_of(const Attrs& attrs) {
   const auto mode = attrs.find("rounding_mode");
   const bool truncates = mode != attrs.end() && std::get<std::string>(mode->second) == "trunc";
@@ -158,7 +158,7 @@ inline constexpr auto kPointwiseOps =
         pointwise_op({"round", 1, Operands::kFloat, 1},
                      [](auto x, const Attrs&) { return rint(x[0]); }),
         pointwise_op({"relu", 1, Operands::kNumber, 1},
-                     [](auto x, const Attrs&) {  // by comparison: NaN and -0 stay what they are
+                     [](auto x, const Attrs&) {  // uses a comparison: NaN and -0 are kept
                        const auto zero = like(x[0], 0.0);
                        return select(less(x[0], zero), zero, x[0]);
                      }),
@@ -214,7 +214,7 @@ inline constexpr auto kPointwiseOps =
             [](auto x, const Attrs&) { return like(equal(x[0], x[1]), 1.0) - equal(x[0], x[1]); }),
         pointwise_op({"lt", 2, Operands::kNumber, 1, true},
                      [](auto x, const Attrs&) { return less(x[0], x[1]); }),
-        // Not by negation: a comparison with NaN is false.
+        // Not a negation: comparisons with NaN are false.
         pointwise_op(
             {"le", 2, Operands::kNumber, 1, true},
             [](auto x, const Attrs&) { return maximum(less(x[0], x[1]), equal(x[0], x[1])); }),
@@ -229,7 +229,7 @@ inline constexpr auto kPointwiseOps =
                      [](auto x, const Attrs&) { return maximum(truth(x[0]), truth(x[1])); }),
         pointwise_op({"logical_not", 1, Operands::kAny, 1, true},
                      [](auto x, const Attrs&) { return equal(x[0], like(x[0], 0.0)); }),
-        // A cast: rounding to the declared dtype is all there is to it.
+        // A cast only rounds to the declared dtype.
         pointwise_op({.name = "to",
                       .operands = 1,
                       .takes = Operands::kAny,
@@ -253,7 +253,7 @@ inline constexpr std::size_t kPointwiseCount = std::tuple_size_v<decltype(kPoint
 template <class T>
 using Arithmetic = T (*)(std::span<const T> x, const Attrs& attrs);
 
-/// The arithmetic of each entry on numbers of kind T; null where it takes none of these.
+/// The arithmetic of each entry on numbers of type T; null where the op does not take them.
 template <class T>
 constexpr std::array<Arithmetic<T>, kPointwiseCount> pointwise_table() {
   const auto instance = [](auto index) -> Arithmetic<T> {
@@ -275,7 +275,7 @@ constexpr std::array<Arithmetic<T>, kPointwiseCount> pointwise_table() {
   (std::make_index_sequence<kPointwiseCount>());
 }
 
-/// The arithmetic of an op of this list (OpDef::entry).
+/// The arithmetic of the op with that index (OpDef::entry).
 template <class T>
 Arithmetic<T> arithmetic_of(const OpDef& op) {
   static constexpr auto kTable = pointwise_table<T>();

@@ -6,9 +6,9 @@
 
 namespace braid {
 
-/// The bits of an element that nobody wrote, as Executable::poison_outputs leaves it and a check
-/// finds it. Of floats, a NaN that no kernel computes: a signalling one, and where a format has
-/// none the negative one (a cast writes 0x7f). Of bool, neither 0 nor 1; of integers, an unlikely
+/// The bits of an element that nobody wrote, set by Executable::poison_outputs and detected by
+/// checks. For floats a NaN that no kernel computes: a signalling one, or the negative one where
+/// the format has none (a cast writes 0x7f). For bool neither 0 nor 1; for integers an unlikely
 /// number.
 [[nodiscard]] constexpr std::uint64_t poison_bits(DType dtype) {
   switch (dtype) {
@@ -23,7 +23,7 @@ namespace braid {
     case DType::kF8E5M2:
       return 0xFDU;
     default:
-      return 0xA5A5A5A5A5A5A5A5U;  // its low bytes
+      return 0xA5A5A5A5A5A5A5A5U;  // truncated to the dtype's size
   }
 }
 

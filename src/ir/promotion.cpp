@@ -34,7 +34,7 @@ std::optional<DType> result_type(std::span<const PromotedOperand> operands) {
       own = own ? promoted(*own, operand.dtype) : operand.dtype;
       if (!own) return std::nullopt;
     }
-    // Only a higher category changes what those before have.
+    // A later operand counts only if its category is higher.
     if (own && (!result || category_of(*result) < category_of(*own))) result = own;
   }
   return result;

@@ -10,7 +10,7 @@
 namespace braid {
 namespace {
 
-/// splitmix64: one 64-bit state, the same numbers on every platform.
+/// splitmix64: a 64-bit state, and the same numbers on every platform.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -23,7 +23,7 @@ class Random {
     return z ^ z >> 31U;
   }
 
-  /// N(0, 1) by Box and Muller's transform, two at a time.
+  /// N(0, 1) by the Box-Muller transform, two at a time.
   double normal() {
     if (has_spare_) {
       has_spare_ = false;
@@ -86,7 +86,7 @@ RankTensors random_inputs(const Graph& graph, const Bindings& bindings, std::uin
         inputs[rank].push_back(inputs[0].back());
         continue;
       }
-      // Each tensor has a stream of its own, so that one does not depend on the sizes of others.
+      // Each tensor has its own stream, so that it does not depend on the sizes of others.
       const std::uint64_t stream = Random(seed).next() + (i << 20U) + rank;
       inputs[rank].push_back(random_tensor(input, bound, Random(Random(stream).next())));
     }

@@ -11,10 +11,10 @@
 
 namespace braid {
 
-// The row ops, norms and reductions, one entry each: what the registry has to know, and the
-// arithmetic as a generic lambda of (row, attrs). It folds the row and returns a tuple with one
-// function for each result: of a norm at a column, of a reduction at none. The evaluator's row is
-// one of double or Int, codegen's one of tile expressions:
+// The row ops (norms and reductions), one entry each: the registry's facts, and the arithmetic as a
+// generic lambda of (row, attrs). It folds the row and returns a tuple with one function per
+// result: a norm's takes a column, a reduction's takes nothing. The evaluator instantiates it with
+// rows of double or Int, codegen with tile expressions:
 //
 //   row.sum(f), row.product(f), row.max(f), row.min(f)   folds f(at) over the columns
 //   row.first_equal(f, value)            the first column where f(at) is `value`, or both are NaN
@@ -41,9 +41,8 @@ constexpr RowOp<Arithmetic> row_op(RowRow row, Arithmetic arithmetic) {
   return {row, arithmetic};
 }
 
-/// For each dim of a row op's operand whether it belongs to the row: the last one for a norm, for
-/// softmax its `dim`; of a reduction those of `dim`, all where that is empty. Fails at
-/// "/attrs/dim".
+/// For each dim of the operand whether a row op reduces it: the last one for a norm; `dim` for a
+/// softmax; the dims in `dim` for a reduction, or all where that is empty. Throws at "/attrs/dim".
 [[nodiscard]] std::vector<bool> row_dims(const OpDef& op, const Attrs& attrs, std::size_t rank);
 
 // In ops_row.cpp.
@@ -73,7 +72,7 @@ auto inverse_deviation(Row& row, const Attrs& attrs, const Element& f) {
   return rsqrt(squares / row.count() + eps);
 }
 
-/// x / sqrt(mean(x^2) + eps), times the operand `weight`, where there is one.
+/// x / sqrt(mean(x^2) + eps), times the operand `weight` if there is one.
 template <class Row, class Element>
 auto rms_norm(Row& row, const Attrs& attrs, std::size_t weight, const Element& x) {
   const auto scale = inverse_deviation(row, attrs, x);
@@ -83,7 +82,7 @@ auto rms_norm(Row& row, const Attrs& attrs, std::size_t weight, const Element& x
   };
 }
 
-/// What the norm of a sum sees: it is rounded first, as it is after a separate add.
+/// The operand of add_rms_norm's norm: the sum, rounded first as after a separate add.
 inline constexpr auto kRoundedSum = [](const auto& at) {
   const auto x = at[0];
   return at.rounded(x + at[1]);
@@ -146,7 +145,7 @@ inline constexpr auto kRowOps = std::make_tuple(
            [](auto& row, const Attrs&) { return everywhere(row.max(kElement)); }),
     row_op({"amin", OpClass::kReduction, 1, 1, Operands::kNumber, 1, reduce_attributes, infer_amin},
            [](auto& row, const Attrs&) { return everywhere(row.min(kElement)); }),
-    // The first of equal elements; NaN is the largest.
+    // The first of equal maxima; NaN is the largest.
     row_op({"argmax", OpClass::kReduction, 1, 1, Operands::kNumber, 1, reduce_attributes,
             infer_argmax},
            [](auto& row, const Attrs&) {
@@ -155,7 +154,7 @@ inline constexpr auto kRowOps = std::make_tuple(
 
 inline constexpr std::size_t kRowCount = std::tuple_size_v<decltype(kRowOps)>;
 
-/// Calls visit(arithmetic) with that of an op of this list (OpDef::entry).
+/// Calls visit(arithmetic) for the op with that index (OpDef::entry).
 template <class Visit, std::size_t... I>
 void visit_row_op(const OpDef& op, const Visit& visit, std::index_sequence<I...>) {
   ((static_cast<std::size_t>(op.entry) == I ? visit(std::get<I>(kRowOps).arithmetic) : void()),

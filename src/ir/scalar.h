@@ -10,22 +10,21 @@
 
 namespace braid {
 
-// What the arithmetic of ops is written in: generic lambdas over a kind of number T, instantiated
-// for `double` and `Int` by the evaluator and for a tile expression by codegen. A T offers + - *,
-// unary -, and by argument-dependent lookup abs, maximum, minimum, less, equal, select and
-// `like(T, number)` (a constant of the same kind). One of floats also has / and the functions of
-// scalar_functions.h. A truth value is 0 or 1.
+// The scalar language of ops: generic lambdas over a number type T, instantiated with `double` and
+// `Int` by the evaluator and with tile expressions by codegen. A T offers + - *, unary -, and by
+// argument-dependent lookup abs, maximum, minimum, less, equal, select and `like(T, number)` (a
+// constant of the same kind). Float types also have / and the functions of scalar_functions.h. A
+// truth value is 0 or 1.
 
-/// What an op takes. 8-bit floats are for storage: cast them first.
+/// The dtypes that an op accepts. 8-bit floats are only for storage and must be cast first.
 enum class Operands : std::uint8_t {
   kFloat,    ///< f32, f16, bf16
-  kNumber,   ///< and integers
-  kInteger,  ///< these alone
-  kAny,      ///< and bool
+  kNumber,   ///< floats and integers
+  kInteger,  ///< only integers
+  kAny,      ///< floats, integers and bool
 };
 
-/// An integer of any dtype: i64 arithmetic that wraps around, which the low bits of narrower dtypes
-/// do not see.
+/// An integer of any dtype: wrapping i64 arithmetic, whose low bits are those of narrower dtypes.
 struct Int {
   std::int64_t value;
 };
@@ -46,7 +45,7 @@ inline Int like(Int, double constant) { return {static_cast<std::int64_t>(consta
 inline Int like(Int, std::int64_t constant) { return {constant}; }
 
 inline double abs(double a) { return std::fabs(a); }
-/// NaN wins, as in torch.maximum, and -0 is below +0, as in PTX.
+/// NaN wins, as in torch.maximum; -0 is below +0, as in PTX.
 inline double maximum(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return a + b;
   return a < b || (a == b && std::signbit(a)) ? b : a;
@@ -56,18 +55,18 @@ inline double less(double a, double b) { return a < b ? 1 : 0; }
 inline double equal(double a, double b) { return a == b ? 1 : 0; }
 inline double select(double condition, double a, double b) { return condition != 0 ? a : b; }
 inline double like(double, double constant) { return constant; }
-/// An integer becomes a float by way of f32.
+/// Integers convert to floats via f32.
 inline double like(double, std::int64_t constant) { return static_cast<float>(constant); }
 
-/// How a quotient of integers is rounded; that of floats is not.
+/// The rounding of an integer quotient.
 enum class Quotient : std::uint8_t { kTruncated, kFloor };
-/// 0 where b is 0.
+/// The result is 0 where b is 0.
 template <class T>
 T divided_integers(T a, T b, Quotient quotient) {
   const T zero = like(a, std::int64_t{0});
   const T is_zero = equal(b, zero);
   const T is_minus_one = equal(b, like(a, std::int64_t{-1}));
-  // Neither reaches the machine: the one has no quotient, the other one that may overflow.
+  // The machine divides by neither 0 nor -1: the first is undefined, the second may overflow.
   const T by = select(is_zero + is_minus_one, like(a, std::int64_t{1}), b);
   T result = truncated_quotient(a, by);
   if (quotient == Quotient::kFloor) {
@@ -80,7 +79,7 @@ T divided_integers(T a, T b, Quotient quotient) {
 inline double divided(double a, double b, Quotient) { return a / b; }
 inline Int divided(Int a, Int b, Quotient quotient) { return divided_integers(a, b, quotient); }
 
-/// A constant that is `number`, an attribute, of the kind of `x`: of floats by way of f32.
+/// A constant of x's type with the value of an attribute; floats go through f32.
 template <class T>
 T number_like(T x, const AttrValue& number) {
   if (const auto* integer = std::get_if<std::int64_t>(&number)) return like(x, *integer);
@@ -88,15 +87,15 @@ T number_like(T x, const AttrValue& number) {
 }
 
 inline double choose(bool condition, double a, double b) { return condition ? a : b; }
-/// One element of a rotary embedding from that of its pair and their row of the tables;
-/// `choose(condition, a, b)` is a condition's own.
+/// One element of a rotary embedding, from its pair and their row of the tables. `choose(condition,
+/// a, b)` selects by a condition.
 template <class T, class Condition>
 T rotated(T x, T partner, T cosine, T sine, Condition is_first) {
   const T turned = partner * sine;
   return x * cosine + choose(is_first, -turned, turned);
 }
 
-/// The value of a full, as an integer dtype holds it.
+/// The value of a `full`, as an integer dtype holds it.
 inline std::int64_t integer_of(DType dtype, const AttrValue& number) {
   if (const auto* integer = std::get_if<std::int64_t>(&number)) return wrap_to(dtype, *integer);
   return to_integer(dtype, std::get<double>(number));

@@ -4,10 +4,9 @@
 
 namespace braid {
 
-// The table of functions of one or two floats: the evaluator, tile programs, their text form and
-// the CUDA printer all take theirs from here, so a new one is one line. Each has an enumerator
-// (Fn::kExp), a name in C++ and in the text form, what it is of doubles a (and b), and how it is
-// spelled in CUDA.
+// The functions of one or two floats. The evaluator, tile programs, their text form and the CUDA
+// printer all use this table, so a new function is one line: an enumerator (Fn::kExp), a name in
+// C++ and in the text form, its value for doubles a (and b), and its CUDA spelling.
 #define BRAID_SCALAR_FUNCTIONS(UNARY, BINARY)            \
   UNARY(Exp, exp, std::exp(a), "expf({0})")              \
   UNARY(Log, log, std::log(a), "logf({0})")              \

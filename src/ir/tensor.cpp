@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little, "tensors are little en
 float bf16_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
 }
-/// `value` must be one that bf16 can hold, and no NaN; the same holds below.
+/// `value` must be representable in bf16 and not NaN; the same holds for the functions below.
 std::uint16_t float_to_bf16(float value) {
   return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16U);
 }
@@ -36,7 +36,7 @@ float f16_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(sign | float_exponent << 23U | mantissa << 13U);
 }
 
-/// `value` must be one that f16 can hold.
+/// `value` must be representable in f16.
 std::uint16_t float_to_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits >> 16U & 0x8000U;
@@ -50,7 +50,7 @@ std::uint16_t float_to_f16(float value) {
                                     static_cast<std::uint32_t>(std::fabs(value) / kTwoToMinus24));
 }
 
-/// The fields of an 8-bit float: `mantissa` bits, and an exponent with this bias.
+/// Fields of an 8-bit float: `mantissa` bits, and an exponent with this bias.
 struct Float8 {
   int mantissa;
   int bias;
@@ -73,11 +73,11 @@ double float8_to_double(Float8 format, std::uint8_t bits) {
          std::ldexp(hidden + mantissa, std::max(exponent, 1) - format.bias - format.mantissa);
 }
 
-/// `value` must be one that the format can hold.
+/// `value` must be representable in the format.
 std::uint8_t double_to_float8(Float8 format, double value) {
   const std::uint8_t sign = std::signbit(value) ? 0x80 : 0;
   const double magnitude = std::fabs(value);
-  // The positive codes stand in the order of their values.
+  // Positive codes are sorted by value.
   int low = 0;
   int high = format.has_infinity ? 0x7C : 0x7E;
   while (low < high) {
@@ -88,9 +88,8 @@ std::uint8_t double_to_float8(Float8 format, double value) {
   return static_cast<std::uint8_t>(sign | low);
 }
 
-// A double holds a NaN of any format: its sign, and its mantissa in the upper bits. So elements
-// that are only moved keep their bits. (A conversion by the host would make a signalling NaN
-// quiet.)
+// A double can hold a NaN of any format: its sign, and its mantissa in the upper bits. So elements
+// that are only moved keep their bits. (A conversion by the host would quiet a signalling NaN.)
 constexpr int kDoubleMantissa = 52;
 
 /// Bits of the mantissa.
@@ -125,13 +124,13 @@ Stored nan_to_bits(DType dtype, double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
   const std::uint64_t all = (std::uint64_t{1} << mantissa) - 1;
   std::uint64_t payload = bits >> (kDoubleMantissa - mantissa) & all;
-  if (dtype == DType::kF8E4M3) payload = all;                      // the others are numbers
-  if (payload == 0) payload = std::uint64_t{1} << (mantissa - 1);  // zero is infinity
+  if (dtype == DType::kF8E4M3) payload = all;                      // all other codes are numbers
+  if (payload == 0) payload = std::uint64_t{1} << (mantissa - 1);  // a zero payload is infinity
   const std::uint64_t exponent = ((std::uint64_t{1} << kSign) - 1) & ~all;
   return static_cast<Stored>(bits >> 63U << kSign | exponent | payload);
 }
 
-/// `Bits` is the unsigned integer of the element's size.
+/// `Bits` is the unsigned integer type of the element's size.
 template <class Bits, class Convert>
 std::vector<double> read_all(DType dtype, const std::vector<std::byte>& data, Convert convert) {
   std::vector<double> result(data.size() / sizeof(Bits));

@@ -64,7 +64,7 @@ std::string quote(std::string_view text, std::size_t limit) {
 
 namespace {
 
-/// Levenshtein's distance, one row at a time.
+/// The Levenshtein distance, computed one row at a time.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -83,7 +83,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string_view> nearest(std::string_view name, std::vector<std::string_view> names,
                                       std::size_t count, std::size_t most) {
-  constexpr std::size_t kLongest = 64;  // a name may be anything
+  constexpr std::size_t kLongest = 64;  // names can be arbitrarily long
   name = name.substr(0, kLongest);
   std::erase_if(names, [&](std::string_view known) { return edit_distance(name, known) > most; });
   std::ranges::stable_sort(names, [&](std::string_view a, std::string_view b) {

@@ -9,20 +9,20 @@
 
 namespace braid {
 
-/// Letters, digits and underscores.
+/// Whether it is a letter, a digit or an underscore.
 [[nodiscard]] bool is_identifier_char(char c);
-/// A non-empty word of identifier characters that does not start with a digit.
+/// Whether it is a non-empty word of identifier characters that does not start with a digit.
 [[nodiscard]] bool is_identifier(std::string_view text);
 [[nodiscard]] bool is_utf8(std::string_view text);
 
-/// A user's text for an error message: printable ASCII on one line, cut off after about `limit`
+/// A user's text for an error message: printable ASCII on one line, truncated to about `limit`
 /// characters.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t limit = 60);
 /// The same in double quotes.
 [[nodiscard]] std::string quote(std::string_view text, std::size_t limit = 60);
 
-/// The `count` names that differ least from `name`, the nearest first (by edit distance), but none
-/// that differs by more than `most` characters.
+/// The `count` names nearest to `name` by edit distance, nearest first, without those that differ
+/// by more than `most`.
 [[nodiscard]] std::vector<std::string_view> nearest(std::string_view name,
                                                     std::vector<std::string_view> names,
                                                     std::size_t count, std::size_t most = SIZE_MAX);

@@ -9,7 +9,7 @@
 namespace braid {
 namespace {
 
-/// An identifier as it is, any other name in quotes.
+/// Identifiers as they are, other names in quotes.
 std::string display(std::string_view name) {
   return is_identifier(name) ? std::string(name) : quote(name);
 }

@@ -15,8 +15,7 @@
 namespace braid {
 namespace {
 
-/// For each result of an asynchronous node the nodes that use it, in order; nobody of another
-/// value.
+/// For each result of an asynchronous node its users, in order; empty for other values.
 std::vector<std::vector<NodeId>> users_of_unfinished(const Graph& graph) {
   std::vector<std::vector<NodeId>> users(graph.values().size());
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
@@ -62,7 +61,8 @@ void verify_waits(const Graph& graph, const std::string& place) {
   }
 }
 
-/// The value whose bytes a value names; other movements make a value of their own.
+/// The value that this one aliases through views of the same bytes; other movements make a new
+/// value.
 ValueId base_of(const Graph& graph, ValueId value) {
   for (;;) {
     const NodeId producer = graph.value(value).producer;
@@ -71,15 +71,15 @@ ValueId base_of(const Graph& graph, ValueId value) {
   }
 }
 
-/// The body of a kernel, else null.
+/// The body of a kernel, or null.
 const Graph* body_of(const Node& node) {
   if (node.op->op_class != OpClass::kKernel) return nullptr;
   return node.attr<std::shared_ptr<const Graph>>("body")->get();
 }
 
-/// Operands that other ranks read while a node runs, each with the group of those ranks.
+/// Operands that other ranks read while a node runs, each with its group.
 using Shared = std::vector<std::pair<std::size_t, std::string>>;
-/// Of the inputs of each body: many kernels have one and the same.
+/// For the inputs of each body; many kernels share one.
 using SharedInputs = std::unordered_map<const Graph*, Shared>;
 
 Shared shared_operands(const Node& node, SharedInputs& known);
@@ -104,8 +104,8 @@ Shared shared_operands(const Node& node, SharedInputs& known) {
   return {{0, *node.attr<std::string>("group")}};
 }
 
-/// What other ranks read must lie in their common arena; a body's inputs do where the operands of
-/// its kernel do.
+/// What other ranks read must lie in their common arena; the inputs of a body lie where its
+/// kernel's operands do.
 void verify_shared(const Graph& graph, const std::string& place, bool is_body) {
   SharedInputs known;
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
@@ -132,7 +132,7 @@ void verify_at(const Graph& graph, const std::string& place, bool is_body) {
   verify_waits(graph, place);
   verify_mutations(graph, place);
   verify_shared(graph, place, is_body);
-  std::unordered_set<const Graph*> bodies;  // each once, where it stands first
+  std::unordered_set<const Graph*> bodies;  // each body is checked once, where it first occurs
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
     const Graph* body = body_of(graph.nodes()[id]);
     if (body == nullptr || !bodies.insert(body).second) continue;
@@ -143,7 +143,7 @@ void verify_at(const Graph& graph, const std::string& place, bool is_body) {
 }  // namespace
 
 void verify(const Graph& graph) {
-  static_cast<void>(world_size(graph));  // refuses groups that do not agree on the ranks
+  static_cast<void>(world_size(graph));  // throws where groups do not agree on the ranks
   verify_at(graph, "", false);
 }
 

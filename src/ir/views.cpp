@@ -35,7 +35,7 @@ SliceRange slice_range(const Attrs& attrs, const Shape& shape, const SymbolTable
   const Dim& extent = shape[axis];
   const std::int64_t step = get_attr<std::int64_t>(attrs, "step");
   if (step < 1) fail("/attrs/step", fmt::format("found {}; expected at least 1", step));
-  // As in Python: counted from the end where negative, and moved into the dim.
+  // As in Python: negative bounds count from the end, and bounds are clamped to the extent.
   const auto bound = [&](const char* key) -> Dim {
     const Dim given = bound_of(attrs.find(key)->second);
     if (given.min(symbols) >= 0 && (extent - given).max(symbols) <= 0) return extent;
@@ -77,7 +77,8 @@ std::optional<Dim> divide_up(const Dim& extent, std::int64_t parts, const Symbol
   return (extent + Dim(missing)).divide_exactly(parts, symbols);
 }
 
-/// As many parts of one size as fit into what `chunks` asks for, as in PyTorch.
+/// The size of `chunks` parts as in PyTorch: all but the last have it, and there may be fewer
+/// parts.
 Dim chunk_size(const Attrs& attrs, std::size_t axis, const Dim& extent,
                const SymbolTable& symbols) {
   const auto chunks = get_attr<std::int64_t>(attrs, "chunks");
@@ -99,7 +100,7 @@ void check_size(const Dim& size, const SymbolTable& symbols) {
   fail("/attrs/split_size", fmt::format("found {}; expected positive sizes", size.str()));
 }
 
-/// Parts of `size`, of which the last one may be smaller; their number must not depend on symbols.
+/// Parts of `size`, the last of which may be smaller. Their number must not depend on symbols.
 std::vector<Dim> equal_parts(const std::string& place, std::size_t axis, const Dim& extent,
                              const Dim& size, const SymbolTable& symbols) {
   check_size(size, symbols);

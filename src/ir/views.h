@@ -8,10 +8,10 @@
 
 namespace braid {
 
-// Dims as attributes name them, and what the movement ops mean, for shape inference, the evaluator
-// and codegen alike. All throw kInvalidArgument with a place relative to the node.
+// Dims named by attributes, and the index maps of movement ops, shared by shape inference, the
+// evaluator and codegen. All throw kInvalidArgument with a place relative to the node.
 
-/// Of `transpose` and `permute`: result dim i is operand dim [i].
+/// For `transpose` and `permute`: result dim i is operand dim [i].
 [[nodiscard]] std::vector<std::size_t> permutation(std::string_view op, const Attrs& attrs,
                                                    std::size_t rank);
 
@@ -22,25 +22,25 @@ struct SliceRange {
   Dim length;
   std::int64_t step;
 };
-/// Of `slice`, whose bounds count from the end when negative and are clamped, as in Python: each in
-/// one way for all values of the symbols.
+/// The range of a `slice`. Its bounds count from the end when negative and are clamped, as in
+/// Python, in the same way for all values of the symbols.
 [[nodiscard]] SliceRange slice_range(const Attrs& attrs, const Shape& shape,
                                      const SymbolTable& symbols);
-/// Of `split` and `chunk`: the part of each result.
+/// The range of each result of `split` and `chunk`.
 [[nodiscard]] std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape,
                                                    const SymbolTable& symbols);
 
-/// Of all of them: the part of each result.
+/// The range of each result of slice, split and chunk.
 [[nodiscard]] std::vector<SliceRange> part_ranges(const Attrs& attrs, const Shape& shape,
                                                   const SymbolTable& symbols);
 
-/// The dim that an attribute names, from the front.
+/// The dim that an attribute names, counted from the front.
 [[nodiscard]] std::size_t axis_of(const Attrs& attrs, std::string_view key, std::size_t rank);
-/// Those that a reduction's `dim` names, ascending: all where it is empty.
+/// The dims that a reduction's `dim` names, ascending; all where it is empty.
 [[nodiscard]] std::vector<std::size_t> reduced_axes(const Attrs& attrs, std::size_t rank);
 
-/// Whether the op, in a canonical graph, only gives its operand's bytes another name: `view` and
-/// `view_dtype`. It costs nothing, wherever the operand lies.
+/// Whether the op, in a canonical graph, only renames its operand's bytes: `view` and `view_dtype`.
+/// Such an op costs nothing, wherever the operand lies.
 [[nodiscard]] bool names_bytes(std::string_view op);
 
 }  // namespace braid
