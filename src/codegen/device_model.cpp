@@ -12,11 +12,11 @@ namespace {
 // L4, L20, L40S, "NVIDIA Ada GPU Architecture" (RTX 4090), H100 and H200 Tensor Core GPU (SXM), DGX
 // B200, "NVIDIA RTX Blackwell GPU Architecture" (RTX 5090, RTX PRO 6000); load/store units as these
 // draw a multiprocessor; shared memory and f64 lanes from the CUDA C++ Programming Guide. Where a
-// data sheet names no clock it is f32_tflops over 128 lanes of each multiprocessor; that of the RTX
-// PRO 6000 Max-Q is what its 300 W leave it under load, and its rates are at that clock (log of
-// blackwell-tensorcore-kernels; 2.29 GHz by the data sheet). The cpu device
-// runs an A100's kernels; its figures were measured on two cores that two ranks shared, and are
-// good for a choice between orders, no more.
+// data sheet names no clock it is f32_tflops over 128 lanes per multiprocessor. The RTX PRO 6000
+// Max-Q has the clock that it sustains at 300 W, and rates at that clock (log of
+// blackwell-tensorcore-kernels; 2.29 GHz by the data sheet). The cpu device runs an A100's kernels;
+// its figures were measured on two cores that two ranks shared; they are only good enough to
+// compare orders.
 constexpr DeviceModel kDevices[] = {
     {"A100", 80, 108, 164, 40, 2039, 19.5, 312, 300, 1.41, 2500, 2000, 32, 32},
     {"A100-40", 80, 108, 164, 40, 1555, 19.5, 312, 300, 1.41, 2500, 2000, 32, 32},
@@ -38,14 +38,14 @@ constexpr DeviceModel kDevices[] = {
 // for sm_80, sm_89 and sm_90 Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU
 // Architecture" (2024); for sm_120 Jarmusch et al., "Dissecting the NVIDIA Blackwell Architecture
 // with Microbenchmarks" (2025); of the matrix units Sun et al., "Dissecting Tensor Cores via
-// Microbenchmarks" (2022). sm_86 goes by sm_89 and sm_100 by sm_90, whose memories are of the same
-// kinds.
+// Microbenchmarks" (2022). sm_86 uses the figures of sm_89, and sm_100 those of sm_90, which have
+// the same kinds of memory.
 //
-// Shares: wgmma alone has all of a Hopper's rate, mma.sync 62 % of it (Luo et al.); and power holds
-// the clock of a busy matrix unit down: cuBLAS has 716 to 795 TFLOP/s of an H100's 989 (fast.cu's
-// README; blackwell-tensorcore-kernels, results/reference), which is 0.72 to 0.80. sm_100 goes by
-// that. No such limit is known of the others. mma.sync of 8-bit floats has instructions of its own
-// on sm_89 and sm_120; for sm_90 and sm_100 ptxas makes products of 16 bits of it.
+// Shares: on Hopper only wgmma reaches the full rate, mma.sync 62 % of it (Luo et al.); and power
+// limits the clock of busy matrix units: cuBLAS has 716 to 795 TFLOP/s of an H100's 989 (fast.cu's
+// README; blackwell-tensorcore-kernels, results/reference), which is 0.72 to 0.80. sm_100 uses the
+// same. No such limit is known for the others. mma.sync of 8-bit floats has instructions of its own
+// on sm_89 and sm_120; for sm_90 and sm_100 ptxas turns it into 16-bit products.
 constexpr Architecture kArchitectures[] = {{80, 2048, 32, 29, 38, 262, 466, 33, 1, 1, 1},
                                            {86, 1536, 16, 30, 43, 273, 542, 33, 1, 1, 1},
                                            {89, 1536, 24, 30, 43, 273, 542, 33, 1, 1, 2},
@@ -53,7 +53,7 @@ constexpr Architecture kArchitectures[] = {{80, 2048, 32, 29, 38, 262, 466, 33, 
                                            {100, 2048, 32, 29, 41, 263, 479, 33, 0.78, 0.62, 1},
                                            {120, 1536, 24, 30, 43, 358, 877, 33, 1, 1, 2}};
 
-/// Letters and digits that stand together; "40GB" is 40.
+/// Splits into runs of letters and digits; "40GB" gives 40.
 std::vector<std::string_view> words_of(std::string_view text) {
   constexpr std::string_view kBetween = " -";
   std::vector<std::string_view> words;

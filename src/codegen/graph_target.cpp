@@ -12,12 +12,12 @@
 namespace braid {
 namespace {
 
-/// The first architecture that can run a node, bodies aside.
+/// The first architecture that can run a node, without its body.
 int least_sm(const Node& node) {
   return algorithm_of(node) == kMultimem ? kLeastMultimemSm : node.op->least_sm;
 }
 
-/// The node that needs the latest architecture, looked for in bodies, too.
+/// The node that needs the newest architecture, including those in bodies.
 const Node* most_demanding(const Node& node) {
   const Node* most = &node;
   if (const auto* body = node.attr<std::shared_ptr<const Graph>>("body")) {

@@ -7,15 +7,16 @@
 
 namespace braid {
 
-// What a graph can be compiled for: each op declares the least architecture (OpDef::least_sm).
+// The targets that a graph can be compiled for; each op declares its least architecture
+// (OpDef::least_sm).
 
-/// The first target that can run every node, those in the bodies of kernels included.
+/// The first target that can run every node, including those in kernel bodies.
 [[nodiscard]] Target least_target(const Graph& graph);
 
-/// Throws kInvalidArgument at /nodes/i, naming the first node that needs a later target than this.
+/// Throws kInvalidArgument at /nodes/i for the first node that needs a later target.
 void check_target(const Graph& graph, const Target& target);
 
-/// What the user asked for ("sm_90a"), if it suffices; the least one where the text is empty.
+/// The target that the user asked for ("sm_90a"), if it suffices; for an empty text the least one.
 /// Throws kInvalidArgument.
 [[nodiscard]] Target choose_target(const Graph& graph, std::string_view asked);
 

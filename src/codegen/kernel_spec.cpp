@@ -115,10 +115,10 @@ Requirements requirements(const KernelSpec& spec, const Target& target, int rank
 }
 
 KernelSource emit(const KernelSpec& spec, const Target& target) {
-  // The text does not depend on the grid, so neither on how many ranks share a device.
+  // The text does not depend on the grid, so ranks_per_device does not matter.
   const tile::Program program = tile_program(spec, target, 1);
   constexpr std::size_t kMostParams =
-      4095;  // of 8 bytes, in what a launch of CUDA 12.1 or newer takes
+      4095;  // limit in words of 8 bytes for a launch of CUDA 12.1 or newer
   if (program.params.size() > kMostParams) {
     throw_invalid(program.entry,
                   fmt::format("has {} parameters; expected at most {}: fewer operands",

@@ -4,8 +4,8 @@
 
 namespace braid {
 
-/// What the matmuls of a body take in the tiles of its config, without the launch; 0 where it has
-/// none.
+/// Estimated time of the matmuls of a body with the tiles of its config, without the launch; 0 for
+/// a body without matmuls.
 [[nodiscard]] double rough_ns(const KernelSpec& spec, const Bindings& bindings,
                               const Target& target);
 

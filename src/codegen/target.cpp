@@ -11,7 +11,7 @@ namespace braid {
 
 Target Target::parse(std::string_view text) {
   if (const DeviceModel* device = find_device_model(text)) {
-    // From Hopper on the instructions of one architecture are in its `a` target.
+    // From Hopper on, architecture-specific instructions need the `a` target.
     return {.sm = device->sm, .arch_specific = device->sm >= 90, .device = device->name};
   }
   Target target;

@@ -5,21 +5,21 @@
 
 namespace braid {
 
-/// What a kernel is compiled for: an architecture, and a device of it, if the user names one.
-/// Differences between architectures and devices are data (device_model.h), never copies of an
-/// emitter. Always passed in: compiling never asks a device.
+/// The target of a compile: an architecture, and a device of it if the user names one. Differences
+/// between architectures and devices are data (device_model.h), never copies of an emitter. Targets
+/// are always passed in: compiling never asks a device.
 struct Target {
   int sm = 80;                 ///< 80, 90, 100, ...
   bool arch_specific = false;  ///< the `a` suffix: sm_90a
-  std::string_view device{};   ///< of device_model.h's table; empty: the architecture's first
+  std::string_view device{};   ///< name in device_model.h's table; empty: the architecture's first
 
-  /// Reads "sm_80", "sm_90a", ..., or a device's name; throws kInvalidArgument.
+  /// Parses "sm_80", "sm_90a", ..., or a device's name. Throws kInvalidArgument.
   static Target parse(std::string_view text);
-  /// As parse reads it.
+  /// The form that parse() reads.
   [[nodiscard]] std::string str() const;
-  /// What the compiler is told: "sm_90a".
+  /// The architecture for the compiler: "sm_90a".
   [[nodiscard]] std::string arch() const;
-  /// What one block may use: a KiB less than a multiprocessor has.
+  /// Shared memory that one block may use: a KiB less than a multiprocessor has.
   [[nodiscard]] int max_shared_bytes() const;
   bool operator==(const Target&) const = default;
 };

@@ -1,5 +1,5 @@
-// The helpers that compute, move and multiply. Memory holds bf16 and f16 as unsigned short, 8-bit
-// floats as unsigned char; computed values are float or long long.
+// CUDA text of helpers for arithmetic, copies and matrix instructions. Memory holds bf16 and f16 as
+// unsigned short and 8-bit floats as unsigned char; computed values are float or long long.
 
 #include <fmt/format.h>
 
@@ -19,7 +19,8 @@ constexpr std::string_view kWidenF16 =
   return y;
 }
 )";
-// In integer arithmetic, the same on every target: no instruction before sm_89 knows these types.
+// Integer arithmetic, the same on every target, since no instruction before sm_89 converts these
+// types.
 constexpr std::string_view kWidenE4M3 =
     R"(__device__ __forceinline__ float widen_f8e4m3(unsigned char x) {
   const unsigned m = x & 0x7fu;
@@ -49,9 +50,9 @@ constexpr std::string_view kNarrow16 =
   return y;
 }}
 )";
-// {0} name, {1} the largest code: what is too large becomes that, {2} the biased exponent below
-// which codes are denormal, {3} what makes an integer of those, {4} half of the last bit that
-// stays, {5} bits that go, {6} what the bias differs by
+// {0} name, {1} largest code, at which values saturate, {2} biased exponent below which codes are
+// denormal, {3} factor that makes an integer of those, {4} half of the last kept bit, {5} number of
+// dropped bits, {6} difference of the biases
 constexpr std::string_view kNarrow8 = R"(// The code nearest to |x|, ties to even.
 __device__ __forceinline__ unsigned char narrow_{0}(float x) {{
   const unsigned u = __float_as_uint(x) & 0x7fffffffu;
@@ -87,7 +88,7 @@ __device__ __forceinline__ void copy_async_{0}(unsigned to, const void* from, bo
                :: "r"(to), "l"(from), "r"(ok ? {0} : 0) : "memory");
 }}
 )";
-// Narrow pieces go through a register.
+// Narrow pieces are copied through a register.
 constexpr std::string_view kCopyNarrow =
     R"(__device__ __forceinline__ void copy_async_{0}(unsigned to, const void* from, bool ok) {{
   unsigned short value = 0;
@@ -127,9 +128,9 @@ constexpr std::string_view kMma =
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }}
 )";
-// sm_90 and sm_100 have no products of 8-bit floats: they multiply them as f16, twice as many
-// words. A word has four neighbours along K, of which a word of f16 has two: another order, the
-// same for A and B. {0} name, {1} dtype, {2} words, {3} those of half of K
+// sm_90 and sm_100 have no mma.sync for 8-bit floats, so these are multiplied as f16, in twice as
+// many words. A word has four neighbours along K, and a word of f16 two of them: the order along K
+// changes, in the same way for A and B. {0} name, {1} dtype, {2} words, {3} words of half of K
 constexpr std::string_view kWidenFragment =
     R"(__device__ __forceinline__ void {0}(unsigned* to, const unsigned* from) {{
 #if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
@@ -160,7 +161,7 @@ constexpr std::string_view kWidenPair =
 }}
 )";
 
-/// A type of this many bytes: 4, 8 or 16.
+/// A C type of 4, 8 or 16 bytes.
 std::string_view words_type(int bytes) {
   return bytes == 16 ? "uint4" : bytes == 8 ? "uint2" : "unsigned";
 }
@@ -210,7 +211,7 @@ std::string Preamble::narrowed(DType dtype, const std::string& value) {
   }
 }
 
-/// So many of the values `v`, from `first` on, in an unsigned.
+/// An expression that packs `width` of the values `v`, from `first` on, into an unsigned.
 std::string Preamble::narrowed_word(DType dtype, int first, int width) {
   const std::string_view type = dtype_name(dtype);
   if (width == 2 && (dtype == DType::kF16 || dtype == DType::kBF16)) {

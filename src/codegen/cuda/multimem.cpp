@@ -1,5 +1,5 @@
-// The helpers that access all ranks at once. Relaxed at system scope, as all kernels in the field
-// have them; fences order them, like everything else between ranks.
+// Helpers that access all ranks at once. They are relaxed at system scope, as is usual; fences
+// order them, like all other traffic between ranks.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,8 +12,8 @@ namespace {
 
 enum Section : int { kMultimemOne = 20, kMultimem };
 
-// {0} dtype, {1} memory type, {2} world, {3} ranks that are unrolled, {4} of rank 0, {5} of rank r,
-// {6} the sum, rounded
+// {0} dtype, {1} memory type, {2} world, {3} ranks that are unrolled, {4} value of rank 0, {5}
+// value of rank r, {6} the rounded sum
 constexpr std::string_view kReduceOne16 =
     R"(// 16 bits are less than a multimem instruction takes: an element that is alone, rank by rank.
 __device__ __forceinline__ float reduce_one_{0}(const Peers& peers, const unsigned char* multicast,
@@ -46,7 +46,7 @@ constexpr std::string_view kStoreOneF32 =
 }
 )";
 
-/// The type of such an access of several elements: ".v4.bf16x2", and its registers.
+/// The instruction suffix of a vector access, such as ".v4.bf16x2", and its registers.
 struct MultimemVector {
   std::string type;
   int registers;
@@ -58,7 +58,7 @@ MultimemVector multimem_vector(DType dtype, int width) {
           registers};
 }
 
-/// "%0", or "{%0, %1}".
+/// Formats operands: "%0", or "{%0, %1}".
 std::string asm_registers(int first, int count) {
   std::vector<std::string> names;
   names.reserve(static_cast<std::size_t>(count));
@@ -68,7 +68,7 @@ std::string asm_registers(int first, int count) {
 
 }  // namespace
 
-/// How one element goes.
+/// Adds the helper for one element.
 void Preamble::multimem_one(const MultimemAccess& access) {
   const DType dtype = access.dtype;
   const std::string reduce = fmt::format("reduce_one_{}", dtype_name(dtype));
@@ -129,7 +129,7 @@ std::string Preamble::multimem_store(const MultimemAccess& access) {
   return multimem("store", access, vector, {});
 }
 
-/// `vector`: the statement for all elements at once; `values`: what a reduction makes of its words.
+/// `vector` is the statement for all elements at once; `values` unpacks the words of a reduction.
 std::string Preamble::multimem(std::string_view what, const MultimemAccess& access,
                                const std::string& vector, const std::vector<std::string>& values) {
   const auto& [dtype, width, whole, world] = access;

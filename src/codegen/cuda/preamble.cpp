@@ -41,7 +41,7 @@ __device__ __forceinline__ void bad_index(Record* record, int step, int node, lo
 }
 )";
 
-// {0} marks of a block
+// {0} marks per block
 constexpr std::string_view kMarks = R"(
 // When a block goes on to what, for a trace.
 struct Mark {{ unsigned long long ns; unsigned short what, rank; unsigned number; }};
@@ -241,7 +241,7 @@ __device__ __forceinline__ bool wait_more(const Comm& c, const Peers& peers, con
   return !lost;
 }
 )";
-// {0} name, {1} type of a value, {2} elements of a packet, {3} payload
+// {0} name, {1} value type, {2} elements per packet, {3} payload
 constexpr std::string_view kLlStore =
     R"(__device__ __forceinline__ void {0}(const Comm& c, unsigned char* base, long long at, const {1}* v, bool ok) {{
   if (!ok) return;
@@ -249,7 +249,7 @@ constexpr std::string_view kLlStore =
                :: "l"((unsigned long long*)base + at / {2}), "l"((unsigned long long)c.epoch << 32 | ({3})));
 }}
 )";
-// {0} name, {1} type of a value, {2} bools, {3} statements
+// {0} name, {1} value type, {2} bool parameters, {3} statements
 constexpr std::string_view kUnpack =
     R"(__device__ __forceinline__ void {0}({1}* v, unsigned w, {2}) {{
 {3}}}

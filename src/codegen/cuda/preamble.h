@@ -10,7 +10,7 @@
 
 namespace braid::tile {
 
-/// Elements of all ranks that one statement accesses.
+/// An access to the same elements on all ranks by one statement.
 struct MultimemAccess {
   DType dtype;
   int width;
@@ -18,46 +18,47 @@ struct MultimemAccess {
   int world;
 };
 
-/// The helpers a kernel calls, as CUDA text, each once and only those that were asked for; no
-/// template, for one that is instantiated once costs NVRTC more than the function it stands for,
-/// and no header: headers cost 30 to 900 ms per compile. A function that gives a name also notes
-/// that the kernel needs it.
+/// Collects the helper functions that a kernel calls, as CUDA text, each once. They are neither
+/// templates (one that is instantiated once costs NVRTC more than a function) nor from headers (30
+/// to 900 ms per compile). A function that returns a helper's name also adds the helper.
 class Preamble {
  public:
-  /// `void f(V* v, const E* p, bool ok)`: elements in one access, as computed values; zeros when
-  /// not ok.
+  /// `void f(V* v, const E* p, bool ok)`: loads elements in one access and converts them to
+  /// computed values; zeros when not ok.
   std::string load(DType dtype, int width);
-  /// `void f(E* p, const V* v, bool ok)`.
+  /// `void f(E* p, const V* v, bool ok)`: converts and stores elements in one access.
   std::string store(DType dtype, int width);
-  /// The value nearest to x that the dtype can hold.
+  /// Rounds a value to the dtype.
   std::string round(DType dtype);
-  /// x as one cvt makes it an integer: towards zero, into its range.
+  /// Converts a float to an integer as one cvt does: truncated and saturated.
   std::string saturate(DType dtype);
-  /// Two floats or integers; NaN wins, and -0 is below +0.
+  /// The maximum of two floats or integers; NaN wins, and -0 is below +0.
   std::string max_of(Kind kind) { return extreme("max", '>', kind); }
   std::string min_of(Kind kind) { return extreme("min", '<', kind); }
   std::string abs_of(Kind kind);
 
-  /// Dynamic shared memory as `smem`.
+  /// Declares dynamic shared memory as `smem`.
   void shared();
-  /// The address of a place in it: `unsigned f(const void* p)`.
+  /// `unsigned f(const void* p)`: a shared-window address.
   void shared_address();
-  /// `void f(unsigned to, const void* from, bool ok)`: zeros when not ok.
+  /// `void f(unsigned to, const void* from, bool ok)`: an asynchronous copy; zeros when not ok.
   std::string copy_async(int bytes);
   std::string commit_group();
-  /// Waits until at most so many groups are in flight, then a block barrier.
+  /// Waits until at most `groups` groups are in flight, then has a block barrier.
   std::string wait_group(int groups);
 
   /// `void f(unsigned* r, unsigned from)`.
   std::string ldmatrix(bool trans);
-  /// The same of 8-bit elements: fragments of 16 columns, the even ones and the odd ones.
+  /// ldmatrix.trans for 8-bit elements: fragments of 16 columns, one with the even ones and one
+  /// with the odd ones.
   std::string ldmatrix_trans_bytes();
-  /// `void f(float* c, const unsigned* a, const unsigned* b)`, of whose sums every `step`th counts.
-  /// That of 8-bit floats takes what widen_fragment makes of fragments.
+  /// `void f(float* c, const unsigned* a, const unsigned* b)`; of the sums every `step`th is used.
+  /// For 8-bit floats the operands are fragments from widen_fragment.
   std::string mma(DType a, DType b, int step);
-  /// `void f(unsigned* to, const unsigned* from)`: `words` become twice as many, where need be.
+  /// `void f(unsigned* to, const unsigned* from)`: doubles the number of `words` where the target
+  /// needs it.
   std::string widen_fragment(DType dtype, int words);
-  /// `unsigned f(const float* v)`: one word of a fragment.
+  /// `unsigned f(const float* v)`: packs one word of a fragment.
   std::string pack(DType dtype);
 
   /// What arrives at an mbarrier and waits for it: init_mbarrier, arrive, arrive_expecting,
@@ -78,29 +79,29 @@ class Preamble {
   /// The type of a parameter that is so many bytes by value.
   std::string bytes(int size, int alignment);
 
-  /// What a kernel that can fail tells the host.
+  /// Declares the record with which a kernel reports errors.
   void record();
   void bad_index();
-  /// What a kernel tells of its blocks' doings.
+  /// Declares the marks with which a kernel records what its blocks do.
   void marks();
-  /// Flags, signal, wait; `threads` of a block.
+  /// Flags, signal and wait, for blocks of `threads` threads.
   void comm(int world, int threads);
-  /// signal_one, wait_one: one rank at a time; beside comm.
+  /// signal_one and wait_one, for one rank; needs comm.
   void comm_one();
-  /// wait_slots: of all ranks, in several slots; beside comm.
+  /// wait_slots, for all ranks in several slots; needs comm.
   void comm_slots(int world, int threads);
-  /// What packets are; beside comm.
+  /// The definition of packets; needs comm.
   void packets();
-  /// Beside packets: `void f(const Comm& c, unsigned char* base, long long at, const V* v, bool
-  /// ok)`: one packet, of `width` elements from element `at` on.
+  /// `void f(const Comm& c, unsigned char* base, long long at, const V* v, bool ok)`: sends one
+  /// packet with the `width` elements from element `at` on; needs packets.
   std::string ll_store(DType dtype, int width);
   /// `void f(float* v, const unsigned char* base, long long at, bool ok)`: the sum over all ranks
-  /// of elements at base[at], zeros where not ok. Where the access is not whole: `(float* v, const
+  /// of the elements at base[at], zeros when not ok. If the access is not whole: `(float* v, const
   /// Peers& peers, const unsigned char* multicast, ..., bool ok0, bool ok1, ...)`.
   std::string multimem_reduce(const MultimemAccess& access);
-  /// The same of a `const float* v` that is stored to all ranks.
+  /// The same with `const float* v`, stored to all ranks.
   std::string multimem_store(const MultimemAccess& access);
-  /// `void f(V* v, unsigned payload, bool ok0, ...)`: an element that is not ok is zero.
+  /// `void f(V* v, unsigned payload, bool ok0, ...)`: unpacks elements; zero where not ok.
   std::string unpack(DType dtype, int width);
 
   [[nodiscard]] std::string text() const;
@@ -113,14 +114,14 @@ class Preamble {
   std::string narrowed(DType dtype, const std::string& value);
   std::string narrowed_word(DType dtype, int first, int width);
   std::string extreme(std::string_view name, char sign, Kind kind);
-  /// Adds a helper; helpers stand in the order of `section`, then of their names.
+  /// Adds a helper. Helpers are printed in the order of `section`, then by name.
   std::string need(int section, const std::string& name, std::string text);
 
   std::map<std::pair<int, std::string>, std::string> texts_;
 };
 
-/// A loop over more ranks than this stays a loop: unrolled, the text and the time to compile it
-/// grow with the ranks.
+/// Loops over more ranks than this are not unrolled, which would make text and compile time grow
+/// with the ranks.
 inline constexpr int kUnrolledRanks = 16;
 
 }  // namespace braid::tile

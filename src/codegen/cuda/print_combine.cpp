@@ -1,4 +1,4 @@
-// What combines the elements of several threads: reductions, layout changes and dots.
+// Prints operations that combine elements of several threads: reductions, layout changes and dots.
 
 #include "codegen/cuda/printer.h"
 #include "codegen/passes/dot_layouts.h"
@@ -124,7 +124,8 @@ void Printer::dot(Id id) {
   out_.line("}");
 }
 
-/// Fills the registers of one fragment of A, or of two neighbours of B, with operand `side`.
+/// Fills the registers of a fragment of A, or of two neighbouring fragments of B, with operand
+/// `side`.
 std::string Printer::fragment(const Inst& dot, std::size_t side, std::string_view step,
                               std::string_view tile, int steps) {
   const char letter = side == 0 ? 'a' : 'b';
@@ -134,7 +135,7 @@ std::string Printer::fragment(const Inst& dot, std::size_t side, std::string_vie
   while ((1 << step_bits) < steps) ++step_bits;
   std::vector<Term> terms{{step, images.slice(0, step_bits)},
                           {tile, images.slice(step_bits, images.bits() - step_bits)}};
-  // Fragments of B are counted one by one and loaded in pairs.
+  // Fragments of B are numbered one by one and loaded in pairs.
   if (side == 1) terms[1].map.images.insert(terms[1].map.images.begin(), 0);
   const bool bytes = trans && dtype_size(dot.dtype) == 1;
   return fmt::format("{}(f{}[{}], {} + {});",
@@ -154,7 +155,7 @@ void Printer::dot_mma(Id id) {
   const DotLayouts layouts = dot_layouts(p_, inst);
   const int tiles_m = layouts.a.registers() / (4 * word * steps);
   const int tiles_n = layouts.b.registers() / (2 * word * steps);
-  // Of B's columns in pairs two neighbouring fragments have their sums in turns.
+  // With B's columns in pairs, the sums of two neighbouring fragments alternate.
   const bool in_pairs = word == 4 && !inst.trans_b;
   const std::string mma = preamble_.mma(type_a, type_b, in_pairs ? 2 : 1);
   out_.line("#pragma unroll");

@@ -13,7 +13,7 @@ namespace braid::tile {
 std::string Printer::print() {
   out_.indent();
   block(p_.body);
-  // The epoch changes now: all threads must have read it.
+  // The epoch is updated next, so all threads must have read it.
   if (packets_) {
     vote();
   } else if (p_.communicates && !always_meets()) {
@@ -39,7 +39,7 @@ std::string Printer::print() {
   return preamble_.text() + kernel.take();
 }
 
-/// Whether each block has a barrier on its way, whatever the conditions.
+/// Whether every block passes a barrier, whatever the conditions.
 bool Printer::always_meets() const {
   return std::any_of(p_.body.begin(), p_.body.end(), [this](Id id) {
     const Inst& inst = p_.at(id);
@@ -57,7 +57,7 @@ std::string Printer::signature() {
     switch (what.kind) {
       case KernelParam::Kind::kInput:
       case KernelParam::Kind::kOutput:
-        // In a kernel that waits, __restrict__ would allow non-coherent loads of what a peer
+        // In a kernel that waits, __restrict__ would allow non-coherent loads of data that a peer
         // writes.
         text += p_.communicates || p_.in_place ? fmt::format("unsigned char* p{}", i)
                                                : fmt::format("unsigned char* __restrict__ p{}", i);
@@ -70,7 +70,7 @@ std::string Printer::signature() {
         break;
       case KernelParam::Kind::kPeers:
         preamble_.comm(p_.world, p_.num_warps * 32);
-        // By reference, so that an index that is no constant makes no copy of it.
+        // By reference, so that indexing by a variable makes no copy.
         text += "const __grid_constant__ Peers peers";
         break;
       case KernelParam::Kind::kMulticast:
@@ -100,7 +100,7 @@ std::string Printer::signature() {
         text += "Mark* marks";
         break;
       case KernelParam::Kind::kBytes:
-        // By reference: its address is what instructions take.
+        // By reference: instructions take its address.
         text += fmt::format("const __grid_constant__ {} p{}",
                             preamble_.bytes(what.size, what.alignment), i);
         break;
@@ -109,7 +109,7 @@ std::string Printer::signature() {
   return text;
 }
 
-/// The lane, the warp and what layouts make of them, as far as the text names them.
+/// Declares the lane, the warp and the values that layouts derive from them, if the text uses them.
 std::string Printer::thread_variables(std::string_view body) {
   std::string lines;
   for (const auto& [index, axis] : bases_) {
@@ -182,12 +182,12 @@ std::string Printer::ref(Id id, Element at) {
   if (inst.place == Place::kInline) return operand(id, at);
   if (inst.type.is_scalar()) return storage(id);
   if (inst.layout == at.layout) return fmt::format("{}[{}]", storage(id), at.reg);
-  // A column under a wide tile: the register bits that only move the column do not matter.
+  // A tile of one column under a wide tile: register bits that only change the column are dropped.
   return fmt::format("{}[{}]", storage(id),
                      position_text({{at.reg, column_registers(layout(at.layout), layout_of(id))}}));
 }
 
-/// An expression that stands in another one.
+/// The text of an operand, in parentheses where needed.
 std::string Printer::operand(Id id, Element at) {
   const Inst& inst = p_.at(id);
   const std::string text = expression(inst, at);
@@ -247,7 +247,7 @@ void Printer::block(const std::vector<Id>& ids) {
   }
 }
 
-/// How many loads of packets follow each other here, none of which needs another's values.
+/// The number of independent packet loads in a row.
 std::size_t Printer::packets_together(std::span<const Id> ids) const {
   std::size_t count = 0;
   for (; count < ids.size() && p_.at(ids[count]).op == Op::kLlLoad; ++count) {
@@ -378,7 +378,7 @@ void Printer::instruction(Id id) {
   }
 }
 
-/// The call for all ranks, or for one; in one slot or several.
+/// The call of a helper for all ranks or one, in one slot or several.
 std::string Printer::to_peers(const Inst& inst, std::string_view what) {
   if (inst.args.size() > 3) {
     preamble_.comm_slots(p_.world, p_.num_warps * 32);
@@ -394,7 +394,7 @@ void Printer::map(Id id) {
   const Inst& inst = p_.at(id);
   if (inst.type.is_scalar()) {
     if (inst.op != Op::kMap) return;
-    // Not `const unsigned char*`: what a pointer points to is no constant.
+    // Not `const unsigned char*`: the variable's target changes.
     const std::string type = inst.type.kind == Kind::kPtr
                                  ? "unsigned char* const"
                                  : fmt::format("const {}", c_type(inst.type.kind));
@@ -455,8 +455,8 @@ void Printer::loop(Id id) {
   out_.line(fmt::format("for (long long {} = {}; {};{}) {{", at, ref(inst.args[0]), more,
                         turns ? "" : " " + next));
   if (turns) {
-    // Wholly unrolled: compilers unroll no loop with barriers that may end anywhere. Out of both by
-    // one way: where a turn's end met the loop's, registers would move.
+    // Fully unrolled, since compilers do not unroll a loop with barriers and several exits. Both
+    // loops exit by one path; otherwise registers would be moved where exits meet.
     out_.line("#pragma unroll");
     out_.line(fmt::format("for (int turn = 0; turn < {}; ++turn, {}) {{", inst.unroll, next));
     out_.line(fmt::format("if (turn > 0 && !({})) goto after_{};", more, at));

@@ -6,7 +6,7 @@
 
 namespace braid::tile {
 
-/// CUDA C++ of a program after all passes.
+/// The CUDA C++ text of a program after all passes.
 std::string print_cuda(const Program& program);
 
 }  // namespace braid::tile

@@ -1,4 +1,4 @@
-// Loads, stores, packets and what fills shared memory.
+// Prints loads, stores, packets and fills of shared memory.
 
 #include <fmt/ranges.h>
 
@@ -68,8 +68,8 @@ std::string Printer::stored(const Inst& inst, std::string_view reg) {
   return ok.empty() ? "true" : ok;
 }
 
-// The packets of all are loaded, and again those that were missing, before anyone looks at them:
-// one after the other each would cost the time that memory takes to answer.
+// Loads the packets of all of them, and repeats missing ones, before any is used: in sequence each
+// would cost a full memory latency.
 void Printer::ll_loads(std::span<const Id> ids) {
   need_packets();
   const auto each_packet = [&](const auto& statement) {
@@ -126,7 +126,7 @@ void Printer::ll_store(Id id) {
   if (inst.barrier) vote();
   const std::string store = preamble_.ll_store(inst.dtype, inst.width);
   each(layout(inst.layout).registers(), inst.width, [&](std::string_view i) {
-    // A packet goes with any of its elements.
+    // A packet is sent if any of its elements exists.
     std::vector<std::string> any;
     any.reserve(static_cast<std::size_t>(inst.width));
     for (int e = 0; e < inst.width; ++e) any.push_back(stored(inst, beside(i, e)));

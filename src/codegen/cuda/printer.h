@@ -17,15 +17,15 @@
 
 namespace braid::tile {
 
-/// Spells a lowered program: one C array per tile, one loop over its registers per instruction.
-/// It decides nothing; what it needs to know stands in the program.
+/// Prints a lowered program: one C array per tile, one loop over its registers per instruction. It
+/// decides nothing; everything it needs is in the program.
 class Printer {
  public:
   explicit Printer(const Program& program) : p_(program) {}
   std::string print();
 
  private:
-  /// The element of a tile that an expression is for: a register of a layout.
+  /// The element of a tile that an expression computes: a register of a layout.
   struct Element {
     int layout = -1;
     std::string_view reg = "0";
@@ -46,9 +46,9 @@ class Printer {
   // print_memory.cpp
   void load(Id id);
   void store(Id id);
-  /// Whether a register is stored, by this thread.
+  /// The condition under which this thread stores a register.
   std::string stored(const Inst& inst, std::string_view reg);
-  /// The register so many after `reg`.
+  /// The register `distance` after `reg`.
   static std::string beside(std::string_view reg, int distance);
   [[nodiscard]] std::size_t packets_together(std::span<const Id> ids) const;
   void ll_loads(std::span<const Id> ids);
@@ -58,7 +58,7 @@ class Printer {
     preamble_.packets();
     packets_ = true;
   }
-  /// The block leaves where packets are missing.
+  /// All threads leave the block where packets are missing.
   void vote() { out_.line("if (__syncthreads_or(lost)) return;"); }
   void copy_to_shared(Id id);
   void store_to_shared(Id id);
@@ -86,29 +86,29 @@ class Printer {
   int registers(Id id) const { return layout_of(id).registers(); }
 
   static std::string name(Id id) { return fmt::format("v{}", id); }
-  /// The array or variable a value lives in.
+  /// The array or variable that holds a value.
   std::string storage(Id id) const {
     const Inst& inst = p_.at(id);
     return name(inst.place == Place::kAlias ? inst.storage : id);
   }
-  /// The text of a value for an element.
+  /// The text of a value at an element.
   std::string ref(Id id, Element at);
   std::string ref(Id id) { return ref(id, {}); }
   std::string expression(const Inst& inst, Element at);
   std::string operand(Id id, Element at);
 
-  /// The row (axis 0) or column of an element.
+  /// The row (axis 0) or column (axis 1) of an element.
   std::string coordinate(int axis, Element at);
-  /// The offset that an address layout gives for a register, or for several indices that make one.
+  /// The offset of a register in an address layout; several terms together form the index.
   std::string offset(int layout, const std::vector<Term>& terms);
   std::string offset(int layout, std::string_view reg);
-  /// The variable with the part of a position that lane and warp give; axis 2: of an address.
+  /// The variable with the lane's and warp's part of a position; axis 2 is an address.
   std::string base(int axis, int layout);
 
-  /// True in the one thread of those that hold copies of an element; empty where all may go.
+  /// A condition that holds in one of the threads with copies of an element; empty where there are
+  /// none.
   static std::string first_copy(const Inst& inst);
-  /// A slot of a tile in shared memory: bytes from its beginning on, a pointer, an address of the
-  /// shared window.
+  /// The slot of a shared tile: its byte offset, a pointer, or an address of the shared window.
   std::string slot(Id tile, const std::string& number);
   std::string slot_pointer(Id tile, const std::string& number);
   std::string slot_address(Id tile, const std::string& number);
@@ -116,7 +116,7 @@ class Printer {
   void declare(Id id) {
     out_.line(fmt::format("{} {}[{}];", c_type(p_.at(id).type.kind), name(id), registers(id)));
   }
-  /// One statement per register, or per `step` registers; `unroll` 0: wholly.
+  /// Prints one statement per register, or per `step` registers; `unroll` 0 means fully unrolled.
   template <class Statement>
   void each(int count, int step, const Statement& statement, int unroll = 0) {
     if (count == step) {

@@ -9,29 +9,29 @@
 
 namespace braid::tile {
 
-/// How small things are spelled in CUDA C++.
+/// The CUDA C++ spelling of types, literals and index maps.
 
-/// The type of a computed value: "float", "int", ...
+/// The C type of a computed value: "float", "int", ...
 std::string_view c_type(Kind kind);
-/// The type of an element in memory: "unsigned short" of a bf16, "float", ...
+/// The C type of an element in memory: "unsigned short" for bf16, "float", ...
 std::string_view memory_type(DType dtype);
-/// The type of its computed value.
+/// The C type of a computed value of that dtype.
 inline std::string_view value_type(DType dtype) { return is_float(dtype) ? "float" : "long long"; }
-/// A float literal that reads back to the same f32.
+/// A float literal that parses back to the same f32.
 std::string float_text(double value);
-/// An integer literal, `LL` where int does not hold it.
+/// An integer literal, with `LL` where int is too small.
 std::string integer_text(std::int64_t value);
 
-/// How a function of up to three operands is written, for fmt; not of those that are helpers.
+/// The fmt format of a function of up to three operands, unless it is a helper.
 std::string_view function_format(Fn fn);
 
-/// An index variable and how it moves a position; the position is the XOR of all.
+/// An index variable and its map to positions; the position is the XOR over all terms.
 struct Term {
-  std::string_view index;  ///< "0": nothing
+  std::string_view index;  ///< "0": none
   LinearMap map;
 };
-/// The sum of shifted fields, with XOR of those that reach the same bit; "0" when there are none.
-/// `base` (may be empty) is a variable that reaches the bits of `base_bits`.
+/// The expression for a position: shifted fields, combined by + where bits are disjoint and by XOR
+/// otherwise; "0" for none. `base` (may be empty) is a variable that covers `base_bits`.
 std::string position_text(std::string_view base, std::uint32_t base_bits,
                           const std::vector<Term>& terms);
 inline std::string position_text(const std::vector<Term>& terms) {
@@ -39,7 +39,7 @@ inline std::string position_text(const std::vector<Term>& terms) {
 }
 LinearMap rows_of(const std::vector<Coord>& basis);
 LinearMap cols_of(const std::vector<Coord>& basis);
-/// All bits that a map reaches.
+/// All bits that a map can set.
 std::uint32_t reached(const LinearMap& map);
 
 }  // namespace braid::tile

@@ -5,7 +5,7 @@
 
 namespace braid {
 
-/// Collects lines of C++ text, indented by the braces that are open.
+/// Collects lines of C++ text, indented by the number of open braces.
 class TextWriter {
  public:
   void line(std::string_view text) {
@@ -15,7 +15,7 @@ class TextWriter {
     out_.append(text).push_back('\n');
     if (text.ends_with('{')) ++depth_;
   }
-  /// What follows stands inside of braces that another text opens.
+  /// Indents the following text, which stands inside braces opened elsewhere.
   void indent() { ++depth_; }
   void raw(std::string_view text) { out_.append(text); }
   [[nodiscard]] std::string take() { return std::move(out_); }

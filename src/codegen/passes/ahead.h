@@ -7,9 +7,9 @@
 
 namespace braid::tile {
 
-/// Which values of a loop's body can be made for a later iteration: from the induction variable and
-/// from what stands outside of the loop alone, by pure operations, checks of indices and, where
-/// `loads`, loads.
+/// Finds the values of a loop's body that can be computed for a later iteration: those that depend
+/// only on the induction variable and on values from outside the loop, through pure operations,
+/// checks of indices and, if `loads`, loads.
 class Ahead {
  public:
   Ahead(const Program& program, const Inst& loop, bool loads)
@@ -20,7 +20,7 @@ class Ahead {
         loads_(loads) {}
 
   [[nodiscard]] bool can_make(Id id);
-  /// Whether it may be another one in each iteration.
+  /// Whether it may differ between iterations.
   [[nodiscard]] bool varies(Id id);
   [[nodiscard]] bool in_body(Id id) const { return body_.contains(id); }
   [[nodiscard]] bool is_carried(Id id) const { return id != induction_ && args_.contains(id); }
@@ -34,7 +34,7 @@ class Ahead {
   std::map<Id, bool> can_make_, varies_;
 };
 
-/// Copies, into the builder's block, the instructions of a loop body that a value needs, with the
+/// Copies the instructions that a value of a loop body needs into the builder's block, with the
 /// induction variable replaced.
 class Cloner {
  public:

@@ -1,5 +1,5 @@
-// Shared memory. Every ring of tiles, every reduction across warps and every layout change that
-// crosses warps has its own place, in the order of the program, at multiples of 128 bytes.
+// Shared memory. Every ring of tiles, every reduction across warps and every layout change across
+// warps gets its own range, in program order, at multiples of 128 bytes.
 
 #include "codegen/passes/allocate_shared.h"
 

@@ -4,7 +4,7 @@
 
 namespace braid::tile {
 
-/// Gives shared tiles and reduction scratch their offsets.
+/// Assigns offsets to shared tiles and scratch.
 void allocate_shared(Program& program);
 
 }  // namespace braid::tile

@@ -1,15 +1,15 @@
-// Layout assignment. Tiles that meet element by element (operands and result of a map, offsets,
-// values and masks of an access, a loop's carried values, a dot's accumulator) share one layout. A
-// class that holds a dot's result takes the layout of the matrix instruction; a copy into shared
-// memory takes 16-byte pieces; neighbouring threads take neighbouring packets, so that a warp's are
-// sent together; all others are blocked rows of as many columns as the program says, eight where it
-// says none. A tile [rows, 1] that is reduced from a
-// class, or broadcast into it (as a mask, too), takes that class's layout without its columns.
-// Tiles that are computed again at each use have no layout.
+// Layout assignment. Tiles whose elements meet (operands and result of a map; offsets, values and
+// masks of an access; a loop's carried values; a dot's accumulator) form a class and share one
+// layout. A class with a dot's result takes the layout of the matrix instruction. A copy into
+// shared memory takes 16-byte pieces. Packets of neighbouring threads are neighbours, so that a
+// warp's are sent together. All others are blocked rows, with as many adjacent columns per thread
+// as the program says, eight by default. A tile [rows, 1] that is reduced from a class, or
+// broadcast into it (also as a mask), takes that class's layout sliced over columns. Tiles that are
+// recomputed at each use have no layout.
 //
 // Where a value is used in another layout than its own (one column under tiles of two layouts, a
-// dot's operand in registers) it is converted just before: an index by computing it again, all else
-// by `convert_layout`.
+// dot's operand in registers) it is converted just before: an index by recomputing it, everything
+// else by `convert_layout`.
 
 #include "codegen/passes/assign_layouts.h"
 
@@ -46,8 +46,8 @@ class Classes {
   std::vector<Id> parent_;
 };
 
-/// The operands that meet an instruction's elements: those of its result or, where it has none, of
-/// what it accesses.
+/// The operands that meet an instruction's elements: those of its result or, without a result, of
+/// its access.
 std::vector<std::size_t> elementwise_operands(const Inst& inst) {
   std::vector<std::size_t> out;
   const int first = op_info(inst.op).elements;
@@ -56,7 +56,7 @@ std::vector<std::size_t> elementwise_operands(const Inst& inst) {
   return out;
 }
 
-/// The shape over which an instruction works, with a result or without.
+/// The shape of the elements that an instruction works on.
 Type domain(const Program& p, const Inst& inst) {
   const OpInfo& info = op_info(inst.op);
   if (info.has_result || info.elements < 0) return inst.type;
@@ -112,7 +112,7 @@ class Assigner {
     return layout_[static_cast<std::size_t>(classes_.find(id))];
   }
 
-  /// The layouts that instructions ask for, and blocked rows for all other wide tiles.
+  /// Sets the layouts that instructions demand, then blocked rows for all other wide tiles.
   void seed() {
     for_each_inst(p_, [&](Id id) {
       const Inst& inst = p_.at(id);
@@ -146,7 +146,7 @@ class Assigner {
     });
   }
 
-  /// Calls body(leaf) for the columns with registers that an operand is computed from.
+  /// Calls body(leaf) for each column with registers that an operand is computed from.
   template <class Body>
   void for_each_column(Id value, const Body& body) {
     if (value == kNone || p_.at(value).type.is_scalar()) return;
@@ -187,7 +187,7 @@ class Assigner {
     inst.layout = index_of(*slot(id));
   }
 
-  /// The value as an operand at this layout's elements: itself, or what converts it.
+  /// The value as an operand in this layout: itself, or a conversion of it.
   Id in_layout(Id value, const Layout& wide) {
     if (value == kNone) return value;
     const Inst inst = p_.at(value);
@@ -220,7 +220,7 @@ class Assigner {
     const auto at = static_cast<std::size_t>(id);
     return at < recomputed_.size() && recomputed_[at];
   }
-  /// A map over scalars and what is computed again anyway.
+  /// Whether it is a map over scalars and recomputed values.
   bool is_index(Id id) const {
     const Inst& inst = p_.at(id);
     return inst.op == Op::kMap && inst.type.kind != Kind::kF32 &&
@@ -248,7 +248,7 @@ class Assigner {
     return id;
   }
 
-  /// Writes the block anew, with conversions before the instructions that need them.
+  /// Rewrites the block, with conversions in front of the instructions that need them.
   void block(std::vector<Id>& ids) {
     std::vector<Id> out;
     std::vector<Id>* const outer = std::exchange(out_, &out);
@@ -268,8 +268,8 @@ class Assigner {
     out_ = outer;
   }
 
-  /// A reduction leaves the rows where they were; where others want them elsewhere, it is followed
-  /// by a conversion, which takes its place.
+  /// A reduction leaves rows where they were. Where others want another layout, a conversion
+  /// follows and replaces it.
   void slice_first(Id id) {
     const Inst reduce = p_.at(id);
     const Layout from = p_.layouts[static_cast<std::size_t>(p_.at(reduce.args[0]).layout)];
@@ -302,7 +302,7 @@ class Assigner {
   std::vector<bool> recomputed_;
   Classes classes_;
   std::vector<std::optional<Layout>> layout_;
-  std::map<std::pair<Id, int>, Id> converted_;  ///< in this block and those around it
+  std::map<std::pair<Id, int>, Id> converted_;  ///< in this block and enclosing ones
   std::vector<Id>* out_ = nullptr;
 };
 

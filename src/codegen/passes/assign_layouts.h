@@ -4,9 +4,9 @@
 
 namespace braid::tile {
 
-/// Gives every tile its layout: accumulators and what is computed with them the mma (or FMA)
-/// layout, the rest blocked rows. A reduction's layout depends only on its extent, so fusing never
-/// changes its order.
+/// Assigns a layout to every tile: accumulators, and what is computed with them, get the mma (or
+/// FMA) layout, others blocked rows. A reduction's layout depends only on its extent, so fusing
+/// never changes its order of summation.
 void assign_layouts(Program& program);
 
 }  // namespace braid::tile

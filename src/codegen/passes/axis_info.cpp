@@ -42,7 +42,7 @@ AxisInfo AxisAnalysis::compute(Id id) {
       return constant_info(std::max<std::int64_t>(param.divisor, param.what.alignment));
     }
     case Op::kForArg: {
-      // The induction variable: low + i * step. Only loops from a known low count.
+      // The induction variable is low + i * step. Only loops with a known low are handled.
       for (const Inst& loop : program_.insts) {
         if (loop.op != Op::kFor || loop.body_args[0] != id) continue;
         return constant_info(
@@ -54,7 +54,7 @@ AxisInfo AxisAnalysis::compute(Id id) {
       if (inst.index == 1) return {inst.type.cols, kLarge, 1};
       return {1, 1, kLarge};
     case Op::kLoad: {
-      // One address holds one value.
+      // One address always holds the same value.
       std::int64_t same = of(inst.args[1]).constancy;
       if (inst.args.size() > 2) same = std::min(same, of(inst.args[2]).constancy);
       return {1, 1, same};
@@ -81,15 +81,14 @@ AxisInfo AxisAnalysis::compute(Id id) {
       return out;
     }
     case Fn::kMul: {
-      // A run that counts by one and is scaled is no run any more; its first element still is a
-      // multiple.
+      // A scaled run that counts by one is no run any more; its first element is still a multiple.
       const std::int64_t da = a.contiguity > 1 ? 1 : a.divisibility;
       const std::int64_t db = b.contiguity > 1 ? 1 : b.divisibility;
       return {1, std::min(kLarge, da * db), both_constant};
     }
     case Fn::kRem: {
-      // Within an aligned run shorter than every power-of-two factor of the modulus, x % m counts
-      // on.
+      // Within an aligned run shorter than every power-of-two factor of the modulus, x % m still
+      // counts up by one.
       const std::int64_t run = std::min({a.contiguity, a.divisibility, b.divisibility});
       if (b.constancy >= run && run > 1) return {run, std::min(a.divisibility, b.divisibility), 1};
       return {1, 1, both_constant};

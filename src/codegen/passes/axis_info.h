@@ -7,8 +7,8 @@
 
 namespace braid::tile {
 
-/// What is known of an integer tile along its columns, as in Triton's axis analysis. All numbers
-/// are powers of two.
+/// Facts about an integer tile along its columns, as in Triton's axis analysis. All are powers of
+/// two.
 struct AxisInfo {
   std::int64_t contiguity = 1;    ///< aligned runs of this many columns count up by one
   std::int64_t divisibility = 1;  ///< the first value of each such run is a multiple of this
@@ -24,7 +24,7 @@ class AxisAnalysis {
   const AxisInfo& of(Id id);
 
   /// How many elements of `dtype` one access may move: consecutive columns at consecutive, aligned
-  /// addresses, under one mask; at most 16 bytes and at most `limit` elements.
+  /// addresses under one mask, at most 16 bytes and `limit` elements.
   int access_width(Id pointer, Id offset, Id mask, DType dtype, int limit);
 
   /// In bytes.

@@ -5,8 +5,8 @@
 
 namespace braid::tile {
 
-/// The layouts in which a dot wants its tiles: matrix fragments, or of f32 elements what an FMA per
-/// element needs. Operands are [M, K] and [K, N], however they are stored.
+/// The layouts that a dot wants for its tiles: matrix fragments, or for f32 what per-element FMAs
+/// need. Operands are [M, K] and [K, N], however they are stored.
 struct DotLayouts {
   Layout accumulator;
   Layout a;

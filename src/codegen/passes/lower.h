@@ -4,8 +4,8 @@
 
 namespace braid::tile {
 
-/// All passes, in order: what a template or a text gives becomes what the printer spells.
-/// `num_stages` (of rings in shared memory) matters where a loop holds a dot.
+/// Runs all passes in order, from a template's output or a text to what the printer takes.
+/// `num_stages`, the depth of rings in shared memory, matters only where a loop contains a dot.
 void lower(Program& program, int num_stages);
 
 }  // namespace braid::tile

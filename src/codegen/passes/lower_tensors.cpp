@@ -1,4 +1,4 @@
-// Tiles of tensors. A load_tile or store_tile becomes a load or store where it stands:
+// Tensor tiles. A load_tile or store_tile becomes a load or store in place:
 //
 //     pointer + (row * row_stride + col), a scalar
 //     offsets r * row_stride + c for r, c from 0 on: the same for all tiles, so that a loop that
@@ -6,8 +6,8 @@
 //     mask    r < rows - row and c < cols - col; a half is left out where extent and origin are
 //             constants that hold the tile
 //
-// It comes first: later passes know loads and stores alone, of which pipelining makes asynchronous
-// copies. Where the hardware copies tiles of tensors (TMA), a pass before it takes those it can.
+// It runs first: later passes handle only loads and stores, which pipelining turns into
+// asynchronous copies. Hardware copies of tensor tiles (TMA) belong in a pass before it.
 
 #include "codegen/passes/lower_tensors.h"
 
@@ -24,7 +24,7 @@ class TensorLowering {
  public:
   TensorLowering(Program& p, std::vector<Id>& out) : p_(p), b_(p) { b_.set_block(&out); }
 
-  /// Puts what the instruction needs at the end of the block and rewrites it.
+  /// Appends the instructions that it needs to the block and rewrites it.
   void lower(Id id) {
     const Inst inst = p_.at(id);
     const bool is_store = inst.op == Op::kStoreTile;
@@ -54,7 +54,7 @@ class TensorLowering {
     return inst.op == Op::kConstant ? std::optional(inst.integer) : std::nullopt;
   }
 
-  /// A scalar as i64: an origin may be far into a tensor.
+  /// A scalar as i64, since an origin may be far into a tensor.
   Id wide(Id scalar) {
     if (b_.type(scalar).kind == Kind::kI64) return scalar;
     if (const auto value = constant(scalar)) return b_.integer(*value);
@@ -67,7 +67,7 @@ class TensorLowering {
     return stride && *stride <= (kMost - tile.cols) / tile.rows;
   }
 
-  /// Which of a tile's rows or columns exist; kNone: all.
+  /// The mask of a tile's rows or columns that exist; kNone if all do.
   Id inside(Id range, int size, Id extent, Id origin) {
     const auto end = constant(extent);
     const auto first = constant(origin);

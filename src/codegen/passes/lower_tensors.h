@@ -4,7 +4,7 @@
 
 namespace braid::tile {
 
-/// Makes loads and stores of index tiles of those that name a tile of a tensor.
+/// Rewrites accesses to tensor tiles into loads and stores with index tiles.
 void lower_tensors(Program& program);
 
 }  // namespace braid::tile

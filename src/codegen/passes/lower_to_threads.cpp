@@ -1,4 +1,4 @@
-// Lowering to threads. For each instruction that stands in a block:
+// Lowering to threads. For each instruction in a block it decides
 //
 // - where its values live: in registers of their own; inline, where they are computed again anyway
 //   or used once by an instruction of the same block and shape; or in another's registers: a dot
@@ -7,8 +7,8 @@
 // - how wide an access is, which of the threads that hold copies make it, and how far its loop over
 //   registers is unrolled;
 // - a reduction: the lanes and warps to combine over, and the scratch between warps;
-// - where what peers may see comes after packets that may be missing: a vote of the block, so that
-//   a lost run sends nothing;
+// - a vote of the block where something visible to peers follows packets that may be missing, so
+//   that a failed run sends nothing;
 // - a layout change: a permutation of registers, shuffles, or through shared memory;
 // - addresses in shared memory: the layout of the instruction, composed with the swizzle.
 
@@ -63,8 +63,8 @@ class Lowering {
  private:
   struct Uses {
     int count = 0;
-    Id user = kNone;   ///< the last
-    Id block = kNone;  ///< the loop in whose body it stands
+    Id user = kNone;   ///< the last user
+    Id block = kNone;  ///< the loop whose body contains it
   };
   Uses& uses(Id id) { return uses_[static_cast<std::size_t>(id)]; }
 
@@ -103,7 +103,7 @@ class Lowering {
            p_.at(dot.args[2]).op != Op::kForResult;
   }
 
-  /// What has registers that nobody changes before the store.
+  /// Whether the store can round the value itself: its registers must not change before the store.
   bool is_rounded_by_store(Id id) {
     const Inst& inst = p_.at(id);
     if (uses(id).count != 1 || inst.type.kind != Kind::kF32) return false;
@@ -113,8 +113,8 @@ class Lowering {
            by.dtype == inst.dtype;
   }
 
-  /// A map that is used once, by an instruction of the same block and shape that writes it once,
-  /// stands inside that one's expression: less text, and less for the compiler to unroll.
+  /// A map used once, by an instruction of the same block and shape that writes it once, is inlined
+  /// into that one's expression: less text, and less for the compiler to unroll.
   bool is_inlined(Id id) {
     const Inst& inst = p_.at(id);
     if (inst.op != Op::kMap || uses(id).count != 1 || uses(id).user == kNone) return false;
@@ -125,7 +125,7 @@ class Lowering {
     if (!info.inlines || info.elements < 0) return info.inlines;
     if (by.op == Op::kMap) return by.type.rows == inst.type.rows && by.type.cols == inst.type.cols;
     if (stores(by, id)) return false;
-    // A mask of one column is kept, to be spread over the columns of the access.
+    // A mask of one column is kept, and broadcast over the columns of the access.
     const Id element = by.args[static_cast<std::size_t>(info.elements)];
     return inst.type.is_scalar() || inst.type.cols == p_.at(element).type.cols;
   }
@@ -178,7 +178,7 @@ class Lowering {
         case Op::kCopyToShared:
           inst.width = width(inst, 2, 4, layout(inst));
           one_of_copies(inst);
-          // Narrow pieces are many: unrolled they cost more to compile than they gain.
+          // Narrow pieces are many; unrolling them costs more compile time than it gains.
           if (layout(inst).registers() / inst.width > 8) inst.unroll = 4;
           inst.addresses = {bytes_in_shared(inst.args[0], layout(inst))};
           break;
@@ -215,7 +215,7 @@ class Lowering {
     }
   }
 
-  /// Its body may run after itself, or not at all.
+  /// The body may run repeatedly, or not at all.
   void loop(const std::vector<Id>& body, int depth) {
     for_each_inst(p_, body, [&](Id id) { packets_ = packets_ || p_.at(id).op == Op::kLlLoad; });
     const bool packets = packets_;
@@ -223,13 +223,13 @@ class Lowering {
     packets_ = packets;
   }
 
-  /// Ahead of what peers may see.
+  /// Inserts a vote before anything that peers may see.
   void vote(Inst& inst) {
     inst.barrier = packets_;
     packets_ = false;
   }
 
-  /// The elements of a packet lie side by side, here and there.
+  /// The elements of a packet are adjacent in registers and in the scratch.
   void whole_packets(Id id) {
     Inst& inst = p_.at(id);
     const auto refuse = [&](const std::string& what) {
@@ -256,8 +256,8 @@ class Lowering {
                               layout.vector_width());
   }
 
-  /// An access is as wide as it can be, and falls into elements where their masks differ, or where
-  /// it has less than the 32 bits that the hardware takes.
+  /// An access is as wide as possible. It is split into elements where their masks differ, or where
+  /// it has less than the hardware's 32 bits.
   void multimem(Inst& inst, std::size_t mask) {
     inst.width = axis_.access_width(inst.args[0], inst.args[1], kNone, inst.dtype,
                                     layout(inst).vector_width());
@@ -272,7 +272,8 @@ class Lowering {
     inst.warps = bits_where(layout(inst).warp, is_copy);
   }
 
-  /// Carried values are written one after another: one may become what another one still is.
+  /// Carried values are written one after another, so none may overwrite a value that a later one
+  /// still reads.
   void check_yields(Id id) {
     const Inst& loop = p_.at(id);
     for (std::size_t i = 0; i < loop.yields.size(); ++i) {
@@ -307,7 +308,7 @@ class Lowering {
     inst.lanes = bits_where(from.lane, moves_column);
     inst.warps = bits_where(from.warp, moves_column);
     if (inst.warps == 0) return;
-    // One partial result for each row and each warp along the columns, those side by side.
+    // One partial result for each row and each warp along the columns, with the columns' adjacent.
     int columns = 1;
     for (Coord c : from.warp) columns *= c.col != 0 ? 2 : 1;
     const Layout result = layout(inst);
@@ -423,8 +424,8 @@ class Lowering {
                                        "for each warp and whole fragments",
                                        inst.type.cols, steps));
     }
-    // Four matrices a load: the words of A's fragment; two along K of two neighbouring columns of
-    // fragments of B.
+    // Each load has four matrices: the words of A's fragment; or two along K of two neighbouring
+    // column fragments of B.
     const auto load = [&](std::size_t side, const Layout& operand, bool stored_transposed,
                           const std::vector<int>& matrices, bool& trans) {
       if (p_.at(inst.args[side]).type.kind != Kind::kShared) return;
@@ -440,7 +441,7 @@ class Lowering {
   Program& p_;
   AxisAnalysis axis_;
   std::vector<Uses> uses_;
-  bool packets_ = false;  ///< some may be missing that the block has not voted on
+  bool packets_ = false;  ///< some packets may be missing without a vote since
 };
 
 }  // namespace

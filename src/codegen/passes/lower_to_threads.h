@@ -4,9 +4,9 @@
 
 namespace braid::tile {
 
-/// Decides how threads carry out each instruction and writes it down in the program: where values
-/// live, widths of accesses, unrolling, who combines with whom in a reduction, addresses in shared
-/// memory. The printer only spells what stands there.
+/// Decides how threads execute each instruction and records it in the program: places of values,
+/// widths of accesses, unrolling, the lanes and warps of a reduction, addresses in shared memory.
+/// The printer only spells the result.
 void lower_to_threads(Program& program);
 
 }  // namespace braid::tile

@@ -1,23 +1,23 @@
 // Software pipelining. Matches a loop, at any depth, whose body holds dots. An operand of such a
-// dot that the body makes from the induction variable and from what stands outside alone becomes a
-// ring of num_stages slots in shared memory; slot i % num_stages is filled num_stages - 1
-// iterations ahead, by an asynchronous copy when the operand is a load, else through registers:
+// dot that depends only on the induction variable and on values from outside becomes a ring of
+// num_stages slots in shared memory; slot i % num_stages is filled num_stages - 1 iterations ahead,
+// by an asynchronous copy when the operand is a load, else through registers:
 //
 //     copy tiles 0 .. S-2, one group each
 //     for i:  wait until tile i has landed; barrier; copy tile i + S-1 (if there is one); the body,
 //     with dots on slot i % S
 //
-// Slots are counted in carried values. Where the offsets of a load move by as much in each step,
-// its pointer moves and they stay: threads compute them once.
+// Carried values count the slots. Where the offsets of a load grow by the same amount in each step,
+// the pointer advances instead, and threads compute the offsets once.
 //
 // One barrier per iteration is enough: the slot that is overwritten was last read in iteration i-1,
-// before it. A loop inside of another one first waits until the last round's copies have landed and
-// all warps have read them.
+// before it. An inner loop first waits until the previous round's copies have landed and all warps
+// have read them.
 //
-// An operand from outside of the loop is one tile that is filled before it. One that depends on
-// carried values or other dots stays in registers. All else in the body stays where it was; checks
-// of indices that can be made ahead are made with the copies. A loop that waits for peers is left
-// alone: nothing moves across a wait.
+// An operand from outside the loop is one tile that is filled before it. An operand that depends on
+// carried values or other dots stays in registers. Everything else in the body stays in place;
+// index checks are done with the copies where possible. A loop that waits for peers is left alone:
+// nothing moves across a wait.
 
 #include "codegen/passes/pipeline.h"
 
@@ -38,10 +38,10 @@ struct Ring {
   Id operand;
   DType dtype;
   int row_step;
-  bool ahead;  ///< filled in the loop, ahead of its use; else once, before the loop
+  bool ahead;  ///< filled inside the loop, ahead of its use; else once, before the loop
   Id shared = kNone;
-  /// Of a load whose offsets move by as much in each step: those of the first iteration, and
-  /// elements for each unit of the induction variable.
+  /// For a load whose offsets grow by the same amount in each step: the offsets of the first
+  /// iteration, and elements per unit of the induction variable.
   Id first_offset = kNone, slope = kNone;
 };
 
@@ -56,7 +56,7 @@ class LoopPipeliner {
         nested_(nested),
         ahead_(p, loop_, /*loads=*/true) {}
 
-  /// What is to stand before the loop.
+  /// Transforms the loop; returns the instructions to place before it.
   std::vector<Id> run() {
     find_rings();
     std::vector<Id> before;
@@ -122,7 +122,7 @@ class LoopPipeliner {
             {operand, load ? p_.at(operand).dtype : dot.dtype, row_step(dot, side), !outside});
       }
     }
-    // Tiles from outside alone are not worth a ring's barriers.
+    // Operands from outside alone are not worth the ring's barriers.
     if (std::none_of(rings_.begin(), rings_.end(), [](const Ring& ring) { return ring.ahead; })) {
       rings_.clear();
     }
@@ -130,12 +130,12 @@ class LoopPipeliner {
 
   static int row_step(const Inst& dot, std::size_t side) {
     if (side == 0) return 1;
-    // An FMA dot's lanes own four columns each, which are rows of a transposed B.
+    // The lanes of an FMA dot own four columns each, which are rows of a transposed B.
     if (dot.dtype == DType::kF32) return dot.trans_b ? 4 : 1;
     return dtype_size(dot.dtype) == 1 && !dot.trans_b ? SharedLayout::kPairsOfRows : 1;
   }
 
-  /// A value that the loop carries from here on.
+  /// Adds a value carried by the loop.
   Id carry(Id first) {
     const Id value = b_.detached({.op = Op::kForArg,
                                   .type = p_.at(first).type,
@@ -163,8 +163,8 @@ class LoopPipeliner {
     }
   }
 
-  /// What a unit of the induction variable adds to each element of an integer value, as a scalar
-  /// outside of the loop; nothing where it is not the same for all.
+  /// The amount that a unit of the induction variable adds to each element of an integer value, as
+  /// a scalar outside the loop; nothing where elements differ.
   std::optional<Id> slope_of(Id id, Cloner& outside) {
     if (id == ahead_.induction()) return b_.integer(1);
     if (!ahead_.varies(id)) return b_.integer(0);
@@ -201,13 +201,13 @@ class LoopPipeliner {
     return it == rings_.end() ? nullptr : &*it;
   }
 
-  /// Fills a slot with the operand as `value_of` gives it at `position`, where `inside` (a scalar)
+  /// Fills a slot with the operand that `value_of` gives at `position`, if the scalar `inside`
   /// holds.
   template <class ValueOf>
   void fill(const Ring& ring, Id slot, Id position, Id inside, const ValueOf& value_of) {
     const Inst load = p_.at(ring.operand);
     if (load.op != Op::kLoad) {
-      // Past the end the loads are masked, so nothing is read there.
+      // The loads are masked past the end, so nothing is read there.
       b_.append({.op = Op::kStoreShared,
                  .type = {},
                  .args = {ring.shared, slot, value_of(ring.operand)},

@@ -1,20 +1,21 @@
-// What comes from memory is under way while the pieces before it are worked on. Matches a loop, at
-// any depth, whose own body loads from the arenas of ranks, or reduces what it loads, at places
-// that follow from the induction variable and from what stands outside of the loop:
+// Prefetching into registers: loads for later pieces are in flight while earlier pieces are worked
+// on. Matches a loop, at any depth, whose own body loads from the arenas of ranks, or reduces what
+// it loads, at addresses that depend only on the induction variable and on values from outside the
+// loop:
 //
-//     load what the first iterations need, where there are as many
+//     load what the first iterations need, if there are as many
 //     for i:  load what a later one needs, if there is one; the body, on what was loaded for it
 //
-// What was loaded is carried in registers, packed as in memory: as many loads of arenas, in order,
-// as a quarter of a thread's registers holds; the others stay where they were. The local loads go
-// along as far as another eighth holds them, for a thread would wait for them, too, before it sends
-// for the next piece. So many iterations ahead as these registers hold, up to four from other ranks
-// and two from this one: a link, and memory, need more bytes under way than one piece of each
-// thread. Then one turn more than that stands in a row, each with registers of its own: moved from
-// turn to turn, a register would be waited for while its load is under way. Local loads of the same
-// in every iteration stand before the loop, where that leaves room. The largest blocks, whose
-// threads have 64 registers, are left alone, for the piece itself takes those; and so is a loop
-// that signals or waits for peers: nothing moves across a wait.
+// Loaded values are carried in registers, packed as in memory. Loads from arenas are taken, in
+// order, as far as a quarter of a thread's registers holds them; the others stay in place. Local
+// loads are taken as far as another eighth holds them, since a thread would otherwise wait for them
+// before it requests the next piece. The loop runs as many iterations ahead as these registers
+// allow, up to four for loads from other ranks and two for loads from this one: a link, and memory,
+// need more bytes in flight than one piece per thread. The body is then unrolled by one more than
+// that, each copy with registers of its own, because moving a register from turn to turn would wait
+// for its load. Local loads that are the same in every iteration move in front of the loop where
+// room is left. The largest blocks, with 64 registers per thread, are left alone, since the piece
+// itself needs those; so is a loop that signals or waits for peers: nothing moves across a wait.
 
 #include "codegen/passes/prefetch.h"
 
@@ -29,13 +30,13 @@
 namespace braid::tile {
 namespace {
 
-/// Iterations that loads are ahead at most, of arenas of other ranks and of this GPU alone, whose
-/// memory all multiprocessors draw from.
+/// The most iterations ahead for loads from other ranks, and for loads from this GPU alone, whose
+/// memory all multiprocessors share.
 constexpr int kMostAhead = 4;
 constexpr int kMostAheadHere = 2;
 
-/// Registers of a thread that what is loaded takes, rows side by side: what widens it comes
-/// later, but of 8-bit floats, which compilers widen at once.
+/// Registers of a thread for a load, rows side by side. Values are widened later, except 8-bit
+/// floats, which compilers widen at once.
 int registers_of(const Inst& load, int num_warps) {
   const int elements = std::max(1, load.type.rows * load.type.cols / (32 * num_warps));
   const auto bytes = static_cast<int>(is_float8(load.dtype) ? 4 : dtype_size(load.dtype));
@@ -47,7 +48,7 @@ class LoopPrefetcher {
   LoopPrefetcher(Program& p, Id loop)
       : p_(p), b_(p), loop_(p.at(loop)), ahead_(p, loop_, /*loads=*/false), loop_id_(loop) {}
 
-  /// What is to stand before the loop.
+  /// Transforms the loop; returns the instructions to place before it.
   std::vector<Id> run() {
     std::vector<Id> before;
     find_loads();
@@ -60,7 +61,7 @@ class LoopPrefetcher {
     };
     b_.set_block(&before);
     hoist(before);
-    std::vector<std::vector<Id>> first;  // of each iteration
+    std::vector<std::vector<Id>> first;  // for each iteration
     for (int i = 0; i < iterations_; ++i) first.push_back(load_for(after(low, i)));
     std::vector<Id> body;
     b_.set_block(&body);
@@ -141,7 +142,7 @@ class LoopPrefetcher {
     if (fits(load)) loads_.push_back(load);
   }
 
-  /// Whether its place is known ahead, and there is room, which it takes.
+  /// Whether its address is known ahead and there is room; if so, it takes the room.
   bool fits(Id load) {
     const Inst& inst = p_.at(load);
     const int registers = registers_of(inst, p_.num_warps);
@@ -152,7 +153,7 @@ class LoopPrefetcher {
     return true;
   }
 
-  /// Moves what is the same in every iteration.
+  /// Moves loads that are the same in every iteration in front of the loop.
   void hoist(std::vector<Id>& before) {
     Cloner clone(b_, ahead_, loop_.args[0]);
     for (const Id load : same_) {
@@ -163,7 +164,7 @@ class LoopPrefetcher {
     }
   }
 
-  /// The loads of the iteration at `position`; nothing where there is none.
+  /// The loads of the iteration at `position`; empty where there is none.
   std::vector<Id> load_for(Id position) {
     Cloner clone(b_, ahead_, position);
     const Id exists = b_.map(Fn::kLt, {position, loop_.args[1]});
@@ -184,10 +185,10 @@ class LoopPrefetcher {
   Inst loop_;
   Ahead ahead_;
   Id loop_id_;
-  int left_ = 0;        ///< registers
-  int iterations_ = 1;  ///< ahead
+  int left_ = 0;        ///< registers left
+  int iterations_ = 1;  ///< iterations ahead
   std::vector<Id> loads_;
-  std::vector<Id> same_;  ///< loads that stand before the loop
+  std::vector<Id> same_;  ///< loads moved in front of the loop
 };
 
 void prefetch_block(Program& p, std::vector<Id>& block) {

@@ -4,8 +4,8 @@
 
 namespace braid::tile {
 
-/// Loops that load from the arenas of ranks do so an iteration ahead. No iteration of such a loop
-/// may store what a later one loads.
+/// Makes loops that load from the arenas of ranks, or reduce what they load, do so iterations
+/// ahead. No iteration of such a loop may store what a later one loads.
 void prefetch(Program& program);
 
 }  // namespace braid::tile

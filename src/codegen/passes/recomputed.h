@@ -6,10 +6,10 @@
 
 namespace braid::tile {
 
-/// Which tiles are cheaper computed again wherever they are used than kept: constants, ranges, and
-/// indices and masks made from those and scalars (or one value per row). They have no registers and
-/// so no layout of their own; they take that of their user. Not those that an instruction wants in
-/// registers: a value that is stored, an operand of a dot.
+/// For each tile whether it is cheaper to recompute at each use than to keep: constants, ranges,
+/// and indices and masks made from these and scalars (or one value per row). Such tiles have no
+/// registers and no layout of their own; they take their user's. Values that an instruction needs
+/// in registers (a stored value, an operand of a dot) are excluded.
 std::vector<bool> recomputed_tiles(const Program& program);
 
 }  // namespace braid::tile

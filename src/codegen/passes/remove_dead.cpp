@@ -1,5 +1,6 @@
-// Dead code. Alive is what has an effect, a loop that holds something alive or
-// whose results are used, and what those use. A loop that stays keeps its carried values.
+// Dead code elimination. Live are instructions with an effect, loops that contain a live
+// instruction or whose results are used, and everything that these use. A live loop keeps its
+// carried values.
 
 #include "codegen/passes/remove_dead.h"
 
@@ -20,7 +21,7 @@ class Liveness {
   }
 
  private:
-  /// Marks what has an effect; whether there was any.
+  /// Marks instructions with an effect; returns whether there was any.
   bool effects(const std::vector<Id>& block) {
     bool any = false;
     for (Id id : block) {
