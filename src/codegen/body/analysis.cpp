@@ -1,8 +1,8 @@
-// Whether a body is one kernel. Every value is asked for at a place: FULL (the iteration space,
-// flat), ROW (one element per row of what is reduced), or somewhere that movements and broadcasts
-// lead to. Walking from the outputs back, each computed value must be asked for at one place only:
-// then nothing is computed twice. Reductions, norms, matmuls and collectives fix what they are
-// asked at.
+// Whether a body can be one kernel. Every value is evaluated at a place: FULL (the flattened
+// iteration space), ROW (one element per reduced row), or a place that movements and broadcasts
+// lead to. Walking from the outputs back, each computed value must be needed at one place only;
+// then nothing is computed twice. Reductions, norms, matmuls and collectives fix the places of
+// their operands.
 
 #include <fmt/format.h>
 
@@ -130,7 +130,7 @@ class Analysis {
     return "";
   }
 
-  /// Tiles of which the kernel makes before all else.
+  /// Whether the kernel computes the value's tiles before anything else.
   bool is_product(ValueId value) const { return info_.reduces_product && value == info_.prologue; }
 
   Token output_place(ValueId output) const {
@@ -139,7 +139,7 @@ class Analysis {
     return kUnset;
   }
 
-  /// The value is wanted at this place.
+  /// Records that the value is needed at this place.
   std::string ask(ValueId value, Token at) {
     if (is_moved_input(body_, value)) return "";
     Token& known = token(value);
@@ -148,7 +148,7 @@ class Analysis {
     return fmt::format("{} would be computed again at another place", type(value));
   }
 
-  /// The place that `step` of a node leads to from `at`.
+  /// The place to which `step` of a node leads from `at`.
   Token beyond(Token at, const void* step, std::size_t index) {
     return places_.try_emplace({at, step, index}, static_cast<Token>(places_.size()) + kRow + 1)
         .first->second;
@@ -192,7 +192,7 @@ class Analysis {
     return fmt::format("'{}' would be computed at other places than its own", node.op_name());
   }
 
-  /// Where an operand of a pointwise node is asked for.
+  /// The place of an operand of a pointwise node.
   Token broadcast_place(Token at, const Shape& operand, const Shape& result) {
     if (operand == result || at == kUnset) return at;
     if (at == kFull && info_.rows != Rows::kNone && result == info_.space) {
@@ -202,7 +202,7 @@ class Analysis {
       }
       if (operand == kept) return row_;
     }
-    // Which elements an operand of that shape takes depends on nothing but the two shapes.
+    // The elements that an operand takes depend only on the two shapes.
     std::size_t hash = 17;
     for (const Shape* s : {&operand, &result}) {
       for (const Dim& d : *s) hash = hash * 31 + std::hash<std::string>()(d.str());
@@ -260,7 +260,7 @@ class Analysis {
     return "";
   }
 
-  /// Whether a value is computed from a matmul of this body.
+  /// Whether a value depends on a matmul of this body.
   bool reads_matmul(ValueId value) const {
     if (is_input(value)) return false;
     const Node& node = body_.node(body_.value(value).producer);
@@ -299,7 +299,7 @@ class Analysis {
   const Graph& body_;
   BodyInfo info_;
   const Node* reduction_ = nullptr;
-  Token row_ = kRow;  ///< kFull where a row is one element
+  Token row_ = kRow;  ///< kFull where rows have one element
   std::vector<Token> tokens_;
   std::map<std::tuple<Token, const void*, std::size_t>, Token> places_;
 };

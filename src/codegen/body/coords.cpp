@@ -20,7 +20,7 @@ Shape dims_of(const Coords& at) {
   return dims;
 }
 
-/// The axis and the place in it of dim `dim`.
+/// The axis that covers dim `dim`, and the dim's position in it.
 std::pair<std::size_t, std::size_t> locate(const Coords& at, std::size_t dim) {
   for (std::size_t a = 0; a < at.size(); ++a) {
     if (dim < at[a].dims.size()) return {a, dim};
@@ -74,7 +74,7 @@ Coords CoordsBuilder::pick(const Coords& at, const std::vector<std::optional<std
       ++i;
       continue;
     }
-    // Neighbours of one axis stay together: one division instead of two.
+    // Adjacent dims of one axis stay together: one division instead of two.
     const auto [axis, first] = locate(at, *picks[i]);
     std::size_t count = 1;
     while (i + count < picks.size() && picks[i + count] == *picks[i] + count &&
@@ -103,7 +103,7 @@ Coords CoordsBuilder::reshape(const Coords& at, const Shape& shape) {
   Coords result;
   std::size_t next = 0;
   for (std::size_t a = 0; a < at.size();) {
-    // As few axes as reach a boundary that both shapes have.
+    // Merges as few axes as reach a boundary of both shapes.
     Axis merged = at[a++];
     Shape taken;
     while (!same_numel(taken, merged.dims)) {
@@ -125,7 +125,7 @@ Coords CoordsBuilder::reshape(const Coords& at, const Shape& shape) {
     merged.dims = std::move(taken);
     result.push_back(std::move(merged));
   }
-  // Extents of 1 that are left over.
+  // The remaining extents of 1.
   for (; next < shape.size(); ++next) result.push_back({b_.integer(0), {shape[next]}});
   return result;
 }
@@ -170,8 +170,8 @@ CoordsBuilder::Offset CoordsBuilder::offset(const Coords& at) {
   for (const Axis& axis : at) {
     dim += axis.dims.size();
     if (axis.dims.empty() || numel(axis.dims) == Expr(1)) continue;
-    // The dims of one axis lie side by side in a dense tensor: one step of its index is one step of
-    // the last of them.
+    // The dims of one axis are adjacent in a dense tensor: one step of its index is one step of the
+    // last of them.
     const Id term = b_.map(Fn::kMul, {axis.index, scalar_like(axis.index, strides[dim - 1])});
     Id& sum = b_.type(term).is_scalar() ? result.scalar : result.tile;
     sum = sum == kNone ? term : b_.map(Fn::kAdd, {sum, term});

@@ -8,47 +8,47 @@
 
 namespace braid {
 
-// Where in a tensor a tile of elements lies. A kernel computes a value by asking for it at
-// coordinates, and a movement op (view, permute, slice, ...) is a change of coordinates on the way
-// to its operand: it costs index arithmetic and no memory.
+// The position of a tile's elements in a tensor. A kernel computes a value by asking for it at
+// coordinates. A movement op (view, permute, slice, ...) changes the coordinates on the way to its
+// operand: it costs index arithmetic and no memory traffic.
 
-/// `index`, a scalar or a tile of integers, counts in row-major order through `dims`.
+/// `index`, a scalar or a tile of integers, is a row-major index through `dims`.
 struct Axis {
   tile::Id index;
   Shape dims;
 };
-/// Axes that cover the dims of a value in order.
+/// Axes that cover the dims of a value, in order.
 using Coords = std::vector<Axis>;
 
 /// Row-major strides of a dense tensor, in elements.
 [[nodiscard]] std::vector<Expr> dense_strides(const Shape& shape);
 
-/// An expression over symbols as a scalar, with what is known of its divisors.
+/// An expression over symbols as a scalar, with its known divisors.
 [[nodiscard]] tile::Id scalar_of(tile::Builder& builder, const Expr& expr,
                                  const SymbolTable& symbols);
 
-/// Index arithmetic over one builder. Example: with x at {i over [T, 64]}, its transpose's operand
-/// lies at {i % 64, i / 64}; adding the axis of a slice [8:16] gives i % 64 + 8.
+/// Index arithmetic with one builder. For example, with x at {i over [T, 64]}, the operand of a
+/// transpose is at {i % 64, i / 64}; a slice [8:16] then gives i % 64 + 8.
 class CoordsBuilder {
  public:
   CoordsBuilder(tile::Builder& builder, const SymbolTable& symbols)
       : b_(builder), symbols_(symbols) {}
 
-  /// The coordinates of an operand whose dim i is dim picks[i] of this value, or has extent 1 where
-  /// there is none.
+  /// The coordinates of an operand whose dim i is dim picks[i] of this value, or has extent 1 if
+  /// unset.
   [[nodiscard]] Coords pick(const Coords& at, const std::vector<std::optional<std::size_t>>& picks);
-  /// Of an operand of `shape` that broadcasts to this value.
+  /// The coordinates of an operand of `shape` that broadcasts to this value.
   [[nodiscard]] Coords broadcast(const Coords& at, const Shape& shape);
-  /// The same elements in row-major order, seen as `shape`.
+  /// The same elements in row-major order, viewed as `shape`.
   [[nodiscard]] Coords reshape(const Coords& at, const Shape& shape);
-  /// The same coordinates with dim `dim` an axis of its own; returns its place among the axes.
+  /// Makes dim `dim` an axis of its own; returns its index among the axes.
   std::size_t isolate(Coords& at, std::size_t dim);
-  /// The same coordinates where an axis begins with dim `dim`; returns its place among the axes.
+  /// Makes an axis begin with dim `dim`; returns its index among the axes.
   std::size_t split_before(Coords& at, std::size_t dim);
   /// The index along one dim.
   [[nodiscard]] tile::Id index_of(const Coords& at, std::size_t dim);
-  /// The offset in elements of a dense tensor, as a scalar part and a part that varies in the tile
-  /// (kNone when there is none).
+  /// An offset in elements of a dense tensor: a scalar part, and a part that varies within the tile
+  /// (kNone if absent).
   struct Offset {
     tile::Id scalar = tile::kNone;
     tile::Id tile = tile::kNone;
@@ -57,7 +57,7 @@ class CoordsBuilder {
 
   /// start + index * step.
   [[nodiscard]] tile::Id scaled(tile::Id index, const Dim& start, std::int64_t step);
-  /// An expression as a scalar of the kind of `like`.
+  /// An expression as a scalar of the same kind as `like`.
   [[nodiscard]] tile::Id scalar_like(tile::Id like, const Expr& expr);
 
  private:

@@ -27,7 +27,7 @@ std::int64_t round_up_to_power_of_two(std::int64_t n) {
 
 namespace {
 
-/// A predicate that arithmetic of tiles asks.
+/// A predicate in the tile arithmetic.
 struct Condition {
   tile::Builder* builder;
   Id id;
@@ -57,7 +57,7 @@ Id BodyEmitter::value(ValueId value, const Coords& at, const Mask& mask) {
 Id BodyEmitter::conjunction(const Mask& mask, int cols) {
   Id all = kNone;
   for (Id condition : mask) {
-    // A tile of one column does not depend on conditions about columns.
+    // A tile of one column does not depend on conditions on columns.
     if (cols == 1 && b_.type(condition).cols > 1) continue;
     all = all == kNone ? condition : b_.map(Fn::kAnd, {all, condition});
   }
@@ -82,7 +82,7 @@ Id BodyEmitter::load_input(ValueId value, const Coords& at, const Mask& mask) {
   return load(pointer, at, body_.type(value).dtype, mask);
 }
 
-/// Of a node that is computed on a tensor of shape `whole`, to which its operands broadcast.
+/// Evaluates an operand of a node on a tensor of shape `whole`, to which the operands broadcast.
 Id BodyEmitter::operand(const Node& node, std::size_t index, const Shape& whole, const Coords& at,
                         const Mask& mask) {
   const ValueId v = node.inputs[index];
@@ -167,7 +167,7 @@ Id BodyEmitter::moved(const Node& node, std::size_t result, const Coords& at, co
   }
 }
 
-/// Each operand is read under the condition that the element is its own.
+/// Reads each operand under the condition that the element belongs to it.
 Id BodyEmitter::cat(const Node& node, const Coords& at, const Mask& mask) {
   const std::size_t dim = axis_of(node.attrs, "dim", body_.type(node.outputs[0]).shape.size());
   const Id index = coords_.index_of(at, dim);
@@ -183,14 +183,14 @@ Id BodyEmitter::cat(const Node& node, const Coords& at, const Mask& mask) {
     if (!inside.empty()) own.push_back(b_.map(Fn::kNot, {inside.back()}));
     end = end + shape[dim];
     inside.push_back(b_.map(Fn::kLt, {index, coords_.scalar_like(index, Expr(end))}));
-    // The last by its place: one value may stand in several.
+    // Compared by position, because one value may be an operand several times.
     if (inside.size() < node.inputs.size()) own.push_back(inside.back());
     parts.push_back(value(x, from, own));
   }
   return chosen(inside, std::move(parts));
 }
 
-/// The first part whose condition holds; the last has none to hold.
+/// Selects the first part whose condition holds; the last part has no condition.
 Id BodyEmitter::chosen(const std::vector<Id>& conditions, std::vector<Id> parts) {
   Id result = parts.back();
   for (std::size_t i = parts.size() - 1; i-- > 0;) {
@@ -199,9 +199,9 @@ Id BodyEmitter::chosen(const std::vector<Id>& conditions, std::vector<Id> parts)
   return result;
 }
 
-/// An index out of range is an error of the run; its elements are zero.
+/// An index out of range fails the run; its elements are zero.
 Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
-  const bool embedding = !node.attrs.contains("dim");  // not index_select
+  const bool embedding = !node.attrs.contains("dim");  // otherwise index_select
   const Shape& table = body_.type(node.inputs[0]).shape;
   const std::size_t rank = body_.type(node.outputs[0]).shape.size();
   const std::size_t dim = embedding ? 0 : axis_of(node.attrs, "dim", rank);
@@ -287,7 +287,7 @@ void BodyEmitter::store_sum(const Coords& at, const Mask& mask) {
   store(b_.peer(operand_offset(collective), rank), type, sum, own, mask);
 }
 
-/// Where one of the two is the same for all columns, it is spread over them.
+/// Broadcasts the value or the offsets over the columns where one of them has a single column.
 void BodyEmitter::match(Elements& to, Id& id) {
   to.offset = spread_like(to.offset, id, /*is_stored=*/false);
   id = spread_like(id, to.offset, /*is_stored=*/true);
@@ -302,7 +302,7 @@ void BodyEmitter::store(Id pointer, const TensorType& type, Id id, const Coords&
 
 Id BodyEmitter::spread_like(Id narrow, Id wide, bool is_stored) {
   const tile::Type to = b_.type(wide);
-  // A constant has no registers that a store could take.
+  // A constant has no registers that a store could use.
   const bool is_constant = b_.program().at(narrow).op == tile::Op::kConstant && is_stored;
   if (b_.type(narrow).cols >= to.cols && !is_constant) return narrow;
   return b_.spread(narrow, to.rows, to.cols);

@@ -1,5 +1,5 @@
-// The arithmetic of row ops (ir/row.h) in tiles: a fold is a reduction by the template, a column a
-// tile of them.
+// The arithmetic of row ops (ir/row.h) on tiles: a fold is a reduction emitted by the template, a
+// column is a tile of them.
 
 #include <limits>
 
@@ -12,7 +12,7 @@ using tile::Fn;
 using tile::Id;
 using tile::Kind;
 
-/// A column of a row, as ir/row.h wants it.
+/// A column of a row, with the interface of ir/row.h.
 class BodyEmitter::At {
  public:
   At(BodyEmitter& emitter, const Node& node, Coords at, Mask mask)
@@ -34,7 +34,7 @@ class BodyEmitter::At {
   Mask mask_;
 };
 
-/// The row of a node, as ir/row.h wants it.
+/// The row of a node, with the interface of ir/row.h.
 class BodyEmitter::Row {
  public:
   Row(BodyEmitter& emitter, const Node& node, const Reduce& reduce, const Column& column)
@@ -70,7 +70,7 @@ class BodyEmitter::Row {
   [[nodiscard]] tile::TileExpr min(const Element& f) const {
     return fold(Fn::kMin, f);
   }
-  /// The least index where they are equal; where the value is NaN, so is nothing else equal to it.
+  /// The smallest index with an equal element; where the value is NaN, the comparison is for NaN.
   template <class Element>
   [[nodiscard]] tile::TileExpr first_equal(const Element& f, tile::TileExpr value) const {
     const auto index = [&](const Coords& at, const Mask& mask) {

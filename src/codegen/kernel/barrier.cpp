@@ -1,6 +1,6 @@
-// All ranks of a group meet: what each did before, on its stream, the others see after. The body is
-// empty but for the group, so no node of a graph has one: plans launch it between copies that read
-// or write peers, which cannot wait for them.
+// A barrier of all ranks of a group: work before it on each rank's stream is visible to work behind
+// it on the others. The body has only the group, so no graph node has one. Plans launch it between
+// copies that access peers, which cannot wait for them.
 //
 //     signal, wait        one block, one slot: every peer has entered this step
 
@@ -12,7 +12,7 @@
 namespace braid {
 namespace {
 
-// A thread waits for a peer, and for several where there are more peers than threads.
+// One thread per peer, or several peers per thread.
 Config default_config_of(const Graph&, const Target&) { return {{"num_warps", 1}}; }
 
 constexpr Setting kSettings[] = {kWarpsSetting};

@@ -1,38 +1,38 @@
-// A collective with everything that follows it. One-shot: every rank reads what it needs of the
-// operand of every rank from the symmetric arena and sums in rank order in f32, so that all ranks
-// hold the same bits. The grid is constant and the blocks loop over the pieces, so every block
-// signals in every call (docs/architecture.md, Communication). Its flags are a slot for each block
-// and barrier.
+// A collective with its epilogue. One-shot: every rank reads what it needs of the operand of every
+// rank from the symmetric arena and sums in rank order in f32, so that all ranks hold the same
+// bits. The grid is constant and the blocks loop over the pieces, so every block signals in every
+// call (docs/architecture.md, Communication). It has a slot of flags per block and barrier.
 //
-//     for each piece:     where the kernel computes its operand: into this rank's arena. Block b of
+//     for each piece:     if it computes its operand: into this rank's arena. Block b of
 //                         every rank reads what the blocks b wrote, so its own signal suffices.
 //     signal, wait        every peer has entered this step, so its operand is complete
 //     for each piece:     sum over ranks, then the rest of the body
 //     signal, wait        only at the group's last step of a run: no remote read outlives it
 //
-// Two-shot, of an all-reduce: each piece has an owner, who alone reads it from all ranks and puts
-// the sum in the place of its own operand, which nobody else reads there. So the link carries each
-// element twice, however many ranks there are, and the operand is gone. Sums are the same bits.
+// Two-shot all-reduce: each piece has an owner. Only the owner reads it from all ranks, and it
+// stores the sum over its own operand, which nobody else reads there. So the link carries each
+// element twice, however many ranks there are, and the operand is overwritten. The sums have the
+// same bits.
 //
 //     for each own piece: sum over ranks, into this rank's operand
 //     signal, wait        all sums that blocks b have made are there
 //     for each piece:     read from its owner, then the rest of the body
 //
-// The k-th piece of block b belongs to rank (b + k) mod world, so that few pieces, too, are spread
+// The owner of block b's k-th piece is rank (b + k) mod world, so that even few pieces are spread
 // over the ranks.
 //
-// Multimem, of an all-reduce: the same two shots by instructions that access all ranks at once, so
-// that the links reduce and multiply. An element is summed up by one rank, in the hardware's order:
-// all ranks have the same bits, others than those of the other algorithms. The kernel ends with its
-// work: nobody is read, or written to, after the second barrier.
+// Multimem all-reduce: the same two shots by instructions that access all ranks at once, so that
+// the links reduce and multicast. One rank sums an element, in the hardware's order: all ranks get
+// the same bits, but these may differ from the other algorithms'. No closing barrier is needed:
+// nothing remote is accessed after the second barrier.
 //
 //     for each own piece: the sum of all ranks' operands, to the same place on every rank
 //     signal, wait        all sums that blocks b have made are there
 //     for each piece:     read here, then the rest of the body
 //
-// Packets (packets.cpp), of an all-reduce: twice the bytes, and no barrier. The operand is not in
-// the arena; the kernel may compute it in registers. Nobody reads a peer's memory, so no run has to
-// end with a barrier either. Sums are the same bits.
+// Packet all-reduce (packets.cpp): twice the bytes, and no barrier. The operand is not in the
+// arena; the kernel may compute it in registers. Nobody reads a peer's memory, so no run has to end
+// with a barrier either. The sums have the same bits.
 //
 //     for each piece:     the operand, as packets to every rank
 //     for each piece:     sum over the ranks' packets, then the rest of the body
@@ -56,8 +56,8 @@ namespace {
 
 bool is_collective(const Node& node) { return node.op->op_class == OpClass::kCollective; }
 
-/// What the collective's operand is computed from: each element from its own place, and for nothing
-/// else, since what comes after the wait would compute it again.
+/// Why the operand's computation cannot be the prologue; else empty. Each element must depend on
+/// its own place only and have no other use, since work behind the wait would compute it again.
 std::string refuse_prologue(const Graph& body, const Node& collective) {
   const ValueId prologue = collective.inputs[0];
   const Collective form = collective_of(body, collective, body.type(prologue));
@@ -108,9 +108,9 @@ std::string refuse(const Graph& body) {
   return info.refusal;
 }
 
-/// A collective has few blocks, so of flat chunks each takes as large ones as leave all blocks some
-/// (rows say themselves how many threads they have), up to threads of 128 registers, which load a
-/// piece ahead (passes/prefetch.cpp).
+/// A collective has few blocks, so flat chunks are as large as leaves every block some (rows
+/// determine their own threads), up to threads of 128 registers, which load a piece ahead
+/// (passes/prefetch.cpp).
 Config default_config_of(const Graph& body, const Target&) {
   const BodyInfo info = analyze(body);
   if (info.rows != Rows::kNone) return piece_config(body, info);
@@ -121,7 +121,7 @@ Config default_config_of(const Graph& body, const Target&) {
   return spec.config;
 }
 
-/// Emits for each piece that block b shares with its like: pieces b, b + grid, ...
+/// Emits the pieces b, b + grid, ... of block b.
 class Pieces {
  public:
   Pieces(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info, int world)
@@ -131,7 +131,7 @@ class Pieces {
 
   void prologue() { each(all(), emit_prologue); }
   void one_shot() { each(all(), emit_piece); }
-  /// Those whose sum is this rank's to make.
+  /// Emits the sums that this rank owns.
   void own_sums(tile::Id rank) {
     const tile::Id world = b_.integer(world_);
     const tile::Id block = b_.map(Fn::kRem, {b_.program_id(), world});

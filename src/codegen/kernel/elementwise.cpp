@@ -1,6 +1,6 @@
-// Everything that is computed element by element or row by row: a block takes a chunk of the
-// flattened space, one row, or several short ones, with everything around the reductions in the
-// same registers. Rows that are more than the device holds blocks are dealt to as many as it does.
+// Elementwise and row-wise bodies: a block takes a chunk of the flattened space, one row, or
+// several short rows, with everything around the reductions in the same registers. If there are
+// more rows than resident blocks, they are dealt to as many blocks as the device holds.
 
 #include <algorithm>
 
@@ -15,9 +15,9 @@ Config default_config_of(const Graph& body, const Target&) {
   return piece_config(body, analyze(body));
 }
 
-/// Blocks that a device holds of rows whose threads have the registers for the next ones, too.
+/// Resident blocks of a device, for rows whose threads also have registers for the next ones.
 std::int64_t resident_blocks(const KernelSpec& spec, const Target& target) {
-  constexpr std::int64_t kThreads = 1024;  // of a multiprocessor, of 64 registers each
+  constexpr std::int64_t kThreads = 1024;  // threads per multiprocessor, with 64 registers each
   const std::int64_t threads = 32 * spec.config.at("num_warps");
   return device_model(target).sms * std::max<std::int64_t>(1, kThreads / threads);
 }

@@ -1,9 +1,9 @@
 // An all-gather and the matmuls that read it as their left operand, pipelined within one kernel
 // (PyTorch's fused_all_gather_matmul; "inter-SM overlap" of ParallelKittens, 2025). The first
-// blocks do nothing but copy: rank by rank, beginning with the next one, panels of BLOCK_M rows
-// into the gathered operand, which is an output of the kernel, and raise a flag of this rank's own
-// for each panel. The other blocks go through the tiles in the order in which their rows arrive:
-// those of this rank's own rows first, from where they lie, the others once the panel's flag is up.
+// blocks only copy. Rank by rank, beginning with the next one, they copy panels of BLOCK_M rows
+// into the gathered operand, an output of the kernel, and raise a local flag for each panel. The
+// other blocks process tiles in the order in which their rows arrive: first the tiles of this
+// rank's own rows, read in place, then others once the panel's flag is set.
 //
 //     a block that copies:      signal, wait      every peer has entered this step
 //       for each of its panels: copy, signal the panel to this rank
@@ -11,10 +11,10 @@
 //     a block that multiplies:
 //       for each of its tiles:  wait for the panel, unless it is this rank's own; loop over K, rest
 //
-// Blocks that copy come first, so that those which wait for them are not alone on the device. The
-// grid is constant, at most one block for each multiprocessor (docs/architecture.md,
-// Communication). Flags: a slot for each block that copies and barrier, then one for each panel;
-// all of them are raised in each run, whatever the symbols. K is added up as in the plain kernel.
+// Copying blocks have the lowest indices, so that they are resident before blocks that wait for
+// them. The grid is constant, at most one block for each multiprocessor (docs/architecture.md,
+// Communication). Flags: a slot per copying block and barrier, then one per panel. All of them are
+// raised in each run, whatever the symbols. K is summed in the same order as in the plain kernel.
 
 #include <algorithm>
 #include <array>
@@ -43,7 +43,7 @@ bool matches(const Graph& body) {
          std::any_of(nodes.begin(), nodes.end(), is_matmul);
 }
 
-/// Whether the value is the gathered one, or its rows under another shape.
+/// Whether the value is the gathered one, possibly with another shape of its rows.
 bool is_gathered(const Graph& body, const BodyInfo& info, ValueId value) {
   while (value != info.gathered) {
     const NodeId producer = body.value(value).producer;
@@ -93,7 +93,7 @@ class GatherGemm {
         panels_(std::max<std::int64_t>(1, (rows_.max(body_.symbols()) + block_m_ - 1) / block_m_)),
         copy_blocks_(std::min(spec.config.at(kCopyBlocks), world_ * panels_)) {}
 
-  /// `most`: blocks of the device that the kernel may fill.
+  /// `most` is the number of blocks that the kernel may fill the device with.
   void build(std::int64_t most) {
     const SymbolTable& symbols = body_.symbols();
     tile::Program& program = b_.program();
@@ -106,7 +106,7 @@ class GatherGemm {
     program.flag_slots = 2 * copy_blocks_ + (world_ - 1) * panels_;
     program.warps_m = gemm_warps_m(spec_.config);
     rank_ = own_rank(b_, group_);
-    // Few blocks, where many ranks share a device: most of them multiply all the same.
+    // With few blocks, where many ranks share a device, most of them still multiply.
     copying_ = b_.map(
         Fn::kMin,
         {b_.integer(copy_blocks_),
@@ -137,7 +137,7 @@ class GatherGemm {
   Id times(Id a, Id b) { return b_.map(Fn::kMul, {a, b}); }
   Id plus(Id a, Id b) { return b_.map(Fn::kAdd, {a, b}); }
 
-  /// The rank whose rows are number `turn` to be multiplied: this one has turn 0.
+  /// The rank whose rows are multiplied in turn `turn`; this rank has turn 0.
   Id rank_of_turn(Id turn) { return b_.map(Fn::kRem, {plus(rank_, turn), b_.integer(world_)}); }
   Id elements_of_rank() { return times(scalar(Expr(rows_)), scalar(Expr(width_))); }
   Id gathered() {
@@ -148,12 +148,12 @@ class GatherGemm {
   }
   int operand() const { return body_.value(info_.collective->inputs[0]).result; }
 
-  /// Slots come after those of the barriers, in the order of copying.
+  /// Panels' slots follow those of the barriers, in the order of copying.
   Id slot_of_panel(Id number) { return plus(b_.integer(2 * copy_blocks_), number); }
 
   void copy_panels() {
     const Id all = b_.integer(world_ * panels_);
-    // None for a block that multiplies.
+    // No panel for a block that multiplies.
     const Id first = b_.map(Fn::kSelect, {copies_, b_.program_id(), all});
     const Id offset =
         b_.param({.kind = KernelParam::Kind::kOffset, .index = operand(), .group = group_}, 256);
@@ -177,9 +177,9 @@ class GatherGemm {
     b_.signal(slot_of_panel(number), rank_, b_.map(Fn::kLt, {number, others}));
   }
 
-  /// The elements [begin, end).
+  /// Copies the elements [begin, end).
   void copy(Id source, Id target, Id begin, Id end) {
-    constexpr int kBytesOfThread = 64;  // in flight at one time
+    constexpr int kBytesOfThread = 64;  // in flight at a time
     const int piece = static_cast<int>(spec_.config.at("num_warps")) * 32 * kBytesOfThread /
                       static_cast<int>(dtype_size(dtype_));
     for_each_piece(b_, {begin, end, b_.integer(piece)}, [&](Id start) {
@@ -231,14 +231,14 @@ class GatherGemm {
   const std::string& group_;
   std::int64_t world_;
   DType dtype_;
-  Dim rows_;   ///< of one rank
-  Dim width_;  ///< of a row: K
+  Dim rows_;   ///< rows of one rank
+  Dim width_;  ///< row length, K
   std::int64_t block_m_;
   std::int64_t panels_;       ///< of one rank, at most
   std::int64_t copy_blocks_;  ///< at most
   Id rank_ = kNone;
-  Id copying_ = kNone;  ///< blocks that copy, a scalar
-  Id copies_ = kNone;   ///< whether this one does
+  Id copying_ = kNone;  ///< number of copying blocks, a scalar
+  Id copies_ = kNone;   ///< whether this block copies
 };
 
 GemmUse use_of(const Graph& body, const BodyInfo& info,

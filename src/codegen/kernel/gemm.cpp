@@ -1,5 +1,5 @@
 // Matmul with a pointwise prologue and epilogue: one block per BLOCK_M x BLOCK_N tile of the result
-// of one batch index (gemm_tile.h).
+// and batch index (gemm_tile.h).
 
 #include <algorithm>
 
@@ -27,7 +27,7 @@ Config default_config_of(const Graph& body, const Target& target) {
   return gemm_config(body, info, target, use_of(info));
 }
 
-/// The tile of this block; sets the grid.
+/// The tile of this block; also sets the grid.
 GemmPlace place_block(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info) {
   const std::size_t rank = info.space.size();
   const std::int64_t block_m = spec.config.at("BLOCK_M");

@@ -1,33 +1,35 @@
-// A matmul and the reduction of its result over ranks, in one kernel. Of a reduce-scatter
-// (PyTorch's fused_matmul_reduce_scatter; FLUX's and ParallelKittens' "GEMM + RS") tiles go where
-// they are needed as soon as they are made: rank by rank, beginning with the next one's rows, over
+// A matmul and the reduction of its result over ranks, in one kernel. For a reduce-scatter
+// (PyTorch's fused_matmul_reduce_scatter; FLUX's and ParallelKittens' "GEMM + RS") each tile is
+// sent to its owner as soon as it is done: rank by rank, beginning with the next one's rows, over
 // the link while others are multiplied, and this rank's own last. The matmul's result is rounded to
-// its dtype on the way, as in memory. Then each rank sums what has come to it, in rank order in
-// f32, and does the rest of the body.
+// its dtype on the way, as in memory. Then each rank sums the parts it received, in rank order in
+// f32, and computes the epilogue.
 //
 //     for each of its tiles:  loop over K; the tile to the owner of its rows
 //     signal, wait            all blocks of all ranks have sent what they had to
 //     for each piece:         sum over the ranks' parts, then the rest of the body
 //     signal, wait            only at the group's last step of a run
 //
-// Pushed, not pulled: stores to peers need no answer, and are under way while the block goes on
-// multiplying; what is read of peers comes after the last tile, when nothing is left to hide it.
+// Tiles are pushed, not pulled: stores to peers need no answer and overlap further multiplication,
+// whereas reads from peers could only follow the last tile, with nothing left to hide them.
 //
-// The parts lie in the buffer of the matmul's result, which has room for just that: world chunks,
-// that of rank r at the r-th place. It is no value afterwards (tile/remote.h). Why no peer writes
-// there too early: the plan gives what peers write a lifetime from the group's last barrier before
-// this step on (docs/architecture.md, Program), so none of those bytes is in use when the first
-// rank enters it; and of two runs, the step that closes the group's part of a run, maybe this one,
-// lies between what is read here and the next run's stores.
+// The parts lie in the buffer of the matmul's result, which has exactly that size: world chunks,
+// with rank r's at index r. The result is lost (tile/remote.h). No peer writes there too early: the
+// plan gives memory that peers write a lifetime from the group's last barrier before this step on
+// (docs/architecture.md, Program), so none of those bytes is in use when the first rank enters this
+// step. Between runs, the closing step of the group (possibly this one) separates the reads here
+// from the next run's stores.
 //
-// Of an all-reduce the tiles stay in this rank's arena, and every rank reads what it needs of all,
-// as in the one-shot form of collective.cpp: for few rows, where a launch and a barrier less count.
+// For an all-reduce the tiles stay in this rank's arena, and every rank reads what it needs of all,
+// as in the one-shot form of collective.cpp. This pays for few rows, where saving a launch and a
+// barrier counts.
 //
-// The flags are a slot for each block and barrier. A flag for each tile would let the sums begin
-// no sooner, for each needs this rank's own tiles, which come last; and a signal is a fence, which
-// waits for the stores in front of it. Every block signals in every run, whatever the symbols, and
-// none waits before it has sent all its tiles, so any number of tiles comes to an end. The grid is
-// constant, at most one block for each multiprocessor. K is added up as in the plain kernel.
+// There is a slot of flags per block and barrier. A flag per tile would not let the sums begin
+// sooner, since each needs this rank's own tiles, which come last; and each signal needs a fence,
+// which waits for earlier stores. Every block signals in every run, whatever the symbols, and none
+// waits before it has sent all its tiles, so any number of tiles comes to an end. The grid is
+// constant, at most one block for each multiprocessor. K is summed in the same order as in the
+// plain kernel.
 
 #include <fmt/format.h>
 
@@ -48,7 +50,7 @@ using tile::Id;
 
 namespace {
 
-/// A row is added up by as many warps as in a kernel of its own, and a matmul has no use for more.
+/// A row is summed by as many warps as in a kernel of its own, and a matmul needs no more.
 constexpr std::int64_t kMostWarps = 8;
 
 bool matches(const Graph& body) {
@@ -57,7 +59,7 @@ bool matches(const Graph& body) {
          std::any_of(nodes.begin(), nodes.end(), is_matmul);
 }
 
-/// Whether the value is the matmul's result, or its rows under another shape.
+/// Whether the value is the matmul's result, possibly with another shape of its rows.
 bool is_product(const Graph& body, const BodyInfo& info, ValueId value) {
   while (value != info.matmuls[0]->outputs[0]) {
     const NodeId producer = body.value(value).producer;
@@ -75,7 +77,8 @@ Collective form_of(const Graph& body, const BodyInfo& info) {
   return collective_of(body, *info.collective, body.type(info.collective->inputs[0]));
 }
 
-/// The rows of the product that are one rank's in the end; nothing where they do not lie together.
+/// The rows of the product that belong to one rank in the end; nothing where they are not
+/// contiguous.
 std::optional<Dim> rows_of_rank(const Graph& body, const BodyInfo& info) {
   const TensorType& operand = body.type(info.collective->inputs[0]);
   const Collective form = form_of(body, info);
@@ -126,7 +129,7 @@ class GemmReduce {
         panels_(ceil_div(Expr(rows_), Expr(spec.config.at("BLOCK_M")))),
         columns_(ceil_div(Expr(product_.shape[1]), Expr(spec.config.at("BLOCK_N")))) {}
 
-  /// `most`: blocks of the device that the kernel may fill.
+  /// `most` is the number of blocks that the kernel may fill the device with.
   void build(std::int64_t most) {
     tile::Program& program = b_.program();
     b_.communicate(group_, static_cast<int>(world_));
@@ -147,7 +150,7 @@ class GemmReduce {
   Id scalar(const Expr& expr) { return scalar_of(b_, expr, body_.symbols()); }
   Id times(Id a, Id b) { return b_.map(Fn::kMul, {a, b}); }
   Id plus(Id a, Id b) { return b_.map(Fn::kAdd, {a, b}); }
-  /// Of the product, that go to different ranks.
+  /// Chunks of the product that go to different ranks.
   std::int64_t chunks() const { return scatters_ ? world_ : 1; }
   int product_output() const { return static_cast<int>(info_.prologue_output(body_)); }
 
@@ -163,7 +166,7 @@ class GemmReduce {
     });
   }
 
-  /// Of those that panels and columns make up.
+  /// The tile of that number.
   GemmPlace place_of(Id number) {
     const TileNumber tile = tile_number(b_, spec_, number, panels_, columns_);
     return {.batch = {b_.integer(0), {}},
@@ -203,15 +206,15 @@ class GemmReduce {
   const BodyInfo& info_;
   const std::string& group_;
   std::int64_t world_;
-  bool scatters_;  ///< else every rank has all
+  bool scatters_;  ///< reduce-scatter; else every rank gets all
   const TensorType& product_;
-  Dim rows_;               ///< of one rank
+  Dim rows_;               ///< rows of one rank
   Expr panels_, columns_;  ///< tiles of one rank's rows
 };
 
 GemmUse use_of(const Graph& body, const BodyInfo& info) {
   const Dim rows = rows_of_rank(body, info).value_or(product_shape(body, info)[0]);
-  // Other numbers of warps add a row in another order.
+  // Another number of warps would sum a row in another order.
   const bool reduces = info.rows != Rows::kNone;
   return {.rows = rows,
           .chunks = form_of(body, info).scatter_dim ? form_of(body, info).ranks : 1,

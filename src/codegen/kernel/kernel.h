@@ -10,29 +10,28 @@
 
 namespace braid {
 
-/// One way to compute a body as one kernel: everything that is known of it stands in its record,
-/// which is one file, and one line of the list in registry.cpp. A body finds its template by
-/// asking; nobody else knows a name.
+/// A way to compute a body as one kernel. Each template has a file with its record, and a line in
+/// registry.cpp. A body finds its template by asking them in order; no other code names a template.
 struct Template {
-  std::string_view name;              ///< for people, and the stem of its kernels' names
-  std::span<const Setting> settings;  ///< what it reads of a config
-  /// Whether such a body is this template's, be it able to express it or not.
+  std::string_view name;              ///< shown to people, and the stem of its kernels' names
+  std::span<const Setting> settings;  ///< settings that it reads from a config
+  /// Whether bodies like this belong to the template, even if it refuses them.
   bool (*matches)(const Graph& body);
-  /// Empty when it can express a body that matches; else the reason, for people.
+  /// Why it cannot express a matching body, for people; empty where it can.
   std::string (*refuse)(const Graph& body);
   Config (*default_config)(const Graph& body, const Target& target);
-  /// What a tuner may choose from, the default among them. None changes an order of summation, so
-  /// results do not depend on the choice.
+  /// The configurations that a tuner may choose from, the default included. None changes the order
+  /// of a sum, so results do not depend on the choice.
   std::vector<Config> (*candidates)(const Graph& body, const Target& target);
-  /// A rough time of its matmuls in their tiles, without the launch; null where it has none.
+  /// A rough time of its matmuls with their tiles, without the launch; null if it has none.
   double (*rough_ns)(const KernelSpec& spec, const Bindings& bindings,
                      const Target& target) = nullptr;
-  /// The tile program before the passes. `ranks_per_device` bounds a grid that waits. The kernel is
-  /// named by the template unless the program has an entry already.
+  /// The tile program before the passes. `ranks_per_device` bounds the grid of a kernel that waits.
+  /// The kernel is named after the template unless the program sets an entry.
   tile::Program (*build)(const KernelSpec& spec, const Target& target, int ranks_per_device);
 };
 
-/// All templates; the first that matches a body is the body's.
+/// All templates; a body belongs to the first that matches.
 [[nodiscard]] std::span<const Template* const> templates();
 [[nodiscard]] const Template& find_template(const Graph& body,
                                             std::span<const Template* const> among = templates());

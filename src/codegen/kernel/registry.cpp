@@ -7,7 +7,7 @@
 #include "codegen/kernel/kernel.h"
 #include "codegen/passes/lower.h"
 
-// The list, in the order in which a body asks.
+// All templates, in the order in which a body asks them.
 #define BRAID_TEMPLATES(entry)                                                  \
   entry(kBarrierTemplate) entry(kGatherGemmTemplate) entry(kGemmReduceTemplate) \
       entry(kCollectiveTemplate) entry(kGemmTemplate) entry(kElementwiseTemplate)

@@ -11,13 +11,13 @@
 namespace braid::tile {
 namespace {
 
-/// What tells a parameter from others.
+/// A key that identifies a parameter.
 std::string text_of(const KernelParam& param) {
   return fmt::format("{} {} {} {}", static_cast<int>(param.kind), param.index, param.group,
                      param.expr.str());
 }
 
-/// The result of an integer function on constants, where there is one worth folding.
+/// The result of an integer function of constants, where folding pays.
 std::optional<std::int64_t> fold(Fn fn, const std::vector<std::int64_t>& x) {
   switch (fn) {
     case Fn::kAdd:
@@ -47,7 +47,7 @@ Builder::Builder(Program& program) : p_(program), block_(&program.body) {
 }
 
 Id Builder::append(Inst inst) {
-  // A tile full of a constant may start an accumulator, so it is not shared.
+  // A tile filled with a constant may start an accumulator, so it is not shared.
   const bool pure = op_info(inst.op).pure && !(inst.op == Op::kConstant && !inst.type.is_scalar());
   if (!pure) {
     const Id id = detached(std::move(inst));
@@ -106,7 +106,7 @@ Id Builder::range(int rows, int cols, int axis) {
 Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
   Type type = p_.at(args[0]).type;
   std::vector<std::int64_t> constants;
-  bool all_small = true;  // so far only constants that fit any integer type
+  bool all_small = true;  // so far only constants that fit every integer type
   for (Id arg : args) {
     const Inst& inst = p_.at(arg);
     type.rows = std::max(type.rows, inst.type.rows);
@@ -256,7 +256,7 @@ Id Builder::splat_integer(int rows, int cols, std::int64_t value) {
 }
 
 Id Builder::spread(Id value, int rows, int cols) {
-  // -0, which added leaves every float as it is, -0 too.
+  // Adding -0 leaves every float unchanged, -0 included.
   return map(Fn::kAdd, {splat(type(value).kind, rows, cols, -0.0), value});
 }
 

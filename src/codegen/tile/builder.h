@@ -11,8 +11,8 @@
 
 namespace braid::tile {
 
-/// Appends instructions to a program, folding integer constants and reusing equal pure
-/// instructions, so that the text stays small.
+/// Appends instructions to a program. It folds integer constants and reuses equal pure
+/// instructions, to keep the text small.
 class Builder {
  public:
   explicit Builder(Program& program);
@@ -26,7 +26,7 @@ class Builder {
   Id num_programs() { return append({.op = Op::kNumPrograms, .type = {Kind::kI64}, .args = {}}); }
   Id range(int rows, int cols, int axis);
   Id map(Fn fn, std::vector<Id> args, DType dtype = DType::kF32);
-  /// The value nearest to `value` that `dtype` holds.
+  /// Rounds `value` to `dtype`.
   Id round(DType dtype, Id value) {
     if (dtype == DType::kF32 || dtype == DType::kI64) return value;
     return map(Fn::kRound, {value}, dtype);
@@ -39,7 +39,7 @@ class Builder {
   void store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
     store_by(Op::kStore, pointer, offset, value, mask, dtype);
   }
-  /// Adds the parameters with which a kernel tells what went wrong.
+  /// Adds the parameters with which a kernel reports errors.
   void can_fail();
   /// This block's epoch, and packets (tile.h).
   Id epoch() { return append({.op = Op::kEpoch, .type = {Kind::kI64}, .args = {}}); }
@@ -47,7 +47,8 @@ class Builder {
   void ll_store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
     store_by(Op::kLlStore, pointer, offset, value, mask, dtype);
   }
-  /// All ranks at once (tile.h): the address of an offset in the arenas of the group.
+  /// Accesses to all ranks at once (tile.h): the multicast address of an offset in the group's
+  /// arenas.
   Id multicast(Id offset, const std::string& group);
   Id multimem_reduce(Id pointer, Id offset, Id mask, DType dtype) {
     return load_by(Op::kMultimemReduce, pointer, offset, mask, dtype);
@@ -55,40 +56,41 @@ class Builder {
   void multimem_store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
     store_by(Op::kMultimemStore, pointer, offset, value, mask, dtype);
   }
-  /// The same tile in a layout of its own: what follows does not take that of what went before.
+  /// The same tile in a layout of its own, so that later instructions are independent of earlier
+  /// layouts.
   Id convert_layout(Id tile);
   void check_index(Id index, Id extent, Id mask, int node);
   Id reduce(Fn fn, Id tile);
   Id dot(Id a, Id b, Id accumulator, bool trans_a, bool trans_b, DType dtype);
-  /// A tile full of a constant.
+  /// A tile filled with a constant.
   Id splat(Kind kind, int rows, int cols, double value);
   Id splat_integer(int rows, int cols, std::int64_t value);
-  /// A tile of one column, or a scalar, spread over a tile of this shape.
+  /// A scalar, or a tile of one column, broadcast to this shape.
   Id spread(Id value, int rows, int cols);
   /// Adds the parameters of a kernel that waits for peers of `group`.
   void communicate(const std::string& group, int world);
-  /// With no rank: every rank of the group.
+  /// Without a rank: every rank of the group.
   void signal(Id slot, Id rank = kNone, Id predicate = kNone);
-  /// Only for kernels that have such a setting.
+  /// Only for kernels with the marks setting.
   void mark(protocol::Mark::What what, Id rank, Id number);
   void wait(Id slot, Id rank = kNone, Id predicate = kNone);
-  /// Of every rank, in `count` slots.
+  /// Waits for every rank in `count` slots.
   void wait_slots(Id first, Id count);
 
-  /// Opens a loop; returns its id. Inside, `induction` and `carried` give the values; `end_for`
+  /// Opens a loop and returns its id. Inside, `induction` and `carried` give the values; `end_for`
   /// closes it.
   Id begin_for(Id low, Id high, Id step, std::vector<Id> initial);
   Id induction(Id loop) { return p_.at(loop).body_args[0]; }
   Id carried(Id loop, int index) {
     return p_.at(loop).body_args[static_cast<std::size_t>(index) + 1];
   }
-  /// Returns the carried values after the loop.
+  /// Closes the loop and returns the carried values after it.
   std::vector<Id> end_for(Id loop, std::vector<Id> yields);
 
   Id append(Inst inst);
-  /// Makes an instruction that stands in no block (loop arguments).
+  /// Makes an instruction outside of all blocks (loop arguments).
   Id detached(Inst inst);
-  /// Where the next instructions go (passes that insert).
+  /// Sets where the next instructions go, for passes that insert.
   void set_block(std::vector<Id>* block) {
     block_ = block;
     known_.assign(1, {});
@@ -104,13 +106,13 @@ class Builder {
   std::vector<Id>* block_;
   struct OpenLoop {
     Id id;
-    std::unique_ptr<std::vector<Id>> body;  ///< stays in place while loops nest
+    std::unique_ptr<std::vector<Id>> body;  ///< its address stays valid while loops nest
   };
   std::vector<std::vector<Id>*> outer_;
   std::vector<OpenLoop> open_;
   std::vector<std::map<std::string, Id>> known_{
       1};                                        ///< pure instructions, one table per open block
-  std::unordered_map<std::string, int> params_;  ///< index of each, by its text
+  std::unordered_map<std::string, int> params_;  ///< index of each parameter, by its key
 };
 
 }  // namespace braid::tile

@@ -27,7 +27,7 @@ std::vector<Coord> warp_basis(const WarpGrid& warps, int col, int row) {
 WarpGrid warp_grid(int rows, int cols, int warps, int warps_m) {
   WarpGrid grid{std::min(warps_m, std::max(1, rows / 16)), 1, 1};
   grid.n = std::min(warps / warps_m, std::max(1, cols / 16));
-  // Warps that found no columns take rows.
+  // Warps beyond the columns take rows.
   while (grid.m * grid.n < warps && grid.m * 32 <= rows) grid.m *= 2;
   grid.copies = warps / (grid.m * grid.n);
   return grid;
@@ -39,7 +39,7 @@ Layout mma_accumulator(int rows, int cols, const WarpGrid& warps, Columns column
   Layout out{rows, cols, {{0, 1}, {8, 0}}, {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}, {}};
   int next = 8;
   if (columns == Columns::kInPairs) {
-    // Register 0 is that of the one fragment, register 1 of the other.
+    // Register 0 belongs to one fragment, register 1 to the other.
     out.reg = {{0, 1}, {0, 2}, {8, 0}};
     out.lane[0] = {0, 4};
     out.lane[1] = {0, 8};
@@ -90,8 +90,8 @@ MatrixLoad matrix_load(const Layout& operand, int element_bytes, const std::vect
   const int word_bits = log2_of(4 / element_bytes);
   const std::vector<Coord>& reg = operand.reg;
   const std::vector<Coord>& lane = operand.lane;
-  // A row of a matrix is 16 bytes, in words that four lanes get: or, transposed, in elements that
-  // eight groups of lanes get.
+  // A row of a matrix has 16 bytes: words for four lanes; or, transposed, elements for eight groups
+  // of lanes.
   std::vector<Coord> straight(reg.begin(), reg.begin() + word_bits);
   straight.insert(straight.end(), {lane[0], lane[1]});
   std::vector<Coord> across{lane[2], lane[3], lane[4]};
@@ -106,7 +106,7 @@ MatrixLoad matrix_load(const Layout& operand, int element_bytes, const std::vect
   if (!load.transposed) {
     rows = across;
   } else {
-    // Of 8-bit elements a row is a column of two fragments; half a word is two of its rows.
+    // With 8-bit elements a row is a column of two fragments; half a word is two of its rows.
     const auto next = reg[static_cast<std::size_t>(matrices[1])];
     if (element_bytes == 1) across.insert(across.begin(), next);
     if (!is_row(across)) throw_internal("ldmatrix", "no form of it loads this operand");

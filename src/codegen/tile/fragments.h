@@ -4,11 +4,11 @@
 
 namespace braid::tile {
 
-// The operands and results of mma.m16n8 (PTX ISA, "Matrix Fragments") as layouts of a block's
+// Layouts of the operands and results of mma.m16n8 (PTX ISA, "Matrix Fragments") for a block's
 // tiles: `warps_m` x `warps_n` warps over the result, each repeating the fragment. A word is 32
-// bits: two elements of 16 or four of 8.
+// bits: two 16-bit or four 8-bit elements.
 
-/// What arrangement of `warps` warps a result [rows, cols] has: at most `warps_m` along the rows,
+/// The arrangement of `warps` warps over a result [rows, cols]: at most `warps_m` along the rows,
 /// fragments of at least 16x16 each, copies where the tile is too small for all.
 struct WarpGrid {
   int m;
@@ -17,12 +17,12 @@ struct WarpGrid {
 };
 [[nodiscard]] WarpGrid warp_grid(int rows, int cols, int warps, int warps_m);
 
-/// Which columns of the tile a fragment has: eight in order; or every other one of 16, and the next
-/// fragment those between them, as 8-bit elements come by ldmatrix.trans, which moves 16 bits.
+/// The columns of a fragment: eight in order; or every other one of 16, with the next fragment
+/// between them. The latter is how ldmatrix.trans, which moves 16 bits, delivers 8-bit elements.
 enum class Columns : std::uint8_t { kInOrder, kInPairs };
 
-/// Its registers are those of a fragment, then further columns, then rows; of columns in pairs
-/// those of two fragments in turns.
+/// Layout of the result. Its registers number a fragment's, then further columns, then rows; with
+/// columns in pairs, those of two fragments alternate.
 [[nodiscard]] Layout mma_accumulator(int rows, int cols, const WarpGrid& warps,
                                      Columns columns = Columns::kInOrder);
 /// The result of wgmma (PTX ISA, "Register Fragments" of wgmma.mma_async) in a block's tile: groups
@@ -32,20 +32,21 @@ enum class Columns : std::uint8_t { kInOrder, kInPairs };
 [[nodiscard]] Layout wgmma_accumulator(int rows, int cols, int warps);
 /// [rows, k]; its registers are words of a 16-row fragment, then K, then further rows.
 [[nodiscard]] Layout mma_operand_a(int rows, int k, int element_bytes, const WarpGrid& warps);
-/// [k, cols]; its registers are words of an 8-column fragment, then K, then further columns.
+/// Layout of B [k, cols]. Its registers number the words of an 8-column fragment, then K, then
+/// further columns.
 [[nodiscard]] Layout mma_operand_b(int k, int cols, int element_bytes, const WarpGrid& warps,
                                    Columns columns = Columns::kInOrder);
 
 /// How ldmatrix fills an operand's registers from a tile in memory, four 8x8 matrices (of 16-bit
 /// elements, or pairs of 8-bit ones) at a time: lane 8j + r gives the address of row r of matrix j.
-/// Transposed, pairs of 8-bit ones are columns of two fragments: the words of both are what two
-/// matrices have at their even bytes, and at their odd ones.
+/// Transposed, pairs of 8-bit elements are columns of two fragments, whose words are the even and
+/// the odd bytes of two matrices.
 struct MatrixLoad {
   bool transposed;  ///< ldmatrix.trans
-  Layout rows;      ///< where each lane's row begins; its registers number the loads
+  Layout rows;      ///< the start of each lane's row; its registers number the loads
 };
-/// `operand` in the coordinates of the tile as it is stored; `matrices` are the two register bits
-/// (of its words) that one load fills. Throws kInternal when no form of ldmatrix does.
+/// `operand` is in the coordinates of the tile as stored; `matrices` are the two register bits (of
+/// its words) that one load fills. Throws kInternal when no form of ldmatrix fits.
 [[nodiscard]] MatrixLoad matrix_load(const Layout& operand, int element_bytes,
                                      const std::vector<int>& matrices);
 

@@ -14,9 +14,9 @@ using ParamKind = KernelParam::Kind;
 /// A load or store of an operand of the body.
 struct Access {
   Id id;
-  Id turn;              ///< the innermost loop around it, or kNone
-  std::size_t order;    ///< of the instructions of the program
-  std::vector<Id> way;  ///< what was added to the operand's address
+  Id turn;              ///< the innermost enclosing loop, or kNone
+  std::size_t order;    ///< position in program order
+  std::vector<Id> way;  ///< values added to the operand's address
 };
 struct Accesses {
   std::vector<Access> known;
@@ -60,13 +60,13 @@ class Operands {
 
   void use(Id id, std::size_t arg, Id turn) {
     const Inst& inst = p_.at(id);
-    if (inst.op == Op::kPtrAdd) return;  // what uses the sum counts
+    if (inst.op == Op::kPtrAdd) return;  // the users of the sum count
     Access access{id, turn, order_, {}};
     Id pointer = inst.args[arg];
     for (; p_.at(pointer).op == Op::kPtrAdd; pointer = p_.at(pointer).args[0]) {
       access.way.push_back(p_.at(pointer).args[1]);
     }
-    if (p_.at(pointer).op != Op::kParam) return;  // of a peer: known by its offset
+    if (p_.at(pointer).op != Op::kParam) return;  // an address at a peer, known by its offset
     const KernelParam& what = p_.params[static_cast<std::size_t>(p_.at(pointer).index)].what;
     const bool input = what.kind == ParamKind::kInput;
     if (!input && what.kind != ParamKind::kOutput) return;
@@ -78,7 +78,7 @@ class Operands {
     }
   }
 
-  /// Whether no two threads hold one element.
+  /// Whether no two threads hold the same element.
   [[nodiscard]] bool without_copies(const Inst& inst) const {
     if (inst.layout < 0) return false;
     const Layout& layout = p_.layouts[static_cast<std::size_t>(inst.layout)];
@@ -101,8 +101,8 @@ class Operands {
     });
   }
 
-  /// Whether what is loaded is what the store's turn writes over: in that turn, or ahead of it, in
-  /// a turn before or in front of the loop (passes/prefetch.h).
+  /// Whether the load reads what the store's turn overwrites: in that turn, or ahead of it in an
+  /// earlier turn or in front of the loop (passes/prefetch.h).
   [[nodiscard]] bool is_for_turn_of(const Access& load, const Access& store) const {
     if (load.turn == store.turn && is_same_place(load, store, kNone, kNone)) return true;
     if (store.turn == kNone) return false;
@@ -116,8 +116,7 @@ class Operands {
     return load.turn == store.turn && is_turns_after(position, load, store);
   }
 
-  /// Whether what is loaded is what a turn of the store's loop writes that is some after the one at
-  /// `position`.
+  /// Whether the load reads what the store writes some turns after the one at `position`.
   [[nodiscard]] bool is_turns_after(Id position, const Access& load, const Access& store) const {
     const Inst& loop = p_.at(store.turn);
     const Id step = loop.args[2];
@@ -143,19 +142,19 @@ class Operands {
     return false;
   }
 
-  /// Where `now` stands for `then`.
+  /// Whether the addresses are equal when `now` is replaced by `then`.
   [[nodiscard]] bool is_same_place(const Access& load, const Access& store, Id now, Id then) const {
     const auto same = [&](Id a, Id b) { return is_same({a, now}, {b, then}, kDepth); };
     return std::equal(load.way.begin(), load.way.end(), store.way.begin(), store.way.end(), same) &&
            same(p_.at(load.id).args[1], p_.at(store.id).args[1]);
   }
 
-  /// A value, and one that stands for its like on the other side.
+  /// A value, and a replacement for its counterpart on the other side.
   struct Side {
     Id id, variable;
   };
 
-  /// Whether two values are equal: passes make what layouts share anew for each.
+  /// Whether two values are equal: passes duplicate instructions that layouts shared.
   [[nodiscard]] bool is_same(Side of_a, Side of_b, int depth) const {
     const auto [a, a_variable] = of_a;
     const auto [b, b_variable] = of_b;
@@ -174,7 +173,7 @@ class Operands {
     }
     return true;
   }
-  /// Whether a value is made from the position of the loop that is looked at, or may be.
+  /// Whether a value depends, or may depend, on the loop position at hand.
   [[nodiscard]] bool depends(Id value, Id position, int depth) const {
     if (value == position) return true;
     const auto loop = loop_of_.find(value);
@@ -183,11 +182,11 @@ class Operands {
     return depth == 0 || std::any_of(args.begin(), args.end(),
                                      [&](Id arg) { return depends(arg, position, depth - 1); });
   }
-  static constexpr int kDepth = 12;  ///< of maps made anew: in fact one or two
+  static constexpr int kDepth = 12;  ///< limit of nested duplicated maps; one or two occur
 
   const Program& p_;
-  std::map<Id, Id> loop_of_;                  ///< of what stands in one
-  std::map<int, Accesses> inputs_, outputs_;  ///< by their index in the body
+  std::map<Id, Id> loop_of_;                  ///< enclosing loop of instructions
+  std::map<int, Accesses> inputs_, outputs_;  ///< by index in the body
   bool by_maps_ = false;
   std::size_t order_ = 0;
 };

@@ -7,10 +7,10 @@
 
 namespace braid::tile {
 
-/// Which outputs of the body may lie where an input does, of a program after all passes: the thread
-/// that stores an element of the output is the only one that loads that of the input, in the same
-/// turn of the same loops and before, or ahead for that turn. Nothing is promised of what is
-/// accessed in another way: by peers, into shared memory, by a tensor map.
+/// The outputs of the body that may share memory with an input, for a program after all passes. The
+/// thread that stores an element of the output must be the only one that loads that element of the
+/// input, earlier in the same turn of the same loops, or ahead for that turn. Operands that are
+/// accessed in other ways (by peers, into shared memory, by a tensor map) are excluded.
 [[nodiscard]] std::vector<InPlace> in_place_operands(const Program& program);
 
 }  // namespace braid::tile

@@ -21,7 +21,7 @@ Coord image(const std::vector<Coord>& basis, int index) {
   return at;
 }
 
-/// Hands out the bits of a tile: columns first, then rows, then nothing (copies).
+/// Hands out the bits of a tile: columns first, then rows, then none (copies).
 class BitSource {
  public:
   BitSource(int rows, int cols, int row = 1, int col = 1)
@@ -152,7 +152,7 @@ Conversion convert(const Layout& from, const Layout& to) {
   const int reg_bits = static_cast<int>(from.reg.size());
   Conversion out{LayoutChange::kNone, compose(*back, to.map())};
   if (from == to) return out;
-  // Where a thread or warp holds a copy itself, it takes that.
+  // A thread or warp that holds a copy itself uses that one.
   const auto keep_own = [&](int first, int own_first, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       const bool is_copy = from.map().images[static_cast<std::size_t>(first) + i] == 0;
@@ -169,7 +169,7 @@ Conversion convert(const Layout& from, const Layout& to) {
   const std::uint32_t lane_mask = std::uint32_t{31} << reg_bits;
   bool same_warp = true;
   bool same_lane = true;
-  bool one_register = true;  // which one does not depend on the lane
+  bool one_register = true;  // the register does not depend on the lane
   for (int i = 0; i < out.source.bits(); ++i) {
     const std::uint32_t image = out.source.images[static_cast<std::size_t>(i)];
     const std::uint32_t own = i < to_bits ? 0 : std::uint32_t{1} << (reg_bits + i - to_bits);
@@ -213,7 +213,7 @@ SharedLayout SharedLayout::swizzled(int rows, int cols, int element_bytes, int r
   SharedLayout out{rows, cols, LinearMap::identity(log2_of(rows * cols))};
   const int col_bits = log2_of(cols);
   if (in_pairs) {
-    // Those that an access touches come to lie together: bits 0, 2 and 3 of a row, then bit 1.
+    // Makes the rows of one access adjacent: bits 0, 2 and 3 of a row, then bit 1.
     auto& images = out.to_offset.images;
     const auto bit1 = images.begin() + col_bits + 1;
     std::rotate(bit1, bit1 + 2, bit1 + 3);

@@ -6,7 +6,7 @@
 
 namespace braid::tile {
 
-/// A position in a two-dimensional tile. As a vector over GF(2): addition is XOR of the bits.
+/// A position in a two-dimensional tile, as a vector over GF(2): addition is bitwise XOR.
 struct Coord {
   int row = 0;
   int col = 0;
@@ -28,7 +28,7 @@ struct Layout {
   int rows = 1;
   int cols = 1;
   std::vector<Coord> reg;
-  std::vector<Coord> lane;  ///< always 5
+  std::vector<Coord> lane;  ///< always 5 bits
   std::vector<Coord> warp;
 
   bool operator==(const Layout&) const = default;
@@ -37,17 +37,18 @@ struct Layout {
   [[nodiscard]] int warps() const { return 1 << warp.size(); }
   [[nodiscard]] Coord apply(int reg_index, int lane_index, int warp_index) const;
 
-  /// The whole map: registers, then lanes, then warps, to row * cols + col.
+  /// The whole map from (register, lane, warp) bits to row * cols + col.
   [[nodiscard]] LinearMap map() const;
-  /// Where a map of row * cols + col into a buffer of `size` elements puts what a thread holds.
+  /// The layout of the same elements in a buffer of `size` elements, given the map from row * cols
+  /// + col to buffer offsets.
   [[nodiscard]] Layout in_buffer(const LinearMap& to_offset, int size) const;
   [[nodiscard]] Layout transposed() const;
 
-  /// How many consecutive registers, from each multiple of the result, hold consecutive columns.
+  /// The length of aligned runs of consecutive registers that hold consecutive columns.
   [[nodiscard]] int vector_width() const;
 
   /// The layout of the tile [rows, 1] that a reduction over columns leaves: registers that differ
-  /// only in their column become one; lanes and warps that differ only in their column hold copies.
+  /// only in their column are merged; lanes and warps that differ only in their column hold copies.
   [[nodiscard]] Layout slice_columns() const;
 
   /// True when every element is held by some thread.
@@ -57,34 +58,35 @@ struct Layout {
   /// are used up, along the rows; the rest in further registers. All extents are powers of two.
   static Layout blocked(int rows, int cols, int vec, int warps);
 
-  /// What thread-by-thread FMAs accumulate: four columns per thread, a warp over eight such groups
-  /// and as many rows as are left, further warps along the rows first. Small tiles have copies.
+  /// The accumulator of per-thread FMAs: four columns per thread, a warp over eight such groups and
+  /// as many rows as are left, further warps along the rows first. Small tiles have copies.
   static Layout fma_accumulator(int rows, int cols, int warps);
 };
 
-/// What becomes of a thread's registers when a tile changes its layout.
+/// The kind of data movement in a change of layout.
 enum class LayoutChange : std::uint8_t {
-  kNone,       ///< the same layout
-  kRegisters,  ///< every thread has what it needs, in other registers
-  kShuffle,  ///< every warp has: one shuffle per register, from a register that all lanes agree on
-  kShared    ///< it goes through shared memory
+  kNone,       ///< none, the layouts are equal
+  kRegisters,  ///< within each thread, between registers
+  kShuffle,    ///< within each warp: one shuffle per register, whose source register is the same in
+               ///< all lanes
+  kShared      ///< through shared memory
 };
 struct Conversion {
   LayoutChange change;
-  LinearMap source;  ///< from (register, lane, warp) of the new layout to those of the old
+  LinearMap source;  ///< from (register, lane, warp) of the new layout to the old ones
 };
 [[nodiscard]] Conversion convert(const Layout& from, const Layout& to);
 
-/// The register of `narrow`, a tile of one column, beside each register of `wide`.
+/// The register of `narrow`, a tile of one column, for each register of `wide`.
 [[nodiscard]] LinearMap column_registers(const Layout& wide, const Layout& narrow);
 
-/// A row-major tile in shared memory whose 16-byte pieces are swizzled, so that eight consecutive
-/// rows of one column piece lie in different banks: element (row, col) is at row * cols + (col ^
-/// (phase(row) * piece)).
+/// A row-major tile in shared memory, swizzled in 16-byte pieces to avoid bank conflicts: eight
+/// consecutive rows of one column piece lie in different banks. Element (row, col) is at row * cols
+/// + (col ^ (phase(row) * piece)).
 struct SharedLayout {
   int rows;
   int cols;
-  LinearMap to_offset;  ///< of row * cols + col
+  LinearMap to_offset;  ///< from row * cols + col
 
   /// `row_step`: the distance of the rows that one access touches (1 for ldmatrix and rows that
   /// neighbouring lanes read), or kPairsOfRows: of every four rows two neighbours. kPanels is what

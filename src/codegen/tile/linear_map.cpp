@@ -6,14 +6,14 @@
 namespace braid::tile {
 namespace {
 
-/// Vectors in echelon form, each with the inputs that give it.
+/// A vector in echelon form, with the input bits that produce it.
 struct Row {
   std::uint32_t image;
   std::uint32_t input;
 };
 
-/// Rows that reach what the map reaches, each the lead of its highest bit. An input bit whose image
-/// the bits before it reach already gives none.
+/// A basis of the map's image in echelon form, each vector with a distinct highest bit. Input bits
+/// whose image is in the span of earlier ones add none.
 std::vector<Row> echelon(const LinearMap& map) {
   std::vector<Row> rows;
   for (int i = 0; i < map.bits(); ++i) {

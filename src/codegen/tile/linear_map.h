@@ -7,9 +7,8 @@
 
 namespace braid::tile {
 
-/// A linear map over GF(2) between indices: bit i of the input adds (XOR) images[i] to the result.
-/// Layouts, swizzles and addresses are such maps, so one is derived from others by composing and
-/// inverting.
+/// A linear map over GF(2) between indices: bit i of the input XORs images[i] into the result.
+/// Layouts, swizzles and addresses are such maps, so they can be composed and inverted.
 struct LinearMap {
   std::vector<std::uint32_t> images;
 
@@ -17,30 +16,31 @@ struct LinearMap {
 
   [[nodiscard]] int bits() const { return static_cast<int>(images.size()); }
   [[nodiscard]] std::uint32_t apply(std::uint32_t index) const;
-  /// The dimension of what it reaches.
+  /// The dimension of the image.
   [[nodiscard]] int rank() const;
-  /// The images of `count` input bits from `first`.
+  /// The map restricted to `count` input bits from `first`.
   [[nodiscard]] LinearMap slice(int first, int count) const;
-  /// A map on `bits` bits back: apply(inverse(x)) == x for every x it reaches. Where several inputs
-  /// have one image it takes that whose later bits are 0, so the first of the copies. Nothing when
-  /// it does not reach all numbers of `bits` bits.
+  /// A right inverse on `bits` bits: apply(inverse(x)) == x for every x. Among inputs with the same
+  /// image it chooses the one whose later bits are 0, that is, the first copy. Nothing if the map
+  /// does not reach all numbers of `bits` bits.
   [[nodiscard]] std::optional<LinearMap> inverse(int bits) const;
-  /// The number of low input bits k with images 1, 2, 4, ...: so many stay side by side.
+  /// The number k of low input bits with images 1, 2, 4, ...: 2^k inputs stay contiguous.
   [[nodiscard]] int contiguous_bits() const;
 
   static LinearMap identity(int bits);
 };
 
-/// First `inner`, then `outer`.
+/// The map x -> outer(inner(x)).
 LinearMap compose(const LinearMap& outer, const LinearMap& inner);
 
-/// One field of a linear index computation: ((x >> shift) & mask) << out.
+/// A term of a linear index computation: ((x >> shift) & mask) << out.
 struct BitRun {
   int shift;
   int mask;
   int out;
 };
-/// A map as few fields, to be added with XOR; an image of several bits is in several fields.
+/// Splits a map into few terms to be combined by XOR; an image with several bits needs several
+/// terms.
 std::vector<BitRun> bit_runs(const LinearMap& map);
 
 }  // namespace braid::tile

@@ -9,10 +9,10 @@
 
 namespace braid::tile {
 
-/// What is known of an operation: its entry in tile/ops.inc.
+/// The properties of an operation, from tile/ops.inc.
 struct OpInfo {
   Op op;
-  std::string_view name;  ///< a kMap goes by that of its function
+  std::string_view name;  ///< a kMap uses its function's name
   int min_args;
   int max_args;             ///< -1: any number
   bool has_result = false;  ///< it names a value
@@ -20,20 +20,21 @@ struct OpInfo {
   bool has_index = false;   ///< written before the operands: range 1
   bool has_body = false;    ///< instructions of its own
 
-  bool pure = false;             ///< its result follows from its operands: equal ones may be one
-  bool repeatable = false;       ///< not pure, but may as well be made for a later iteration
-  bool reads = false;            ///< memory that all blocks see
-  bool writes = false;           ///< such memory
+  bool pure = false;             ///< its result depends only on its operands, so equal ones can be
+                                 ///< merged
+  bool repeatable = false;       ///< not pure, but may be executed for a later iteration
+  bool reads = false;            ///< it reads memory that all blocks see
+  bool writes = false;           ///< it writes such memory
   bool fills_shared = false;     ///< writes tiles in shared memory
-  bool signals = false;          ///< peers by flags
-  bool waits = false;            ///< for what peers send
-  bool needs_all_warps = false;  ///< it has, or may have, a block barrier
-  bool communicates = false;     ///< it exists in kernels of a group alone
+  bool signals = false;          ///< signals peers by flags
+  bool waits = false;            ///< waits for data or flags from peers
+  bool needs_all_warps = false;  ///< contains, or may contain, a block barrier
+  bool communicates = false;     ///< exists only in kernels of a group
   bool packets = false;          ///< it moves packets
-  bool multimem = false;         ///< it accesses all ranks at once
+  bool multimem = false;         ///< accesses all ranks at once
   bool leads_to_arena = false;   ///< its result is an address in the arena of a rank, or of all
-  bool inlines = false;          ///< a map that it alone uses may stand in its text
-  bool stays = false;            ///< nobody changes its result's registers while it is used
+  bool inlines = false;          ///< a map used only by it may be inlined into its text
+  bool stays = false;            ///< nobody changes its result's registers while it is live
 
   unsigned may_be_none = 0;  ///< operands, a bit each
   int condition = -1;        ///< the operand without which it always happens
@@ -45,10 +46,10 @@ struct OpInfo {
 };
 
 const OpInfo& op_info(Op op);
-/// All, in the order of the enumerators.
+/// All operations, in the order of the enumerators.
 std::span<const OpInfo> op_infos();
-/// Whether it is needed though nobody uses its result. A wait is, for packets too: what comes after
-/// it may overwrite what the peer read before it sent them.
+/// Whether the operation is live even if its result is unused. A wait is, also for packets: later
+/// instructions may overwrite what the peer read before it sent them.
 inline bool has_effect(Op op) { return !op_info(op).has_result || op_info(op).waits; }
 std::optional<Op> op_named(std::string_view name);
 
@@ -60,7 +61,7 @@ int fn_operands(Fn fn);
 inline bool fn_has_dtype(Fn fn) { return fn == Fn::kSaturate || fn == Fn::kRound; }
 
 std::string_view kind_name(Kind kind);
-/// "f32[16, 64]", "i64".
+/// The text of a type: "f32[16, 64]", "i64".
 std::string type_text(const Type& type);
 std::optional<Kind> kind_named(std::string_view name);
 inline bool is_integer(Kind kind) { return kind == Kind::kI32 || kind == Kind::kI64; }

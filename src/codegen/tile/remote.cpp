@@ -9,13 +9,13 @@ namespace braid::tile {
 
 namespace {
 
-/// The address in the arenas, of one rank or of all, that a pointer comes from.
+/// The arena address, of one rank or of all, that a pointer is derived from.
 Id remote_of(const Program& p, Id pointer) {
   while (p.at(pointer).op == Op::kPtrAdd) pointer = p.at(pointer).args[0];
   return op_info(p.at(pointer).op).leads_to_arena ? pointer : kNone;
 }
 
-/// Whether a pointer leads to this rank's own arena, by way of its rank.
+/// Whether a pointer leads to this rank's own arena through its rank.
 bool is_own(const Program& p, Id pointer) {
   const Id peer = remote_of(p, pointer);
   if (peer == kNone || p.at(peer).op != Op::kPeer) return false;
@@ -30,7 +30,7 @@ bool is_operand(const KernelParam* what) {
 }
 bool is_output(const KernelParam* what) { return what->kind == KernelParam::Kind::kResultOffset; }
 
-/// Whether the value is another one where the step closes a run.
+/// Whether the value depends on whether the step closes a run.
 bool knows_closing(const Program& p, Id id) {
   if (id == kNone) return false;
   const Inst& inst = p.at(id);
@@ -59,9 +59,9 @@ bool meets(const Program& p) {
   });
 }
 
-// Scratch is the step's own. Where a rank writes in its peers' memory, they write in its own. A
-// store to all ranks stands between two meetings (verify), so that on each of them it is over
-// within the step, like one of its own.
+// Scratch belongs to the step. Where a rank writes in its peers' memory, they write in its own. A
+// store to all ranks stands between two barriers (verify), so it is complete on each rank within
+// the step, like a local store.
 std::vector<Clobbered> clobbered_operands(const Program& p) {
   std::set<Clobbered> found;
   for (const Inst& inst : p.insts) {
@@ -79,7 +79,7 @@ bool is_multicast(const Program& p, Id pointer) {
   return address != kNone && p.at(address).op == Op::kMulticast;
 }
 
-// What multimem instructions read is, like what they write, over within the step.
+// Multimem reads and writes complete within the step.
 std::vector<RemoteAccess> remote_accesses(const Program& p) {
   std::set<RemoteAccess> found;
   for (const Inst& inst : p.insts) {

@@ -7,21 +7,21 @@
 
 namespace braid::tile {
 
-/// The symmetric buffer that a pointer leads to on a rank, or null.
+/// The symmetric buffer that a pointer leads to, or null.
 [[nodiscard]] const KernelParam* symmetric_buffer(const Program& program, Id pointer);
 
-/// Whether it leads to all ranks at once.
+/// Whether the pointer leads to all ranks at once.
 [[nodiscard]] bool is_multicast(const Program& program, Id pointer);
 
-/// The operands of the body that ranks write to in each other's arenas, or each in its own by way
-/// of its rank.
+/// The operands of the body that ranks write in each other's arenas, or each in its own through its
+/// rank.
 [[nodiscard]] std::vector<Clobbered> clobbered_operands(const Program& program);
 
-/// Whether each run of it is a barrier of all ranks: blocks of it, some or all, wait for every
-/// rank, not only where the run closes.
+/// Whether every run of the program is a barrier of all ranks: some of its blocks always wait for
+/// every rank, not only in a closing run.
 [[nodiscard]] bool meets(const Program& program);
 
-/// Which operands of the body the program reads and writes in the memory of peers, in order.
+/// The operands of the body that the program reads and writes in memory of peers, in order.
 [[nodiscard]] std::vector<RemoteAccess> remote_accesses(const Program& program);
 
 }  // namespace braid::tile

@@ -41,11 +41,11 @@ namespace braid::tile {
 //
 // A value may have a name instead of a number (%sum); `//` starts a comment.
 
-/// The numbers of the values are kept, so that reading it back gives the same program.
+/// The numbers of values are kept, so that parsing gives the same program.
 [[nodiscard]] std::string print_text(const Program& program);
 
-/// Throws kInvalidArgument with the line, what was found there and what was expected. What the text
-/// says is not checked for sense: that is `verify`.
+/// Throws kInvalidArgument with the line, what was found and what was expected. Only syntax is
+/// checked; `verify` checks the rest.
 [[nodiscard]] Program parse_text(std::string_view text);
 
 }  // namespace braid::tile

@@ -16,7 +16,7 @@ bool is_word(char c) {
 }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Letters as they are, of anything else its number: a message stays one line of plain text.
+/// Printable characters as they are, others by number, so that a message is one line of plain text.
 std::string shown(const Token& token) {
   if (token.kind == Token::kEnd) return "the end";
   if (token.kind == Token::kLine) return "the end of the line";
@@ -31,7 +31,7 @@ std::string shown(const Token& token) {
   return out + "'";
 }
 
-/// Where the number that starts here ends.
+/// The end of the number that starts here.
 std::size_t end_of_number(std::string_view text, std::size_t at) {
   std::size_t end = at + 1;
   while (end < text.size()) {

@@ -15,15 +15,15 @@ struct Token {
   int line = 1;
 };
 
-/// The words of a program's text, one after another. Every failure is a kInvalidArgument that says
-/// where, what was found and what was expected.
+/// The tokens of a program's text. Every error is kInvalidArgument with the place, what was found
+/// and what was expected.
 class Lexer {
  public:
   explicit Lexer(std::string_view text);
 
   [[nodiscard]] const Token& token() const { return tokens_[at_]; }
   [[nodiscard]] bool at(std::string_view text) const;
-  /// Goes on where the next word or mark is this one.
+  /// Consumes the next word or mark if it is this one.
   bool accept(std::string_view text);
   void expect(std::string_view text);
   std::string word(std::string_view expected);
@@ -35,7 +35,7 @@ class Lexer {
   std::string rest(const std::vector<std::string_view>& stops);
   void end_line();
   void skip_lines();
-  /// Whether the text has a value of this number.
+  /// Whether the text has a value with this number.
   [[nodiscard]] bool holds_number(std::int64_t number) const { return numbers_.contains(number); }
 
   [[noreturn]] void fail(std::string_view expected) const { fail_token(token(), expected); }

@@ -80,7 +80,7 @@ class TextParser {
     }
   }
 
-  /// The rest of the line, up to one of these words.
+  /// An expression: the rest of the line up to one of these words.
   Expr expression(const std::vector<std::string_view>& stops) {
     const Token first = in_.token();
     const std::string text = in_.rest(stops);
@@ -165,7 +165,7 @@ class TextParser {
     return id;
   }
 
-  /// A number stands for itself; a name for the next one that the text holds nowhere.
+  /// A number stands for itself; a name gets the next number that is unused in the text.
   Id number_of(const std::string& name, const Token& at) {
     std::int64_t number = -1;
     const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
@@ -176,7 +176,7 @@ class TextParser {
     }
     if (number < 0 || number >= kMaxValues) in_.fail_token(at, "a number below 1048576");
     const auto size = static_cast<std::size_t>(number) + 1;
-    // Numbers that the text does not hold are those of instructions that a pass removed.
+    // Numbers missing in the text belong to instructions that a pass removed.
     if (p_.insts.size() < size)
       p_.insts.resize(size, Inst{.op = Op::kConstant, .type = {}, .args = {}});
     names_[static_cast<Id>(number)] = name;
@@ -249,7 +249,7 @@ class TextParser {
     }
     operands(inst, info);
     if (info.has_result) {
-      // The type comes before a constant's number is known to be of it.
+      // The type comes after the number, whose kind it decides.
       in_.expect(":");
       type(inst);
     } else {
@@ -430,7 +430,7 @@ class TextParser {
   Id next_ = 0;
   std::map<std::string, Id> ids_;
   std::map<Id, std::string> names_;
-  std::map<Id, int> used_;  ///< the line of the first use
+  std::map<Id, int> used_;  ///< line of the first use
   std::set<Id> defined_;
 };
 

@@ -10,26 +10,26 @@
 
 namespace braid::tile {
 
-// A tile program: what one block does, as SSA over tiles (docs/architecture.md, Tile programs). A
-// template builds it, the tile passes rewrite it, the printer turns it into CUDA text. Tiles are
-// two-dimensional [rows, cols], extents powers of two; scalars are the same for all threads. Floats
-// are computed in f32 and integers in i64 whatever the dtype in memory: `round` maps a value to
-// what its dtype can hold.
+// A tile program: the work of one block, in SSA form over tiles (docs/architecture.md, Tile
+// programs). A template builds it, the tile passes rewrite it, the printer turns it into CUDA text.
+// Tiles are two-dimensional [rows, cols], with powers of two as extents; scalars are the same for
+// all threads. Whatever the dtype in memory, floats are computed in f32 and integers in i64;
+// `round` maps a value to what its dtype can hold.
 
 using Id = std::int32_t;
 inline constexpr Id kNone = -1;
 
 enum class Kind : std::uint8_t { kF32, kI32, kI64, kPred, kPtr, kShared, kRing };
 
-/// One access: a payload of 4 bytes, and above it the epoch as its flag.
+/// A packet is one access: a payload of 4 bytes, and above it the epoch as its flag.
 inline constexpr int kPacketBytes = 8;
-/// Neighbouring elements that one packet holds, of a tile of so many columns.
+/// Adjacent elements in one packet, for a tile with that many columns.
 inline int packet_elements(DType dtype, int cols) {
   const int most = kPacketBytes / 2 / static_cast<int>(dtype_size(dtype));
   return most < cols ? most : cols;
 }
 
-/// Registers of a thread where a block of so many warps is alone on its multiprocessor.
+/// Registers per thread when a block of that many warps has its multiprocessor to itself.
 inline int registers_of_thread(int num_warps) {
   constexpr int kRegisters = 65536;
   constexpr int kMost = 256;
@@ -37,7 +37,7 @@ inline int registers_of_thread(int num_warps) {
   return share < kMost ? share : kMost;
 }
 
-/// Bytes of one computed value in shared memory.
+/// Bytes of a computed value in shared memory.
 inline int value_bytes(Kind kind) { return kind == Kind::kI64 ? 8 : kind == Kind::kPred ? 1 : 4; }
 
 struct Type {
@@ -48,16 +48,16 @@ struct Type {
   bool operator==(const Type&) const = default;
 };
 
-/// Op::kParam, ...
+/// Operations, as listed in ops.inc: Op::kParam, ...
 enum class Op : std::uint8_t {
 #define BRAID_TILE_OP(Name, ...) k##Name,
 #include "codegen/tile/ops.inc"
 #undef BRAID_TILE_OP
 };
 
-/// Scalar functions of kMap. Comparison and logic give predicates. Of floats, kMin and kMax keep
-/// NaN and order -0 below +0. Integers that may overflow (values, not indices) take the kWrap
-/// forms.
+/// Scalar functions for kMap. Comparisons and logic give predicates. For floats, kMin and kMax
+/// propagate NaN and order -0 below +0. Integers that may overflow (values, not indices) use the
+/// kWrap forms.
 enum class Fn : std::uint8_t {
   kAdd,
   kSub,
@@ -87,13 +87,13 @@ enum class Fn : std::uint8_t {
   kRound
 };
 
-/// What a reduction by `fn` begins with.
+/// The neutral element of a reduction by `fn`.
 double float_identity(Fn fn);
 std::int64_t integer_identity(Fn fn);
 
 /// Where the elements of a value live.
 enum class Place : std::uint8_t {
-  kRegisters,  ///< its own
+  kRegisters,  ///< in its own registers
   kInline,     ///< nowhere: they are computed in the expressions that use them
   kAlias       ///< in another value's registers
 };
@@ -103,7 +103,7 @@ struct Inst {
   Type type;
   std::vector<Id> args;
   Fn fn = Fn::kAdd;
-  DType dtype = DType::kF32;  ///< in memory (load, store, shared) or to round to
+  DType dtype = DType::kF32;  ///< in memory (load, store, shared), or the dtype to round to
   int index = 0;
   double number = 0;
   std::int64_t integer = 0;
@@ -113,7 +113,7 @@ struct Inst {
   int layout = -1;                          ///< index into Program::layouts, by assign_layouts
   int shared_offset = -1;  ///< bytes: kAllocShared, kAllocRing, scratch of kReduce, kConvertLayout
 
-  // By lower_to_threads.
+  // Set by lower_to_threads.
   Place place = Place::kRegisters;
   Id storage = kNone;  ///< Place::kAlias: whose registers
   int width = 1;       ///< elements of one access
@@ -126,17 +126,18 @@ struct Inst {
   int lanes = 0;         ///< kReduce: bits of the lane to combine over; else: threads where one
   int warps = 0;         ///<   of these bits is set hold copies and stay out; kRole: how many
   LayoutChange change = LayoutChange::kNone;        ///< kConvertLayout
-  bool trans_load_a = false, trans_load_b = false;  ///< kDot: its fragments come by ldmatrix.trans
-  /// Layouts of one row: the element of a buffer for each register, lane and warp (kCopyToShared
-  /// and the fragments of kDot: the byte). kDot: of a and b, -1 in registers; kReduce: to write and
-  /// to read the scratch; kConvertLayout: the same or, of its operand, the register and the lane.
+  bool trans_load_a = false, trans_load_b = false;  ///< kDot: its fragments are loaded by
+                                                    ///< ldmatrix.trans
+  /// Layouts of one row: the buffer element for each register, lane and warp (kCopyToShared and the
+  /// fragments of kDot: the byte). kDot: of a and b, -1 if in registers. kReduce: for writing and
+  /// reading the scratch. kConvertLayout: likewise, or the operand's register and lane.
   std::vector<int> addresses;
 };
 
-/// A parameter's facts for the printer and the axis analysis.
+/// A parameter, with facts for the printer and the axis analysis.
 struct Param {
   KernelParam what;
-  std::int64_t divisor = 1;  ///< a scalar is a multiple of this; a pointer is aligned to it (bytes)
+  std::int64_t divisor = 1;  ///< a scalar is a multiple of it; a pointer is aligned to it (bytes)
 };
 
 struct Program {
@@ -149,9 +150,9 @@ struct Program {
   int columns = 8;    ///< that lie together in a thread, of tiles that nothing else lays out
   int world = 0;      ///< ranks of the group, when it communicates
   bool communicates = false;
-  bool in_place = false;           ///< operands may lie in one place
-  std::int64_t flag_slots = 0;     ///< of the step: a slot has a flag of each rank
-  std::int64_t scratch_bytes = 0;  ///< that peers write, in the symmetric arena
+  bool in_place = false;           ///< operands may share a place
+  std::int64_t flag_slots = 0;     ///< slots owned by the step; each has a flag per rank
+  std::int64_t scratch_bytes = 0;  ///< bytes in the symmetric arena that peers write
   std::vector<Layout> layouts;
   int shared_bytes = 0;
   Expr grid = 1;

@@ -5,7 +5,7 @@
 
 namespace braid::tile {
 
-/// A tile value as the generic arithmetic of ir/scalar.h wants it.
+/// A tile value with the interface of the generic arithmetic in ir/scalar.h.
 struct TileExpr {
   Builder* builder;
   Id id;

@@ -48,7 +48,7 @@ class Verifier {
   }
 
  private:
-  // What is wrong with the instruction at hand.
+  // Throws for the instruction at hand.
   [[noreturn]] void fail(const std::string& found, const std::string& expected) const {
     const Inst& inst = p_.at(at_);
     const std::string_view name = inst.op == Op::kMap ? fn_name(inst.fn) : op_info(inst.op).name;
@@ -72,7 +72,7 @@ class Verifier {
     }
   }
 
-  /// Checks the instructions of a block and then, while its values are visible, what `last` checks.
+  /// Checks the instructions of a block and then, while its values are in scope, calls `last`.
   template <class Last>
   void block(const std::vector<Id>& ids, const Last& last) {
     std::vector<Id> opened;
@@ -119,7 +119,8 @@ class Verifier {
     expect(arg != kNone && !type(arg).is_scalar() && is_integer(type(arg).kind), arg, "the offsets",
            "a tile of integers");
   }
-  /// Whether a value can stand beside the elements of a tile: its equal, one per row, or one.
+  /// Whether a value can be broadcast to a tile: it has the same shape, one element per row, or
+  /// one.
   static bool broadcasts(const Type& x, const Type& into) {
     if (x.is_scalar()) return true;
     return x.rows == into.rows && (x.cols == into.cols || x.cols == 1);
@@ -342,7 +343,7 @@ class Verifier {
     memory_kind(tile, inst.dtype);
   }
 
-  /// Floats are f32 values, the rest are integers.
+  /// Float dtypes need f32 values, others integers.
   void memory_kind(const Type& type, DType dtype) const {
     if (is_float(dtype) != (type.kind == Kind::kF32) ||
         !(type.kind == Kind::kF32 || is_integer(type.kind))) {

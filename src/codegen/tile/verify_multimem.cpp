@@ -1,6 +1,6 @@
-// Rules of accesses of all ranks at once. The hardware knows sums of f32, f16 and bf16; nothing but
-// these accesses may use such an address. They stand between two waits for all ranks, so that what
-// they read is complete, and none of them outlives the step on any rank.
+// Rules for accesses to all ranks at once. The hardware sums f32, f16 and bf16, and only these
+// instructions may use such an address. They must stand between two barriers of all ranks, so that
+// what they read is complete and none of them outlives the step on any rank.
 
 #include "codegen/tile/verify_multimem.h"
 

@@ -6,12 +6,11 @@
 
 namespace braid::tile {
 
-/// What is wrong with an access of all ranks at once, or by a pointer to all, beside the types of
-/// its operands.
+/// The problem of an access to all ranks, or of one through a pointer to all, besides its operand
+/// types.
 [[nodiscard]] std::optional<Problem> multimem_problem(const Program& program, const Inst& inst);
 
-/// An access of all ranks, or a loop that holds one, that is not between two meetings of all; else
-/// kNone.
+/// An access to all ranks, or a loop with one, that is not between two barriers of all; else kNone.
 [[nodiscard]] Id multimem_without_meeting(const Program& program);
 
 }  // namespace braid::tile

@@ -1,6 +1,6 @@
-// Rules of packets. They lie in the step's scratch: it is zeroed before the first run, and nobody
-// else writes there, so that what bears an epoch is a packet of that epoch. A packet has 4 bytes of
-// payload.
+// Rules for packets. They lie in the step's scratch, which is zeroed before the first run and which
+// nobody else writes, so a place with an epoch holds a packet of that epoch. A packet has 4 bytes
+// of payload.
 
 #include "codegen/tile/verify_packets.h"
 

@@ -7,12 +7,12 @@
 
 namespace braid::tile {
 
-/// What was found and what was expected in its place.
+/// What was found, and what was expected instead.
 struct Problem {
   std::string found, expected;
 };
 
-/// What is wrong with an instruction on packets or their epoch, beside the types of its operands.
+/// The problem of an instruction on packets or epochs, besides its operand types.
 [[nodiscard]] std::optional<Problem> packet_problem(const Program& program, const Inst& inst);
 
 }  // namespace braid::tile

@@ -1,7 +1,6 @@
-// How a kernel reads the operand of a collective out of the arenas of all ranks, one form for all
-// collectives (ir/collective.h). Few ranks, of a gather those that a tile reaches, are spelled out,
-// many are a loop; uneven chunks, whose places a graph lists for every pair of ranks, are always
-// spelled out.
+// How a kernel reads a collective's operand from the arenas of all ranks, in one form for all
+// collectives (ir/collective.h). Few ranks are unrolled (for a gather those that a tile reaches);
+// many are a loop. Uneven chunks, which a graph lists for every pair of ranks, are always unrolled.
 
 #include <algorithm>
 #include <numeric>
@@ -22,14 +21,14 @@ using tile::kNone;
 
 namespace {
 
-/// Scalars between which all elements of an index tile lie.
+/// Scalar bounds of the elements of an index tile.
 struct Bounds {
   Id low, high;
 };
 
-/// Nothing where the index's form does not say.
+/// Nothing where the form of the index does not tell.
 std::optional<Bounds> bounds_of(tile::Builder& b, Id index) {
-  const tile::Inst inst = b.program().at(index);  // a copy: new instructions move it
+  const tile::Inst inst = b.program().at(index);  // copied, because new instructions move it
   if (inst.type.is_scalar()) return Bounds{index, index};
   if (inst.op == tile::Op::kRange) {
     return Bounds{b.integer(0), b.integer((inst.index == 0 ? inst.type.rows : inst.type.cols) - 1)};
@@ -50,12 +49,12 @@ std::optional<Bounds> bounds_of(tile::Builder& b, Id index) {
                 b.map(inst.fn, {first->high, inst.args[1]})};
 }
 
-/// How many numbers an index tile spans, and a divisor of the first; of 0, all are (0).
+/// The length of the range that an index tile spans, and a divisor of its first index (0: any).
 struct Run {
   std::int64_t extent, divisor;
 };
 
-/// Nothing where the index's form does not say.
+/// Nothing where the form of the index does not tell.
 std::optional<Run> run_of(const tile::Program& program, Id index) {
   const tile::Inst& inst = program.at(index);
   if (inst.type.is_scalar()) {
@@ -81,7 +80,7 @@ std::optional<Run> run_of(const tile::Program& program, Id index) {
 
 }  // namespace
 
-/// The one of the values, a scalar, that stands at this rank's place.
+/// Selects the scalar at this rank's index.
 Id BodyEmitter::by_rank(const std::string& group, const std::vector<std::int64_t>& values) {
   const Id rank = own_rank(b_, group);
   Id result = b_.integer(values.back());
@@ -93,7 +92,7 @@ Id BodyEmitter::by_rank(const std::string& group, const std::vector<std::int64_t
   return result;
 }
 
-/// Where the operand of a collective lies in every rank's arena.
+/// The offset of a collective's operand in every rank's arena.
 Id BodyEmitter::operand_offset(const Node& collective) {
   const ValueId operand = collective.inputs[0];
   KernelParam what{.kind = KernelParam::Kind::kOffset,
@@ -108,30 +107,31 @@ Id BodyEmitter::operand_offset(const Node& collective) {
   return b_.param(what, 256);
 }
 
-/// The same at all ranks.
+/// The multicast address of that operand.
 Id BodyEmitter::multicast_operand(const Node& collective) {
   return b_.multicast(operand_offset(collective), *collective.attr<std::string>("group"));
 }
 
-/// What is read, and where.
+/// A read of a collective's operand.
 struct BodyEmitter::FromPeers {
   const Collective& form;
   const std::string& group;
   const TensorType& type;  ///< of the operand
   Id offset;               ///< of the operand in the arenas
-  Coords own;              ///< in the operand, where each rank's chunk is cut as this one's
+  Coords own;              ///< in the operand, where this rank's chunk would be
   Mask mask;
   [[nodiscard]] int world() const { return static_cast<int>(form.ranks); }
 };
-/// Along which dim the result is put together.
+/// The dim along which the result is assembled.
 struct BodyEmitter::Gathering {
   std::size_t dim;
-  Id index;   ///< in the result
-  Dim chunk;  ///< of each rank, where all have the same
+  Id index;   ///< index in the result
+  Dim chunk;  ///< extent per rank, if equal
 };
 
-/// Reads the operand of the ranks as ir/collective.h says. Where a chunk of the result is one
-/// rank's, each rank that a tile reaches is read under the condition that the element is its own.
+/// Reads the ranks' operands as ir/collective.h defines. Where each chunk of the result comes from
+/// one rank, each rank that a tile reaches is read under the condition that the element belongs to
+/// it.
 Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask) {
   const TensorType& type = body_.type(node.inputs[0]);
   const std::string& group = *node.attr<std::string>("group");
@@ -160,8 +160,8 @@ Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask)
   return gather_in_loop(from, gathering);
 }
 
-/// Where the ranks have put their parts of this rank's chunk one after the other into its own
-/// operand.
+/// Reads this rank's own operand, into which the ranks have written their parts of its chunk one
+/// after the other.
 Id BodyEmitter::pushed(const Node& node, const Collective& form, const Coords& at,
                        const Mask& mask) {
   const TensorType& chunk = body_.type(node.outputs[0]);
@@ -176,7 +176,7 @@ Id BodyEmitter::pushed(const Node& node, const Collective& form, const Coords& a
   });
 }
 
-/// In the order of the hardware.
+/// The sum in the hardware's order.
 Id BodyEmitter::multimem_sum(const Node& node, const Collective& form, const Coords& at,
                              const Mask& mask) {
   const DType dtype = body_.type(node.inputs[0]).dtype;
@@ -186,8 +186,8 @@ Id BodyEmitter::multimem_sum(const Node& node, const Collective& form, const Coo
   return b_.map(Fn::kDiv, {sum, b_.constant(Kind::kF32, static_cast<double>(form.ranks))});
 }
 
-/// In the order of the ranks; `part`: what one of them has, asked for of `together` ranks before
-/// any is added.
+/// The sum in rank order. `part` gives one rank's value; the values of `together` ranks are loaded
+/// before any is added.
 Id BodyEmitter::sum_of(const Collective& form, DType dtype, const Part& part, int together) {
   const auto world = static_cast<int>(form.ranks);
   const auto fold = [&](Id a, Id b) {
@@ -222,13 +222,13 @@ Id BodyEmitter::sum_of(const Collective& form, DType dtype, const Part& part, in
   return b_.round(dtype, result);
 }
 
-/// A scalar of the kind of the index.
+/// A scalar of the same kind as the index.
 Id BodyEmitter::like_index(const Gathering& gathering, Id scalar) {
   return b_.type(gathering.index).kind == Kind::kI32 ? b_.map(Fn::kToI32, {scalar}) : scalar;
 }
 
-/// Of the ranks that a tile may reach: where chunks are multiples of what it spans, and so is its
-/// place, one; all where its place is not known. Nothing where that is many.
+/// Reads the ranks that a tile may reach: one where chunks are multiples of the tile's span and its
+/// position is too; all where its position is unknown. Nothing where there are too many.
 std::optional<Id> BodyEmitter::gather_even(const FromPeers& from, const Coords& at, std::size_t dim,
                                            const Dim& chunk) {
   Coords whole = at;
@@ -248,14 +248,14 @@ std::optional<Id> BodyEmitter::gather_even(const FromPeers& from, const Coords& 
   const Id last = scalar(Expr(from.world() - 1));
   Id first = kNone;
   if (reached < from.world()) {
-    // What lies past the end is masked, and has the last rank's address.
+    // Elements past the end are masked and use the last rank's address.
     const Id low = bounds_of(b_, along.index)->low;
     first = b_.map(Fn::kMin, {b_.map(Fn::kDiv, {low, scalar(elements)}), last});
   }
   Coords own = from.own;
   Axis& axis = own[coords_.split_before(own, dim)];
   axis.dims.front() = from.type.shape[dim];
-  // Offsets count from the first rank's chunk on; an axis of one element has none.
+  // Offsets count from the first rank's chunk; an axis of one element has none.
   const Expr step =
       numel(axis.dims) == Expr(1) ? Expr(0) : Expr(chunk) * dense_strides(from.type.shape)[dim];
   const Id back = scalar_of(b_, step * Expr(-1), body_.symbols());
@@ -299,7 +299,7 @@ Id BodyEmitter::gather_in_loop(const FromPeers& from, const Gathering& gathering
     return b_.map(Fn::kAnd, {b_.map(Fn::kNot, {b_.map(Fn::kLt, {index, start(rank)})}),
                              b_.map(Fn::kLt, {index, end})});
   };
-  // Only the ranks that the tile reaches, where that is known.
+  // Only the ranks that the tile reaches, where known.
   Id first = b_.integer(0);
   Id last = b_.integer(from.world() - 1);
   if (const auto bounds = bounds_of(b_, index)) {
@@ -317,11 +317,11 @@ Id BodyEmitter::gather_in_loop(const FromPeers& from, const Gathering& gathering
   return b_.end_for(loop, {b_.map(Fn::kSelect, {here, next, b_.carried(loop, 0)})})[0];
 }
 
-/// Chunks of any sizes, each of which a graph lists.
+/// Reads chunks of any sizes, each of which a graph lists.
 Id BodyEmitter::gather_uneven(const FromPeers& from, const Gathering& gathering) {
   const Id index = gathering.index;
   const int world = from.world();
-  // First row of a rank's chunk, here or at that rank.
+  // The first row of a rank's chunk, here or at that rank.
   const auto start = [&](int rank, auto start_of) {
     std::vector<std::int64_t> starts;
     starts.reserve(static_cast<std::size_t>(world));

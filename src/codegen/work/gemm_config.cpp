@@ -1,6 +1,7 @@
-// The tiles of matmuls. Each one that the hardware has room for is reckoned in clocks. Its blocks
-// come in waves of as many as the device holds; of each wave it is what the multiprocessor with the
-// most of these blocks needs of its units, and what memory and its latency need for all:
+// Chooses the tiles of matmuls. The time of each tile size that fits on the hardware is estimated
+// in clocks. Its blocks run in waves of as many as the device holds. A wave takes the time of the
+// multiprocessor with the most blocks, per unit, and the time of memory and its latency for all
+// blocks:
 //
 //     matrix    products of whole tiles, rows that do not exist too
 //     shared    operands written once, and read by each warp that multiplies them
@@ -10,11 +11,10 @@
 //               are at work at one time read of them
 //     latency   a block's ring brings stages - 1 steps of K in the time that memory takes to answer
 //
-// As in estimate_kernel a warp stays in one of a multiprocessor's four parts, each of which has a
-// quarter of its matrix unit and issues for itself, and the slowest counts most:
-// sqrt(t1^2 + t2^2 + ...). The warps of a part take turns: each waits for what it multiplies and
-// for the last product, while others work. To it comes what nothing hides: filling the ring, and
-// storing the result.
+// As in estimate_kernel, a warp stays in one of a multiprocessor's four parts, each of which has a
+// quarter of the matrix unit and its own scheduler; the times combine as sqrt(t1^2 + t2^2 + ...).
+// The warps of a part take turns: each waits for its operands and for the last product while others
+// work. Exposed time is added: filling the ring, and storing the result.
 
 #include "codegen/work/gemm_config.h"
 
@@ -29,37 +29,38 @@
 namespace braid {
 namespace {
 
-/// A tuner chooses from so many, the best by the reckoning.
+/// The most candidates for a tuner, best by the estimate.
 constexpr std::size_t kMostCandidates = 96;
 
-/// Tiles that blocks go down before they go across; others where that makes a difference.
+/// GROUP_M, the tiles that blocks go down before they go across; alternatives are tried where they
+/// matter.
 constexpr std::int64_t kGroup = 8;
 constexpr std::int64_t kOtherGroups[] = {1, 16};
 
-/// Of a multiprocessor.
+/// Parts of a multiprocessor.
 constexpr std::int64_t kParts = 4;
 
-/// Memory moves 64 bytes at a time, a cache line is 128: columns of a weight that are read together
-/// where its rows lie in memory, by a product of no more rows than this.
+/// Memory moves 64 bytes at a time, and a cache line has 128. So a product with at most kFewRows
+/// rows reads this many columns of a weight together where its rows are contiguous.
 constexpr std::int64_t kLineColumns = 64;
 constexpr std::int64_t kFewRows = 64;
 
 struct Product {
   std::int64_t tiles;  ///< products of these extents, side by side
   std::int64_t m, n, k;
-  std::int64_t right;    ///< right operands
-  std::int64_t weights;  ///< elements of these
-  std::int64_t element;  ///< bytes
+  std::int64_t right;    ///< number of right operands
+  std::int64_t weights;  ///< elements of the right operands
+  std::int64_t element;  ///< bytes per element
   bool f32;
-  std::int64_t met;  ///< what registers hold beside each sum: an operand, what the result meets
-  bool by_columns;   ///< neighbours along N lie side by side in memory, of a right operand
+  std::int64_t met;  ///< registers per sum besides the sum: an operand, epilogue inputs
+  bool by_columns;   ///< neighbours along N of a right operand are adjacent in memory
 };
 
 struct Tile {
   std::int64_t m, n, k, stages, warps, group;
 };
 
-/// `value` gives a size's.
+/// `value` evaluates a Dim.
 template <class Value>
 Product product_of(const Graph& body, const BodyInfo& info, const GemmUse& use,
                    const Value& value) {
@@ -73,7 +74,7 @@ Product product_of(const Graph& body, const BodyInfo& info, const GemmUse& use,
   const auto extent = [&](const Dim& dim) { return std::max<std::int64_t>(1, value(dim)); };
   std::int64_t tiles = use.chunks;
   for (std::size_t d = 0; d + 2 < result.size(); ++d) tiles *= extent(result[d]);
-  // What is gathered is loaded as an input is.
+  // A gathered operand is loaded like an input.
   const bool left_computed = info.gathered < 0 && !is_moved_input(body, mm.inputs[first]);
   const bool computed = left_computed || !is_moved_input(body, mm.inputs[first + 1]);
   auto weights = static_cast<std::int64_t>(info.matmuls.size());
@@ -91,14 +92,14 @@ Product product_of(const Graph& body, const BodyInfo& info, const GemmUse& use,
                                       body.type(mm.inputs[first + 1]).shape.size() - 1)};
 }
 
-/// At the symbols' largest values.
+/// The product at the symbols' largest values.
 Product largest(const Graph& body, const BodyInfo& info, const GemmUse& use) {
   return product_of(body, info, use, [&](const Dim& dim) { return dim.max(body.symbols()); });
 }
 
 std::int64_t warps_along_m(std::int64_t m, std::int64_t n, std::int64_t warps) {
   std::int64_t best = 1;
-  // Each has 16 columns; those that find none have rows, or copies.
+  // Each warp has 16 columns; warps beyond the columns take rows, or copies.
   const auto edges = [&](std::int64_t r) {
     return m / r + std::max<std::int64_t>(16, n * r / warps);
   };
@@ -111,14 +112,14 @@ std::int64_t warps_along_m(std::int64_t m, std::int64_t n, std::int64_t warps) {
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::int64_t shared_bytes(const Product& p, const Tile& t, const GemmUse& use) {
-  constexpr std::int64_t kReductions = 4096;  // of what else the kernel does
+  constexpr std::int64_t kReductions = 4096;  // shared memory of the kernel's other work
   const std::int64_t ring = (t.m + p.right * t.n) * t.k * p.element * t.stages;
   return ring + (use.changes_layout ? t.m * t.n * 4 + kReductions : 0);
 }
 
 /// Columns of a warp's part of a tile.
 std::int64_t columns_of_warp(const Tile& t) {
-  constexpr std::int64_t kFragment = 8;  // warps that find none have copies
+  constexpr std::int64_t kFragment = 8;  // warps beyond the columns have copies
   return std::max(t.n * warps_along_m(t.m, t.n, t.warps) / t.warps, kFragment);
 }
 
@@ -127,7 +128,7 @@ bool is_widened(const Product& p, const DeviceModel& device) {
   return p.element == 1 && architecture(device.sm).f8_width == 1;
 }
 
-/// Of a thread: its sums, the fragments that they are made of, addresses and the like.
+/// Registers per thread: its sums, their fragments, addresses and the like.
 std::int64_t registers_of(const Product& p, const Tile& t, const DeviceModel& device) {
   constexpr std::int64_t kOther = 48;
   const std::int64_t m = t.m / warps_along_m(t.m, t.n, t.warps);
@@ -135,13 +136,13 @@ std::int64_t registers_of(const Product& p, const Tile& t, const DeviceModel& de
   return p.right * m * n / 32 + (m + n) / 4 * (is_widened(p, device) ? 3 : 1) + kOther;
 }
 
-/// A tile's blocks, and what one asks of a multiprocessor's units, in clocks.
+/// The blocks of a tile size, and what one block demands of a multiprocessor's units, in clocks.
 struct TileWork {
   double blocks;
-  double at_once;  ///< blocks that a multiprocessor holds
+  double at_once;  ///< blocks resident on a multiprocessor
   double matrix, shared, issue, l2;
-  double latency;  ///< until its copies have come
-  double waiting;  ///< of a warp for its fragments and products, where it can do nothing else
+  double latency;  ///< until its copies arrive
+  double waiting;  ///< of a warp for its fragments and products, when it can do nothing else
 };
 
 TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, const GemmUse& use) {
@@ -153,7 +154,7 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
 
   const Architecture& known = architecture(device.sm);
   const bool widened = is_widened(p, device);
-  constexpr std::int64_t kPartRegisters = 16384;  // of which a warp has its own in one part
+  constexpr std::int64_t kPartRegisters = 16384;  // registers of one part, shared by its warps
   const std::int64_t registers = registers_of(p, t, device);
   const std::int64_t room =
       std::min({kParts * (kPartRegisters / (registers * 32)) / t.warps,
@@ -170,15 +171,15 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
   const double read = number(warps_n * t.m + p.right * warps_m * t.n) * number(p.element);
   const double written = number((t.m + p.right * t.n) * p.element);
   const std::int64_t rows = std::min(t.m, p.m), cols = std::min(t.n, p.n);
-  const double loaded = number((rows + p.right * cols) * p.element);  // bytes for each k
+  const double loaded = number((rows + p.right * cols) * p.element);  // bytes per k
 
-  const double fragments = number(t.k * p.element) / 32;  // steps of the matrix unit in one of K
+  const double fragments = number(t.k * p.element) / 32;  // matrix steps per step of K
   const double loads = fragments * number(warp_m + p.right * warp_n) / 16;
   const double multiplies = fragments * number(warp_m * warp_n * p.right) / 128 * (widened ? 2 : 1);
-  // Pairs of elements, two slots each.
+  // Two slots per pair of elements.
   const double conversions = widened ? fragments * number(warp_m + p.right * warp_n) : 0;
   const double copies = written * number(t.k) / 16 / number(32 * t.warps);
-  constexpr double kAround = 24;  // instructions of a step beside these
+  constexpr double kAround = 24;  // other instructions per step
   return {.blocks = number(p.tiles * divide_up(p.m, t.m) * divide_up(p.n, t.n)),
           .at_once = number(use.waits ? 1 : std::max<std::int64_t>(1, room)),
           .matrix = 2 * products * k / flops,
@@ -190,14 +191,14 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
           .waiting = steps * fragments * (known.shared_clocks + known.matrix_clocks)};
 }
 
-/// Whether memory brings some of the operands again and again.
+/// Whether some operands are read from memory repeatedly.
 bool exceeds_cache(const Product& p, const DeviceModel& device) {
   const auto operands = static_cast<double>((p.tiles * p.m * p.k + p.weights) * p.element);
   return operands > device.l2_mib * 1024 * 1024;
 }
 
-/// Bytes to and from memory. Blocks one after the other go down `group` tiles, then across. Those
-/// that are at work at one time share what they read, and so do as many as L2 holds operands for.
+/// Memory traffic in bytes. Consecutive blocks go down `group` tiles, then across. Blocks that run
+/// at the same time share what they read, and so do as many as have their operands in L2.
 double memory_bytes(const Product& p, const Tile& t, double at_once, const DeviceModel& device) {
   const auto number = [](std::int64_t n) { return static_cast<double>(n); };
   const double element = number(p.element);
@@ -218,9 +219,9 @@ double memory_bytes(const Product& p, const Tile& t, double at_once, const Devic
   return written + std::max(least, number(p.tiles) * down * across / blocks * read_by(blocks));
 }
 
-/// Clocks, by the file's head.
+/// The estimate described at the top of the file.
 double clocks(const Product& p, const Tile& t, const Target& target, const GemmUse& use) {
-  constexpr double kBlock = 1500;  // of a block's first loads and last stores
+  constexpr double kBlock = 1500;  // first loads and last stores of a block
   const DeviceModel& device = device_model(target);
   const TileWork work = work_of(p, t, device, use);
   const auto warps = static_cast<double>(t.warps);
@@ -244,15 +245,15 @@ double clocks(const Product& p, const Tile& t, const Target& target, const GemmU
   return full * wave(most) + wave(work.blocks - full * most);
 }
 
-/// All that have room, the quickest first.
+/// All tiles that fit, fastest first.
 std::vector<Tile> tiles_of(const Product& p, const Target& target, const GemmUse& use) {
   std::vector<std::pair<double, Tile>> all;
-  // One block alone has a warp for each part of its multiprocessor.
+  // A block that is alone has a warp for each part of its multiprocessor.
   const std::int64_t fewest = use.warps != 0 ? use.warps : use.waits ? 4 : 1;
   const std::int64_t most_warps = use.warps != 0 ? use.warps : 8;
   const std::int64_t fragments = divide_up(p.m, 16) * divide_up(p.n, 16);
   const bool reordered = exceeds_cache(p, device_model(target));
-  // No tile is twice as large as what it is for.
+  // No tile is twice as large as the extent it covers.
   const auto fits = [](std::int64_t block, std::int64_t extent) {
     return block == 16 || block < 2 * extent;
   };
@@ -261,7 +262,7 @@ std::vector<Tile> tiles_of(const Product& p, const Target& target, const GemmUse
     const std::int64_t registers = tile::registers_of_thread(static_cast<int>(t.warps));
     const std::int64_t met = std::max<std::int64_t>(p.f32 ? 1 : 0, p.met);
     const std::int64_t most = registers / (2 + 2 * met);
-    // A fragment for each warp, where there are as many, and the kernel does not need more warps.
+    // Each warp has a fragment, as far as there are enough and the kernel does not need more warps.
     const std::int64_t busy = t.warps > fewest ? t.warps : std::min(t.warps, fragments);
     if (sums > most || registers_of(p, t, device_model(target)) > registers) return;
     if (use.warps == 0 && t.m * t.n < busy * 16 * 16) return;
@@ -275,7 +276,7 @@ std::vector<Tile> tiles_of(const Product& p, const Target& target, const GemmUse
       if (other_time != time) all.emplace_back(other_time, other);
     }
   };
-  // Where few rows leave a kernel to its weights, it reads whole lines of them.
+  // With few rows a kernel is bound by its weights, and reads whole lines of them.
   const bool by_lines = p.by_columns && p.m <= kFewRows && p.n >= kLineColumns;
   for (std::int64_t m = 16; m <= 256 && fits(m, p.m); m *= 2) {
     for (std::int64_t n = 16; n <= 256 && fits(n, p.n); n *= 2) {

@@ -7,30 +7,31 @@
 
 namespace braid {
 
-/// What a template's kernel asks of the tiles of its matmuls.
+/// What a template's kernel demands of the tiles of its matmuls.
 struct GemmUse {
-  Dim rows;                     ///< of the left operand
-  std::int64_t chunks = 1;      ///< so many times these rows, each with tiles of its own
-  std::int64_t warps = 0;       ///< as many as the rest of the kernel needs; 0: any
+  Dim rows;                     ///< rows of the left operand
+  std::int64_t chunks = 1;      ///< the rows are repeated this often, each time with tiles of their
+                                ///< own
+  std::int64_t warps = 0;       ///< required by the rest of the kernel; 0: any
   bool changes_layout = false;  ///< a tile goes through shared memory, beside the ring
-  bool waits = false;           ///< for peers: a multiprocessor has one block, not several
+  bool waits = false;           ///< it waits for peers: one block per multiprocessor
   std::int64_t copying = 0;     ///< multiprocessors that do something else
 };
 
-/// The tiles that take the least by a reckoning from the device's data sheet (gemm_config.cpp).
+/// The fastest tiles by an estimate from the device's data sheet (gemm_config.cpp).
 [[nodiscard]] Config gemm_config(const Graph& body, const BodyInfo& info, const Target& target,
                                  const GemmUse& use);
-/// Those that a tuner may choose from, the quickest by that reckoning first, beside what else
-/// stands in `base`, which is the first of all. Each element of the result adds its products in the
-/// same order, along K and one after the other.
+/// The configurations that a tuner may choose from: `base` first, then tiles in its place, fastest
+/// first by that estimate. In all of them each element of the result sums its products in the same
+/// order, one after the other along K.
 [[nodiscard]] std::vector<Config> gemm_candidates(const Graph& body, const BodyInfo& info,
                                                   const Target& target, const GemmUse& use,
                                                   const Config& base);
-/// By that reckoning.
+/// The time by that estimate.
 [[nodiscard]] double gemm_ns(const KernelSpec& spec, const BodyInfo& info, const Bindings& bindings,
                              const Target& target, const GemmUse& use);
 
-/// How a kernel of such tiles arranges its warps: as nearly square as can be.
+/// The number of warps along M for such tiles: the arrangement is as square as possible.
 [[nodiscard]] int gemm_warps_m(const Config& config);
 
 inline constexpr Setting kGemmSettings[] = {

@@ -16,8 +16,7 @@ using tile::Kind;
 
 namespace {
 
-/// The dim of a view's operand whose neighbours are those of the view's `dim`: as many elements
-/// follow it.
+/// The dim of a view's operand that corresponds to the view's `dim`: as many elements follow it.
 std::optional<std::size_t> dim_of_view(const Shape& operand, const Shape& view, std::size_t dim) {
   const auto after = [](const Shape& shape, std::size_t d) {
     return Shape(shape.begin() + static_cast<std::ptrdiff_t>(d) + 1, shape.end());
@@ -29,7 +28,7 @@ std::optional<std::size_t> dim_of_view(const Shape& operand, const Shape& view, 
   return std::nullopt;
 }
 
-/// Whether each element of the value is one element of an input.
+/// Whether each element of the value is an element of an input.
 bool is_plain(const Graph& body, ValueId value) {
   const NodeId producer = body.value(value).producer;
   if (producer < 0) return true;
@@ -91,7 +90,7 @@ class Gemm {
 
   int config(const char* key) const { return static_cast<int>(spec_.config.at(key)); }
 
-  /// The tile's indices along an extent, and the condition that they exist where blocks do not
+  /// The tile's indices along an extent; adds the condition that they exist where blocks do not
   /// divide it.
   Id index(const Extent& extent, int rows, int cols, int axis, Mask& mask, bool always = false) {
     const Id start =
@@ -103,27 +102,27 @@ class Gemm {
     return index;
   }
 
-  /// A row of a chunk among all rows.
+  /// Converts a row of the chunk to a row of the whole result.
   Id in_all(Id row) {
     if (!place_.chunk) return row;
     const Id first = place_.chunk->first_row;
     return b_.map(Fn::kAdd, {info_.narrow ? b_.map(Fn::kToI32, {first}) : first, row});
   }
 
-  /// The tile [rows, cols] of an operand's last two dims; transposed when its rows are what lies
-  /// side by side in memory.
+  /// The tile [rows, cols] of an operand's last two dims; transposed when its rows are contiguous
+  /// in memory.
   Operand operand(ValueId value, const Extent& rows, const Extent& cols) {
     const Shape& shape = body_.type(value).shape;
     const std::size_t rank = shape.size();
-    // ldmatrix transposes pairs of 8-bit elements, of B alone: A has its own along K in shared
-    // memory, whatever the order in global memory.
+    // ldmatrix transposes pairs of 8-bit elements for B only. A must have its elements along K
+    // adjacent in shared memory, whatever the order in global memory.
     const bool transposed = !is_contiguous(body_, value, rank - 1) &&
                             is_contiguous(body_, value, rank - 2) &&
                             !(is_float8(body_.type(value).dtype) && &rows == &m_);
     const Extent& outer = transposed ? cols : rows;
     const Extent& inner = transposed ? rows : cols;
     Mask mask;
-    // What is not copied as it is will be loaded past the last step, too.
+    // An operand that is computed, not copied, is loaded past the last step too.
     const bool computed = !is_plain(body_, value);
     Id along_outer = index(outer, outer.block, inner.block, 0, mask, computed);
     Id along_inner = index(inner, outer.block, inner.block, 1, mask, computed);
@@ -135,7 +134,7 @@ class Gemm {
     at.push_back({transposed ? along_outer : along_inner, {shape[rank - 1]}});
     Id tile = emitter_.value(value, at, mask);
     if (b_.type(tile).cols != inner.block || b_.type(tile).rows != outer.block) {
-      // One element, or one per row, for the whole tile: nothing past the bounds.
+      // One element per tile or per row: nothing to mask beyond the bounds.
       tile = b_.spread(tile, outer.block, inner.block);
       for (Id inside : mask) {
         tile = b_.map(Fn::kSelect, {inside, tile, b_.constant(Kind::kF32, 0)});
@@ -144,7 +143,7 @@ class Gemm {
     return {tile, transposed};
   }
 
-  /// The tile of a left operand that lies where its chunk does.
+  /// The tile of a gathered left operand, read where its chunk lies.
   Operand gathered(const Extent& along_k) {
     Mask mask;
     const Id row = index(m_, m_.block, along_k.block, 0, mask);
@@ -154,7 +153,7 @@ class Gemm {
     return {emitter_.load(place_.gathered, at, dtype, mask), false};
   }
 
-  /// The epilogue works on the same tile, in the accumulators' layout.
+  /// Emits the epilogue on the same tile, in the accumulators' layout.
   void finish(const std::vector<Id>& sums) {
     Mask mask;
     const int block_m = config("BLOCK_M");
@@ -169,7 +168,7 @@ class Gemm {
       return b_.round(body_.type(matmul.outputs[0]).dtype, scaled(matmul, sums[i], at, mask));
     };
     if (place_.product != tile::kNone) {
-      // In a layout of whole pieces: peers' memory is far.
+      // In a layout of wide pieces, since peers' memory is far.
       const Coords in_chunk{{row, {m_.dim}}, {col, {n_.dim}}};
       emitter_.store(place_.product, type, b_.convert_layout(result(0)), in_chunk, mask);
       return;
@@ -182,7 +181,7 @@ class Gemm {
     }
   }
 
-  /// What addmm and scaled_mm do before they round.
+  /// The scaling that addmm and scaled_mm do before they round.
   Id scaled(const Node& mm, Id sum, const Coords& at, const Mask& mask) {
     const auto term = [&](std::size_t input) {
       const ValueId v = mm.inputs[input];
@@ -198,7 +197,7 @@ class Gemm {
     if (mm.op->matmul != Matmul::kAdd) return sum;
     const Id product = times(sum, *mm.attr<double>("alpha"));
     const double beta = *mm.attr<double>("beta");
-    // With beta 0 the bias is not looked at, whatever it holds.
+    // With beta 0 the bias is ignored, whatever it holds.
     return beta == 0 ? product : b_.map(Fn::kAdd, {product, times(term(0), beta)});
   }
 
@@ -208,12 +207,13 @@ class Gemm {
   const GemmPlace& place_;
   tile::Builder& b_;
   BodyEmitter emitter_;
-  std::size_t first_;  ///< which input of the matmul is the left operand
+  std::size_t first_;  ///< input index of the left operand
   Extent m_, n_;
   Dim k_;
 };
 
-/// Two matmuls share a kernel when they share the left operand, and the others are alike.
+/// Two matmuls can share a kernel if they have the same left operand and right operands of equal
+/// type and order.
 bool is_pair(const Graph& body, const Node& one, const Node& other) {
   const std::size_t left = first_matrix(one);
   return one.op == other.op && one.inputs[left] == other.inputs[left] &&
@@ -255,7 +255,7 @@ void emit_gemm_tile(tile::Builder& builder, const KernelSpec& spec, const BodyIn
 TileNumber tile_number(tile::Builder& b, const KernelSpec& spec, Id number, const Expr& down,
                        const Expr& across) {
   const SymbolTable& symbols = spec.body->symbols();
-  // 32-bit: a 64-bit division is a call.
+  // 32-bit: a 64-bit division is a function call.
   const auto scalar = [&](const Expr& expr) {
     return b.map(Fn::kToI32, {scalar_of(b, expr, symbols)});
   };

@@ -1,12 +1,12 @@
-// The operand of a collective as packets: every rank sends its own into the scratch of all, and
-// adds up what came into its own. Data and flag are one access, so there is no barrier.
+// The operand of a collective as packets: every rank sends its operand into the scratch of all
+// ranks, and sums what arrived in its own. Data and flag are one access, so no barrier is needed.
 //
-// Two halves of slots, which epochs take in turn, suffice: a rank that sends in epoch e + 2 is
-// through its run of epoch e + 1, so it has packets of e + 1 from every peer, be they few (no dim
-// is 0); a peer sends those once its run of e is over, and with it all its reads of the half that
-// e + 2 overwrites. A place bears this epoch where this run's packet has come, and nowhere else,
-// but for one that was last written exactly 2^32 runs ago: batches would have to be smaller all the
-// while.
+// Two halves of slots, used by alternating epochs, are enough. A rank that sends in epoch e + 2 has
+// finished its run of epoch e + 1, so it has received packets of e + 1 from every peer (at least
+// one each: no dim is 0). A peer sends those only after its run of e, and so after all its reads of
+// the half that e + 2 overwrites. A place has the current epoch exactly where a packet of this run
+// has arrived; the only exception is a place that was last written 2^32 runs ago, which requires
+// smaller batches ever since.
 
 #include <algorithm>
 
@@ -28,7 +28,7 @@ PacketSlots packet_slots(const KernelSpec& spec, const BodyInfo& info, const Pie
   PacketSlots slots;
   slots.pitch = (width + elements - 1) / elements * elements;
   slots.slot_bytes = rows * slots.pitch / elements * tile::kPacketBytes;
-  // A quarter of a thread's registers, and no more than memory answers at one time.
+  // A quarter of a thread's registers, and no more than memory serves at a time.
   constexpr std::int64_t kMostPackets = 32;
   const std::int64_t threads = 32 * spec.config.at("num_warps");
   const int registers = tile::registers_of_thread(static_cast<int>(spec.config.at("num_warps")));
@@ -39,7 +39,7 @@ PacketSlots packet_slots(const KernelSpec& spec, const BodyInfo& info, const Pie
   return slots;
 }
 
-/// The address, on rank `at`, of this epoch's slot of what rank `from` sends.
+/// The address, on rank `at`, of this epoch's slot for packets from rank `from`.
 Id BodyEmitter::packet_slot(Id from, Id at) {
   const std::string& group = *info_.collective->attr<std::string>("group");
   const std::int64_t world = body_.groups().at(group).size;
@@ -61,7 +61,7 @@ void BodyEmitter::send(const Coords& at, const Mask& mask) {
   const Id ok = conjunction(mask, b_.type(place).cols);
   const Id rank = own_rank(b_, group);
   const Id world = b_.integer(body_.groups().at(group).size);
-  // Each rank begins with the next, so that not all send to one at a time.
+  // Each rank begins with the next one, so that not all send to the same rank.
   const Id loop = b_.begin_for(b_.integer(1), world, b_.integer(1), {});
   const Id peer = b_.map(Fn::kRem, {b_.map(Fn::kAdd, {rank, b_.induction(loop)}), world});
   b_.ll_store(packet_slot(rank, peer), place, x, ok, type.dtype);
@@ -75,7 +75,7 @@ Id BodyEmitter::received(const Node& node, const Collective& form, const Mask& m
   const Id rank = own_rank(b_, group);
   const Id place = place_();
   const Id ok = conjunction(mask, b_.type(place).cols);
-  // Addresses first: loads that follow each other wait together.
+  // Addresses come first: consecutive loads wait together.
   for (std::int64_t from = 0; from < std::min<std::int64_t>(form.ranks, tile::kUnrolledRanks);
        ++from) {
     packet_slot(b_.integer(from), rank);
@@ -84,8 +84,8 @@ Id BodyEmitter::received(const Node& node, const Collective& form, const Mask& m
     return b_.ll_load(packet_slot(from, rank), place, from, ok, dtype);
   };
   const Id sum = sum_of(form, dtype, part, slots_.together);
-  // Neighbouring threads have neighbouring packets; the order in which a row is added up is that of
-  // its own layout.
+  // Neighbouring threads have neighbouring packets; the row is summed in the order of its own
+  // layout.
   return info_.rows == Rows::kNone ? sum : b_.convert_layout(sum);
 }
 

@@ -1,8 +1,8 @@
 // Rows, or flat chunks, of a body without a matmul. A body that reduces nothing works on the
-// flattened space in chunks of eight elements per thread. One that reduces trailing dims works row
-// by row: a row is held in registers, several in one tile when they are short; a row that no block
-// can hold is swept in pieces, once for each reduction and once for the results. One that reduces
-// other dims gives each thread results of its own and loops over what they reduce.
+// flattened space in chunks of eight elements per thread. A body that reduces trailing dims works
+// row by row: a row is held in registers, several in one tile when they are short. A row too long
+// for a block is swept in pieces, once for each reduction and once for the results. A body that
+// reduces other dims gives each thread its own results and loops over the reduced elements.
 
 #include <algorithm>
 #include <cmath>
@@ -17,11 +17,11 @@ using tile::Kind;
 using tile::kNone;
 
 namespace {
-/// Elements of a row that lie together in a thread.
+/// Adjacent elements of a row in a thread.
 constexpr int kTogether = 8;
 }  // namespace
 
-/// Eight elements per thread: a function of the extent alone, so that a reduction's order never
+/// Eight elements per thread. It depends on the extent alone, so that a reduction's order never
 /// depends on what is fused.
 Config piece_config(const Graph& body, const BodyInfo& info) {
   if (info.rows == Rows::kNone || info.rows == Rows::kStrided) return {{"num_warps", 4}};
@@ -33,11 +33,11 @@ Config piece_config(const Graph& body, const BodyInfo& info) {
 std::vector<Config> piece_candidates(const Graph& body, const BodyInfo& info) {
   const Config base = piece_config(body, info);
   std::vector<Config> all{base};
-  if (info.rows == Rows::kWide) return all;  // other numbers of warps add a row in another order
+  if (info.rows == Rows::kWide) return all;  // another number of warps sums a row in another order
   std::int64_t least = 1;
   if (info.rows == Rows::kHeld) {
-    // As long as eight elements per thread hold a row, its threads and their order stay as they
-    // are: more of them, or more elements of each, hold more rows.
+    // As long as eight elements per thread hold a row, its threads and their order do not change:
+    // more threads, or more elements per thread, hold more rows.
     const std::int64_t width = max_numel(info.reduced_dims(), body.symbols());
     least = std::max<std::int64_t>(1, round_up_to_power_of_two(width) / (32 * kTogether));
     if (least > base.at("num_warps")) return all;
@@ -46,7 +46,7 @@ std::vector<Config> piece_candidates(const Graph& body, const BodyInfo& info) {
     if (warps >= least && warps != base.at("num_warps")) all.push_back({{"num_warps", warps}});
   }
   for (const std::int64_t elements : {4, 16}) {
-    if (info.rows == Rows::kHeld && elements < kTogether) continue;  // a row in another order
+    if (info.rows == Rows::kHeld && elements < kTogether) continue;  // sums a row in another order
     for (const std::int64_t warps : {1, 2, 4, 8, 16}) {
       if (warps < least) continue;
       all.push_back({{"num_warps", warps}, {std::string(kElementsSetting.name), elements}});
@@ -80,7 +80,7 @@ PieceWork piece_work(const KernelSpec& spec, const BodyInfo& info) {
     case Rows::kHeld:
       work.cols =
           static_cast<int>(round_up_to_power_of_two(max_numel(info.reduced_dims(), symbols)));
-      // As many rows as there are elements left for the threads.
+      // As many rows as leave elements for all threads.
       work.rows = std::max(1, chunk / work.cols);
       work.count = ceil_div(numel(info.kept_dims()), Expr(work.rows));
       break;
@@ -104,7 +104,7 @@ class Piece {
     if (info.packets) emitter_.use_packets(work.slots, [this] { return packet_place(); });
   }
 
-  /// The prologue's output, at the same places of each piece as the rest will read it; packets.
+  /// Emits the prologue's output at the places where the rest of the piece reads it; and packets.
   void emit_prologue() {
     const std::size_t output = info_.prologue_output(body_);
     for_all([&](const Coords& at) {
@@ -112,7 +112,7 @@ class Piece {
       if (output < body_.outputs().size()) emitter_.store(output, at, mask());
     });
   }
-  /// The collective's sum, at those places.
+  /// Emits the collective's sum at those places.
   void emit_sum() {
     for_all([&](const Coords& at) { emitter_.store_sum(at, mask()); });
   }
@@ -175,14 +175,14 @@ class Piece {
     }
   }
 
-  /// Of each element of the tile in its slot.
+  /// The place of each element's packet in its slot.
   Id packet_place() {
     if (info_.rows == Rows::kNone) return rows_.index;
     const Id row = b_.map(Fn::kMul, {rows_.index, b_.integer(work_.slots.pitch)});
     return b_.map(Fn::kAdd, {row, cols_.index});
   }
 
-  /// The flat chunk of this piece over `dims`, and its bound.
+  /// The flat chunk of this piece over `dims`; adds its bound to the mask.
   Axis chunk(const Shape& dims) {
     Id start = b_.map(Fn::kMul, {number_, b_.integer(work_.cols)});
     if (info_.narrow) start = b_.map(Fn::kToI32, {start});
@@ -242,7 +242,7 @@ class Piece {
     return emitter_.coords().pick({rows_, cols_}, picks);
   }
 
-  /// The operand on this tile, neutral past the end of the row.
+  /// The operand on this tile, with the neutral element past the row's end.
   Id reducible(Fn fn, Kind kind, const BodyEmitter::Operand& operand) {
     Id x = operand(full(), mask());
     if (in_row_ != kNone) {
@@ -250,7 +250,7 @@ class Piece {
                                             : b_.integer(tile::integer_identity(fn), kind);
       x = b_.map(Fn::kSelect, {in_row_, x, neutral});
     }
-    // A value that is the same for the whole row (every operand was) is spread over it.
+    // A value that is equal for the whole row (as every operand was) is broadcast over it.
     if (b_.type(x).cols == work_.cols && b_.type(x).rows == work_.rows) return x;
     return b_.spread(x, work_.rows, work_.cols);
   }
@@ -266,7 +266,8 @@ class Piece {
     return info_.rows == Rows::kWide ? b_.reduce(fn, sum) : sum;
   }
 
-  /// A loop over what a row reduces: pieces of its columns, or one element of each thread's.
+  /// A loop over the reduced elements: pieces of a row's columns, or one element per thread and
+  /// turn.
   template <class Body>
   std::vector<Id> sweep(std::vector<Id> initial, const Body& body) {
     const bool wide = info_.rows == Rows::kWide;
@@ -307,9 +308,9 @@ class Piece {
   const PieceWork& work_;
   Id number_;
   BodyEmitter emitter_;
-  Axis rows_, cols_;   ///< a flat chunk: in rows_
+  Axis rows_, cols_;   ///< a flat chunk uses rows_
   Mask mask_;          ///< which rows, or elements of the chunk, exist
-  Id in_row_ = kNone;  ///< which columns of the tile do
+  Id in_row_ = kNone;  ///< which columns of the tile exist
 };
 
 }  // namespace
