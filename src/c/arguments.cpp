@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "braid/error.h"
 #include "braid/process.h"
 #include "c/calls.h"
+#include "ir/fail.h"
 
 namespace braid::c {
 namespace {
@@ -21,8 +21,7 @@ struct Extents {
 
 Extents extents_of(std::int32_t dims, const std::int64_t* shape, const std::int64_t* strides,
                    int expected) {
-  if (dims != expected)
-    throw_invalid("tensor", fmt::format("{} dims; expected {}", dims, expected));
+  if (dims != expected) throw_invalid("tensor", "{} dims; expected {}", dims, expected);
   if (dims > 0) given(shape, "tensor shape");
   Extents extents;
   extents.shape.assign(shape, shape + dims);
@@ -47,9 +46,9 @@ DType dtype_of(const DLDataType& type) {
   if (is(kDLUInt, 8)) return DType::kU8;
   if (is(kDLPackBool, 8)) return DType::kBool;
   throw_invalid("tensor dtype",
-                fmt::format("found DLPack's code {} of {} bits and {} lanes; expected a type of a "
-                            "graph",
-                            type.code, type.bits, type.lanes));
+                "found DLPack's code {} of {} bits and {} lanes; expected a type of a "
+                "graph",
+                type.code, type.bits, type.lanes);
 }
 
 }  // namespace
@@ -62,9 +61,10 @@ braid_world_options all_options(const braid_world_options* given) {
   constexpr std::size_t kLeast = offsetof(braid_world_options, compile_processes);
   constexpr std::size_t kMost = sizeof all;
   if (given->bytes < kLeast || given->bytes > kMost || given->bytes % alignof(decltype(all)) != 0) {
-    throw_invalid("options", fmt::format("`bytes` is {}; expected {}, the size of the struct, or "
-                                         "down to {}, of an older one",
-                                         given->bytes, kMost, kLeast));
+    throw_invalid("options",
+                  "`bytes` is {}; expected {}, the size of the struct, or "
+                  "down to {}, of an older one",
+                  given->bytes, kMost, kLeast);
   }
   std::memcpy(&all, given, given->bytes);
   return all;
@@ -107,8 +107,8 @@ WorldOptions options_of(const braid_world_options& given) {
 void set_meeting(braid_world_options& options) {
   thread_local SocketOptions kept;
   if (all_options(&options).bytes != sizeof options) {
-    throw_invalid("options", fmt::format("`bytes` is {}; expected {}, the size of the struct",
-                                         options.bytes, sizeof options));
+    throw_invalid("options", "`bytes` is {}; expected {}, the size of the struct", options.bytes,
+                  sizeof options);
   }
   const std::optional<LaunchedProcess> process = process_from_environment();
   if (!process) return;
@@ -126,8 +126,7 @@ std::shared_ptr<Rendezvous> rendezvous_of(const braid_world_options& given) {
     for (const auto& [name, value] :
          {std::pair("port", given.port), std::pair("rank", given.rank)}) {
       if (value == 0) continue;
-      throw_invalid("options",
-                    fmt::format("`{}` is {}, and `host` is null; expected a host", name, value));
+      throw_invalid("options", "`{}` is {}, and `host` is null; expected a host", name, value);
     }
     return nullptr;
   }
@@ -152,8 +151,7 @@ DeviceTensor device_tensor(const braid_tensor* tensor, int dims) {
   given(tensor, "tensor");
   const std::string name = given(tensor->dtype, "tensor dtype");
   const std::optional<DType> dtype = parse_dtype(name);
-  if (!dtype)
-    throw_invalid("tensor dtype", fmt::format("found \"{}\"; expected that of a graph", name));
+  if (!dtype) throw_invalid("tensor dtype", "found \"{}\"; expected that of a graph", name);
   Extents extents = extents_of(tensor->dims, tensor->shape, tensor->strides, dims);
   return {reinterpret_cast<std::uint64_t>(tensor->data), *dtype, std::move(extents.shape),
           std::move(extents.strides)};
@@ -166,8 +164,8 @@ DeviceTensor device_tensor(const DLTensor& tensor, int dims, std::string_view de
                         ? kind == kDLCPU
                         : kind == kDLCUDA || kind == kDLCUDAHost || kind == kDLPackManaged;
   if (!here) {
-    throw_invalid("tensor device",
-                  fmt::format("found DLPack's device {}; expected the {} device", kind, device));
+    throw_invalid("tensor device", "found DLPack's device {}; expected the {} device", kind,
+                  device);
   }
   const DType dtype = dtype_of(tensor.dtype);
   Extents extents = extents_of(tensor.ndim, tensor.shape, tensor.strides, dims);
@@ -180,7 +178,7 @@ HostTensor host_tensor(const braid_tensor* tensor, int dims) {
   if (!source.strides.empty()) throw_invalid("tensor strides", "expected null: a dense tensor");
   HostTensor copy{source.dtype, source.shape, {}};
   for (const std::int64_t extent : copy.shape) {
-    if (extent < 0) throw_invalid("tensor shape", fmt::format("found {}", extent));
+    if (extent < 0) throw_invalid("tensor shape", "found {}", extent);
   }
   const std::size_t bytes = static_cast<std::size_t>(copy.numel()) * dtype_size(copy.dtype);
   if (bytes == 0) return copy;

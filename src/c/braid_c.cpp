@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "braid/braid.h"
-#include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/graph.h"
 #include "braid/world.h"
 #include "c/arguments.h"
 #include "c/calls.h"
+#include "ir/fail.h"
 
 namespace braid::c {
 namespace {
@@ -48,11 +48,11 @@ std::vector<std::shared_ptr<RankStream>> streams_of(const Compiled& compiled,
   for (std::size_t i = 0; i < count; ++i) {
     held.push_back(tables().streams.get(streams[i]));
     if (&held[i]->world.device() != &compiled.world.device()) {
-      throw_invalid("stream", fmt::format("number {} is of another world", i));
+      throw_invalid("stream", "number {} is of another world", i);
     }
     if (i < ranks.size() && held[i]->rank != ranks[i]) {
-      throw_invalid("stream", fmt::format("number {} is of rank {}; expected rank {}", i,
-                                          held[i]->rank, ranks[i]));
+      throw_invalid("stream", "number {} is of rank {}; expected rank {}", i, held[i]->rank,
+                    ranks[i]);
     }
   }
   return held;
@@ -213,8 +213,8 @@ braid_status braid_get_output(braid_executable executable, std::int32_t rank, co
     const auto of = tables().executables.get(executable);
     const braid::HostTensor tensor = of->executable.output(rank, given(name, "name"));
     if (tensor.data.size() != bytes) {
-      braid::throw_invalid(name, fmt::format("has {} bytes; expected room for them, found {}",
-                                             tensor.data.size(), bytes));
+      braid::throw_invalid(name, "has {} bytes; expected room for them, found {}",
+                           tensor.data.size(), bytes);
     }
     if (bytes != 0) std::memcpy(given(data, "data"), tensor.data.data(), bytes);
   });
@@ -242,8 +242,7 @@ braid_status braid_run_rank(braid_executable executable, braid_plan plan, std::i
       on = tables().streams.get(stream);
       check_same_world(of->world, on->world, "executable");
       if (on->rank != rank) {
-        braid::throw_invalid("stream",
-                             fmt::format("is of rank {}; expected rank {}", on->rank, rank));
+        braid::throw_invalid("stream", "is of rank {}; expected rank {}", on->rank, rank);
       }
     }
     of->executable.run_rank(*what, rank, on == nullptr ? nullptr : on->stream.get());

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "braid/braid.h"
-#include "braid/error.h"
 #include "braid/symmetric_memory.h"
 #include "braid/world.h"
 #include "c/calls.h"
+#include "ir/fail.h"
 
 namespace braid::c {
 namespace {
@@ -78,8 +78,8 @@ braid_status braid_symmetric_register(braid_world world, const char* name, void*
     *given(memory, "memory") = nullptr;
     const auto in = tables().worlds.get(world);
     if (count != in->world.ranks().size()) {
-      braid::throw_invalid("data", fmt::format("{} addresses; expected one for each of {} ranks",
-                                               count, in->world.ranks().size()));
+      braid::throw_invalid("data", "{} addresses; expected one for each of {} ranks", count,
+                           in->world.ranks().size());
     }
     std::vector<std::uint64_t> addresses;
     for (std::size_t i = 0; i < count; ++i) {

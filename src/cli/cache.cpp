@@ -3,9 +3,9 @@
 #include <chrono>
 #include <limits>
 
-#include "braid/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "ir/fail.h"
 #include "ir/json_value.h"
 #include "runtime/compile/disk_cache.h"
 
@@ -23,8 +23,8 @@ void expect_usable(const DiskCache& cache) {
 
 [[noreturn]] void fail_with_rest(const DiskCache& cache, std::uint64_t count,
                                  std::string_view what) {
-  throw_environment("cache", fmt::format("{} {} are left in {}: they cannot be removed", count,
-                                         what, cache.directory().string()));
+  throw_environment("cache", "{} {} are left in {}: they cannot be removed", count, what,
+                    cache.directory().string());
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "braid/error.h"
 #include "braid/reference.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 #include "ir/text_file.h"
 #include "runtime/compile/disk_cache.h"
@@ -53,12 +53,12 @@ Bindings parse_bindings(const std::vector<std::string>& items) {
       auto [at, code] = std::from_chars(item.data() + equals + 1, end, value);
       if (code == std::errc() && at == end && equals > 0) {
         if (!bindings.emplace(item.substr(0, equals), value).second) {
-          throw_invalid("--bind", fmt::format("{} is bound twice", quote(item.substr(0, equals))));
+          throw_invalid("--bind", "{} is bound twice", quote(item.substr(0, equals)));
         }
         continue;
       }
     }
-    throw_invalid("--bind", fmt::format("found {}; expected SYMBOL=INTEGER", quote(item)));
+    throw_invalid("--bind", "found {}; expected SYMBOL=INTEGER", quote(item));
   }
   return bindings;
 }
@@ -119,8 +119,8 @@ void prepare_output_directory(const std::filesystem::path& path, std::string_vie
 
 void prepare_output_file(const std::filesystem::path& path, std::string_view option) {
   if (!path.has_filename() || names_directory(path, option)) {
-    throw_invalid(std::string(option), fmt::format("{} is a directory; expected a file",
-                                                   quote(path.string(), kPathShown)));
+    throw_invalid(std::string(option), "{} is a directory; expected a file",
+                  quote(path.string(), kPathShown));
   }
   std::error_code code;
   if (!std::filesystem::exists(path, code)) {

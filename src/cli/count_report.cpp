@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <span>
 
-#include "braid/error.h"
 #include "cli/common.h"
 #include "codegen/device_model.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 #include "lowering/plan/kernel_estimate.h"
 
@@ -96,8 +96,7 @@ const DeviceModel* count_device(const std::string& name) {
   if (name.empty()) return nullptr;
   const DeviceModel* device = find_device_model(name);
   if (device == nullptr) {
-    throw_invalid("--count",
-                  fmt::format("{} is unknown; expected one of {}", quote(name), device_names()));
+    throw_invalid("--count", "{} is unknown; expected one of {}", quote(name), device_names());
   }
   return device;
 }
@@ -108,8 +107,7 @@ void check_sample(const CheckOptions& options, const std::vector<std::string>& o
     throw_invalid("--sample", "scales counts; expected --count as well");
   }
   if (!others.empty()) {
-    throw_invalid("--sample",
-                  fmt::format("leaves no results; expected a run without {}", others.front()));
+    throw_invalid("--sample", "leaves no results; expected a run without {}", others.front());
   }
 }
 

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <map>
 
-#include "braid/error.h"
 #include "cli/common.h"
 #include "cli/safetensors.h"
+#include "ir/fail.h"
 
 namespace braid::cli {
 
@@ -27,10 +27,9 @@ void check_entries(const Graph& graph, const Bindings& bindings, const Safetenso
     for (const Dim& dim : type.shape) shape.push_back(dim.evaluate(bindings));
     const std::optional<DType> dtype = SafetensorsFile::dtype_of(entry);
     if (dtype != type.dtype || entry.shape != shape) {
-      throw_invalid(
-          place, fmt::format("found {}[{}], expected {}[{}]",
-                             dtype ? dtype_name(*dtype) : entry.dtype, fmt::join(entry.shape, ", "),
-                             dtype_name(type.dtype), fmt::join(shape, ", ")));
+      throw_invalid(place, "found {}[{}], expected {}[{}]",
+                    dtype ? dtype_name(*dtype) : entry.dtype, fmt::join(entry.shape, ", "),
+                    dtype_name(type.dtype), fmt::join(shape, ", "));
     }
   }
 }
@@ -70,8 +69,8 @@ Inputs gather_inputs(const Graph& graph, const Bindings& bindings, const std::st
     for (const auto& file : files) found += file.entries().count(input.name);
     if (found == 0) continue;
     if (found != files.size()) {
-      throw_invalid(tensor_place(path, input.name),
-                    fmt::format("is given for {} of {} ranks", found, files.size()));
+      throw_invalid(tensor_place(path, input.name), "is given for {} of {} ranks", found,
+                    files.size());
     }
     result.from_files.push_back(input.name);
     for (std::size_t rank = 0; rank < result.tensors.size(); ++rank) {

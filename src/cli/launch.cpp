@@ -13,9 +13,9 @@
 #include <ctime>
 #include <random>
 
-#include "braid/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 #include "runtime/exec/socket.h"
 
@@ -116,8 +116,7 @@ class Launcher {
     if (child < 0) {
       const int reason = errno;
       kill_all();
-      throw_environment("launch",
-                        fmt::format("rank {} cannot be started: {}", rank, std::strerror(reason)));
+      throw_environment("launch", "rank {} cannot be started: {}", rank, std::strerror(reason));
     }
     ::setpgid(child, child);  // here, too: whoever is first
     children_.push_back(child);

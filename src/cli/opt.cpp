@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 
-#include "braid/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/schedule_report.h"
 #include "codegen/graph_target.h"
+#include "ir/fail.h"
 #include "lowering/passes.h"
 #include "lowering/schedule/overlap_timeline.h"
 #include "runtime/output_file.h"
@@ -34,7 +34,7 @@ int opt(const OptOptions& options) {
   const bool to_program = !passes.empty() && passes.back() == kBuildProgram;
   if (to_program) passes.pop_back();
   if (std::ranges::find(passes, kBuildProgram) != passes.end()) {
-    throw_invalid("--passes", fmt::format("{} must be the last", kBuildProgram));
+    throw_invalid("--passes", "{} must be the last", kBuildProgram);
   }
 
   Graph graph = load(options.graph);

@@ -13,13 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "braid/error.h"
 #include "braid/executable.h"
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/count_report.h"
 #include "cli/kernel_report.h"
 #include "cli/ptx_arguments.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 #include "ir/text_file.h"
 #include "runtime/compile/compiler.h"
@@ -37,8 +37,7 @@ Dim3 extent(std::string_view text, std::string_view option) {
   for (std::size_t i = 0;; ++i) {
     const bool last = rest.find(',') == rest.npos;
     if (i == values.size() || !parse_number(next_part(rest, ','), &values[i])) {
-      throw_invalid(std::string(option),
-                    fmt::format("found {}; expected X, X,Y or X,Y,Z", quote(text)));
+      throw_invalid(std::string(option), "found {}; expected X, X,Y or X,Y,Z", quote(text));
     }
     if (last) return {values[0], values[1], values[2]};
   }
@@ -94,8 +93,8 @@ Dim3 cluster_of(const PtxOptions& options, Dim3 grid) {
        {std::tuple(cluster.x, grid.x, 'x'), std::tuple(cluster.y, grid.y, 'y'),
         std::tuple(cluster.z, grid.z, 'z')}) {
     if (blocks != 0 && whole % blocks == 0) continue;
-    throw_invalid("--cluster", fmt::format("found {} along {}; expected a divisor of the grid's {}",
-                                           blocks, axis, whole));
+    throw_invalid("--cluster", "found {} along {}; expected a divisor of the grid's {}", blocks,
+                  axis, whole);
   }
   return cluster;
 }
@@ -292,8 +291,7 @@ void check_against(const PtxOptions& options, const std::vector<std::string>& ot
     throw_invalid("--against", "compares counts; expected --count as well");
   }
   if (!others.empty()) {
-    throw_invalid("--against",
-                  fmt::format("compares counts alone; expected a run without {}", others.front()));
+    throw_invalid("--against", "compares counts alone; expected a run without {}", others.front());
   }
 }
 

@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <map>
 
-#include "braid/error.h"
 #include "cli/common.h"
 #include "cli/safetensors.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 
 namespace braid::cli {
@@ -48,7 +48,7 @@ const ElementType& type_of(std::string_view name, const std::string& place) {
     std::string known;
     for (const ElementType& t : kTypes)
       known += fmt::format("{}{}", known.empty() ? "" : ", ", t.name);
-    throw_invalid(place, fmt::format("unknown dtype {}; expected one of {}", quote(name), known));
+    throw_invalid(place, "unknown dtype {}; expected one of {}", quote(name), known);
   }
   return *type;
 }
@@ -106,9 +106,10 @@ PtxArguments::Value PtxArguments::parse(std::string_view spec, const std::string
   }
   const bool inside = name.find('.') != name.npos;
   if (inside && (kind == "struct" || kind == "table" || kind == "bytes")) {
-    throw_invalid(place_, fmt::format("found {} inside of another argument; expected a scalar or "
-                                      "a buffer",
-                                      quote(kind)));
+    throw_invalid(place_,
+                  "found {} inside of another argument; expected a scalar or "
+                  "a buffer",
+                  quote(kind));
   }
   if (kind == "struct") return parse_struct(rest, name);
   if (kind == "table") return parse_table(rest, name);
@@ -117,7 +118,7 @@ PtxArguments::Value PtxArguments::parse(std::string_view spec, const std::string
     return parse_tensor_map(rest, name, kind == "im2col");
   }
   if (rest.empty()) {
-    throw_invalid(place_, fmt::format("found {}; expected {}", quote(spec), kForms));
+    throw_invalid(place_, "found {}; expected {}", quote(spec), kForms);
   }
   return parse_scalar(type_of(kind, place_), rest);
 }
@@ -130,15 +131,14 @@ PtxArguments::Place PtxArguments::parse_place(std::string_view text) const {
     return buffer.name == name && buffer.type != nullptr;
   });
   if (known == buffers_.end()) {
-    throw_invalid(place_, fmt::format("found {}; expected a buffer of an argument before this one",
-                                      quote(name)));
+    throw_invalid(place_, "found {}; expected a buffer of an argument before this one",
+                  quote(name));
   }
   Place place{.buffer = static_cast<std::size_t>(known - buffers_.begin())};
   if (name.size() == text.size()) return place;
   if (!parse_number(rest, &place.offset) || place.offset >= known->data.size()) {
-    throw_invalid(place_,
-                  fmt::format("found an offset of {}; expected less than the {} bytes of {}",
-                              quote(rest), known->data.size(), name));
+    throw_invalid(place_, "found an offset of {}; expected less than the {} bytes of {}",
+                  quote(rest), known->data.size(), name);
   }
   return place;
 }
@@ -146,15 +146,14 @@ PtxArguments::Place PtxArguments::parse_place(std::string_view text) const {
 PtxArguments::Value PtxArguments::parse_bytes(std::string_view digits) const {
   Value value{.what = "bytes"};
   if (digits.empty() || digits.size() % 2 != 0) {
-    throw_invalid(place_,
-                  fmt::format("found {} hex digits; expected two for each byte", digits.size()));
+    throw_invalid(place_, "found {} hex digits; expected two for each byte", digits.size());
   }
   for (std::size_t i = 0; i < digits.size(); i += 2) {
     std::uint8_t byte = 0;
     const char* const end = digits.data() + i + 2;
     if (const auto [at, error] = std::from_chars(digits.data() + i, end, byte, 16); at != end) {
-      throw_invalid(place_, fmt::format("found {} at digit {}; expected hex digits",
-                                        quote(digits.substr(i, 2)), i));
+      throw_invalid(place_, "found {} at digit {}; expected hex digits", quote(digits.substr(i, 2)),
+                    i);
     }
     value.bytes.push_back(static_cast<std::byte>(byte));
   }
@@ -193,7 +192,7 @@ PtxArguments::Value PtxArguments::parse_table(std::string_view entries, const st
   for (const std::string_view entry : split(entries)) {
     const Value value = parse(entry, fmt::format("{}.{}", name, table.addressed.size()));
     if (value.addresses.empty()) {
-      throw_invalid(place_, fmt::format("found {} in a table; expected buffers", quote(entry)));
+      throw_invalid(place_, "found {} in a table; expected buffers", quote(entry));
     }
     table.addressed.push_back(value.addresses[0].second);
   }
@@ -209,7 +208,7 @@ PtxArguments::Value PtxArguments::parse_scalar(const ElementType& type,
   if (type.kind == Kind::kFloat) {
     double number = 0;
     if (!parse_number(text, &number)) {
-      throw_invalid(place_, fmt::format("found {}; expected a number", quote(text)));
+      throw_invalid(place_, "found {}; expected a number", quote(text));
     }
     value.bytes = floats(type, {number});
     return value;
@@ -224,7 +223,7 @@ PtxArguments::Value PtxArguments::parse_scalar(const ElementType& type,
   if (parse_number(text, &negative) && negative < 0 && negative >= least) {
     bits = static_cast<std::uint64_t>(negative);
   } else if (!parse_number(text, &bits) || bits > most) {
-    throw_invalid(place_, fmt::format("found {}; expected {} to {}", quote(text), least, most));
+    throw_invalid(place_, "found {}; expected {} to {}", quote(text), least, most);
   }
   value.bytes = bytes_of(&bits, type.bytes);
   return value;
@@ -245,7 +244,7 @@ PtxArguments::Value PtxArguments::make_buffer(std::string_view kind, std::string
   constexpr std::int64_t kMost = std::int64_t{1} << 32;
   std::int64_t elements = 0;
   if (!parse_number(rest, &elements) || elements < 1 || elements > kMost) {
-    throw_invalid(place_, fmt::format("found {} elements; expected 1 to 2^32", quote(rest)));
+    throw_invalid(place_, "found {} elements; expected 1 to 2^32", quote(rest));
   }
   const std::size_t count = elements;
   reserve(count * buffer.type->bytes);
@@ -280,9 +279,10 @@ void PtxArguments::reserve(std::uint64_t bytes) {
   const std::uint64_t machine = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                                 static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   if (total_ > machine / 2) {
-    throw_invalid(place_, fmt::format("the buffers have {} MiB; expected at most {}, half of this "
-                                      "machine's memory",
-                                      total_ >> 20U, machine >> 21U));
+    throw_invalid(place_,
+                  "the buffers have {} MiB; expected at most {}, half of this "
+                  "machine's memory",
+                  total_ >> 20U, machine >> 21U);
   }
 }
 
@@ -324,17 +324,15 @@ void PtxArguments::check(const Function& function, const std::string& entry,
     const std::string place = fmt::format("--arg {}", i);
     const std::size_t bytes = value.bytes.size();
     if (bytes != parameters[i].bytes) {
-      throw_invalid(
-          place, fmt::format("{} {} {} byte{}; parameter {} of '{}' has {} ({})", value.what,
-                             value.what == "bytes" ? "have" : "has", bytes, bytes == 1 ? "" : "s",
-                             i, one_line(entry), parameters[i].bytes, describe(i)));
+      throw_invalid(place, "{} {} {} byte{}; parameter {} of '{}' has {} ({})", value.what,
+                    value.what == "bytes" ? "have" : "has", bytes, bytes == 1 ? "" : "s", i,
+                    one_line(entry), parameters[i].bytes, describe(i));
     }
     const bool is_number = value.kind < Value::Kind::kBytes;
     if (!takes(parameters[i].type, value.kind == Value::Kind::kFloat, is_number, bytes)) {
-      throw_invalid(
-          place,
-          fmt::format("found {}; parameter {} of '{}' is {} ({})", value.what, i, one_line(entry),
-                      parameters[i].type.starts_with('f') ? "a float" : "an integer", describe(i)));
+      throw_invalid(place, "found {}; parameter {} of '{}' is {} ({})", value.what, i,
+                    one_line(entry), parameters[i].type.starts_with('f') ? "a float" : "an integer",
+                    describe(i));
     }
   }
   if (values_.size() == parameters.size()) return;
@@ -342,9 +340,8 @@ void PtxArguments::check(const Function& function, const std::string& entry,
   if (values_.size() < parameters.size()) {
     next = fmt::format("; parameter {} is missing ({})", values_.size(), describe(values_.size()));
   }
-  throw_invalid("--arg", fmt::format("'{}' takes {} parameter{}, not {}{}", one_line(entry),
-                                     parameters.size(), parameters.size() == 1 ? "" : "s",
-                                     values_.size(), next));
+  throw_invalid("--arg", "'{}' takes {} parameter{}, not {}{}", one_line(entry), parameters.size(),
+                parameters.size() == 1 ? "" : "s", values_.size(), next);
 }
 
 void PtxArguments::allocate(Device& device) {

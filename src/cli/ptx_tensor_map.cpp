@@ -9,6 +9,7 @@
 
 #include "cli/common.h"
 #include "cli/ptx_arguments.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 
 namespace braid::cli {
@@ -41,8 +42,7 @@ TensorMap::Swizzle parse_swizzle(std::string_view text, const std::string& place
   for (const Swizzle swizzle : {Swizzle::kNone, Swizzle::k32, Swizzle::k64, Swizzle::k128}) {
     if (text == TensorMap::name_of(swizzle)) return swizzle;
   }
-  throw_invalid(place,
-                fmt::format("found swizzle {}; expected none, 32B, 64B or 128B", quote(text)));
+  throw_invalid(place, "found swizzle {}; expected none, 32B, 64B or 128B", quote(text));
 }
 
 }  // namespace
@@ -55,8 +55,8 @@ std::size_t PtxArguments::parse_extents(std::string_view text, std::string_view 
   std::size_t count = 0;
   do {
     if (count == out.size() || !parse_number(next_part(text, 'x'), &out[count++])) {
-      throw_invalid(place_, fmt::format("found {} {}; expected 1 to {} numbers with x between",
-                                        what, quote(whole), out.size()));
+      throw_invalid(place_, "found {} {}; expected 1 to {} numbers with x between", what,
+                    quote(whole), out.size());
     }
   } while (!text.empty());
   return count;
@@ -80,7 +80,7 @@ PtxArguments::Place PtxArguments::parse_mapped(std::string_view& spec, const std
   spec.remove_prefix(std::min(end + 1, spec.size()));
   const Value value = parse(buffer, name);
   if (value.kind != Value::Kind::kAddress) {
-    throw_invalid(place_, fmt::format("found {}; expected a buffer", quote(buffer)));
+    throw_invalid(place_, "found {}; expected a buffer", quote(buffer));
   }
   return value.addresses[0].second;
 }
@@ -91,17 +91,15 @@ std::size_t PtxArguments::parse_columns(std::string_view& spec, TensorMap& map) 
   std::array<std::uint32_t, 2> column{};
   const std::string_view extents = next_part(spec, ':');
   if (parse_extents(extents, "extents of a column", column) != 2 || column[1] == 0) {
-    throw_invalid(place_,
-                  fmt::format("found a column {}; expected its channels and pixels, as 64x32",
-                              quote(extents)));
+    throw_invalid(place_, "found a column {}; expected its channels and pixels, as 64x32",
+                  quote(extents));
   }
   map.box[0] = column[0];
   map.pixels = column[1];
   const std::size_t lower = parse_extents(next_part(spec, ':'), "a lower corner", map.lower);
   const std::size_t upper = parse_extents(next_part(spec, ':'), "an upper corner", map.upper);
   if (lower != upper) {
-    throw_invalid(place_,
-                  fmt::format("found corners of {} and {} dims; expected as many", lower, upper));
+    throw_invalid(place_, "found corners of {} and {} dims; expected as many", lower, upper);
   }
   return lower;
 }
@@ -111,8 +109,8 @@ TensorMap PtxArguments::parse_boxes(std::string_view spec, const Buffer& buffer,
   TensorMap map;
   const auto type = tensor_type(*buffer.type);
   if (!type) {
-    throw_invalid(place_, fmt::format("found a buffer of {}; no tensor map has such elements",
-                                      buffer.type->name));
+    throw_invalid(place_, "found a buffer of {}; no tensor map has such elements",
+                  buffer.type->name);
   }
   map.type = *type;
   map.rank = static_cast<std::uint32_t>(parse_extents(next_part(spec, ':'), "dims", map.dims));
@@ -134,14 +132,13 @@ TensorMap PtxArguments::parse_boxes(std::string_view spec, const Buffer& buffer,
   map.swizzle = parse_swizzle(next_part(spec, ':'), place_);
   map.nan_fill = spec == "nan";
   if (!spec.empty() && !map.nan_fill) {
-    throw_invalid(place_,
-                  fmt::format("found {} behind the swizzle; expected nan or nothing", quote(spec)));
+    throw_invalid(place_, "found {} behind the swizzle; expected nan or nothing", quote(spec));
   }
   if (found != map.rank - 1 || boxed != all) {
-    throw_invalid(place_, fmt::format("found {} strides and {} of {} for {} dims; expected {} "
-                                      "and {}",
-                                      found, columns ? "corners" : "a box", boxed, map.rank,
-                                      map.rank - 1, all));
+    throw_invalid(place_,
+                  "found {} strides and {} of {} for {} dims; expected {} "
+                  "and {}",
+                  found, columns ? "corners" : "a box", boxed, map.rank, map.rank - 1, all);
   }
   return map;
 }
@@ -153,13 +150,12 @@ PtxArguments::Value PtxArguments::parse_tensor_map(std::string_view spec, const 
   const TensorMap map = parse_boxes(spec, buffer, columns);
   if (const auto problem = map.problem()) throw_invalid(place_, *problem);
   if (place.offset % 16 != 0) {
-    throw_invalid(place_,
-                  fmt::format("found an offset of {}; expected a multiple of 16", place.offset));
+    throw_invalid(place_, "found an offset of {}; expected a multiple of 16", place.offset);
   }
   const std::size_t room = buffer.data.size() - place.offset;
   if (map.tensor_bytes() > room) {
-    throw_invalid(place_, fmt::format("the tensor has {} bytes; expected at most the buffer's {}",
-                                      map.tensor_bytes(), room));
+    throw_invalid(place_, "the tensor has {} bytes; expected at most the buffer's {}",
+                  map.tensor_bytes(), room);
   }
   Value value{.what = "a tensor map", .kind = Value::Kind::kMap};
   value.bytes.resize(TensorMap::kBytes);

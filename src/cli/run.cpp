@@ -11,7 +11,6 @@
 #include <optional>
 #include <thread>
 
-#include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/process.h"
 #include "braid/reference.h"
@@ -23,6 +22,7 @@
 #include "cli/run_report.h"
 #include "cli/safetensors.h"
 #include "cli/trace.h"
+#include "ir/fail.h"
 #include "lowering/plan/program.h"
 #include "runtime/bytes.h"
 #include "runtime/output_file.h"
@@ -146,9 +146,9 @@ void agree_on(const Bindings& bindings, Rendezvous& rendezvous) {
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
     throw_invalid("--bind",
-                  fmt::format("rank 0 has {}, rank {} has {}; expected the same values on "
-                              "all ranks",
-                              all[0], rank, all[rank]));
+                  "rank 0 has {}, rank {} has {}; expected the same values on "
+                  "all ranks",
+                  all[0], rank, all[rank]);
   }
 }
 
@@ -290,8 +290,8 @@ int run_on(const RunOptions& options, const std::optional<LaunchedProcess>& proc
   report.count_on = count_device(options.checks.count);
   report.world = world_size(graph);
   if (process && report.world != process->meeting.world) {
-    throw_invalid("WORLD_SIZE", fmt::format("{} processes; the graph is a program of {} ranks",
-                                            process->meeting.world, report.world));
+    throw_invalid("WORLD_SIZE", "{} processes; the graph is a program of {} ranks",
+                  process->meeting.world, report.world);
   }
   if (rendezvous != nullptr) agree_on(bindings, *rendezvous);
   std::optional<ProgressBar> bar(std::in_place, first);

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "ir/json_value.h"
 #include "ir/text.h"
 
@@ -63,15 +63,15 @@ void check_bools(const std::vector<std::byte>& data, const std::string& place) {
   const auto wrong =
       std::ranges::find_if(data, [](std::byte value) { return value > std::byte{1}; });
   if (wrong == data.end()) return;
-  throw_invalid(place, fmt::format("element {} is {}; expected 0 or 1 of a bool",
-                                   wrong - data.begin(), static_cast<int>(*wrong)));
+  throw_invalid(place, "element {} is {}; expected 0 or 1 of a bool", wrong - data.begin(),
+                static_cast<int>(*wrong));
 }
 
 File open_file(const std::filesystem::path& path, struct stat* info) {
   File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.is_open() && errno == ENOENT) throw_invalid(path.string(), "no such file");
   if (!file.is_open() || ::fstat(file.get(), info) != 0) {
-    throw_environment(path.string(), fmt::format("cannot be read: {}", std::strerror(errno)));
+    throw_environment(path.string(), "cannot be read: {}", std::strerror(errno));
   }
   return file;
 }
@@ -199,8 +199,7 @@ std::uint64_t check_layout(
   for (const auto& [name, entry] : entries) {
     const FileDType* dtype = find_dtype(entry.dtype);
     if (dtype == nullptr) {
-      throw_invalid(tensor_place(path, name),
-                    fmt::format("unknown dtype '{}'", printable(entry.dtype)));
+      throw_invalid(tensor_place(path, name), "unknown dtype '{}'", printable(entry.dtype));
     }
     std::uint64_t bytes = dtype->bytes;
     for (std::int64_t extent : entry.shape) {
@@ -210,14 +209,13 @@ std::uint64_t check_layout(
     }
     if (entry.begin > entry.end || entry.end > data_bytes) {
       throw_invalid(tensor_place(path, name),
-                    fmt::format("data_offsets [{}, {}] lie outside the {} bytes of data; is the "
-                                "file truncated?",
-                                entry.begin, entry.end, data_bytes));
+                    "data_offsets [{}, {}] lie outside the {} bytes of data; is the "
+                    "file truncated?",
+                    entry.begin, entry.end, data_bytes);
     }
     if (entry.end - entry.begin != bytes) {
-      throw_invalid(tensor_place(path, name),
-                    fmt::format("{} [{}] needs {} bytes, data_offsets give {}", entry.dtype,
-                                fmt::join(entry.shape, ", "), bytes, entry.end - entry.begin));
+      throw_invalid(tensor_place(path, name), "{} [{}] needs {} bytes, data_offsets give {}",
+                    entry.dtype, fmt::join(entry.shape, ", "), bytes, entry.end - entry.begin);
     }
     by_offset.emplace_back(&entry, &name);
   }
@@ -228,8 +226,8 @@ std::uint64_t check_layout(
   for (const auto& [entry, name] : by_offset) {
     if (entry->begin != covered) {
       throw_invalid(tensor_place(path, *name),
-                    fmt::format("data_offsets begin at {}, expected {} (no overlap, no gap)",
-                                entry->begin, covered));
+                    "data_offsets begin at {}, expected {} (no overlap, no gap)", entry->begin,
+                    covered);
     }
     covered = entry->end;
   }
@@ -255,13 +253,14 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(p
     header_bytes |= static_cast<std::uint64_t>(prefix[i]) << (8 * i);
   }
   if (header_bytes > kMaxHeader) {
-    throw_invalid(path_.string(), fmt::format("not a safetensors file: a header of {} bytes, at "
-                                              "most {} are allowed",
-                                              header_bytes, kMaxHeader));
+    throw_invalid(path_.string(),
+                  "not a safetensors file: a header of {} bytes, at "
+                  "most {} are allowed",
+                  header_bytes, kMaxHeader);
   }
   const std::string truncated = fmt::format("truncated: a header of {} bytes", header_bytes);
   if (size < prefix.size() || header_bytes > size - prefix.size()) {
-    throw_invalid(path_.string(), fmt::format("{} in a file of {}", truncated, size));
+    throw_invalid(path_.string(), "{} in a file of {}", truncated, size);
   }
   std::string header(header_bytes, '\0');
   read_exactly(file, header.data(), header.size(), truncated + " is not all there");
@@ -270,7 +269,7 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(p
   }
   // The JSON library takes such a byte for the end of the text.
   if (const std::size_t zero = header.find('\0'); zero != header.npos) {
-    throw_invalid(path_.string(), fmt::format("the header is not JSON (byte {} is 0)", zero));
+    throw_invalid(path_.string(), "the header is not JSON (byte {} is 0)", zero);
   }
   HeaderReader reader(&entries_);
   if (!json::sax_parse(header, &reader)) throw_invalid(path_.string(), reader.error());
@@ -278,8 +277,7 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(p
   const std::uint64_t rest = size - data_start_;
   data_bytes_ = check_layout(path_, entries_, rest);
   if (ordinary_ && data_bytes_ != rest) {
-    throw_invalid(path_.string(),
-                  fmt::format("{} bytes of data belong to no tensor", rest - data_bytes_));
+    throw_invalid(path_.string(), "{} bytes of data belong to no tensor", rest - data_bytes_);
   }
   if (!ordinary_) pipe_ = std::move(file);
 }
@@ -288,7 +286,7 @@ void SafetensorsFile::read_exactly(const File& file, void* data, std::uint64_t b
                                    std::string_view what) const {
   const std::optional<std::size_t> done = read_up_to(file, data, bytes);
   if (!done) {
-    throw_environment(path_.string(), fmt::format("cannot be read: {}", std::strerror(errno)));
+    throw_environment(path_.string(), "cannot be read: {}", std::strerror(errno));
   }
   if (*done != bytes) throw_invalid(path_.string(), std::string(what));
 }
@@ -306,9 +304,9 @@ void SafetensorsFile::drain() const {
   char next = 0;
   if (read_up_to(pipe_, &next, 1) == 1U) {
     throw_invalid(path_.string(),
-                  fmt::format("goes on after its {} bytes of data, which are all that its header "
-                              "names",
-                              data_bytes_));
+                  "goes on after its {} bytes of data, which are all that its header "
+                  "names",
+                  data_bytes_);
   }
   drained_ = std::move(data);
   pipe_ = File();
@@ -321,8 +319,7 @@ std::optional<DType> SafetensorsFile::dtype_of(const Entry& entry) {
 HostTensor SafetensorsFile::read(std::string_view name) const {
   const auto it = entries_.find(name);
   if (it != entries_.end() && !dtype_of(it->second)) {
-    throw_invalid(tensor_place(path_, name),
-                  fmt::format("braid has no dtype {}", it->second.dtype));
+    throw_invalid(tensor_place(path_, name), "braid has no dtype {}", it->second.dtype);
   }
   FileTensor tensor = read_as_is(name);
   return {*find_dtype(tensor.dtype)->dtype, std::move(tensor.shape), std::move(tensor.data)};
@@ -330,8 +327,7 @@ HostTensor SafetensorsFile::read(std::string_view name) const {
 
 FileTensor SafetensorsFile::read_as_is(std::string_view name) const {
   auto it = entries_.find(name);
-  if (it == entries_.end())
-    throw_invalid(path_.string(), fmt::format("no tensor '{}'", printable(name)));
+  if (it == entries_.end()) throw_invalid(path_.string(), "no tensor '{}'", printable(name));
   const Entry& entry = it->second;
   FileTensor tensor{entry.dtype, entry.shape, std::vector<std::byte>(entry.end - entry.begin)};
   if (ordinary_) {

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "braid/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/progress.h"
+#include "ir/fail.h"
 #include "ir/json_value.h"
 #include "ir/text.h"
 #include "runtime/output_file.h"
@@ -30,9 +30,10 @@ double seconds_of(const std::string& text) {
   const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
   constexpr double kMost = 1e6;
   if (code == std::errc() && value * factor > 0 && value * factor <= kMost) return value * factor;
-  throw_invalid("--budget", fmt::format("found {}; expected a time such as 60s, 10m or 2h, up to "
-                                        "1e6 s",
-                                        quote(text)));
+  throw_invalid("--budget",
+                "found {}; expected a time such as 60s, 10m or 2h, up to "
+                "1e6 s",
+                quote(text));
 }
 
 std::string settings_text(const std::map<std::string, std::int64_t>& config,

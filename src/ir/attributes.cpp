@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "ir/ops.h"
 #include "ir/place.h"
 #include "ir/text.h"
@@ -65,8 +65,7 @@ AttrValue normalized(AttrType type, AttrValue value) {
 void check_dim(const Graph& graph, const Dim& dim, const std::string& place) {
   for (const Dim::Term& term : dim.terms()) {
     if (graph.symbols().find(term.symbol) != graph.symbols().end()) continue;
-    fail(place, fmt::format("unknown symbol {}; expected {}", quote(term.symbol),
-                            list_names(graph.symbols())));
+    fail(place, "unknown symbol {}; expected {}", quote(term.symbol), list_names(graph.symbols()));
   }
 }
 
@@ -74,9 +73,10 @@ void check_dim(const Graph& graph, const Dim& dim, const std::string& place) {
 void check_whole(const Graph& graph, const Dim& dim, const std::string& place) {
   check_dim(graph, dim, place);
   if (dim.is_whole(graph.symbols())) return;
-  fail(place, fmt::format("{} is not whole for all values of its symbols; expected symbols whose "
-                          "multiple_of the divisors divide",
-                          dim.str()));
+  fail(place,
+       "{} is not whole for all values of its symbols; expected symbols whose "
+       "multiple_of the divisors divide",
+       dim.str());
 }
 
 void check_value(const Graph& graph, const AttrDef& def, AttrValue& value) {
@@ -85,20 +85,19 @@ void check_value(const Graph& graph, const AttrDef& def, AttrValue& value) {
   const bool is_integer = std::holds_alternative<std::int64_t>(value);
   const bool takes_both = def.type == AttrType::kNumber || def.type == AttrType::kExtent;
   if (value.index() != alternative(def.type) && !(is_integer && takes_both)) {
-    fail(place(), fmt::format("wrong type; expected {}", describe_attr_type(def.type)));
+    fail(place(), "wrong type; expected {}", describe_attr_type(def.type));
   }
   if (const auto* text = std::get_if<std::string>(&value); text && !is_utf8(*text)) {
-    fail(place(), fmt::format("{} is not UTF-8", quote(*text)));
+    fail(place(), "{} is not UTF-8", quote(*text));
   }
   const auto* number = std::get_if<double>(&value);
   if (number && !std::isfinite(*number) && def.type != AttrType::kNumber) {
-    fail(place(), fmt::format("{} is not a finite number", *number));
+    fail(place(), "{} is not a finite number", *number);
   }
   if (def.type == AttrType::kGroup) {
     const auto& group = std::get<std::string>(value);
     if (graph.groups().find(group) == graph.groups().end()) {
-      fail(place(),
-           fmt::format("unknown group {}; expected {}", quote(group), list_names(graph.groups())));
+      fail(place(), "unknown group {}; expected {}", quote(group), list_names(graph.groups()));
     }
   }
   if (!def.choices.empty()) {
@@ -106,15 +105,14 @@ void check_value(const Graph& graph, const AttrDef& def, AttrValue& value) {
     if (std::ranges::find(def.choices, text) == def.choices.end()) {
       std::vector<std::string> choices;
       for (const std::string_view choice : def.choices) choices.push_back(quote(choice));
-      fail(place(), fmt::format("found {}; expected {}{}", quote(text),
-                                choices.size() > 1 ? "one of " : "", fmt::join(choices, ", ")));
+      fail(place(), "found {}; expected {}{}", quote(text), choices.size() > 1 ? "one of " : "",
+           fmt::join(choices, ", "));
     }
   }
   if (def.type == AttrType::kExtent && !is_integer) {
     const auto& text = std::get<std::string>(value);
     if (!Dim::parse(text)) {
-      fail(place(),
-           fmt::format("found {}; expected {}", quote(text), describe_attr_type(def.type)));
+      fail(place(), "found {}; expected {}", quote(text), describe_attr_type(def.type));
     }
     check_whole(graph, bound_of(value), place());
   }
@@ -180,9 +178,8 @@ const AttrDef& find_attribute(const OpDef& op, std::string_view key) {
   }
   std::vector<std::string_view> known;
   for (const AttrDef& def : op.attrs) known.push_back(def.name);
-  fail("/attrs" + pointer_step(key),
-       fmt::format("{} has no attribute {}; expected {}", op.name, quote(key),
-                   known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
+  fail("/attrs" + pointer_step(key), "{} has no attribute {}; expected {}", op.name, quote(key),
+       known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
 }
 
 Attrs complete_attributes(const Graph& graph, const OpDef& op, Attrs attrs) {
@@ -191,8 +188,7 @@ Attrs complete_attributes(const Graph& graph, const OpDef& op, Attrs attrs) {
     if (attrs.count(def.name) != 0) continue;
     if (def.optional) continue;
     if (!def.fallback) {
-      fail("/attrs/" + def.name,
-           fmt::format("missing; {} needs it: {}", op.name, describe_attr_type(def.type)));
+      fail("/attrs/" + def.name, "missing; {} needs it: {}", op.name, describe_attr_type(def.type));
     }
     attrs.emplace(def.name, *def.fallback);
   }

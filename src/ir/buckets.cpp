@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 
 namespace braid {
 namespace {
@@ -60,40 +60,39 @@ std::string ranges_text(const SymbolTable& symbols) {
 void check_buckets(const std::string& place, const Symbol& symbol) {
   const std::vector<Bucket>& buckets = symbol.buckets;
   if (buckets.size() > kMostBuckets) {
-    throw_invalid(place + "/buckets",
-                  fmt::format("{} buckets; expected at most {}", buckets.size(), kMostBuckets));
+    throw_invalid(place + "/buckets", "{} buckets; expected at most {}", buckets.size(),
+                  kMostBuckets);
   }
   const auto place_of = [&](std::size_t i) { return fmt::format("{}/buckets/{}", place, i); };
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     const auto& [max, multiple_of] = buckets[i];
     if (max < 1 || max > symbol.max) {
-      throw_invalid(place_of(i), fmt::format("a bucket up to {}; expected 1 to {}, the symbol's "
-                                             "max",
-                                             max, symbol.max));
+      throw_invalid(place_of(i),
+                    "a bucket up to {}; expected 1 to {}, the symbol's "
+                    "max",
+                    max, symbol.max);
     }
     if (multiple_of != 1 && (multiple_of < 1 || multiple_of % symbol.multiple_of != 0)) {
-      throw_invalid(place_of(i), fmt::format("multiples of {}; expected {}", multiple_of,
-                                             symbol.multiple_of == 1
-                                                 ? "at least 1"
-                                                 : fmt::format("a multiple of {}, the symbol's "
-                                                               "multiple_of",
-                                                               symbol.multiple_of)));
+      throw_invalid(place_of(i), "multiples of {}; expected {}", multiple_of,
+                    symbol.multiple_of == 1 ? "at least 1"
+                                            : fmt::format("a multiple of {}, the symbol's "
+                                                          "multiple_of",
+                                                          symbol.multiple_of));
     }
     if (i == 0) continue;
     const Bucket& before = buckets[i - 1];
     if (max < before.max || (max == before.max && multiple_of >= before.multiple_of)) {
       throw_invalid(place_of(i),
-                    fmt::format("a bucket up to {} after one up to {}; expected them "
-                                "ascending, of equal ones the larger multiple_of first",
-                                max, before.max));
+                    "a bucket up to {} after one up to {}; expected them "
+                    "ascending, of equal ones the larger multiple_of first",
+                    max, before.max);
     }
   }
   const std::vector<Symbol> parts = parts_of(symbol);
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     if (holds_any(parts[i])) continue;
-    throw_invalid(place_of(i),
-                  fmt::format("no {}; expected a bucket that holds a value of the symbol",
-                              values_of(parts[i])));
+    throw_invalid(place_of(i), "no {}; expected a bucket that holds a value of the symbol",
+                  values_of(parts[i]));
   }
 }
 

@@ -19,9 +19,8 @@ ReduceOp reduce_of(const Attrs& attrs, const TensorType& operand) {
   const auto& name = get_attr<std::string>(attrs, "reduce_op");
   const ReduceOp op = *parse_reduce_op(name);
   if (operand.dtype == DType::kBool || (op == ReduceOp::kAvg && !is_float(operand.dtype))) {
-    fail("/inputs/0", fmt::format("{} of {}; expected {}", name, operand.str(),
-                                  operand.dtype == DType::kBool ? "a number: insert `to`"
-                                                                : "a floating-point dtype"));
+    fail("/inputs/0", "{} of {}; expected {}", name, operand.str(),
+         operand.dtype == DType::kBool ? "a number: insert `to`" : "a floating-point dtype");
   }
   return op;
 }
@@ -35,32 +34,34 @@ Sizes uneven_sizes(const Attrs& attrs, const std::string& name, const TensorType
   const Sizes& sizes = std::get<Sizes>(it->second);
   const std::size_t n = ranks;
   if (sizes.size() != n && sizes.size() != n * n) {
-    fail(place, fmt::format("{} sizes; expected {}, one for each rank of the group, or {}, such a "
-                            "list for each rank",
-                            sizes.size(), n, n * n));
+    fail(place,
+         "{} sizes; expected {}, one for each rank of the group, or {}, such a "
+         "list for each rank",
+         sizes.size(), n, n * n);
   }
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] < 0) fail(place, fmt::format("size {} is {}; expected 0 or more", i, sizes[i]));
+    if (sizes[i] < 0) fail(place, "size {} is {}; expected 0 or more", i, sizes[i]);
   }
   const Dim& extent = operand.shape[0];
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (extent.is_constant() && sizes[i] > extent.constant()) {
-      fail(place, fmt::format("size {} is {}; expected 0 to {}, the extent of dim 0 of {}", i,
-                              sizes[i], extent.str(), operand.str()));
+      fail(place, "size {} is {}; expected 0 to {}, the extent of dim 0 of {}", i, sizes[i],
+           extent.str(), operand.str());
     }
   }
   const bool even = std::equal(sizes.begin() + 1, sizes.end(), sizes.begin());
   if (even) {
     const Dim sum(checked_mul(sizes[0], ranks));
     if (sum == operand.shape[0]) return {};
-    fail(place, fmt::format("the sizes sum to {}; expected {}, the extent of dim 0 of {}",
-                            sum.str(), operand.shape[0].str(), operand.str()));
+    fail(place, "the sizes sum to {}; expected {}, the extent of dim 0 of {}", sum.str(),
+         operand.shape[0].str(), operand.str());
   }
   if (sizes.size() == n) {
-    fail(place, fmt::format("[{}] on every rank gives the ranks results of different extents, and "
-                            "they run one program; expected equal sizes, or {}, a list for each "
-                            "rank",
-                            fmt::join(sizes, ", "), n * n));
+    fail(place,
+         "[{}] on every rank gives the ranks results of different extents, and "
+         "they run one program; expected equal sizes, or {}, a list for each "
+         "rank",
+         fmt::join(sizes, ", "), n * n);
   }
   return sizes;
 }
@@ -84,9 +85,9 @@ Sizes splits_of(const Attrs& attrs, const TensorType& operand, std::int64_t rank
       transposed(uneven_sizes(attrs, "output_split_sizes", operand, ranks), ranks);
   if (both && received != sent) {
     fail("/attrs/output_split_sizes",
-         fmt::format("the ranks do not receive what they send by input_split_sizes; expected the "
-                     "sizes [{}]",
-                     fmt::join(transposed(sent, ranks), ", ")));
+         "the ranks do not receive what they send by input_split_sizes; expected the "
+         "sizes [{}]",
+         fmt::join(transposed(sent, ranks), ", "));
   }
   Sizes splits = sent.empty() ? received : sent;
   if (splits.empty()) return {};
@@ -99,14 +100,16 @@ Sizes splits_of(const Attrs& attrs, const TensorType& operand, std::int64_t rank
   };
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     if (Dim(sum(splits, rank)) != operand.shape[0]) {
-      fail(place, fmt::format("rank {} sends {} rows in all; expected {}, the extent of dim 0 of "
-                              "{}",
-                              rank, sum(splits, rank), operand.shape[0].str(), operand.str()));
+      fail(place,
+           "rank {} sends {} rows in all; expected {}, the extent of dim 0 of "
+           "{}",
+           rank, sum(splits, rank), operand.shape[0].str(), operand.str());
     }
     if (sum(columns, rank) != sum(columns, 0)) {
-      fail(place, fmt::format("rank 0 receives {} rows and rank {} {}; expected equally many: all "
-                              "ranks run one program",
-                              sum(columns, 0), rank, sum(columns, rank)));
+      fail(place,
+           "rank 0 receives {} rows and rank {} {}; expected equally many: all "
+           "ranks run one program",
+           sum(columns, 0), rank, sum(columns, rank));
     }
   }
   return splits;
@@ -141,12 +144,12 @@ Shape Collective::result_shape(const Shape& operand, const SymbolTable& symbols)
     const std::optional<Dim> chunk = shape[*scatter_dim].divide_exactly(ranks, symbols);
     if (!chunk) {
       fail("/inputs/0",
-           fmt::format("dim {} is {}; expected a multiple of {}, the ranks of the "
-                       "group{}",
-                       *scatter_dim, shape[*scatter_dim].str(), ranks,
-                       shape[*scatter_dim].is_constant()
-                           ? ""
-                           : fmt::format(", such as {0}*T, or T with multiple_of {0}", ranks)));
+           "dim {} is {}; expected a multiple of {}, the ranks of the "
+           "group{}",
+           *scatter_dim, shape[*scatter_dim].str(), ranks,
+           shape[*scatter_dim].is_constant()
+               ? ""
+               : fmt::format(", such as {0}*T, or T with multiple_of {0}", ranks));
     }
     shape[*scatter_dim] = *chunk;
   }
@@ -185,15 +188,15 @@ Collective collective_of(const Graph& graph, CollectiveKind kind, const Attrs& a
   } else if (kind == K::kBroadcast) {
     result.src = get_attr<std::int64_t>(attrs, "src");
     if (*result.src < 0 || *result.src >= result.ranks) {
-      fail("/attrs/src",
-           fmt::format("{}; expected a rank of the group, 0 to {}", *result.src, result.ranks - 1));
+      fail("/attrs/src", "{}; expected a rank of the group, 0 to {}", *result.src,
+           result.ranks - 1);
     }
   } else {  // shard_dim_alltoall
     result.gather_dim = axis_of(attrs, "gather_dim", operand.shape.size());
     result.scatter_dim = axis_of(attrs, "shard_dim", operand.shape.size());
     if (result.gather_dim == result.scatter_dim) {
-      fail("/attrs/shard_dim", fmt::format("{}, as gather_dim; expected another dim",
-                                           get_attr<std::int64_t>(attrs, "shard_dim")));
+      fail("/attrs/shard_dim", "{}, as gather_dim; expected another dim",
+           get_attr<std::int64_t>(attrs, "shard_dim"));
     }
   }
   return result;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "braid/error.h"
 #include "ir/checked.h"
 #include "ir/expr.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -17,7 +17,7 @@ constexpr std::size_t kMaxDimText = 1000;
 
 const Symbol& lookup(const SymbolTable& symbols, const std::string& name) {
   auto it = symbols.find(name);
-  if (it == symbols.end()) throw_invalid("", fmt::format("unknown symbol {}", quote(name)));
+  if (it == symbols.end()) throw_invalid("", "unknown symbol {}", quote(name));
   return it->second;
 }
 
@@ -35,8 +35,8 @@ std::int64_t multiple(const Symbol& s) {
 std::int64_t term_at(const Dim::Term& term, std::int64_t value) {
   const std::int64_t product = checked_mul(term.factor, value);
   if (product % term.divisor != 0) {
-    throw_invalid("", fmt::format("symbol {} is {}; expected a multiple of {}", quote(term.symbol),
-                                  value, term.divisor));
+    throw_invalid("", "symbol {} is {}; expected a multiple of {}", quote(term.symbol), value,
+                  term.divisor);
   }
   return product / term.divisor;
 }
@@ -70,7 +70,7 @@ std::int64_t Dim::evaluate(const Bindings& bindings) const {
   for (const Term& term : terms_) {
     auto it = bindings.find(term.symbol);
     if (it == bindings.end()) {
-      throw_invalid("", fmt::format("symbol {} has no value", quote(term.symbol)));
+      throw_invalid("", "symbol {} has no value", quote(term.symbol));
     }
     sum = checked_add(sum, term_at(term, it->second));
   }

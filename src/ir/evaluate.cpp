@@ -8,8 +8,8 @@
 #include <cstring>
 #include <limits>
 
-#include "braid/error.h"
 #include "braid/reference.h"
+#include "ir/fail.h"
 #include "ir/mutation.h"
 #include "ir/ops.h"
 #include "ir/poison.h"
@@ -40,10 +40,9 @@ void check_input(const GraphInput& input, const HostTensor& tensor, const Bindin
   auto text = [](DType dtype, const std::vector<std::int64_t>& shape) {
     return TensorType{dtype, Shape(shape.begin(), shape.end())}.str();
   };
-  throw_invalid(
-      "input " + quote(input.name),
-      fmt::format("rank {} has {} of {} bytes; expected {}", rank, text(tensor.dtype, tensor.shape),
-                  tensor.data.size(), text(input.type.dtype, expected)));
+  throw_invalid("input " + quote(input.name), "rank {} has {} of {} bytes; expected {}", rank,
+                text(tensor.dtype, tensor.shape), tensor.data.size(),
+                text(input.type.dtype, expected));
 }
 
 /// Evaluates a node. Matmuls are slow, so they run rank by rank, and `tell` is called before each
@@ -152,13 +151,13 @@ RankTensors evaluate(const Graph& graph, const RankTensors& inputs, const Bindin
   const Bindings bound = check_bindings(graph, bindings);
   const std::int64_t world = world_size(graph);
   if (static_cast<std::int64_t>(inputs.size()) != world) {
-    throw_invalid("", fmt::format("inputs for {} ranks; expected {}", inputs.size(), world));
+    throw_invalid("", "inputs for {} ranks; expected {}", inputs.size(), world);
   }
   EvalTensors operands(inputs.size());
   for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
     if (inputs[rank].size() != graph.inputs().size()) {
-      throw_invalid("", fmt::format("rank {} has {} inputs; expected {}", rank, inputs[rank].size(),
-                                    graph.inputs().size()));
+      throw_invalid("", "rank {} has {} inputs; expected {}", rank, inputs[rank].size(),
+                    graph.inputs().size());
     }
     for (std::size_t i = 0; i < inputs[rank].size(); ++i) {
       const HostTensor& tensor = inputs[rank][i];

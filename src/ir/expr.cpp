@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "braid/error.h"
 #include "ir/checked.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -29,7 +29,7 @@ struct Expr::Node {
 namespace {
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
-  if (b <= 0) throw_invalid("", fmt::format("ceil_div by {}; expected a positive number", b));
+  if (b <= 0) throw_invalid("", "ceil_div by {}; expected a positive number", b);
   return a / b + (a % b > 0 ? 1 : 0);
 }
 

@@ -123,9 +123,8 @@ FusedOperands fused_operands(std::string_view op, const Attrs& attrs, std::size_
   if (form.matmuls == 0 || operands != shared + each * form.matmuls) {
     const std::string_view a = form.gathers ? "A_shard" : "A";
     const std::string_view many = form.gathers ? "..." : "";
-    fail("/inputs",
-         fmt::format("{} operands; expected {}, B{}, A_scale, B_scale{}{}{}", operands, a, many,
-                     many, form.biased ? ", bias" : "", form.biased ? many : ""));
+    fail("/inputs", "{} operands; expected {}, B{}, A_scale, B_scale{}{}{}", operands, a, many,
+         many, form.biased ? ", bias" : "", form.biased ? many : "");
   }
   return form;
 }

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <functional>
 
-#include "braid/error.h"
 #include "ir/attributes.h"
 #include "ir/buckets.h"
+#include "ir/fail.h"
 #include "ir/groups.h"
 #include "ir/op_registry.h"
 #include "ir/ops.h"
@@ -26,16 +26,15 @@ constexpr std::int64_t kMaxNumel = std::int64_t{1} << 40;
 void check_name(const std::string& name) {
   if (name.empty()) fail("/name", "empty; expected a name");
   if (name.size() > kMaxName) {
-    fail("/name", fmt::format("{} is {} bytes long; expected at most {}", quote(name), name.size(),
-                              kMaxName));
+    fail("/name", "{} is {} bytes long; expected at most {}", quote(name), name.size(), kMaxName);
   }
-  if (!is_utf8(name)) fail("/name", fmt::format("{} is not UTF-8", quote(name)));
+  if (!is_utf8(name)) fail("/name", "{} is not UTF-8", quote(name));
 }
 
 /// `place` is the shape's place.
 void check_shape(const SymbolTable& symbols, const TensorType& type, const std::string& place) {
   if (type.shape.size() > kMaxRank) {
-    fail(place, fmt::format("{} dims; expected at most {}", type.shape.size(), kMaxRank));
+    fail(place, "{} dims; expected at most {}", type.shape.size(), kMaxRank);
   }
   std::int64_t numel = 1;
   for (std::size_t i = 0; i < type.shape.size(); ++i) {
@@ -43,25 +42,25 @@ void check_shape(const SymbolTable& symbols, const TensorType& type, const std::
     const auto dim_place = [&] { return fmt::format("{}/{}", place, i); };
     for (const Dim::Term& term : dim.terms()) {
       if (symbols.find(term.symbol) == symbols.end()) {
-        fail(dim_place(), fmt::format("unknown symbol {}; expected {}", quote(term.symbol),
-                                      list_names(symbols)));
+        fail(dim_place(), "unknown symbol {}; expected {}", quote(term.symbol),
+             list_names(symbols));
       }
     }
     if (!dim.is_whole(symbols)) {
       fail(dim_place(),
-           fmt::format("{} is not whole for all values of its symbols; expected symbols whose "
-                       "multiple_of the divisors divide",
-                       dim.str()));
+           "{} is not whole for all values of its symbols; expected symbols whose "
+           "multiple_of the divisors divide",
+           dim.str());
     }
     if (dim.min(symbols) < 1) {
-      fail(dim_place(), fmt::format("the extent {} can be {}; expected at least 1", dim.str(),
-                                    dim.min(symbols)));
+      fail(dim_place(), "the extent {} can be {}; expected at least 1", dim.str(),
+           dim.min(symbols));
     }
     if (__builtin_mul_overflow(numel, dim.max(symbols), &numel) || numel >= kMaxNumel) {
       fail(place,
-           fmt::format("{} has 2^40 elements or more with its symbols at their maximum; expected "
-                       "fewer",
-                       type.str()));
+           "{} has 2^40 elements or more with its symbols at their maximum; expected "
+           "fewer",
+           type.str());
     }
   }
 }
@@ -71,10 +70,9 @@ void check_operand_count(const OpDef& op, std::size_t count) {
       count <= static_cast<std::size_t>(op.max_inputs)) {
     return;
   }
-  fail("/inputs", fmt::format("{} operands for {}; expected {}", count, op.name,
-                              op.min_inputs == op.max_inputs
-                                  ? fmt::format("{}", op.min_inputs)
-                                  : fmt::format("{} to {}", op.min_inputs, op.max_inputs)));
+  fail("/inputs", "{} operands for {}; expected {}", count, op.name,
+       op.min_inputs == op.max_inputs ? fmt::format("{}", op.min_inputs)
+                                      : fmt::format("{} to {}", op.min_inputs, op.max_inputs));
 }
 
 }  // namespace
@@ -96,9 +94,10 @@ void Graph::add_symbol(std::string name, Symbol symbol) {
   const std::string place = "/symbols" + pointer_step(name);
   const auto* bucketed = symbol.buckets.empty() ? nullptr : bucketed_symbol(symbols_);
   if (bucketed != nullptr && bucketed->first != name) {
-    throw_invalid(place + "/buckets", fmt::format("symbol {} has some, too; expected one with "
-                                                  "buckets",
-                                                  quote(bucketed->first)));
+    throw_invalid(place + "/buckets",
+                  "symbol {} has some, too; expected one with "
+                  "buckets",
+                  quote(bucketed->first));
   }
   if (!symbols_.emplace(std::move(name), symbol).second) {
     throw_invalid(place, "the symbol is defined twice");
@@ -143,7 +142,7 @@ void Graph::add_name(std::string_view name, ValueId id) {
 }
 
 void Graph::check_free(const std::string& name) const {
-  if (find_name(name)) fail("/name", fmt::format("{} is defined twice", quote(name)));
+  if (find_name(name)) fail("/name", "{} is defined twice", quote(name));
 }
 
 ValueId Graph::add_value(Value value) {
@@ -190,22 +189,22 @@ NodeId Graph::add_node(std::string name, std::string_view op, std::vector<ValueI
   try {
     check_name(name);
     check_free(name);
-    if (nodes_.size() >= kMaxNodes) fail("", fmt::format("more than {} nodes", kMaxNodes));
+    if (nodes_.size() >= kMaxNodes) fail("", "more than {} nodes", kMaxNodes);
     node.op = find_op(op);
     if (node.op == nullptr) {
       std::vector<std::string_view> known;
       for (const OpDef* def : all_ops()) known.push_back(def->name);
       const std::size_t count = known.size();
       constexpr std::size_t kShown = 5;
-      fail("/op", fmt::format("unknown op {}; expected one of {} ops, such as {}", quote(op), count,
-                              fmt::join(nearest(op, std::move(known), kShown), ", ")));
+      fail("/op", "unknown op {}; expected one of {} ops, such as {}", quote(op), count,
+           fmt::join(nearest(op, std::move(known), kShown), ", "));
     }
     check_operand_count(*node.op, inputs.size());
     std::vector<TensorType> types;
     types.reserve(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i] < 0 || static_cast<std::size_t>(inputs[i]) >= values_.size()) {
-        fail(fmt::format("/inputs/{}", i), fmt::format("there is no value {}", inputs[i]));
+        fail(fmt::format("/inputs/{}", i), "there is no value {}", inputs[i]);
       }
       types.push_back(type(inputs[i]));
     }
@@ -239,11 +238,11 @@ void Graph::set_hint(NodeId node, std::string key, double value) {
   Node& target = nodes_.at(node);
   if (!is_utf8(key) || !std::isfinite(value)) {
     throw_invalid(printable(target.name) + "/hints" + pointer_step(key),
-                  fmt::format("{}; expected a UTF-8 key and a finite number", value));
+                  "{}; expected a UTF-8 key and a finite number", value);
   }
   if (key == "runtime_ns" && value < 0) {
     throw_invalid(printable(target.name) + "/hints/runtime_ns",
-                  fmt::format("found {}; expected nanoseconds, 0 or more", value));
+                  "found {}; expected nanoseconds, 0 or more", value);
   }
   target.hints.insert_or_assign(std::move(key), value);
 }
@@ -251,8 +250,8 @@ void Graph::set_hint(NodeId node, std::string key, double value) {
 void Graph::set_comm_group(ValueId value, std::string group) {
   Value& target = values_.at(value);
   if (!group.empty() && groups_.find(group) == groups_.end()) {
-    throw_invalid(printable(target.name) + "/comm_group",
-                  fmt::format("unknown group {}; expected {}", quote(group), list_names(groups_)));
+    throw_invalid(printable(target.name) + "/comm_group", "unknown group {}; expected {}",
+                  quote(group), list_names(groups_));
   }
   target.comm_group = std::move(group);
 }
@@ -279,8 +278,7 @@ void Graph::drop_unused_tables() {
 
 void Graph::add_output(ValueId value) {
   if (value < 0 || static_cast<std::size_t>(value) >= values_.size()) {
-    throw_invalid(fmt::format("/outputs/{}", outputs_.size()),
-                  fmt::format("there is no value {}", value));
+    throw_invalid(fmt::format("/outputs/{}", outputs_.size()), "there is no value {}", value);
   }
   outputs_.push_back(value);
 }

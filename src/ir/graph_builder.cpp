@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 
 namespace braid {
 
@@ -40,8 +40,8 @@ GraphBuilder::Tensor GraphBuilder::op(std::string_view op, const std::vector<Ten
                                       Attrs attrs, std::string name) {
   const std::vector<Tensor> all = results(op, inputs, std::move(attrs), std::move(name));
   if (all.size() == 1) return all[0];
-  throw_invalid(graph_.nodes().back().name,
-                fmt::format("{} has {} results; expected one: use results()", op, all.size()));
+  throw_invalid(graph_.nodes().back().name, "{} has {} results; expected one: use results()", op,
+                all.size());
 }
 
 std::vector<GraphBuilder::Tensor> GraphBuilder::results(std::string_view op,

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "braid/error.h"
 #include "ir/buckets.h"
+#include "ir/fail.h"
 #include "ir/place.h"
 #include "ir/text.h"
 
@@ -61,23 +61,22 @@ Graph with_tables(const Graph& graph, const SymbolTable& symbols, const GroupTab
 void check_symbol(const std::string& name, const Symbol& symbol) {
   const std::string place = "/symbols" + pointer_step(name);
   if (!is_identifier(name) || name.size() > kMaxSymbolName) {
-    throw_invalid(place, fmt::format("{} cannot name a symbol; expected letters, digits and "
-                                     "underscores, at most {}, no digit first",
-                                     quote(name), kMaxSymbolName));
+    throw_invalid(place,
+                  "{} cannot name a symbol; expected letters, digits and "
+                  "underscores, at most {}, no digit first",
+                  quote(name), kMaxSymbolName);
   }
   if (symbol.min < 1) {
-    throw_invalid(place + "/min", fmt::format("min is {}; expected at least 1", symbol.min));
+    throw_invalid(place + "/min", "min is {}; expected at least 1", symbol.min);
   }
   if (symbol.max < symbol.min || symbol.max >= kMaxExtent) {
-    throw_invalid(place + "/max",
-                  fmt::format("max is {}; expected at least min ({}) and below 2^40", symbol.max,
-                              symbol.min));
+    throw_invalid(place + "/max", "max is {}; expected at least min ({}) and below 2^40",
+                  symbol.max, symbol.min);
   }
   if (symbol.multiple_of < 1 || symbol.max / symbol.multiple_of * symbol.multiple_of < symbol.min) {
-    throw_invalid(
-        place + "/multiple_of",
-        fmt::format("multiple_of is {}; expected a positive number with a multiple from {} to {}",
-                    symbol.multiple_of, symbol.min, symbol.max));
+    throw_invalid(place + "/multiple_of",
+                  "multiple_of is {}; expected a positive number with a multiple from {} to {}",
+                  symbol.multiple_of, symbol.min, symbol.max);
   }
   check_buckets(place, symbol);
 }
@@ -88,22 +87,21 @@ void check_group(const std::string& name, const Group& group) {
     throw_invalid(place, "a group's name must be non-empty UTF-8");
   }
   if (group.size < 1 || group.size > kMostRanks) {
-    throw_invalid(place + "/size",
-                  fmt::format("size is {}; expected 1 to {}", group.size, kMostRanks));
+    throw_invalid(place + "/size", "size is {}; expected 1 to {}", group.size, kMostRanks);
   }
   std::vector<std::int64_t> members;
   for (std::size_t i = 0; i < group.ranks.size(); ++i) {
     if (static_cast<std::int64_t>(group.ranks[i].size()) != group.size) {
-      throw_invalid(fmt::format("{}/ranks/{}", place, i),
-                    fmt::format("{} ranks; expected size ({})", group.ranks[i].size(), group.size));
+      throw_invalid(fmt::format("{}/ranks/{}", place, i), "{} ranks; expected size ({})",
+                    group.ranks[i].size(), group.size);
     }
     members.insert(members.end(), group.ranks[i].begin(), group.ranks[i].end());
   }
   std::ranges::sort(members);
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (members[i] != static_cast<std::int64_t>(i)) {
-      throw_invalid(place + "/ranks", fmt::format("the lists do not hold each rank of 0 to {} once",
-                                                  members.size() - 1));
+      throw_invalid(place + "/ranks", "the lists do not hold each rank of 0 to {} once",
+                    members.size() - 1);
     }
   }
 }
@@ -127,11 +125,10 @@ std::int64_t world_size(const Graph& graph) {
   for (const auto& [name, group] : graph.groups()) {
     if (group.ranks.empty() && (group.size == world || group.size == 1)) continue;
     if (member_count(group) == world) continue;
-    throw_invalid(
-        "/groups" + pointer_step(name),
-        fmt::format("the group covers {} of {} ranks; expected `ranks` lists that hold each "
-                    "rank once",
-                    group.ranks.empty() ? group.size : member_count(group), world));
+    throw_invalid("/groups" + pointer_step(name),
+                  "the group covers {} of {} ranks; expected `ranks` lists that hold each "
+                  "rank once",
+                  group.ranks.empty() ? group.size : member_count(group), world);
   }
   return world;
 }
@@ -140,7 +137,7 @@ Graph with_world_size(const Graph& graph, std::int64_t world) {
   const std::int64_t size = world_size(graph);
   if (size == world) return graph;
   if (graph.groups().size() != 1 || !graph.groups().begin()->second.ranks.empty()) {
-    throw_invalid("", fmt::format("the graph's groups make {} ranks; expected {}", size, world));
+    throw_invalid("", "the graph's groups make {} ranks; expected {}", size, world);
   }
   GroupTable groups = graph.groups();
   groups.begin()->second.size = world;

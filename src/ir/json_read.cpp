@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "braid/error.h"
 #include "ir/attributes.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 #include "ir/text_file.h"
 
@@ -65,7 +65,7 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
   bool key(string_t& key) override {
     auto [it, is_new] = open_.back()->get_ref<json::object_t&>().emplace(std::move(key), nullptr);
     if (!is_new) {
-      fail_at(place_, fmt::format("the key {} stands twice in one object", quote(it->first)));
+      fail_at(place_, "the key {} stands twice in one object", quote(it->first));
     }
     slot_ = &it->second;
     return true;
@@ -85,8 +85,8 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
   }
   bool open(json container) {
     if (open_.size() == kMaxNesting) {
-      fail_at(place_, fmt::format("lists and objects nest more than {} deep; expected at most {}",
-                                  kMaxNesting, kMaxNesting));
+      fail_at(place_, "lists and objects nest more than {} deep; expected at most {}", kMaxNesting,
+              kMaxNesting);
     }
     open_.push_back(place_value(std::move(container)));
     return true;
@@ -148,7 +148,7 @@ void fail_at(const Place& place, const std::string& message) {
 }
 
 void fail_type(const json& value, const Place& place, std::string_view expected) {
-  fail_at(place, fmt::format("found {}; expected {}", found(value), expected));
+  fail_at(place, "found {}; expected {}", found(value), expected);
 }
 
 const json::object_t& read_object(const json& value, const Place& place) {
@@ -232,21 +232,19 @@ std::optional<double> special_number(const json& value) {
 
 void fail_unknown(const Place& place, std::string_view key,
                   std::initializer_list<std::string_view> expected) {
-  fail_at(place,
-          fmt::format("unknown key {}; expected one of {}", quote(key), fmt::join(expected, ", ")));
+  fail_at(place, "unknown key {}; expected one of {}", quote(key), fmt::join(expected, ", "));
 }
 void fail_missing(const Place& place, std::string_view key) {
-  fail_at(place, fmt::format("missing key {}", quote(key)));
+  fail_at(place, "missing key {}", quote(key));
 }
 
 void parse(std::string_view text, const Place& place, Document& document) {
   if (text.size() > kMaxGraphBytes) {
-    fail_at(place,
-            fmt::format("{} bytes of JSON; expected at most {}", text.size(), kMaxGraphBytes));
+    fail_at(place, "{} bytes of JSON; expected at most {}", text.size(), kMaxGraphBytes);
   }
   // The library would take the byte for the end of the text and ignore the rest.
   if (const std::size_t zero = text.find('\0'); zero != text.npos) {
-    fail_at(place, fmt::format("not JSON: byte {} is 0", zero));
+    fail_at(place, "not JSON: byte {} is 0", zero);
   }
   DocumentBuilder builder(place, document.root);
   json::sax_parse(quote_special_numbers(text), &builder);

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "braid/graph.h"
@@ -17,7 +20,12 @@ namespace braid::json_read {
 using nlohmann::json;
 
 [[noreturn]] void fail_at(const Place& place, const std::string& message);
-/// Throws "found ..., expected ...".
+template <class First, class... Rest>
+[[noreturn]] void fail_at(const Place& place, fmt::format_string<First, Rest...> message,
+                          First&& first, Rest&&... rest) {
+  fail_at(place, fmt::format(message, std::forward<First>(first), std::forward<Rest>(rest)...));
+}
+/// "found ..., expected ...".
 [[noreturn]] void fail_type(const json& value, const Place& place, std::string_view expected);
 
 const json::object_t& read_object(const json& value, const Place& place);

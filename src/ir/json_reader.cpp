@@ -2,9 +2,9 @@
 
 #include <set>
 
-#include "braid/error.h"
 #include "braid/graph.h"
 #include "ir/attributes.h"
+#include "ir/fail.h"
 #include "ir/json_read.h"
 #include "ir/op_registry.h"
 #include "ir/promotion.h"
@@ -116,7 +116,7 @@ class Reader {
     const std::string& name = read_string(fields.get("name"), place / "name");
     if (name.empty()) fail_at(place / "name", "empty; expected a name");
     if (nodes.others.contains(name)) {
-      fail_at(place / "name", fmt::format("{} is defined twice", quote(name)));
+      fail_at(place / "name", "{} is defined twice", quote(name));
     }
     const std::string& op = read_string(fields.get("op"), place / "op");
     const Place inputs_place = place / "inputs";
@@ -280,8 +280,8 @@ class Reader {
     }
     const auto found = std::get<std::int64_t>(index->second);
     if (found == own) return;
-    fail_at(place, fmt::format("found {}; expected {}, the index of {}", found, own,
-                               quote(graph.value(operand).name)));
+    fail_at(place, "found {}; expected {}, the index of {}", found, own,
+            quote(graph.value(operand).name));
   }
 
   static ValueId read_value(const Graph& graph, const json& value, const Place& place,
@@ -292,8 +292,8 @@ class Reader {
       return other->second;
     }
     if (graph.find(name + ":0")) {
-      fail_at(place, fmt::format("{} has several results; expected one of them, such as {}",
-                                 quote(name), quote(name + ":0")));
+      fail_at(place, "{} has several results; expected one of them, such as {}", quote(name),
+              quote(name + ":0"));
     }
     // Looking ahead is worthwhile only for the error message.
     for (std::size_t later = index; later < nodes.list.size(); ++later) {
@@ -304,13 +304,12 @@ class Reader {
       const auto& candidate = it->get_ref<const std::string&>();
       if (candidate == name || name.starts_with(candidate + ":")) {
         fail_at(place,
-                fmt::format("{} is used before its definition in node {}; expected nodes in the "
-                            "order of their use",
-                            quote(name), later));
+                "{} is used before its definition in node {}; expected nodes in the "
+                "order of their use",
+                quote(name), later);
       }
     }
-    fail_at(place, fmt::format("unknown value {}; expected the name of an input or a node above",
-                               quote(name)));
+    fail_at(place, "unknown value {}; expected the name of an input or a node above", quote(name));
   }
 
   static Attrs read_attributes(const Graph& graph, const OpDef& op, const json& value,
@@ -387,8 +386,7 @@ class Reader {
     const auto& items =
         read_array(value, place, "a list of group names or null, one for each result");
     if (items.size() != results.size()) {
-      fail_at(place, fmt::format("{} entries; expected {}, one for each result", items.size(),
-                                 results.size()));
+      fail_at(place, "{} entries; expected {}, one for each result", items.size(), results.size());
     }
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (!items[i].is_null()) read_comm_group(graph, results[i], items[i], place / i);

@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 #include "ir/views.h"
 
@@ -112,9 +112,10 @@ class Verifier {
       check_name(node.inputs[i], operand);
       for (ValueId result : memory(node.inputs[i]).in_place) {
         if (!may_overlap(graph_, node.inputs[i], result)) continue;
-        throw_invalid(operand, fmt::format("{} is used while {} overwrites it; expected a "
-                                           "wait_tensor between them",
-                                           quoted(node.inputs[i]), producer(result)));
+        throw_invalid(operand,
+                      "{} is used while {} overwrites it; expected a "
+                      "wait_tensor between them",
+                      quoted(node.inputs[i]), producer(result));
       }
     }
     check_apart(node, here);
@@ -123,9 +124,10 @@ class Verifier {
     for (ValueId value : mutated) {
       Memory& m = memory(value);
       if (!m.in_use.empty()) {
-        throw_invalid(here, fmt::format("{} overwrites {} while {} reads it; expected a "
-                                        "wait_tensor between them",
-                                        named(id), quoted(value), producer(m.in_use.front())));
+        throw_invalid(here,
+                      "{} overwrites {} while {} reads it; expected a "
+                      "wait_tensor between them",
+                      named(id), quoted(value), producer(m.in_use.front()));
       }
       m.written = id;
     }
@@ -157,10 +159,11 @@ class Verifier {
   void check_dtype(const Node& node, ValueId value, const std::string& here) const {
     for (const Step& step : steps_to(graph_, value)) {
       if (step.node->op->view != View::kBytes) continue;
-      throw_invalid(here, fmt::format("{} overwrites {} through {}, which reads it as {}; expected "
-                                      "the tensor itself",
-                                      node.op_name(), quoted(step.node->inputs[0]), quoted(value),
-                                      graph_.type(step.node->outputs[0]).str()));
+      throw_invalid(here,
+                    "{} overwrites {} through {}, which reads it as {}; expected "
+                    "the tensor itself",
+                    node.op_name(), quoted(step.node->inputs[0]), quoted(value),
+                    graph_.type(step.node->outputs[0]).str());
     }
   }
 
@@ -173,9 +176,9 @@ class Verifier {
       for (ValueId other : others) {
         if (!may_overlap(graph_, mutated[i], other)) continue;
         throw_invalid(fmt::format("{}/inputs/{}", here, i),
-                      fmt::format("{} overwrites {} and {}, which may share elements; expected "
-                                  "operands that lie apart",
-                                  node.op_name(), quoted(other), quoted(mutated[i])));
+                      "{} overwrites {} and {}, which may share elements; expected "
+                      "operands that lie apart",
+                      node.op_name(), quoted(other), quoted(mutated[i]));
       }
       others.push_back(mutated[i]);
     }
@@ -186,9 +189,10 @@ class Verifier {
     const NodeId written = memory(value).written;
     if (storage_[value] == value) return;
     if (graph_.value(value).producer >= written) return;
-    throw_invalid(where, fmt::format("{} names memory that {} overwrote; expected the result of "
-                                     "that, or a view of it",
-                                     quoted(value), named(written)));
+    throw_invalid(where,
+                  "{} names memory that {} overwrote; expected the result of "
+                  "that, or a view of it",
+                  quoted(value), named(written));
   }
 
   const Graph& graph_;

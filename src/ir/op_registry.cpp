@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "braid/error.h"
 #include "ir/attributes.h"
 #include "ir/collective.h"
+#include "ir/fail.h"
 #include "ir/ops.h"
 #include "ir/text.h"
 
@@ -159,23 +159,22 @@ void expect_same_dtype(std::string_view op, std::span<const TensorType> inputs, 
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     if (inputs[i].dtype == inputs[0].dtype) continue;
     fail(fmt::format("/inputs/{}", first + i),
-         fmt::format("operands of {} are {}; expected one dtype: insert `to`", op,
-                     describe(inputs)));
+         "operands of {} are {}; expected one dtype: insert `to`", op, describe(inputs));
   }
 }
 
 void expect_float(std::string_view op, std::span<const TensorType> inputs) {
   if (is_float(inputs[0].dtype) && !is_float8(inputs[0].dtype)) return;
-  fail("/inputs/0", fmt::format("the operand of {} is {}; expected f32, f16 or bf16: insert `to`",
-                                op, inputs[0].str()));
+  fail("/inputs/0", "the operand of {} is {}; expected f32, f16 or bf16: insert `to`", op,
+       inputs[0].str());
 }
 
 std::size_t normalize_axis(std::int64_t axis, std::size_t rank, const std::string& place) {
   const auto signed_rank = static_cast<std::int64_t>(rank);
   if (axis < -signed_rank || axis >= signed_rank) {
-    if (rank == 0) fail(place, fmt::format("dim {} of a scalar, which has none", axis));
-    fail(place, fmt::format("dim {} is out of range; expected an integer from {} to {}", axis,
-                            -signed_rank, signed_rank - 1));
+    if (rank == 0) fail(place, "dim {} of a scalar, which has none", axis);
+    fail(place, "dim {} is out of range; expected an integer from {} to {}", axis, -signed_rank,
+         signed_rank - 1);
   }
   return static_cast<std::size_t>(axis < 0 ? axis + signed_rank : axis);
 }

@@ -2,9 +2,12 @@
 
 // Helpers shared by the files of op families (ops_*.cpp).
 
+#include <fmt/format.h>
+
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "braid/tensor.h"
@@ -28,6 +31,12 @@ void add_view_ops(std::vector<OpDef>& ops);
 
 /// Throws kInvalidArgument. `place` is relative to the node: "", "/inputs/1", "/attrs/dim".
 [[noreturn]] void fail(std::string place, const std::string& message);
+template <class First, class... Rest>
+[[noreturn]] void fail(std::string place, fmt::format_string<First, Rest...> message, First&& first,
+                       Rest&&... rest) {
+  fail(std::move(place),
+       fmt::format(message, std::forward<First>(first), std::forward<Rest>(rest)...));
+}
 
 /// Lists names for an error message: `"tp", "dp"`, or "none" (at most ten).
 [[nodiscard]] std::string list_names(const SymbolTable& symbols);

@@ -24,13 +24,13 @@ void check_shift(const InferContext& context) {
   const auto shift = get_attr<std::int64_t>(context.attrs, "shift");
   const std::int64_t size = group_of(context.graph, context.attrs).size;
   if (shift >= 0 && shift < size) return;
-  fail("/attrs/shift", fmt::format("found {}; expected 0 to {}", shift, size - 1));
+  fail("/attrs/shift", "found {}; expected 0 to {}", shift, size - 1);
 }
 
 const Dim& rows(const InferContext& context) {
   const TensorType& operand = context.inputs[0];
   if (operand.shape.empty()) {
-    fail("/inputs/0", fmt::format("the scalar {}; expected a dim to cut", operand.str()));
+    fail("/inputs/0", "the scalar {}; expected a dim to cut", operand.str());
   }
   return operand.shape[0];
 }
@@ -41,8 +41,8 @@ std::vector<TensorType> infer_chunk(const InferContext& context) {
   const auto extent = rows(context).divide_exactly(size, context.graph.symbols());
   TensorType result = context.inputs[0];
   if (!extent) {
-    fail("/inputs/0", fmt::format("dim 0 of {} does not divide among the {} ranks of the group",
-                                  result.str(), size));
+    fail("/inputs/0", "dim 0 of {} does not divide among the {} ranks of the group", result.str(),
+         size);
   }
   result.shape[0] = *extent;
   return {result};
@@ -51,16 +51,15 @@ std::vector<TensorType> infer_chunk(const InferContext& context) {
 std::vector<TensorType> infer_join(const InferContext& context) {
   const std::int64_t size = group_of(context.graph, context.attrs).size;
   if (static_cast<std::int64_t>(context.inputs.size()) != size) {
-    fail("/inputs", fmt::format("{} chunks; expected one for each of the {} ranks of the group",
-                                context.inputs.size(), size));
+    fail("/inputs", "{} chunks; expected one for each of the {} ranks of the group",
+         context.inputs.size(), size);
   }
   TensorType result = context.inputs[0];
   result.shape[0] = rows(context) * size;
   for (std::size_t i = 1; i < context.inputs.size(); ++i) {
     if (context.inputs[i] == context.inputs[0]) continue;
-    fail(fmt::format("/inputs/{}", i),
-         fmt::format("a chunk is {}; expected {} as the first one", context.inputs[i].str(),
-                     context.inputs[0].str()));
+    fail(fmt::format("/inputs/{}", i), "a chunk is {}; expected {} as the first one",
+         context.inputs[i].str(), context.inputs[0].str());
   }
   return {result};
 }

@@ -40,8 +40,7 @@ std::vector<std::string_view> algorithms_of(CollectiveKind kind) {
 std::vector<TensorType> infer_out(CollectiveKind kind, const InferContext& context) {
   std::vector<TensorType> results = infer_collective(kind, 1, context);
   if (results[0] != context.inputs[1]) {
-    fail("/inputs/1",
-         fmt::format("`out` is {}; expected {}", context.inputs[1].str(), results[0].str()));
+    fail("/inputs/1", "`out` is {}; expected {}", context.inputs[1].str(), results[0].str());
   }
   return results;
 }

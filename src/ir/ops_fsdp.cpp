@@ -28,9 +28,8 @@ using Sizes = std::vector<std::int64_t>;
 Dim numel_of(const TensorType& type, std::size_t operand) {
   const std::optional<Dim> numel = missing_extent(type.shape, {});
   if (!numel) {
-    fail(
-        fmt::format("/inputs/{}", operand),
-        fmt::format("{} has a product of symbols elements; expected an affine number", type.str()));
+    fail(fmt::format("/inputs/{}", operand),
+         "{} has a product of symbols elements; expected an affine number", type.str());
   }
   return *numel;
 }
@@ -41,8 +40,7 @@ std::vector<TensorType> infer_resize(const InferContext& context) {
   for (const Dim& dim : x.shape) bytes *= dim.max(context.graph.symbols());
   const std::int64_t size = get_attr<std::int64_t>(context.attrs, "size");
   if (size != 0 && size < bytes) {
-    fail("/attrs/size",
-         fmt::format("{} bytes; expected 0, or at least the {} of {}", size, bytes, x.str()));
+    fail("/attrs/size", "{} bytes; expected 0, or at least the {} of {}", size, bytes, x.str());
   }
   return {x};
 }
@@ -71,9 +69,9 @@ std::vector<TensorType> infer_copy_in(const InferContext& context) {
   const TensorType expected{output.dtype, {numel * ranks}};
   if (output != expected) {
     fail(fmt::format("/inputs/{}", last),
-         fmt::format("the output buffer is {}; expected {}: the {} elements of the operands from "
-                     "each of {} ranks",
-                     output.str(), expected.str(), numel.str(), ranks));
+         "the output buffer is {}; expected {}: the {} elements of the operands from "
+         "each of {} ranks",
+         output.str(), expected.str(), numel.str(), ranks);
   }
   return {{output.dtype, {numel}}, output};
 }
@@ -111,16 +109,15 @@ std::vector<TensorType> infer_split(const InferContext& context) {
   std::vector<TensorType> results;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] < 1) {
-      fail("/attrs/split_sizes", fmt::format("size {} is {}; expected at least 1", i, sizes[i]));
+      fail("/attrs/split_sizes", "size {} is {}; expected at least 1", i, sizes[i]);
     }
     sum = sum + Dim(sizes[i]);
     results.push_back(x);
     results.back().shape[axis] = sizes[i];
   }
   if (sum != x.shape[axis]) {
-    fail("/attrs/split_sizes",
-         fmt::format("the sizes sum to {}; expected {}, the extent of dim {} of {}", sum.str(),
-                     x.shape[axis].str(), axis, x.str()));
+    fail("/attrs/split_sizes", "the sizes sum to {}; expected {}, the extent of dim {} of {}",
+         sum.str(), x.shape[axis].str(), axis, x.str());
   }
   return results;
 }
@@ -168,7 +165,7 @@ std::vector<TensorType> infer_chunk_cat(const InferContext& context) {
   const Shape& first = context.inputs[0].shape;
   const std::size_t axis = axis_of(context.attrs, "dim", first.size());
   const std::int64_t chunks = get_attr<std::int64_t>(context.attrs, "num_chunks");
-  if (chunks < 1) fail("/attrs/num_chunks", fmt::format("{}; expected at least 1", chunks));
+  if (chunks < 1) fail("/attrs/num_chunks", "{}; expected at least 1", chunks);
   const std::ptrdiff_t cut = axis;
   Dim width(0);
   for (std::size_t i = 0; i < context.inputs.size(); ++i) {
@@ -176,17 +173,19 @@ std::vector<TensorType> infer_chunk_cat(const InferContext& context) {
     const std::string place = fmt::format("/inputs/{}", i);
     if (x.shape.size() <= axis ||
         !std::equal(first.begin(), first.begin() + cut, x.shape.begin())) {
-      fail(place, fmt::format("operands of fsdp.chunk_cat are {}; expected more than {} dims, and "
-                              "equal extents before dim {}",
-                              describe(context.inputs), axis, axis));
+      fail(place,
+           "operands of fsdp.chunk_cat are {}; expected more than {} dims, and "
+           "equal extents before dim {}",
+           describe(context.inputs), axis, axis);
     }
     TensorType chunk{x.dtype, Shape(x.shape.begin() + cut, x.shape.end())};
     const std::optional<Dim> extent =
         chunk.shape[0].divide_exactly(chunks, context.graph.symbols());
     if (!extent) {
-      fail(place, fmt::format("dim {} of {} does not divide into {} chunks; expected a multiple "
-                              "(nothing is padded)",
-                              axis, x.str(), chunks));
+      fail(place,
+           "dim {} of {} does not divide into {} chunks; expected a multiple "
+           "(nothing is padded)",
+           axis, x.str(), chunks);
     }
     chunk.shape[0] = *extent;
     width = width + numel_of(chunk, i);

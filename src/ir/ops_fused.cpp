@@ -34,14 +34,14 @@ TensorType infer_product(const InferContext& context, bool scaled,
 /// A, with two dims or more, as a matrix of its rows.
 TensorType flattened(const TensorType& a) {
   if (a.shape.size() < 2) {
-    fail("/inputs/0", fmt::format("A is {}; expected at least two dims", a.str()));
+    fail("/inputs/0", "A is {}; expected at least two dims", a.str());
   }
   const auto rows = rows_of(a.shape);
   if (!rows) {
     fail("/inputs/0",
-         fmt::format("A is {}; expected a number of rows that is an affine expression of the "
-                     "symbols",
-                     a.str()));
+         "A is {}; expected a number of rows that is an affine expression of the "
+         "symbols",
+         a.str());
   }
   return {a.dtype, {*rows, a.shape.back()}};
 }
@@ -62,8 +62,8 @@ TensorType flattened_scale(const TensorType& scale, std::size_t place, const Ten
   }
   std::string expected = one.str();
   for (const TensorType& full : rows) expected += " or " + one_for_each_row(full).str();
-  fail(fmt::format("/inputs/{}", place),
-       fmt::format("the scale of A is {}; expected {}", scale.str(), expected));
+  fail(fmt::format("/inputs/{}", place), "the scale of A is {}; expected {}", scale.str(),
+       expected);
 }
 
 /// The type of A @ B number i.
@@ -99,9 +99,7 @@ std::vector<TensorType> infer_gather(std::string_view op, const InferContext& co
                                           shard.shape.size(), "/attrs/gather_dim");
   if (form.scaled && axis + 1 == shard.shape.size()) {
     fail("/attrs/gather_dim",
-         fmt::format(
-             "dim {} is the last one; expected another: scaled matmuls are not split along K",
-             axis));
+         "dim {} is the last one; expected another: scaled matmuls are not split along K", axis);
   }
   TensorType a = shard;
   a.shape[axis] = a.shape[axis] * group_size(context);
@@ -134,17 +132,15 @@ std::vector<TensorType> infer_scatter(std::string_view op, const InferContext& c
                                           a.shape.size(), "/attrs/scatter_dim");
   if (form.scaled && axis + 1 == a.shape.size()) {
     fail("/attrs/scatter_dim",
-         fmt::format(
-             "dim {} is the last one; expected another: only plain matmuls are split by columns",
-             axis));
+         "dim {} is the last one; expected another: only plain matmuls are split by columns", axis);
   }
   TensorType chunk = product;
   const auto extent =
       chunk.shape[axis].divide_exactly(group_size(context), context.graph.symbols());
   if (!extent) {
     fail("/attrs/scatter_dim",
-         fmt::format("dim {} of the product {} does not divide among the {} ranks of the group",
-                     axis, product.str(), group_size(context)));
+         "dim {} of the product {} does not divide among the {} ranks of the group", axis,
+         product.str(), group_size(context));
   }
   chunk.shape[axis] = *extent;
   if (get_attr<bool>(context.attrs, "return_mm")) return {chunk, product};

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "ir/ops.h"
 #include "ir/views.h"
 
@@ -10,8 +10,8 @@ namespace {
 void expect_indices(std::string_view op, const InferContext& context, std::size_t operand) {
   const TensorType& indices = context.inputs[operand];
   if (indices.dtype == DType::kI32 || indices.dtype == DType::kI64) return;
-  fail(fmt::format("/inputs/{}", operand),
-       fmt::format("the indices of {} are {}; expected i32 or i64", op, indices.str()));
+  fail(fmt::format("/inputs/{}", operand), "the indices of {} are {}; expected i32 or i64", op,
+       indices.str());
 }
 
 /// Checks an index. As in PyTorch's ops of these names, negative ones are out of range.
@@ -19,14 +19,14 @@ std::size_t checked_index(const EvalContext& context, std::ptrdiff_t rank, std::
                           std::int64_t extent) {
   if (index >= 0 && index < extent) return static_cast<std::size_t>(index);
   throw_invalid(context.node.name,
-                fmt::format("rank {}: index {} is out of range; expected an integer from 0 to {}",
-                            rank, index, extent - 1));
+                "rank {}: index {} is out of range; expected an integer from 0 to {}", rank, index,
+                extent - 1);
 }
 
 std::vector<TensorType> infer_embedding(const InferContext& context) {
   const TensorType& table = context.inputs[0];
   if (table.shape.size() != 2) {
-    fail("/inputs/0", fmt::format("the table of embedding is {}; expected two dims", table.str()));
+    fail("/inputs/0", "the table of embedding is {}; expected two dims", table.str());
   }
   expect_indices("embedding", context, 1);
   TensorType result{table.dtype, context.inputs[1].shape};
@@ -56,8 +56,7 @@ std::vector<TensorType> infer_index_select(const InferContext& context) {
   expect_indices("index_select", context, 1);
   const TensorType& indices = context.inputs[1];
   if (indices.shape.size() != 1) {
-    fail("/inputs/1",
-         fmt::format("the indices of index_select are {}; expected one dim", indices.str()));
+    fail("/inputs/1", "the indices of index_select are {}; expected one dim", indices.str());
   }
   result.shape[axis] = indices.shape[0];
   return {result};
@@ -95,9 +94,10 @@ std::vector<TensorType> infer_rotary(const InferContext& context) {
   const auto half = x.shape.empty() ? std::optional<Dim>()
                                     : x.shape.back().divide_exactly(2, context.graph.symbols());
   if (!half) {
-    fail("/inputs/0", fmt::format("the operand of rotary_embedding is {}; expected an even last "
-                                  "extent",
-                                  x.str()));
+    fail("/inputs/0",
+         "the operand of rotary_embedding is {}; expected an even last "
+         "extent",
+         x.str());
   }
   for (std::size_t i = 1; i < 3; ++i) {
     const Shape& shape = context.inputs[i].shape;
@@ -110,9 +110,8 @@ std::vector<TensorType> infer_rotary(const InferContext& context) {
     Shape expected = x.shape;
     expected.back() = *half;
     fail(fmt::format("/inputs/{}", i),
-         fmt::format("the {} of rotary_embedding is {}; expected {} or what broadcasts to it",
-                     i == 1 ? "cosine" : "sine", context.inputs[i].str(),
-                     TensorType{x.dtype, expected}.str()));
+         "the {} of rotary_embedding is {}; expected {} or what broadcasts to it",
+         i == 1 ? "cosine" : "sine", context.inputs[i].str(), TensorType{x.dtype, expected}.str());
   }
   return {x};
 }

@@ -17,8 +17,7 @@ void check_subset(const char* what, const Table& inner, const Table& outer) {
   for (const auto& [name, entry] : inner) {
     auto it = outer.find(name);
     if (it == outer.end() || !(it->second == entry)) {
-      fail("/attrs/body",
-           fmt::format("the body's {} {} is not that of the graph around it", what, quote(name)));
+      fail("/attrs/body", "the body's {} {} is not that of the graph around it", what, quote(name));
     }
   }
 }
@@ -28,15 +27,13 @@ std::vector<TensorType> infer_kernel(const InferContext& context) {
   check_subset("symbol", body.symbols(), context.graph.symbols());
   check_subset("group", body.groups(), context.graph.groups());
   if (body.inputs().size() != context.inputs.size()) {
-    fail("/inputs", fmt::format("{} operands; expected {}, one for each input of the body",
-                                context.inputs.size(), body.inputs().size()));
+    fail("/inputs", "{} operands; expected {}, one for each input of the body",
+         context.inputs.size(), body.inputs().size());
   }
   for (std::size_t i = 0; i < context.inputs.size(); ++i) {
     if (context.inputs[i] == body.inputs()[i].type) continue;
-    fail(fmt::format("/inputs/{}", i),
-         fmt::format("the operand is {}; expected {} as the body's input {}",
-                     context.inputs[i].str(), body.inputs()[i].type.str(),
-                     quote(body.inputs()[i].name)));
+    fail(fmt::format("/inputs/{}", i), "the operand is {}; expected {} as the body's input {}",
+         context.inputs[i].str(), body.inputs()[i].type.str(), quote(body.inputs()[i].name));
   }
   std::vector<TensorType> results;
   for (ValueId value : body.outputs()) results.push_back(body.type(value));

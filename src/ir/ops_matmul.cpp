@@ -17,9 +17,8 @@ Shape broadcast_batch(std::string_view op, std::span<const TensorType> operands)
     if (extent == Dim(1)) {
       extent = other[i];
     } else if (other[i] != Dim(1) && other[i] != extent) {
-      fail("/inputs/1",
-           fmt::format("operands of {} are {}: batch extents {} and {} do not broadcast", op,
-                       describe(operands), extent.str(), other[i].str()));
+      fail("/inputs/1", "operands of {} are {}: batch extents {} and {} do not broadcast", op,
+           describe(operands), extent.str(), other[i].str());
     }
   }
   return batch;
@@ -33,16 +32,15 @@ Shape matmul_shape(std::string_view op, std::span<const TensorType> operands, st
     const std::size_t dims = operands[i].shape.size();
     if (rank == 0 ? dims >= 2 : dims == rank) continue;
     constexpr const char* kCounts[] = {"at least two", "", "two", "three"};
-    fail(fmt::format("/inputs/{}", first + i),
-         fmt::format("the operand of {} is {}; expected {} dims", op, operands[i].str(),
-                     kCounts[rank]));
+    fail(fmt::format("/inputs/{}", first + i), "the operand of {} is {}; expected {} dims", op,
+         operands[i].str(), kCounts[rank]);
   }
   const Shape& a = operands[0].shape;
   const Shape& b = operands[1].shape;
   if (a.back() != b[b.size() - 2]) {
     fail(fmt::format("/inputs/{}", first + 1),
-         fmt::format("operands of {} are {}: {} and {} differ; expected [M, K], [K, N]", op,
-                     describe(operands.first(2)), a.back().str(), b[b.size() - 2].str()));
+         "operands of {} are {}: {} and {} differ; expected [M, K], [K, N]", op,
+         describe(operands.first(2)), a.back().str(), b[b.size() - 2].str());
   }
   Shape shape = broadcast_batch(op, operands);
   shape.push_back(a[a.size() - 2]);
@@ -59,8 +57,7 @@ std::vector<TensorType> infer_matmul(const char* op, std::size_t rank,
   const DType dtype =
       given == context.attrs.end() ? own : get_attr<DType>(context.attrs, "out_dtype");
   if (dtype != own && dtype != DType::kF32) {
-    fail("/attrs/out_dtype",
-         fmt::format("found {}; expected {} or f32", dtype_name(dtype), dtype_name(own)));
+    fail("/attrs/out_dtype", "found {}; expected {} or f32", dtype_name(dtype), dtype_name(own));
   }
   return {{dtype, matmul_shape(op, context.inputs, rank)}};
 }
@@ -81,8 +78,8 @@ std::vector<TensorType> infer_addmm(const InferContext& context) {
   const TensorType result{context.inputs[0].dtype,
                           matmul_shape("addmm", context.inputs.subspan(1), 2, 1)};
   if (!broadcasts_to(context.inputs[0].shape, result.shape)) {
-    fail("/inputs/0", fmt::format("the bias of addmm is {}; expected what broadcasts to {}",
-                                  context.inputs[0].str(), result.str()));
+    fail("/inputs/0", "the bias of addmm is {}; expected what broadcasts to {}",
+         context.inputs[0].str(), result.str());
   }
   return {result};
 }
@@ -92,16 +89,15 @@ std::vector<TensorType> infer_addmm(const InferContext& context) {
 std::vector<TensorType> infer_scaled_mm(const InferContext& context) {
   for (std::size_t i = 0; i < 2; ++i) {
     if (is_float8(context.inputs[i].dtype)) continue;
-    fail(fmt::format("/inputs/{}", i),
-         fmt::format("the operand of scaled_mm is {}; expected f8e4m3 or f8e5m2",
-                     context.inputs[i].str()));
+    fail(fmt::format("/inputs/{}", i), "the operand of scaled_mm is {}; expected f8e4m3 or f8e5m2",
+         context.inputs[i].str());
   }
   if (context.inputs[0].dtype == DType::kF8E5M2 && context.inputs[1].dtype == DType::kF8E5M2) {
     fail("/inputs/1", "both operands of scaled_mm are f8e5m2; expected at least one f8e4m3");
   }
   const DType dtype = get_attr<DType>(context.attrs, "out_dtype");
   if (!is_float(dtype) || is_float8(dtype)) {
-    fail("/attrs/out_dtype", fmt::format("found {}; expected f32, f16 or bf16", dtype_name(dtype)));
+    fail("/attrs/out_dtype", "found {}; expected f32, f16 or bf16", dtype_name(dtype));
   }
   const Shape shape = matmul_shape("scaled_mm", context.inputs, 2);
   const Shape row_wise[] = {{shape[0], 1}, {1, shape[1]}};
@@ -112,14 +108,13 @@ std::vector<TensorType> infer_scaled_mm(const InferContext& context) {
         (one || scale.shape == row_wise[i])) {
       continue;
     }
-    fail(fmt::format("/inputs/{}", 2 + i),
-         fmt::format("the scale of scaled_mm is {}; expected f32[] or {}", scale.str(),
-                     TensorType{DType::kF32, row_wise[i]}.str()));
+    fail(fmt::format("/inputs/{}", 2 + i), "the scale of scaled_mm is {}; expected f32[] or {}",
+         scale.str(), TensorType{DType::kF32, row_wise[i]}.str());
   }
   const TensorType bias{dtype, {shape[1]}};
   if (context.inputs.size() > 4 && context.inputs[4] != bias) {
-    fail("/inputs/4", fmt::format("the bias of scaled_mm is {}; expected {}",
-                                  context.inputs[4].str(), bias.str()));
+    fail("/inputs/4", "the bias of scaled_mm is {}; expected {}", context.inputs[4].str(),
+         bias.str());
   }
   return {{dtype, shape}};
 }

@@ -31,21 +31,21 @@ bool can_hold(DType dtype, const AttrValue& number) {
 void expect_held(DType dtype, const Attrs& attrs, const std::string& key) {
   const AttrValue& number = attrs.find(key)->second;
   if (can_hold(dtype, number)) return;
-  fail("/attrs/" + key,
-       fmt::format("{} is no value of {}", json_attribute(number), dtype_name(dtype)));
+  fail("/attrs/" + key, "{} is no value of {}", json_attribute(number), dtype_name(dtype));
 }
 
 void expect_operand(std::string_view op, Operands takes, std::span<const TensorType> inputs) {
   if (takes == Operands::kFloat) return expect_float(op, inputs);
   const DType dtype = inputs[0].dtype;
   if (takes == Operands::kInteger && (is_float(dtype) || dtype == DType::kBool)) {
-    fail("/inputs/0", fmt::format("the operand of {} is {}; expected i32, i64 or u8: of floats "
-                                  "there is div, and floor",
-                                  op, inputs[0].str()));
+    fail("/inputs/0",
+         "the operand of {} is {}; expected i32, i64 or u8: of floats "
+         "there is div, and floor",
+         op, inputs[0].str());
   }
   if (is_float8(dtype) || (dtype == DType::kBool && takes == Operands::kNumber)) {
-    fail("/inputs/0", fmt::format("the operand of {} is {}; expected a number{}: insert `to`", op,
-                                  inputs[0].str(), is_float8(dtype) ? " of at least 16 bits" : ""));
+    fail("/inputs/0", "the operand of {} is {}; expected a number{}: insert `to`", op,
+         inputs[0].str(), is_float8(dtype) ? " of at least 16 bits" : "");
   }
 }
 
@@ -63,9 +63,8 @@ Shape broadcast(std::string_view op, std::span<const TensorType> inputs) {
         extent = shape[d];
       } else if (shape[d] != Dim(1) && shape[d] != extent) {
         fail(fmt::format("/inputs/{}", i),
-             fmt::format(
-                 "operands of {} are {}: {} and {} do not broadcast; expected equal extents or 1",
-                 op, describe(inputs), extent.str(), shape[d].str()));
+             "operands of {} are {}: {} and {} do not broadcast; expected equal extents or 1", op,
+             describe(inputs), extent.str(), shape[d].str());
       }
     }
   }
@@ -173,10 +172,10 @@ std::vector<AttrDef> div_attributes() {
 void check_div(const InferContext& context) {
   const bool rounds = context.attrs.contains("rounding_mode");
   if (is_float(context.inputs[0].dtype) != rounds) return;
-  fail(rounds ? "/attrs/rounding_mode" : "/inputs/0",
-       fmt::format("the operand of div is {}; expected {}", context.inputs[0].str(),
-                   rounds ? "i32, i64 or u8: of floats there is floor"
-                          : "f32, f16 or bf16, or a rounding_mode: insert `to`"));
+  fail(rounds ? "/attrs/rounding_mode" : "/inputs/0", "the operand of div is {}; expected {}",
+       context.inputs[0].str(),
+       rounds ? "i32, i64 or u8: of floats there is floor"
+              : "f32, f16 or bf16, or a rounding_mode: insert `to`");
 }
 
 /// Integers need integer bounds: a float bound would make the result a float.
@@ -187,11 +186,10 @@ void check_clamp(const InferContext& context) {
     const auto bound = context.attrs.find(key);
     if (bound == context.attrs.end()) continue;
     if (!is_float(dtype) && std::holds_alternative<double>(bound->second)) {
-      fail(
-          std::string("/attrs/") + key,
-          fmt::format("{} is a float and the operand {}; expected an integer: insert `to` to clamp "
-                      "as floats",
-                      json_attribute(bound->second), context.inputs[0].str()));
+      fail(std::string("/attrs/") + key,
+           "{} is a float and the operand {}; expected an integer: insert `to` to clamp "
+           "as floats",
+           json_attribute(bound->second), context.inputs[0].str());
     }
     expect_held(dtype, context.attrs, key);
   }
@@ -199,8 +197,7 @@ void check_clamp(const InferContext& context) {
 
 std::vector<TensorType> infer_where(const InferContext& context) {
   if (context.inputs[0].dtype != DType::kBool) {
-    fail("/inputs/0",
-         fmt::format("the condition of where is {}; expected bool", context.inputs[0].str()));
+    fail("/inputs/0", "the condition of where is {}; expected bool", context.inputs[0].str());
   }
   expect_same_dtype("where", context.inputs.subspan(1), 1);
   return {{context.inputs[1].dtype, broadcast("where", context.inputs)}};
@@ -251,8 +248,8 @@ void add_pointwise_ops(std::vector<OpDef>& ops) {
         .attrs = {},
         .infer = [](const InferContext& context) -> std::vector<TensorType> {
           if (context.inputs[0] != context.inputs[1]) {
-            fail("/inputs/1", fmt::format("{} does not fit into {}; expected one type",
-                                          context.inputs[1].str(), context.inputs[0].str()));
+            fail("/inputs/1", "{} does not fit into {}; expected one type", context.inputs[1].str(),
+                 context.inputs[0].str());
           }
           return {context.inputs[0]};
         },

@@ -15,13 +15,11 @@ void check_norm(std::string_view op, std::span<const TensorType> inputs, const T
   expect_same_dtype(op, inputs);
   const TensorType& x = inputs[0];
   if (x.shape.empty()) {
-    fail("/inputs/0",
-         fmt::format("the operand of {} is {}; expected at least one dim", op, x.str()));
+    fail("/inputs/0", "the operand of {} is {}; expected at least one dim", op, x.str());
   }
   if (weight != nullptr && weight->shape != Shape{x.shape.back()}) {
-    fail(fmt::format("/inputs/{}", weight_index),
-         fmt::format("the weight of {} is {}; expected {}", op, weight->str(),
-                     TensorType{x.dtype, {x.shape.back()}}.str()));
+    fail(fmt::format("/inputs/{}", weight_index), "the weight of {} is {}; expected {}", op,
+         weight->str(), TensorType{x.dtype, {x.shape.back()}}.str());
   }
 }
 
@@ -30,8 +28,8 @@ std::vector<TensorType> infer_add_norm(const char* name, std::size_t results,
                                        const InferContext& context) {
   check_norm(name, context.inputs, &context.inputs[2], 2);
   if (context.inputs[1] != context.inputs[0]) {
-    fail("/inputs/1", fmt::format("the residual of {} is {}; expected {}", name,
-                                  context.inputs[1].str(), context.inputs[0].str()));
+    fail("/inputs/1", "the residual of {} is {}; expected {}", name, context.inputs[1].str(),
+         context.inputs[0].str());
   }
   return std::vector<TensorType>(results, context.inputs[0]);
 }
@@ -47,8 +45,7 @@ std::vector<TensorType> infer_reduce(std::string_view op, Operands takes,
   if (takes == Operands::kFloat) expect_float(op, context.inputs);
   const TensorType& input = context.inputs[0];
   if ((input.dtype == DType::kBool && takes != Operands::kAny) || is_float8(input.dtype)) {
-    fail("/inputs/0",
-         fmt::format("the operand of {} is {}; expected a number: insert `to`", op, input.str()));
+    fail("/inputs/0", "the operand of {} is {}; expected a number: insert `to`", op, input.str());
   }
   const std::vector<bool> reduced = reduced_dims(context.attrs, input.shape.size());
   const bool keepdim = get_attr<bool>(context.attrs, "keepdim");

@@ -14,13 +14,13 @@ std::vector<TensorType> infer_view(const InferContext& context) {
   const TensorType& x = context.inputs[0];
   Shape shape = get_attr<Shape>(context.attrs, "shape");
   auto mismatch = [&] {
-    fail("/attrs/shape", fmt::format("{} cannot be viewed as {}; expected equally many elements",
-                                     x.str(), TensorType{x.dtype, shape}.str()));
+    fail("/attrs/shape", "{} cannot be viewed as {}; expected equally many elements", x.str(),
+         TensorType{x.dtype, shape}.str());
   };
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i].is_constant() && shape[i].constant() < -1) {
-      fail(fmt::format("/attrs/shape/{}", i),
-           fmt::format("the extent {}; expected at least 1, or -1", shape[i].str()));
+      fail(fmt::format("/attrs/shape/{}", i), "the extent {}; expected at least 1, or -1",
+           shape[i].str());
     }
   }
   const auto inferred = std::ranges::find(shape, Dim(-1));
@@ -45,22 +45,22 @@ std::vector<TensorType> infer_view_dtype(const InferContext& context) {
   const TensorType& x = context.inputs[0];
   result.dtype = get_attr<DType>(context.attrs, "dtype");
   if (result.dtype == DType::kBool && x.dtype != DType::kBool) {
-    fail("/attrs/dtype", fmt::format("bool of {}: its bytes may be other than 0 and 1; expected "
-                                     "another dtype, or `ne`",
-                                     x.str()));
+    fail("/attrs/dtype",
+         "bool of {}: its bytes may be other than 0 and 1; expected "
+         "another dtype, or `ne`",
+         x.str());
   }
   const auto from = static_cast<std::int64_t>(dtype_size(x.dtype));
   const auto to = static_cast<std::int64_t>(dtype_size(result.dtype));
   if (from == to) return {result};
   if (x.shape.empty()) {
-    fail("/attrs/dtype", fmt::format("{} of the scalar {}; expected a dtype of {} bytes",
-                                     dtype_name(result.dtype), x.str(), from));
+    fail("/attrs/dtype", "{} of the scalar {}; expected a dtype of {} bytes",
+         dtype_name(result.dtype), x.str(), from);
   }
   const auto extent = (x.shape.back() * from).divide_exactly(to, context.graph.symbols());
   if (!extent) {
-    fail("/attrs/dtype",
-         fmt::format("{} of {}: the last dim has {} bytes; expected a multiple of {}",
-                     dtype_name(result.dtype), x.str(), (x.shape.back() * from).str(), to));
+    fail("/attrs/dtype", "{} of {}: the last dim has {} bytes; expected a multiple of {}",
+         dtype_name(result.dtype), x.str(), (x.shape.back() * from).str(), to);
   }
   result.shape.back() = *extent;
   return {result};
@@ -81,9 +81,9 @@ std::vector<TensorType> infer_expand(const InferContext& context) {
   Shape shape = get_attr<Shape>(context.attrs, "shape");
   auto mismatch = [&] {
     fail("/attrs/shape",
-         fmt::format("{} cannot be expanded to {}; expected its own extents, from the last one on, "
-                     "where they are not 1",
-                     x.str(), TensorType{x.dtype, shape}.str()));
+         "{} cannot be expanded to {}; expected its own extents, from the last one on, "
+         "where they are not 1",
+         x.str(), TensorType{x.dtype, shape}.str());
   };
   if (shape.size() < x.shape.size()) mismatch();
   const std::size_t lead = shape.size() - x.shape.size();
@@ -127,8 +127,8 @@ std::vector<TensorType> infer_cat(const InferContext& context) {
     if (same_rank) shape[axis] = result.shape[axis];
     if (shape != result.shape) {
       fail(fmt::format("/inputs/{}", i),
-           fmt::format("operands of cat are {}; expected equal extents except along dim {}",
-                       describe(context.inputs), axis));
+           "operands of cat are {}; expected equal extents except along dim {}",
+           describe(context.inputs), axis);
     }
     result.shape[axis] = result.shape[axis] + extent;
   }

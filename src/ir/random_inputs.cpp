@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "braid/error.h"
 #include "braid/reference.h"
 #include "ir/buckets.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -97,7 +97,7 @@ RankTensors random_inputs(const Graph& graph, const Bindings& bindings, std::uin
 Bindings check_bindings(const Graph& graph, const Bindings& bindings) {
   for (const auto& [name, value] : bindings) {
     if (graph.symbols().find(name) == graph.symbols().end()) {
-      throw_invalid("", fmt::format("the graph has no symbol {}", quote(name)));
+      throw_invalid("", "the graph has no symbol {}", quote(name));
     }
   }
   Bindings bound = bindings;
@@ -105,14 +105,14 @@ Bindings check_bindings(const Graph& graph, const Bindings& bindings) {
     auto it = bound.find(name);
     if (it == bound.end()) {
       if (symbol.min != symbol.max) {
-        throw_invalid("", fmt::format("symbol {} has no value; expected {}", quote(name),
-                                      describe_values(symbol)));
+        throw_invalid("", "symbol {} has no value; expected {}", quote(name),
+                      describe_values(symbol));
       }
       it = bound.emplace(name, symbol.min).first;
     }
     if (!holds(symbol, it->second)) {
-      throw_invalid("", fmt::format("symbol {} is {}; expected {}", quote(name), it->second,
-                                    describe_values(symbol)));
+      throw_invalid("", "symbol {} is {}; expected {}", quote(name), it->second,
+                    describe_values(symbol));
     }
   }
   return bound;

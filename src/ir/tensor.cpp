@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 
 namespace braid {
 namespace {
@@ -176,13 +176,12 @@ std::vector<std::byte> write_integers(DType dtype, const std::vector<std::int64_
 }
 
 [[noreturn]] void fail_float(DType dtype) {
-  throw_invalid("",
-                fmt::format("the dtype is {}; expected an integer one or bool", dtype_name(dtype)));
+  throw_invalid("", "the dtype is {}; expected an integer one or bool", dtype_name(dtype));
 }
 
 void check_count(const HostTensor& tensor, std::size_t count) {
   if (tensor.numel() == static_cast<std::int64_t>(count)) return;
-  throw_invalid("", fmt::format("{} values for a tensor of {} elements", count, tensor.numel()));
+  throw_invalid("", "{} values for a tensor of {} elements", count, tensor.numel());
 }
 
 }  // namespace

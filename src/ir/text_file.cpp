@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 
 namespace braid {
 namespace {
@@ -21,9 +21,9 @@ namespace {
     case ENOTDIR:
     case ENAMETOOLONG:
     case ELOOP:
-      throw_invalid(where, fmt::format("no such file: {}", std::strerror(code)));
+      throw_invalid(where, "no such file: {}", std::strerror(code));
     default:
-      throw_environment(where, fmt::format("cannot be read: {}", std::strerror(code)));
+      throw_environment(where, "cannot be read: {}", std::strerror(code));
   }
 }
 
@@ -48,7 +48,7 @@ std::string read_text(const std::string& path, std::size_t limit) {
     text.resize(size + bytes);
   }
   if (text.size() > limit) {
-    throw_invalid(where, fmt::format("more than {0} bytes; expected at most {0}", limit));
+    throw_invalid(where, "more than {0} bytes; expected at most {0}", limit);
   }
   return text;
 }

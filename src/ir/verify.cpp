@@ -4,9 +4,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "braid/error.h"
 #include "braid/graph.h"
 #include "ir/collective.h"
+#include "ir/fail.h"
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/text.h"
@@ -38,26 +38,25 @@ void verify_waits(const Graph& graph, const std::string& place) {
       const auto& readers = users[value];
       if (readers.empty()) {
         throw_invalid(fmt::format("{}/nodes/{}", place, id),
-                      fmt::format("nothing waits for the result of {} {}; expected a wait_tensor",
-                                  node.op_name(), quote(node.name)));
+                      "nothing waits for the result of {} {}; expected a wait_tensor",
+                      node.op_name(), quote(node.name));
       }
       for (NodeId reader : readers) {
         if (graph.node(reader).op->op_class == OpClass::kWait) continue;
         throw_invalid(fmt::format("{}/nodes/{}/inputs", place, reader),
-                      fmt::format("{} {} uses the result of {} {} before a wait; expected a "
-                                  "wait_tensor between them",
-                                  graph.node(reader).op_name(), quote(graph.node(reader).name),
-                                  node.op_name(), quote(node.name)));
+                      "{} {} uses the result of {} {} before a wait; expected a "
+                      "wait_tensor between them",
+                      graph.node(reader).op_name(), quote(graph.node(reader).name), node.op_name(),
+                      quote(node.name));
       }
     }
   }
   for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
     const Value& value = graph.value(graph.outputs()[i]);
     if (value.producer < 0 || !is_asynchronous(graph.node(value.producer))) continue;
-    throw_invalid(
-        fmt::format("{}/outputs/{}", place, i),
-        fmt::format("{} is the result of {} without a wait; expected a wait_tensor between",
-                    quote(value.name), graph.node(value.producer).op_name()));
+    throw_invalid(fmt::format("{}/outputs/{}", place, i),
+                  "{} is the result of {} without a wait; expected a wait_tensor between",
+                  quote(value.name), graph.node(value.producer).op_name());
   }
 }
 
@@ -114,13 +113,12 @@ void verify_shared(const Graph& graph, const std::string& place, bool is_body) {
       const Value& value = graph.value(node.inputs[i]);
       const bool computed = graph.value(base_of(graph, node.inputs[i])).producer >= 0 || is_body;
       if (computed && value.comm_group == group) continue;
-      throw_invalid(
-          fmt::format("{}/nodes/{}/inputs/{}", place, id, i),
-          fmt::format("the other ranks of {} read {}, {}; expected a computed value with that "
-                      "comm_group",
-                      quote(group), quote(value.name),
-                      computed ? fmt::format("whose comm_group is {}", quote(value.comm_group))
-                               : "which lies in the caller's memory"));
+      throw_invalid(fmt::format("{}/nodes/{}/inputs/{}", place, id, i),
+                    "the other ranks of {} read {}, {}; expected a computed value with that "
+                    "comm_group",
+                    quote(group), quote(value.name),
+                    computed ? fmt::format("whose comm_group is {}", quote(value.comm_group))
+                             : "which lies in the caller's memory");
     }
   }
 }

@@ -19,12 +19,12 @@ std::vector<std::size_t> permutation(std::string_view op, const Attrs& attrs, st
   }
   const auto& dims = get_attr<std::vector<std::int64_t>>(attrs, "dims");
   if (dims.size() != rank) {
-    fail("/attrs/dims", fmt::format("{} dims; expected {}, each once", dims.size(), rank));
+    fail("/attrs/dims", "{} dims; expected {}, each once", dims.size(), rank);
   }
   std::vector<bool> seen(rank, false);
   for (std::size_t i = 0; i < rank; ++i) {
     order[i] = normalize_axis(dims[i], rank, "/attrs/dims");
-    if (seen[order[i]]) fail("/attrs/dims", fmt::format("dim {} stands there twice", dims[i]));
+    if (seen[order[i]]) fail("/attrs/dims", "dim {} stands there twice", dims[i]);
     seen[order[i]] = true;
   }
   return order;
@@ -34,8 +34,8 @@ SliceRange slice_range(const Attrs& attrs, const Shape& shape, const SymbolTable
   const std::size_t axis = axis_of(attrs, "dim", shape.size());
   const Dim& extent = shape[axis];
   const std::int64_t step = get_attr<std::int64_t>(attrs, "step");
-  if (step < 1) fail("/attrs/step", fmt::format("found {}; expected at least 1", step));
-  // As in Python: negative bounds count from the end, and bounds are clamped to the extent.
+  if (step < 1) fail("/attrs/step", "found {}; expected at least 1", step);
+  // As in Python: counted from the end where negative, and moved into the dim.
   const auto bound = [&](const char* key) -> Dim {
     const Dim given = bound_of(attrs.find(key)->second);
     if (given.min(symbols) >= 0 && (extent - given).max(symbols) <= 0) return extent;
@@ -43,23 +43,22 @@ SliceRange slice_range(const Attrs& attrs, const Shape& shape, const SymbolTable
     const Dim at = given.max(symbols) < 0 ? extent + given : given;
     if (at.min(symbols) >= 0 && (extent - at).min(symbols) >= 0) return at;
     fail(fmt::format("/attrs/{}", key),
-         fmt::format("{} is inside of the {} elements for some values of the symbols and outside "
-                     "for others; expected a bound that is one or the other for all",
-                     given.str(), extent.str()));
+         "{} is inside of the {} elements for some values of the symbols and outside "
+         "for others; expected a bound that is one or the other for all",
+         given.str(), extent.str());
   };
   const Dim start = bound("start");
   Dim length = bound("end") - start;
   if (length.max(symbols) <= 0) length = 0;
   if (length.min(symbols) < 0) {
-    fail("/attrs/end",
-         fmt::format("the slice has {} elements, below 0 for some values", length.str()));
+    fail("/attrs/end", "the slice has {} elements, below 0 for some values", length.str());
   }
   if (step > 1 && length.is_constant()) {
     length = (length.constant() + step - 1) / step;
   } else if (step > 1) {
     const auto steps = length.divide_exactly(step, symbols);
     if (!steps) {
-      fail("/attrs/step", fmt::format("{} does not divide the {} elements", step, length.str()));
+      fail("/attrs/step", "{} does not divide the {} elements", step, length.str());
     }
     length = *steps;
   }
@@ -83,21 +82,22 @@ Dim chunk_size(const Attrs& attrs, std::size_t axis, const Dim& extent,
                const SymbolTable& symbols) {
   const auto chunks = get_attr<std::int64_t>(attrs, "chunks");
   if (chunks < 1 || chunks > kMostParts) {
-    fail("/attrs/chunks", fmt::format("found {}; expected 1 to {}", chunks, kMostParts));
+    fail("/attrs/chunks", "found {}; expected 1 to {}", chunks, kMostParts);
   }
   const std::optional<Dim> size = divide_up(extent, chunks, symbols);
   if (!size) {
-    fail("/attrs/chunks", fmt::format("dim {} is {}, and how large {} chunks are is no affine "
-                                      "expression; expected a symbol with a multiple_of that they "
-                                      "divide",
-                                      axis, extent.str(), chunks));
+    fail("/attrs/chunks",
+         "dim {} is {}, and how large {} chunks are is no affine "
+         "expression; expected a symbol with a multiple_of that they "
+         "divide",
+         axis, extent.str(), chunks);
   }
   return *size;
 }
 
 void check_size(const Dim& size, const SymbolTable& symbols) {
   if (size.min(symbols) >= 1) return;
-  fail("/attrs/split_size", fmt::format("found {}; expected positive sizes", size.str()));
+  fail("/attrs/split_size", "found {}; expected positive sizes", size.str());
 }
 
 /// Parts of `size`, the last of which may be smaller. Their number must not depend on symbols.
@@ -105,12 +105,13 @@ std::vector<Dim> equal_parts(const std::string& place, std::size_t axis, const D
                              const Dim& size, const SymbolTable& symbols) {
   check_size(size, symbols);
   const std::int64_t whole = (extent.max(symbols) - 1) / size.max(symbols);
-  if (whole >= kMostParts) fail(place, fmt::format("more than {} parts", kMostParts));
+  if (whole >= kMostParts) fail(place, "more than {} parts", kMostParts);
   const Dim last = extent - size * whole;
   if (last.min(symbols) < 1 || (size - last).min(symbols) < 0) {
-    fail(place, fmt::format("how many parts of {} dim {} has, which is {}, depends on its symbols; "
-                            "expected one number of them",
-                            size.str(), axis, extent.str()));
+    fail(place,
+         "how many parts of {} dim {} has, which is {}, depends on its symbols; "
+         "expected one number of them",
+         size.str(), axis, extent.str());
   }
   std::vector<Dim> sizes(whole, size);
   sizes.push_back(last);
@@ -141,8 +142,8 @@ std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape,
     at = at + size;
   }
   if (at != extent) {
-    fail("/attrs/split_size", fmt::format("the sizes sum to {}; expected {}, the extent of dim {}",
-                                          at.str(), extent.str(), axis));
+    fail("/attrs/split_size", "the sizes sum to {}; expected {}, the extent of dim {}", at.str(),
+         extent.str(), axis);
   }
   return ranges;
 }
@@ -164,7 +165,7 @@ std::vector<std::size_t> reduced_axes(const Attrs& attrs, std::size_t rank) {
   }
   std::ranges::sort(axes);
   const auto twice = std::ranges::adjacent_find(axes);
-  if (twice != axes.end()) fail("/attrs/dim", fmt::format("dim {} stands there twice", *twice));
+  if (twice != axes.end()) fail("/attrs/dim", "dim {} stands there twice", *twice);
   if (axes.empty()) {
     axes.resize(rank);
     std::iota(axes.begin(), axes.end(), 0);

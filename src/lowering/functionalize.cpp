@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "braid/error.h"
 #include "ir/attributes.h"
+#include "ir/fail.h"
 #include "ir/mutation.h"
 #include "ir/views.h"
 #include "lowering/passes.h"
@@ -86,8 +86,7 @@ class Functionalizer {
       return;
     }
     if (op != "copy_" && op != "fsdp.copy_") {
-      throw_invalid(node.name,
-                    fmt::format("{} overwrites its last operand; run decompose_fsdp first", op));
+      throw_invalid(node.name, "{} overwrites its last operand; run decompose_fsdp first", op);
     }
     const ValueId source = rewrite_(node.inputs[1]);
     rewrite_.map(node.outputs[0], source);
@@ -165,11 +164,10 @@ class Functionalizer {
     const auto may_be_empty = [&](const Dim& length) { return length.min(graph_.symbols()) < 1; };
     if (range.step != 1 || (!from_the_start && may_be_empty(range.start)) ||
         (!to_the_end && may_be_empty(shape[range.axis] - end))) {
-      throw_invalid(
-          view.name,
-          fmt::format("this {} of {} is overwritten; expected step 1, and elements before "
-                      "and behind it for all values of the symbols or for none",
-                      view.op_name(), graph_.type(view.inputs[0]).str()));
+      throw_invalid(view.name,
+                    "this {} of {} is overwritten; expected step 1, and elements before "
+                    "and behind it for all values of the symbols or for none",
+                    view.op_name(), graph_.type(view.inputs[0]).str());
     }
     std::vector<ValueId> parts;
     if (!from_the_start) {

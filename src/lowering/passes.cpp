@@ -8,9 +8,9 @@
 #include <set>
 #include <tuple>
 
-#include "braid/error.h"
 #include "codegen/graph_target.h"
 #include "ir/buckets.h"
+#include "ir/fail.h"
 #include "ir/groups.h"
 #include "ir/text.h"
 #include "lowering/plan/variants.h"
@@ -29,8 +29,8 @@ const Pass& find_pass(std::string_view name) {
   std::vector<std::string_view> known;
   known.reserve(std::size(kPasses));
   for (const Pass* pass : kPasses) known.push_back(pass->name);
-  throw_invalid("passes", fmt::format("unknown pass {}; expected some of {}", quote(name),
-                                      fmt::join(known, ", ")));
+  throw_invalid("passes", "unknown pass {}; expected some of {}", quote(name),
+                fmt::join(known, ", "));
 }
 
 /// Verifies the graph, runs the passes in order and verifies each changed graph. Returns nothing

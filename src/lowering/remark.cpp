@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 
 namespace braid {
 namespace {
@@ -76,8 +76,7 @@ std::vector<std::string_view> names_of(const ReasonCode& code, std::size_t argum
     if (!field.name.empty() && !known) names.push_back(field.name);
   }
   if (names.size() != arguments) {
-    throw_internal(std::string(code.id),
-                   fmt::format("{} arguments for {} names", arguments, names.size()));
+    throw_internal(std::string(code.id), "{} arguments for {} names", arguments, names.size());
   }
   return names;
 }

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 
 namespace braid {
 namespace {
@@ -139,14 +139,14 @@ class Matcher {
 ValueId Match::value(std::string_view name) const {
   const auto found = values_.find(name);
   if (found == values_.end()) {
-    throw_internal("match", fmt::format("the pattern has no name '{}'", name));
+    throw_internal("match", "the pattern has no name '{}'", name);
   }
   return found->second;
 }
 
 const Node& Match::node(std::string_view name) const {
   const NodeId producer = graph_->value(value(name)).producer;
-  if (producer < 0) throw_internal("match", fmt::format("'{}' stands for no node", name));
+  if (producer < 0) throw_internal("match", "'{}' stands for no node", name);
   return graph_->node(producer);
 }
 

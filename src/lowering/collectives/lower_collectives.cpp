@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "braid/error.h"
 #include "ir/collective.h"
+#include "ir/fail.h"
 #include "ir/mutation.h"
 #include "ir/text.h"
 #include "ir/views.h"
@@ -155,9 +155,9 @@ class Lowering {
     const Group& group = graph_.groups().find(name)->second;
     if (!group.symmetric) {
       throw_invalid("/groups/" + name + "/symmetric",
-                    fmt::format("false; {} '{}' runs only over a group with symmetric memory: "
-                                "expected true (or no such key)",
-                                node.op_name(), node.name));
+                    "false; {} '{}' runs only over a group with symmetric memory: "
+                    "expected true (or no such key)",
+                    node.op_name(), node.name);
     }
     return group;
   }
@@ -175,8 +175,8 @@ class Lowering {
     const std::string& name = *node.attr<std::string>("group");
     const Group& group = graph_.groups().find(name)->second;
     if (!mutated_operands(node).empty()) {
-      throw_invalid(node.name, fmt::format("{} overwrites its operand; run functionalize first",
-                                           node.op_name()));
+      throw_invalid(node.name, "{} overwrites its operand; run functionalize first",
+                    node.op_name());
     }
     if (!group.symmetric) return by_communicator_.lower(node);
     if (!in_kernel_.contains(node.name) && by_copies_.takes(node)) return lower_by_copies(node);
@@ -422,8 +422,8 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
   const std::string& asked = context.config.all_reduce;
   constexpr std::string_view kKnown[] = {"", kOneShot, kTwoShot, kPackets, kMultimem};
   if (std::find(std::begin(kKnown), std::end(kKnown), asked) == std::end(kKnown)) {
-    throw_invalid("all-reduce", fmt::format("found {}; expected one_shot, two_shot, ll or multimem",
-                                            quote(asked)));
+    throw_invalid("all-reduce", "found {}; expected one_shot, two_shot, ll or multimem",
+                  quote(asked));
   }
   if (asked == kMultimem && context.config.batch_invariant) {
     throw_invalid("all-reduce",

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "braid/error.h"
 #include "ir/collective.h"
+#include "ir/fail.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 #include "lowering/fuse/emit.h"
@@ -77,8 +77,7 @@ class Fuser {
         break;
       case OpClass::kCollective:
         if (algorithm_of(n).empty()) {
-          throw_invalid(
-              n.name, fmt::format("{} has no algorithm; run lower_collectives first", n.op_name()));
+          throw_invalid(n.name, "{} has no algorithm; run lower_collectives first", n.op_name());
         }
         if (is_asynchronous(n)) return keep(id);
         break;
@@ -206,8 +205,8 @@ class Fuser {
   void open_kernel(NodeId id, const std::vector<NodeId>& own) {
     Item opened;
     if (const Reason reason = merge(clusters_, {}, own, opened)) {
-      throw_invalid(node(id).name, fmt::format("no kernel computes this {}: {}", node(id).op_name(),
-                                               reason.text()));
+      throw_invalid(node(id).name, "no kernel computes this {}: {}", node(id).op_name(),
+                    reason.text());
     }
     clusters_.add_item(std::move(opened));
   }

@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <unordered_map>
 
-#include "braid/error.h"
 #include "ir/collective.h"
+#include "ir/fail.h"
 #include "ir/op_registry.h"
 #include "lowering/rewrite.h"
 
@@ -60,11 +60,10 @@ void check_setting(const std::string& place, const Config& config, const Setting
   const bool fits = value >= setting.min && value <= setting.max &&
                     (!setting.power_of_two || (value & (value - 1)) == 0);
   if (fits) return;
-  throw_invalid(
-      fmt::format("{}/config/{}", place, setting.name),
-      fmt::format("found {}; expected {} from {} to {}",
-                  found == config.end() ? "none" : std::to_string(value),
-                  setting.power_of_two ? "a power of two" : "a number", setting.min, setting.max));
+  throw_invalid(fmt::format("{}/config/{}", place, setting.name),
+                "found {}; expected {} from {} to {}",
+                found == config.end() ? "none" : std::to_string(value),
+                setting.power_of_two ? "a power of two" : "a number", setting.min, setting.max);
 }
 
 bool runs_in_kernels(const Node& node) {
@@ -80,13 +79,11 @@ void check_spec(const std::string& place, const KernelSpec& spec) {
   const Graph& body = *spec.body;
   for (const Node& node : body.nodes()) {
     if (runs_in_kernels(node)) continue;
-    throw_invalid(place + "/body",
-                  fmt::format("'{}' is {}; expected nodes that run inside a kernel", node.name,
-                              node.op_name()));
+    throw_invalid(place + "/body", "'{}' is {}; expected nodes that run inside a kernel", node.name,
+                  node.op_name());
   }
   if (const std::string reason = cannot_fuse(body); !reason.empty()) {
-    throw_invalid(place + "/body",
-                  fmt::format("no {} kernel computes it: {}", template_name(body), reason));
+    throw_invalid(place + "/body", "no {} kernel computes it: {}", template_name(body), reason);
   }
   for (const Setting& setting : settings(body)) check_setting(place, spec.config, setting);
   for (const Setting& setting : {Setting{kInPlaceSetting, 1, 1, false}, kElementsSetting}) {

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 #include "lowering/fuse/kernel_body.h"
@@ -210,9 +210,10 @@ class Builder {
       default:
         break;
     }
-    throw_invalid(node.name, fmt::format("found {}; expected kernel, view and copy nodes only: run "
-                                         "fuse first",
-                                         node.op_name()));
+    throw_invalid(node.name,
+                  "found {}; expected kernel, view and copy nodes only: run "
+                  "fuse first",
+                  node.op_name());
   }
 
   void add_kernel(const Node& node) {

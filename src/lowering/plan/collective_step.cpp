@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -20,12 +20,11 @@ constexpr std::array<std::string_view, 5> kOps = {"all_gather_into_tensor", "all
 
 Collective collective_of(const Program& program, const Step& step) {
   if (std::ranges::find(kOps, step.op) == kOps.end()) {
-    throw_invalid("op",
-                  fmt::format("{}; expected one of {}", quote(step.op), fmt::join(kOps, ", ")));
+    throw_invalid("op", "{}; expected one of {}", quote(step.op), fmt::join(kOps, ", "));
   }
   const auto group = program.groups.find(step.group);
   if (group == program.groups.end()) {
-    throw_invalid("group", fmt::format("there is no group {}", quote(step.group)));
+    throw_invalid("group", "there is no group {}", quote(step.group));
   }
   Graph tables(program.name);
   for (const auto& [name, symbol] : program.symbols) tables.add_symbol(name, symbol);
@@ -33,8 +32,8 @@ Collective collective_of(const Program& program, const Step& step) {
   Attrs attrs{{"group", step.group}, {"dim", std::int64_t{0}}, {"src", step.src}};
   if (step.op.find("reduce") != std::string::npos) {
     if (!parse_reduce_op(step.reduce_op)) {
-      throw_invalid("reduce_op", fmt::format("{}; expected one of {}", quote(step.reduce_op),
-                                             fmt::join(kReduceOpNames, ", ")));
+      throw_invalid("reduce_op", "{}; expected one of {}", quote(step.reduce_op),
+                    fmt::join(kReduceOpNames, ", "));
     }
     attrs.emplace("reduce_op", step.reduce_op);
   }
@@ -53,8 +52,8 @@ Step collective_step(const Graph& graph, const Node& node) {
   const Collective form = collective_of(graph, node, step.operand);
   for (const std::optional<std::size_t>& dim : {form.gather_dim, form.scatter_dim}) {
     if (dim.value_or(0) == 0) continue;
-    throw_invalid(node.name, fmt::format("{} along dim {}; expected dim 0 of a communicator",
-                                         node.op_name(), *dim));
+    throw_invalid(node.name, "{} along dim {}; expected dim 0 of a communicator", node.op_name(),
+                  *dim);
   }
   step.src = form.src.value_or(-1);
   step.splits = form.splits;

@@ -8,9 +8,9 @@
 #include <span>
 #include <utility>
 
-#include "braid/error.h"
 #include "codegen/rough_time.h"
 #include "ir/collective.h"
+#include "ir/fail.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 #include "lowering/fuse/kernel_body.h"
@@ -92,9 +92,10 @@ std::span<const CollectiveModel> collective_models(std::string_view algorithm) {
   const auto first = std::find_if(std::begin(kCollectives), std::end(kCollectives), is_it);
   const auto end = std::find_if_not(first, std::end(kCollectives), is_it);
   if (first != end) return {first, end};
-  throw_invalid("", fmt::format("unknown collective algorithm '{}'; expected one_shot, two_shot, "
-                                "ll, multimem, in_kernel, copy_engine or ring",
-                                algorithm));
+  throw_invalid("",
+                "unknown collective algorithm '{}'; expected one_shot, two_shot, "
+                "ll, multimem, in_kernel, copy_engine or ring",
+                algorithm);
 }
 
 /// The time of the fastest protocol.

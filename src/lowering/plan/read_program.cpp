@@ -5,8 +5,8 @@
 #include <optional>
 #include <set>
 
-#include "braid/error.h"
 #include "ir/buckets.h"
+#include "ir/fail.h"
 #include "ir/json_read.h"
 #include "ir/text.h"
 #include "ir/text_file.h"
@@ -131,7 +131,7 @@ class ProgramReader {
     const Place list = place / "variants";
     const auto& items = read_array(fields.get("variants"), list);
     if (items.empty() || items.size() > kMostBuckets + 1) {
-      fail_at(list, fmt::format("{} variants; expected 1 to {}", items.size(), kMostBuckets + 1));
+      fail_at(list, "{} variants; expected 1 to {}", items.size(), kMostBuckets + 1);
     }
     Variant own;
     const auto follow = [](IndexRange& range, const json& value, const Place& where) {
@@ -283,8 +283,7 @@ class ProgramReader {
     for (const auto& [name, group] : spec.body->groups()) {
       const auto known = program_.groups.find(name);
       if (known != program_.groups.end() && known->second == group) continue;
-      throw_invalid("body",
-                    fmt::format("the body's group {} is not that of the program", quote(name)));
+      throw_invalid("body", "the body's group {} is not that of the program", quote(name));
     }
     check_spec("barrier", spec);
   }
@@ -419,7 +418,7 @@ class ProgramReader {
     ProgramTensor tensor;
     tensor.name = read_string(fields.get("name"), place / "name");
     if (input && !inputs_.insert(tensor.name).second) {
-      fail_at(place / "name", fmt::format("there is another {}", quote(tensor.name)));
+      fail_at(place / "name", "there is another {}", quote(tensor.name));
     }
     tensor.buffer = read_index(fields.get("buffer"), place / "buffer");
     tensor.type = read_type(fields, place);

@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
-#include "braid/error.h"
 #include "codegen/protocol.h"
 #include "ir/buckets.h"
+#include "ir/fail.h"
 #include "lowering/plan/cost.h"
 #include "lowering/plan/expect.h"
 #include "lowering/plan/lay_out.h"
@@ -207,8 +207,7 @@ std::size_t variant_at(const Program& program, const Bindings& bindings) {
   }
   std::vector<std::string> values;
   for (const auto& [name, value] : bindings) values.push_back(fmt::format("{} = {}", name, value));
-  throw_invalid(program.name,
-                fmt::format("none of its variants is for {}", fmt::join(values, ", ")));
+  throw_invalid(program.name, "none of its variants is for {}", fmt::join(values, ", "));
 }
 
 Program part_of(const Program& program, const Variant& variant) {

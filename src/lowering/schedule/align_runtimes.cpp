@@ -39,8 +39,7 @@ std::vector<double> read_times(const json& value, const Place& place, std::int64
   const auto add = [&](const json& number, const Place& where) {
     times.push_back(json_read::read_number(number, where));
     if (times.back() >= 0) return;
-    json_read::fail_at(where,
-                       fmt::format("found {}; expected nanoseconds, 0 or more", times.back()));
+    json_read::fail_at(where, "found {}; expected nanoseconds, 0 or more", times.back());
   };
   if (!value.is_array()) {
     add(value, place);
@@ -48,8 +47,8 @@ std::vector<double> read_times(const json& value, const Place& place, std::int64
   }
   for (std::size_t i = 0; i < value.size(); ++i) add(value[i], place / i);
   if (static_cast<std::int64_t>(times.size()) != world) {
-    json_read::fail_at(place, fmt::format("found {} times; expected one for each of {} ranks",
-                                          times.size(), world));
+    json_read::fail_at(place, "found {} times; expected one for each of {} ranks", times.size(),
+                       world);
   }
   return times;
 }

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 
 namespace braid {
 namespace {
@@ -57,9 +57,10 @@ Reason IterativePass::count_move(const MemoryTimeline::Move& move, NodeId candid
   if (wants_text()) append_text(record.moved_past, "+" + name(candidate));
   if (context_.config.reorder_iterative_debug_memory_recompute &&
       timeline_.levels() != memory_levels(use_, order())) {
-    throw_internal(std::string(pass_), fmt::format("memory is not what it was tracked to be after "
-                                                   "{} passed {}",
-                                                   record.node, name(candidate)));
+    throw_internal(std::string(pass_),
+                   "memory is not what it was tracked to be after "
+                   "{} passed {}",
+                   record.node, name(candidate));
   }
   return {};
 }

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "ir/op_registry.h"
 #include "ir/text.h"
 #include "lowering/analysis/dependences.h"
@@ -92,18 +92,17 @@ Graph scheduled(const Graph& graph, std::span<const NodeId> order) {
   for (std::size_t at = 0; at < order.size(); ++at) {
     const std::size_t id = order[at];
     if (id >= count || place[id] != count) {
-      throw_internal("schedule", fmt::format("node {} stands twice or is none", order[at]));
+      throw_internal("schedule", "node {} stands twice or is none", order[at]);
     }
     place[id] = at;
   }
   if (order.size() != count) {
-    throw_internal("schedule", fmt::format("{} of {} nodes are left", order.size(), count));
+    throw_internal("schedule", "{} of {} nodes are left", order.size(), count);
   }
   for (const auto& [earlier, later] : dependences(graph)) {
     if (place[earlier] < place[later]) continue;
-    throw_internal("schedule",
-                   fmt::format("{} stands before {}, which it needs", quote(graph.node(later).name),
-                               quote(graph.node(earlier).name)));
+    throw_internal("schedule", "{} stands before {}, which it needs", quote(graph.node(later).name),
+                   quote(graph.node(earlier).name));
   }
   return in_order(graph, order);
 }
