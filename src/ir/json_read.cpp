@@ -64,9 +64,7 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
 
   bool key(string_t& key) override {
     auto [it, is_new] = open_.back()->get_ref<json::object_t&>().emplace(std::move(key), nullptr);
-    if (!is_new) {
-      fail_at(place_, "the key {} stands twice in one object", quote(it->first));
-    }
+    if (!is_new) fail_at(place_, "the key {} stands twice in one object", quote(it->first));
     slot_ = &it->second;
     return true;
   }
@@ -180,12 +178,25 @@ double read_number(const json& value, const Place& place, std::string_view expec
   if (!value.is_number()) fail_type(value, place, expected);
   return value.get<double>();
 }
+int read_index(const json& value, const Place& place) {
+  const std::int64_t index = read_int(value, place);
+  if (index < 0 || index > std::numeric_limits<int>::max()) fail_type(value, place, "an index");
+  return static_cast<int>(index);
+}
 std::vector<std::int64_t> read_ints(const json& value, const Place& place,
                                     std::string_view expected) {
   std::vector<std::int64_t> result;
-  const auto& items = read_array(value, place, expected);
-  for (std::size_t i = 0; i < items.size(); ++i) result.push_back(read_int(items[i], place / i));
+  each_item(
+      value, place,
+      [&](const json& item, const Place& at) { result.push_back(read_int(item, at)); }, expected);
   return result;
+}
+std::map<std::string, std::int64_t> read_config(const json& value, const Place& place) {
+  std::map<std::string, std::int64_t> config;
+  for (const auto& [key, entry] : read_object(value, place)) {
+    config.emplace(key, read_int(entry, place / key));
+  }
+  return config;
 }
 DType read_dtype(const json& value, const Place& place) {
   const std::string_view expected = describe_attr_type(AttrType::kDType);
@@ -195,11 +206,10 @@ DType read_dtype(const json& value, const Place& place) {
 }
 Shape read_shape(const json& value, const Place& place) {
   Shape shape;
-  const auto& items = read_array(value, place, describe_attr_type(AttrType::kShape));
-  const std::string_view expected = describe_attr_type(AttrType::kExtent);
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    shape.push_back(read_dim(items[i], place / i, expected));
-  }
+  const auto read = [&](const json& item, const Place& at) {
+    shape.push_back(read_dim(item, at, describe_attr_type(AttrType::kExtent)));
+  };
+  each_item(value, place, read, describe_attr_type(AttrType::kShape));
   return shape;
 }
 Dim read_dim(const json& value, const Place& place, std::string_view expected) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -39,8 +40,12 @@ bool is_int(const json& value);
 std::int64_t read_int(const json& value, const Place& place,
                       std::string_view expected = "an integer");
 double read_number(const json& value, const Place& place, std::string_view expected = "a number");
+/// Of a list: an integer that is not negative.
+int read_index(const json& value, const Place& place);
 std::vector<std::int64_t> read_ints(const json& value, const Place& place,
                                     std::string_view expected);
+/// Integers by name.
+std::map<std::string, std::int64_t> read_config(const json& value, const Place& place);
 DType read_dtype(const json& value, const Place& place);
 Shape read_shape(const json& value, const Place& place);
 /// Reads an extent or a bound.
@@ -55,6 +60,28 @@ Scalar read_scalar(const json& value, const Place& place);
 /// Parses infinities and NaN, for which JSON has no number, from "inf", "-Infinity", "nan" and the
 /// like.
 std::optional<double> special_number(const json& value);
+
+/// Calls read(item, its place) for each item of a list.
+template <class Read>
+void each_item(const json& list, const Place& place, const Read& read,
+               std::string_view expected = "a list") {
+  const auto& items = read_array(list, place, expected);
+  for (std::size_t i = 0; i < items.size(); ++i) read(items[i], place / i);
+}
+
+inline void read_to(bool& to, const json& json, const Place& at) { to = read_bool(json, at); }
+inline void read_to(int& to, const json& json, const Place& at) { to = read_index(json, at); }
+inline void read_to(std::int64_t& to, const json& json, const Place& at) {
+  to = read_int(json, at);
+}
+inline void read_to(DType& to, const json& json, const Place& at) { to = read_dtype(json, at); }
+inline void read_to(Shape& to, const json& json, const Place& at) { to = read_shape(json, at); }
+inline void read_to(std::string& to, const json& json, const Place& at) {
+  to = read_string(json, at);
+}
+inline void read_to(std::map<std::string, std::int64_t>& to, const json& json, const Place& at) {
+  to = read_config(json, at);
+}
 
 [[noreturn]] void fail_unknown(const Place& place, std::string_view key,
                                std::initializer_list<std::string_view> expected);
@@ -80,6 +107,27 @@ class Fields {
     const json* value = find(key);
     if (value == nullptr) fail_missing(place_ / key, key);
     return *value;
+  }
+  /// An int is an index.
+  template <class T>
+  void read(std::string_view key, T& to) const {
+    read_to(to, get(key), place_ / key);
+  }
+  /// Leaves `to` as it is when the key is not there.
+  template <class T>
+  void read_if(std::string_view key, T& to) const {
+    if (find(key) != nullptr) read(key, to);
+  }
+  template <class T>
+  [[nodiscard]] T get(std::string_view key) const {
+    T value{};
+    read(key, value);
+    return value;
+  }
+  /// As each_item, of the list of that key.
+  template <class Read>
+  void each(std::string_view key, const Read& read) const {
+    each_item(get(key), place_ / key, read);
   }
 
  private:

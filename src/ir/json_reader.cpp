@@ -69,30 +69,22 @@ class Reader {
  private:
   /// Reads name, inputs, nodes and outputs, which graphs and kernel bodies share.
   static void read_program(Graph& graph, const Fields& fields, const Place& place) {
-    if (const json* name = fields.find("name")) {
-      graph.set_name(read_string(*name, place / "name"));
-    }
-    const Place inputs_place = place / "inputs";
-    const auto& inputs = read_array(fields.get("inputs"), inputs_place);
-    for (std::size_t i = 0; i < inputs.size(); ++i) read_input(graph, inputs[i], inputs_place / i);
+    if (fields.find("name") != nullptr) graph.set_name(fields.get<std::string>("name"));
+    fields.each("inputs", [&](const json& v, const Place& p) { read_input(graph, v, p); });
     const Place nodes_place = place / "nodes";
     Nodes nodes{read_array(fields.get("nodes"), nodes_place)};
-    for (std::size_t i = 0; i < nodes.list.size(); ++i) {
-      read_node(graph, nodes, i, nodes_place / i);
-    }
-    const Place outputs_place = place / "outputs";
-    const auto& outputs = read_array(fields.get("outputs"), outputs_place);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      graph.add_output(read_value(graph, outputs[i], outputs_place / i, nodes, nodes.list.size()));
-    }
+    for (std::size_t i = 0; i < nodes.list.size(); ++i) read_node(graph, nodes, i, nodes_place / i);
+    fields.each("outputs", [&](const json& v, const Place& p) {
+      graph.add_output(read_value(graph, v, p, nodes, nodes.list.size()));
+    });
   }
 
   static void read_input(Graph& graph, const json& value, const Place& place) {
     const Fields fields(value, place, {"name", "dtype", "shape", "kind", "per_rank", "comm_group"});
     GraphInput input;
-    input.name = read_string(fields.get("name"), place / "name");
-    input.type.dtype = read_dtype(fields.get("dtype"), place / "dtype");
-    input.type.shape = read_shape(fields.get("shape"), place / "shape");
+    fields.read("name", input.name);
+    fields.read("dtype", input.type.dtype);
+    fields.read("shape", input.type.shape);
     if (const json* kind = fields.find("kind")) {
       if (*kind == "parameter") {
         input.kind = InputKind::kParameter;
@@ -100,9 +92,7 @@ class Reader {
         fail_type(*kind, place / "kind", "\"activation\" or \"parameter\"");
       }
     }
-    if (const json* per_rank = fields.find("per_rank")) {
-      input.per_rank = read_bool(*per_rank, place / "per_rank");
-    }
+    fields.read_if("per_rank", input.per_rank);
     const std::string name = printable(input.name);
     const ValueId id = with_place(place, name, [&] { return graph.add_input(std::move(input)); });
     if (const json* group = fields.find("comm_group")) {
@@ -115,9 +105,7 @@ class Reader {
                         {"name", "op", "inputs", "attrs", "hints", "comm_group"});
     const std::string& name = read_string(fields.get("name"), place / "name");
     if (name.empty()) fail_at(place / "name", "empty; expected a name");
-    if (nodes.others.contains(name)) {
-      fail_at(place / "name", "{} is defined twice", quote(name));
-    }
+    if (nodes.others.contains(name)) fail_at(place / "name", "{} is defined twice", quote(name));
     const std::string& op = read_string(fields.get("op"), place / "op");
     const Place inputs_place = place / "inputs";
     const json* value = fields.find("attrs");
@@ -125,9 +113,7 @@ class Reader {
     // add_node has the message for an unknown one
     const OpDef* def = find_op(overload_of(op, has_dtype));
     Attrs attrs;
-    if (value != nullptr && def != nullptr) {
-      attrs = read_attributes(graph, *def, *value, place);
-    }
+    if (value != nullptr && def != nullptr) attrs = read_attributes(graph, *def, *value, place);
     std::vector<GivenOperand> given;
     const auto& inputs = read_array(fields.get("inputs"), inputs_place, "a list of names");
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -275,9 +261,7 @@ class Reader {
     if (index == attrs.end()) return;  // add_node has the message
     const NodeId producer = graph.value(operand).producer;
     std::int64_t own = 0;
-    while (producer >= 0 && graph.node(producer).outputs[own] != operand) {
-      ++own;
-    }
+    while (producer >= 0 && graph.node(producer).outputs[own] != operand) ++own;
     const auto found = std::get<std::int64_t>(index->second);
     if (found == own) return;
     fail_at(place, "found {}; expected {}, the index of {}", found, own,
@@ -351,13 +335,8 @@ class Reader {
       case AttrType::kExtents:
         if (value.is_array()) return read_shape(value, place);
         return Shape{read_dim(value, place, expected)};
-      case AttrType::kConfig: {
-        std::map<std::string, std::int64_t> config;
-        for (const auto& [key, entry] : read_object(value, place)) {
-          config.emplace(key, read_int(entry, place / key));
-        }
-        return config;
-      }
+      case AttrType::kConfig:
+        return read_config(value, place);
       case AttrType::kGraph: {
         Graph body;
         for (const auto& [name, symbol] : graph.symbols()) body.add_symbol(name, symbol);
@@ -400,8 +379,8 @@ Bucket read_bucket(const json& value, const Place& place) {
     return {.max = read_int(value, place, "an integer, or an object of max and multiple_of")};
   }
   const Fields fields(value, place, {"max", "multiple_of"});
-  return {.max = read_int(fields.get("max"), place / "max"),
-          .multiple_of = read_int(fields.get("multiple_of"), place / "multiple_of")};
+  return {.max = fields.get<std::int64_t>("max"),
+          .multiple_of = fields.get<std::int64_t>("multiple_of")};
 }
 
 }  // namespace
@@ -411,17 +390,13 @@ void read_symbols(Graph& graph, const json& value, const Place& place) {
     const Place here = place / name;
     const Fields fields(entry, here, {"min", "max", "multiple_of", "buckets"});
     Symbol symbol;
-    if (const json* min = fields.find("min")) symbol.min = read_int(*min, here / "min");
-    symbol.max = read_int(fields.get("max"), here / "max");
-    if (const json* multiple = fields.find("multiple_of")) {
-      symbol.multiple_of = read_int(*multiple, here / "multiple_of");
-    }
-    if (const json* buckets = fields.find("buckets")) {
-      const Place list = here / "buckets";
-      const auto& items = read_array(*buckets, list);
-      for (std::size_t i = 0; i < items.size(); ++i) {
-        symbol.buckets.push_back(read_bucket(items[i], list / i));
-      }
+    fields.read_if("min", symbol.min);
+    fields.read("max", symbol.max);
+    fields.read_if("multiple_of", symbol.multiple_of);
+    if (fields.find("buckets") != nullptr) {
+      fields.each("buckets", [&](const json& v, const Place& p) {
+        symbol.buckets.push_back(read_bucket(v, p));
+      });
     }
     with_place(here, "/symbols" + pointer_step(name),
                [&, &key = name] { graph.add_symbol(key, symbol); });
@@ -433,16 +408,12 @@ void read_groups(Graph& graph, const json& value, const Place& place) {
     const Place here = place / name;
     const Fields fields(entry, here, {"size", "symmetric", "ranks"});
     Group group;
-    group.size = read_int(fields.get("size"), here / "size");
-    if (const json* symmetric = fields.find("symmetric")) {
-      group.symmetric = read_bool(*symmetric, here / "symmetric");
-    }
-    if (const json* ranks = fields.find("ranks")) {
-      const Place ranks_place = here / "ranks";
-      const auto& lists = read_array(*ranks, ranks_place);
-      for (std::size_t i = 0; i < lists.size(); ++i) {
-        group.ranks.push_back(read_ints(lists[i], ranks_place / i, "a list of ranks"));
-      }
+    fields.read("size", group.size);
+    fields.read_if("symmetric", group.symmetric);
+    if (fields.find("ranks") != nullptr) {
+      fields.each("ranks", [&](const json& v, const Place& p) {
+        group.ranks.push_back(read_ints(v, p, "a list of ranks"));
+      });
     }
     with_place(here, "/groups" + pointer_step(name),
                [&, &key = name] { graph.add_group(key, group); });

@@ -36,16 +36,10 @@ auto at_place(const Place& place, Make make) {
   }
 }
 
-int read_index(const json& value, const Place& place) {
-  const std::int64_t index = read_int(value, place);
-  if (index < 0 || index > std::numeric_limits<int>::max()) fail_type(value, place, "an index");
-  return static_cast<int>(index);
-}
-
 std::vector<int> read_indices(const json& value, const Place& place) {
   std::vector<int> indices;
-  const auto& items = read_array(value, place);
-  for (std::size_t i = 0; i < items.size(); ++i) indices.push_back(read_index(items[i], place / i));
+  each_item(value, place,
+            [&](const json& v, const Place& p) { indices.push_back(read_index(v, p)); });
   return indices;
 }
 
@@ -74,14 +68,14 @@ class ProgramReader {
     }
     read_head(fields, place);
     if (fields.find("variants") != nullptr) read_variants(fields, place);
-    each(fields, place, "arenas", [&](const json& v, const Place& p) { read_arena(v, p); });
-    each(fields, place, "buffers", [&](const json& v, const Place& p) { read_buffer(v, p); });
-    each(fields, place, "kernels", [&](const json& v, const Place& p) { read_kernel(v, p); });
-    each(fields, place, "steps", [&](const json& v, const Place& p) { read_step(v, p); });
-    each(fields, place, "inputs",
-         [&](const json& v, const Place& p) { read_tensor(v, p, program_.inputs); });
-    each(fields, place, "outputs",
-         [&](const json& v, const Place& p) { read_tensor(v, p, program_.outputs); });
+    fields.each("arenas", [&](const json& v, const Place& p) { read_arena(v, p); });
+    fields.each("buffers", [&](const json& v, const Place& p) { read_buffer(v, p); });
+    fields.each("kernels", [&](const json& v, const Place& p) { read_kernel(v, p); });
+    fields.each("steps", [&](const json& v, const Place& p) { read_step(v, p); });
+    fields.each("inputs",
+                [&](const json& v, const Place& p) { read_tensor(v, p, program_.inputs); });
+    fields.each("outputs",
+                [&](const json& v, const Place& p) { read_tensor(v, p, program_.outputs); });
     at_place(place, [&] { verify(program_); });
     check_derived(fields, place);
     program_.hash = hash_of(program_);
@@ -92,38 +86,26 @@ class ProgramReader {
   }
 
  private:
-  template <class Read>
-  static void each(const Fields& fields, const Place& place, std::string_view key,
-                   const Read& read) {
-    const Place list = place / key;
-    const auto& items = read_array(fields.get(key), list);
-    for (std::size_t i = 0; i < items.size(); ++i) read(items[i], list / i);
-  }
-
   void read_head(const Fields& fields, const Place& place) {
-    program_.name = read_string(fields.get("name"), place / "name");
+    fields.read("name", program_.name);
     tables_.set_name(program_.name);
     read_symbols(tables_, fields.get("symbols"), place / "symbols");
     read_groups(tables_, fields.get("groups"), place / "groups");
     program_.symbols = tables_.symbols();
     program_.groups = tables_.groups();
-    program_.target = at_place(place / "target", [&] {
-      return Target::parse(read_string(fields.get("target"), place / "target"));
-    });
-    program_.world = read_int(fields.get("world"), place / "world");
+    program_.target = at_place(place / "target",
+                               [&] { return Target::parse(fields.get<std::string>("target")); });
+    fields.read("world", program_.world);
     const std::int64_t world = at_place(place / "groups", [&] { return world_size(tables_); });
     if (program_.world != world) {
       fail_type(fields.get("world"), place / "world", fmt::format("{}, as the groups say", world));
     }
-    program_.ranks_per_device =
-        read_index(fields.get("ranks_per_device"), place / "ranks_per_device");
+    fields.read("ranks_per_device", program_.ranks_per_device);
     if (program_.ranks_per_device < 1 || program_.ranks_per_device > program_.world) {
       fail_type(fields.get("ranks_per_device"), place / "ranks_per_device",
                 fmt::format("1 to {}", program_.world));
     }
-    if (const json* is = fields.find("batch_invariant"); is != nullptr) {
-      program_.batch_invariant = read_bool(*is, place / "batch_invariant");
-    }
+    fields.read_if("batch_invariant", program_.batch_invariant);
   }
 
   /// Reads the variants. Their list ranges are consecutive, and end with the program's.
@@ -171,9 +153,9 @@ class ProgramReader {
 
   void read_arena(const json& value, const Place& place) {
     const Fields fields(value, place, {"name", "bytes"});
-    const std::string& name = read_string(fields.get("name"), place / "name");
+    const auto name = fields.get<std::string>("name");
     constexpr std::string_view kSymmetric = "symmetric:";
-    Arena arena{ArenaKind::kSymmetric, "", read_int(fields.get("bytes"), place / "bytes")};
+    Arena arena{ArenaKind::kSymmetric, "", fields.get<std::int64_t>("bytes")};
     if (name.starts_with(kSymmetric)) {
       arena.group = name.substr(kSymmetric.size());
     } else {
@@ -188,8 +170,7 @@ class ProgramReader {
 
   /// A type that uses known symbols only and has no negative dims.
   TensorType read_type(const Fields& fields, const Place& place) {
-    TensorType type{read_dtype(fields.get("dtype"), place / "dtype"),
-                    read_shape(fields.get("shape"), place / "shape")};
+    TensorType type{fields.get<DType>("dtype"), fields.get<Shape>("shape")};
     at_place(place / "shape", [&] {
       // Adding an input checks the shape.
       return tables_.add_input({.name = fmt::format("t{}", tables_.inputs().size()), .type = type});
@@ -203,17 +184,16 @@ class ProgramReader {
     const Place here = place / "slice";
     const Fields slice(fields.get("slice"), here, {"of", "group", "shift"});
     const std::size_t count = program_.buffers.size();
-    const int of = read_index(slice.get("of"), here / "of");
+    const int of = slice.get<int>("of");
     if (static_cast<std::size_t>(of) >= count || program_.buffers[of].slice) {
       fail_type(slice.get("of"), here / "of", "an earlier buffer that is no slice");
     }
     Buffer b = program_.buffers[of];
-    b.name = read_string(fields.get("name"), place / "name");
+    fields.read("name", b.name);
     b.type = read_type(fields, place);
     b.bytes = (numel(b.type.shape) * static_cast<std::int64_t>(dtype_size(b.type.dtype)))
                   .max(symbols_of(&Variant::buffers, program_.buffers.size()));
-    b.slice = Slice{of, read_string(slice.get("group"), here / "group"),
-                    read_int(slice.get("shift"), here / "shift")};
+    b.slice = Slice{of, slice.get<std::string>("group"), slice.get<std::int64_t>("shift")};
     program_.buffers.push_back(std::move(b));
   }
 
@@ -223,17 +203,17 @@ class ProgramReader {
         value, place,
         {"name", "kind", "dtype", "shape", "arena", "offset", "bytes", "first_step", "last_step"});
     Buffer b;
-    b.name = read_string(fields.get("name"), place / "name");
+    fields.read("name", b.name);
     b.kind = read_choice<BufferKind>(fields.get("kind"), place / "kind",
                                      {{"tensor", BufferKind::kTensor},
                                       {"flags", BufferKind::kFlags},
                                       {"scratch", BufferKind::kScratch}});
     b.type = read_type(fields, place);
-    b.arena = read_index(fields.get("arena"), place / "arena");
-    b.offset = read_int(fields.get("offset"), place / "offset");
-    b.bytes = read_int(fields.get("bytes"), place / "bytes");
-    b.first_step = read_index(fields.get("first_step"), place / "first_step");
-    b.last_step = read_index(fields.get("last_step"), place / "last_step");
+    fields.read("arena", b.arena);
+    fields.read("offset", b.offset);
+    fields.read("bytes", b.bytes);
+    fields.read("first_step", b.first_step);
+    fields.read("last_step", b.last_step);
     program_.buffers.push_back(std::move(b));
   }
 
@@ -243,10 +223,7 @@ class ProgramReader {
         {"template", "config", "grid", "threads", "shared_bytes", "comm_group", "flag_words",
          "scratch_bytes", "attributes", "remote", "clobbered", "params", "body"});
     ProgramKernel kernel;
-    const Place config = place / "config";
-    for (const auto& [name, number] : read_object(fields.get("config"), config)) {
-      kernel.spec.config[name] = read_int(number, config / name);
-    }
+    fields.read("config", kernel.spec.config);
     kernel.spec.body =
         std::make_shared<const Graph>(read_graph(fields.get("body"), place / "body"));
     at_place(place, [&] {
@@ -338,8 +315,8 @@ class ProgramReader {
                                        "splits",
                                        "event"});
     Step step;
-    step.name = read_string(fields.get("name"), place / "name");
-    step.stream = read_index(fields.get("stream"), place / "stream");
+    fields.read("name", step.name);
+    fields.read("stream", step.stream);
     step.kind = read_choice<Kind>(fields.get("kind"), place / "kind",
                                   {{"launch", Kind::kLaunch},
                                    {"copy", Kind::kCopy},
@@ -347,49 +324,39 @@ class ProgramReader {
                                    {"collective", Kind::kCollective},
                                    {"event_record", Kind::kEventRecord},
                                    {"event_wait", Kind::kEventWait}});
-    const auto index = [&](std::string_view key) {
-      return read_index(fields.get(key), place / key);
-    };
     switch (step.kind) {
       case Kind::kCopy:
-        step.source = index("source");
-        step.destination = index("destination");
+        fields.read("source", step.source);
+        fields.read("destination", step.destination);
         step.source_peer = read_peer(fields, place, "source_peer");
         step.destination_peer = read_peer(fields, place, "destination_peer");
         break;
       case Kind::kEventRecord:
       case Kind::kEventWait:
-        step.event = index("event");
+        fields.read("event", step.event);
         break;
       case Kind::kCollective:
         read_collective(fields, place, step);
         break;
       case Kind::kLaunch:
       case Kind::kBarrier:
-        step.kernel = index("kernel");
+        fields.read("kernel", step.kernel);
         read_operands(fields, place, step);
-        if (fields.find("flags") != nullptr) step.flags = index("flags");
-        if (fields.find("scratch") != nullptr) step.scratch = index("scratch");
-        if (const json* closing = fields.find("closing_barrier")) {
-          step.closing_barrier = read_bool(*closing, place / "closing_barrier");
-        }
-        if (const json* indexed = fields.find("indexed")) {
-          const Place here = place / "indexed";
-          for (const auto& [name, node] : read_object(*indexed, here)) {
-            step.indexed[name] = read_int(node, here / name);
-          }
-        }
+        fields.read_if("flags", step.flags);
+        fields.read_if("scratch", step.scratch);
+        fields.read_if("closing_barrier", step.closing_barrier);
+        fields.read_if("indexed", step.indexed);
         break;
     }
     program_.steps.push_back(std::move(step));
   }
 
   void read_collective(const Fields& fields, const Place& place, Step& step) {
-    step.op = read_string(fields.get("op"), place / "op");
-    step.group = read_string(fields.get("group"), place / "group");
-    step.reduce_op = read_string(fields.get("reduce_op"), place / "reduce_op");
+    fields.read("op", step.op);
+    fields.read("group", step.group);
+    fields.read("reduce_op", step.reduce_op);
     step.operand = read_type(fields, place);
-    if (const json* src = fields.find("src")) step.src = read_index(*src, place / "src");
+    fields.read_if("src", step.src);
     if (const json* splits = fields.find("splits")) {
       for (const int rows : read_indices(*splits, place / "splits")) step.splits.push_back(rows);
     }
@@ -403,8 +370,7 @@ class ProgramReader {
     if (value == nullptr) return std::nullopt;
     const Place here = place / key;
     const Fields peer(*value, here, {"group", "shift"});
-    return Step::Peer{read_string(peer.get("group"), here / "group"),
-                      read_int(peer.get("shift"), here / "shift")};
+    return Step::Peer{peer.get<std::string>("group"), peer.get<std::int64_t>("shift")};
   }
 
   static void read_operands(const Fields& fields, const Place& place, Step& step) {
@@ -416,17 +382,17 @@ class ProgramReader {
     const bool input = &tensors == &program_.inputs;
     const Fields fields(value, place, {"name", "buffer", "dtype", "shape", "kind", "per_rank"});
     ProgramTensor tensor;
-    tensor.name = read_string(fields.get("name"), place / "name");
+    fields.read("name", tensor.name);
     if (input && !inputs_.insert(tensor.name).second) {
       fail_at(place / "name", "there is another {}", quote(tensor.name));
     }
-    tensor.buffer = read_index(fields.get("buffer"), place / "buffer");
+    fields.read("buffer", tensor.buffer);
     tensor.type = read_type(fields, place);
     if (input) {
       tensor.kind = read_choice<InputKind>(
           fields.get("kind"), place / "kind",
           {{"activation", InputKind::kActivation}, {"parameter", InputKind::kParameter}});
-      tensor.per_rank = read_bool(fields.get("per_rank"), place / "per_rank");
+      fields.read("per_rank", tensor.per_rank);
     }
     tensors.push_back(std::move(tensor));
   }
