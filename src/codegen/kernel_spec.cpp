@@ -8,7 +8,6 @@
 #include "braid/error.h"
 #include "codegen/cuda/print_cuda.h"
 #include "codegen/kernel/kernel.h"
-#include "codegen/rough_time.h"
 #include "codegen/tile/in_place.h"
 #include "codegen/tile/remote.h"
 
@@ -67,34 +66,29 @@ bool allows_in_place(const KernelSpec& spec, const Requirements& needs) {
   return !needs.comm_group.empty() || spec.config.contains(kInPlaceSetting);
 }
 
-std::string_view template_name(const Graph& body) { return find_template(body).name; }
+std::string_view template_name(const Graph& body) { return find_kernel(body).name; }
 
-std::string cannot_fuse(const Graph& body) { return find_template(body).refuse(body); }
+std::string cannot_fuse(const Graph& body) { return refuse(find_kernel(body), analyze(body)); }
 
-std::span<const Setting> settings(const Graph& body) { return find_template(body).settings; }
+std::vector<Setting> settings(const Graph& body) { return settings(find_kernel(body)); }
 
 Config default_config(const Graph& body, const Target& target) {
-  return find_template(body).default_config(body, target);
+  return default_config(find_kernel(body), analyze(body), target);
 }
 
 std::vector<Config> candidates(const Graph& body, const Target& target) {
-  return find_template(body).candidates(body, target);
-}
-
-double rough_ns(const KernelSpec& spec, const Bindings& bindings, const Target& target) {
-  const Template& maker = find_template(*spec.body);
-  return maker.rough_ns == nullptr ? 0 : maker.rough_ns(spec, bindings, target);
+  return candidates(find_kernel(body), analyze(body), target);
 }
 
 tile::Program tile_program(const KernelSpec& spec, const Target& target, int ranks_per_device) {
-  return build_program(find_template(*spec.body), spec, target, ranks_per_device);
+  return build_program(find_kernel(*spec.body), spec, target, ranks_per_device);
 }
 
 Requirements requirements(const KernelSpec& spec, const Target& target, int ranks_per_device) {
-  const Template& maker = find_template(*spec.body);
-  const tile::Program program = build_program(maker, spec, target, ranks_per_device);
+  const Kernel& kernel = find_kernel(*spec.body);
+  const tile::Program program = build_program(kernel, spec, target, ranks_per_device);
   Requirements needs;
-  needs.template_name = maker.name;
+  needs.template_name = kernel.name;
   needs.grid = program.grid;
   needs.threads = tile::block_threads(program);
   needs.shared_bytes = program.shared_bytes;

@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -152,15 +151,15 @@ struct KernelSource {
 /// that wait beside it. Default: none.
 inline constexpr std::string_view kLeavesSetting = "leaves";
 
-// Questions that a body's template (templates/template.h) answers:
+// A body's kernel (kernel/kernel.h) answers:
 
 /// The template's name, for people.
 [[nodiscard]] std::string_view template_name(const Graph& body);
 /// Why the body cannot be one kernel, for people; empty where it can. The fuser asks this about the
 /// body that a merge would have (whether the merge pays is another question). Linear in the body.
 [[nodiscard]] std::string cannot_fuse(const Graph& body);
-/// The settings that it reads from a config.
-[[nodiscard]] std::span<const Setting> settings(const Graph& body);
+/// What it reads of a config.
+[[nodiscard]] std::vector<Setting> settings(const Graph& body);
 [[nodiscard]] Config default_config(const Graph& body, const Target& target);
 /// The configurations that a tuner may choose from; all give the same results.
 [[nodiscard]] std::vector<Config> candidates(const Graph& body, const Target& target);

@@ -18,10 +18,10 @@ inline constexpr std::array<std::string_view, 5> kReduceOpNames = {"sum", "avg",
 /// Returns nothing for an unknown name.
 [[nodiscard]] std::optional<ReduceOp> parse_reduce_op(std::string_view name);
 
-/// The values of a collective's attribute `algorithm`. Every collective can be one-shot. Two-shot,
-/// packets and multimem are for all_reduce (codegen/templates/collective.cpp). In-kernel fuses an
-/// all_gather with the matmuls that read it (gather_gemm.cpp), or a reduction with the matmul that
-/// computes its operand (gemm_reduce.cpp).
+/// How a collective runs: its attribute `algorithm`, once it has one. All can run in one shot; two
+/// shots, packets and multimem are an all_reduce's, and an all_gather may be one kernel with the
+/// matmuls that read it, a reduction with the one that computes its operand
+/// (codegen/kernel/registry.cpp).
 inline constexpr std::string_view kOneShot = "one_shot";
 inline constexpr std::string_view kTwoShot = "two_shot";
 inline constexpr std::string_view kPackets = "ll";

@@ -15,33 +15,32 @@
 namespace braid {
 namespace {
 
-// What a new template is: a record, and a line of a list.
-tile::Program build_probe(const KernelSpec& spec, const Target&, int) {
-  tile::Program program;
-  tile::Builder b(program);
-  const tile::Id in = b.param({.kind = KernelParam::Kind::kInput, .group = {}}, 16);
-  const tile::Id out = b.param({.kind = KernelParam::Kind::kOutput, .group = {}}, 16);
-  const int cols = static_cast<int>(spec.config.at("num_warps")) * 32;
-  const tile::Id at = b.range(1, cols, 1);
-  b.store(out, at, b.map(tile::Fn::kNeg, {b.load(in, at, tile::kNone, DType::kF32)}), tile::kNone,
-          DType::kF32);
-  return program;
+// What a new kernel is: a work, and a line of a list.
+std::optional<Pieces> probe_pieces(const BodyFacts&, const Config& config) {
+  const int cols = static_cast<int>(config.at("num_warps")) * 32;
+  return Pieces{
+      .open = each([cols](tile::Builder& b, const Piece&) {
+        const tile::Id in = b.param({.kind = KernelParam::Kind::kInput, .group = {}}, 16);
+        const tile::Id out = b.param({.kind = KernelParam::Kind::kOutput, .group = {}}, 16);
+        const tile::Id at = b.range(1, cols, 1);
+        b.store(out, at, b.map(tile::Fn::kNeg, {b.load(in, at, tile::kNone, DType::kF32)}),
+                tile::kNone, DType::kF32);
+      })};
 }
 constexpr Setting kProbeSettings[] = {{"num_warps", 1, 4, true}};
-const Template kProbe = {
-    .name = "probe",
+const Work kProbeWork{
     .settings = kProbeSettings,
     .matches = [](const Graph& body) { return body.nodes()[0].op_name() == "neg"; },
-    .refuse = [](const Graph& body) -> std::string {
-      return body.nodes().size() == 1 ? "" : "it does one thing";
+    .refuse = [](const BodyFacts& facts) -> std::string {
+      return facts.body.nodes().size() == 1 ? "" : "it does one thing";
     },
-    .default_config =
-        [](const Graph&, const Target&) {
-          return Config{{"num_warps", 2}};
-        },
-    .candidates = [](const Graph&, const Target&) -> std::vector<Config> { return {}; },
-    .build = build_probe,
+    .tuning = {.default_config =
+                   [](const BodyFacts&, const Target&) {
+                     return Config{{"num_warps", 2}};
+                   }},
+    .pieces = probe_pieces,
 };
+const Kernel kProbe{.name = "probe", .phases = {{&kProbeWork}}};
 
 std::shared_ptr<Graph> body_of(const char* op) {
   auto body = std::make_shared<Graph>();
@@ -50,15 +49,15 @@ std::shared_ptr<Graph> body_of(const char* op) {
   return body;
 }
 
-TEST(Templates, ABodyFindsItsTemplateByAsking) {
-  std::vector<const Template*> all{&kProbe};
-  all.insert(all.end(), templates().begin(), templates().end());
+TEST(Templates, ABodyFindsItsKernelByAsking) {
+  std::vector<Kernel> all{kProbe};
+  all.insert(all.end(), kernels().begin(), kernels().end());
   const auto neg = body_of("neg");
-  EXPECT_EQ(&find_template(*neg, all), &kProbe);
-  EXPECT_EQ(find_template(*body_of("exp"), all).name, "elementwise");
-  EXPECT_EQ(find_template(*neg).name, "elementwise");
+  EXPECT_EQ(find_kernel(*neg, all).name, "probe");
+  EXPECT_EQ(find_kernel(*body_of("exp"), all).name, "elementwise");
+  EXPECT_EQ(find_kernel(*neg).name, "elementwise");
 
-  const KernelSpec spec{neg, kProbe.default_config(*neg, Target{})};
+  const KernelSpec spec{neg, default_config(kProbe, analyze(*neg), Target{})};
   const tile::Program program = build_program(kProbe, spec, Target{}, 1);
   EXPECT_EQ(program.entry, "probe_neg");
   EXPECT_NE(tile::print_cuda(program).find("probe_neg("), std::string::npos);
@@ -66,7 +65,7 @@ TEST(Templates, ABodyFindsItsTemplateByAsking) {
 
 TEST(Templates, AnEmptyBodyIsABarrierOfItsGroup) {
   auto body = std::make_shared<Graph>();
-  EXPECT_EQ(find_template(*body).name, "barrier");
+  EXPECT_EQ(find_kernel(*body).name, "barrier");
   EXPECT_EQ(cannot_fuse(*body), "an empty body is a barrier of one group, found 0");
   body->add_group("tp", {40, true, {}});  // more peers than a warp has threads
   EXPECT_EQ(cannot_fuse(*body), "");

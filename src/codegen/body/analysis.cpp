@@ -4,13 +4,15 @@
 // then nothing is computed twice. Reductions, norms, matmuls and collectives fix the places of
 // their operands.
 
+#include "codegen/body/analysis.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 
-#include "codegen/body/emitter.h"
+#include "ir/collective.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/row.h"
@@ -39,20 +41,22 @@ Shape select_dims(const Shape& shape, const std::vector<bool>& flags, bool wante
 
 class Analysis {
  public:
-  explicit Analysis(const Graph& body) : body_(body), tokens_(body.values().size(), kUnset) {}
+  explicit Analysis(const Graph& body)
+      : body_(body), facts_{body}, tokens_(body.values().size(), kUnset) {}
 
-  BodyInfo run() {
-    info_.refusal = find_anchors();
-    if (info_.refusal.empty()) find_space();
-    if (info_.refusal.empty()) info_.refusal = place_values();
-    info_.per_row.resize(tokens_.size());
-    for (std::size_t v = 0; v < tokens_.size(); ++v) info_.per_row[v] = tokens_[v] == kRow;
+  BodyFacts run() {
+    find_collective();
+    facts_.refusal = find_anchors();
+    if (facts_.refusal.empty()) find_space();
+    if (facts_.refusal.empty()) facts_.refusal = place_values();
+    facts_.per_row.resize(tokens_.size());
+    for (std::size_t v = 0; v < tokens_.size(); ++v) facts_.per_row[v] = tokens_[v] == kRow;
     constexpr std::int64_t kNarrow = (std::int64_t{1} << 31) - (std::int64_t{1} << 20);
-    info_.narrow = max_numel(info_.space, body_.symbols()) < kNarrow;
+    facts_.narrow = max_numel(facts_.space, body_.symbols()) < kNarrow;
     for (const Value& value : body_.values()) {
-      info_.narrow = info_.narrow && max_numel(value.type.shape, body_.symbols()) < kNarrow;
+      facts_.narrow = facts_.narrow && max_numel(value.type.shape, body_.symbols()) < kNarrow;
     }
-    return std::move(info_);
+    return std::move(facts_);
   }
 
  private:
@@ -60,6 +64,21 @@ class Analysis {
   Token& token(ValueId value) { return tokens_[static_cast<std::size_t>(value)]; }
   std::string type(ValueId value) const { return body_.type(value).str(); }
   bool is_input(ValueId value) const { return body_.value(value).producer < 0; }
+
+  void find_collective() {
+    for (const Node& node : body_.nodes()) {
+      if (matmul_ == nullptr && is_matmul(node)) matmul_ = &node;
+      if (facts_.collective != nullptr || node.op->op_class != OpClass::kCollective) continue;
+      facts_.collective = &node;
+      if (!is_input(node.inputs[0])) facts_.apart = node.inputs[0];
+      reduces_product_ = reduces_in_kernel(node) && matmul_ != nullptr;
+      if (reduces_product_) made_ = facts_.apart;
+    }
+    if (facts_.collective == nullptr || matmul_ == nullptr) return;
+    if (gathers_in_kernel(*facts_.collective)) {
+      made_ = facts_.apart = facts_.collective->outputs[0];
+    }
+  }
 
   std::string find_anchors() {
     const std::string* group = nullptr;
@@ -69,15 +88,7 @@ class Analysis {
         group = own;
       }
       if (node.op->op_class == OpClass::kCollective) {
-        if (info_.collective != nullptr) return "a kernel holds one collective";
-        info_.collective = &node;
-        if (gathers_in_kernel(node)) info_.gathered = node.outputs[0];
-        info_.packets = algorithm_of(node) == kPackets;
-        info_.multimem = algorithm_of(node) == kMultimem;
-        if (!is_input(node.inputs[0])) info_.prologue = node.inputs[0];
-        info_.reduces_product = reduces_in_kernel(node) && !info_.matmuls.empty();
-      } else if (node.op->op_class == OpClass::kMatmul) {
-        info_.matmuls.push_back(&node);
+        if (facts_.collective != &node) return "a kernel holds one collective";
       } else if (is_reduction(node) && reduction_ == nullptr) {
         reduction_ = &node;
       } else if (node.op->view == View::kBytes) {
@@ -86,29 +97,29 @@ class Analysis {
         return "an opaque node has a cost and no meaning";
       }
     }
-    if (!info_.matmuls.empty() && reduction_ != nullptr && !info_.reduces_product) {
+    if (matmul_ != nullptr && reduction_ != nullptr && !reduces_product_) {
       return "a reduction needs whole rows, a matmul computes tiles of them";
     }
     return "";
   }
 
   void find_space() {
-    if (!info_.matmuls.empty() && !info_.reduces_product) {
-      info_.space = shape(info_.matmuls[0]->outputs[0]);
+    if (matmul_ != nullptr && !reduces_product_) {
+      facts_.space = shape(matmul_->outputs[0]);
     } else if (reduction_ != nullptr) {
-      info_.space = shape(reduction_->inputs[0]);
-      info_.reduced = row_dims(*reduction_->op, reduction_->attrs, info_.space.size());
-      if (numel(info_.reduced_dims()) == Expr(1)) row_ = kFull;
-      if (!trailing(info_.reduced)) {
-        info_.rows = Rows::kStrided;
+      facts_.space = shape(reduction_->inputs[0]);
+      facts_.reduced = row_dims(*reduction_->op, reduction_->attrs, facts_.space.size());
+      if (numel(facts_.reduced_dims()) == Expr(1)) row_ = kFull;
+      if (!trailing(facts_.reduced)) {
+        facts_.rows = Rows::kStrided;
       } else {
-        const std::int64_t width = max_numel(info_.reduced_dims(), body_.symbols());
-        info_.rows = width <= kMaxRow ? Rows::kHeld : Rows::kWide;
+        const std::int64_t width = max_numel(facts_.reduced_dims(), body_.symbols());
+        facts_.rows = width <= kMaxRow ? Rows::kHeld : Rows::kWide;
       }
-    } else if (info_.collective != nullptr) {
-      info_.space = shape(info_.collective->outputs[0]);
+    } else if (facts_.collective != nullptr) {
+      facts_.space = shape(facts_.collective->outputs[0]);
     } else if (!body_.outputs().empty()) {
-      info_.space = shape(body_.outputs()[0]);
+      facts_.space = shape(body_.outputs()[0]);
     }
   }
 
@@ -116,11 +127,11 @@ class Analysis {
 
   std::string place_values() {
     for (ValueId output : body_.outputs()) {
-      if (output == info_.gathered || is_product(output)) continue;
+      if (output == made_) continue;
       const Token at = output_place(output);
       if (at == kUnset) {
         return fmt::format("it gives {}, the kernel works on {}", type(output),
-                           TensorType{body_.type(output).dtype, info_.space}.str());
+                           TensorType{body_.type(output).dtype, facts_.space}.str());
       }
       if (std::string reason = ask(output, at); !reason.empty()) return reason;
     }
@@ -130,12 +141,9 @@ class Analysis {
     return "";
   }
 
-  /// Whether the kernel computes the value's tiles before anything else.
-  bool is_product(ValueId value) const { return info_.reduces_product && value == info_.prologue; }
-
   Token output_place(ValueId output) const {
-    if (same_numel(shape(output), info_.space)) return kFull;
-    if (info_.rows != Rows::kNone && same_numel(shape(output), info_.kept_dims())) return row_;
+    if (same_numel(shape(output), facts_.space)) return kFull;
+    if (facts_.rows != Rows::kNone && same_numel(shape(output), facts_.kept_dims())) return row_;
     return kUnset;
   }
 
@@ -171,9 +179,9 @@ class Analysis {
       case OpClass::kMatmul:
         return place_matmul(node, at);
       case OpClass::kCollective:
-        if (node.outputs[0] == info_.gathered) return "";
+        if (node.outputs[0] == made_) return "";
         if (at != kFull && at != kUnset) return moved_away(node);
-        return info_.packets ? ask(node.inputs[0], kFull) : "";
+        return algorithm_of(node) == kPackets ? ask(node.inputs[0], kFull) : "";
       case OpClass::kView:
         return place_view(node);
       case OpClass::kGather:
@@ -195,10 +203,10 @@ class Analysis {
   /// The place of an operand of a pointwise node.
   Token broadcast_place(Token at, const Shape& operand, const Shape& result) {
     if (operand == result || at == kUnset) return at;
-    if (at == kFull && info_.rows != Rows::kNone && result == info_.space) {
-      Shape kept = info_.space;
+    if (at == kFull && facts_.rows != Rows::kNone && result == facts_.space) {
+      Shape kept = facts_.space;
       for (std::size_t d = 0; d < kept.size(); ++d) {
-        if (info_.reduced[d]) kept[d] = 1;
+        if (facts_.reduced[d]) kept[d] = 1;
       }
       if (operand == kept) return row_;
     }
@@ -215,11 +223,11 @@ class Analysis {
     const ValueId x = node.inputs[0];
     const std::vector<bool> reduced = row_dims(*node.op, node.attrs, shape(x).size());
     const bool same =
-        info_.rows == Rows::kStrided
-            ? shape(x) == info_.space && reduced == info_.reduced
+        facts_.rows == Rows::kStrided
+            ? shape(x) == facts_.space && reduced == facts_.reduced
             : trailing(reduced) &&
-                  same_numel(select_dims(shape(x), reduced, true), info_.reduced_dims()) &&
-                  same_numel(select_dims(shape(x), reduced, false), info_.kept_dims());
+                  same_numel(select_dims(shape(x), reduced, true), facts_.reduced_dims()) &&
+                  same_numel(select_dims(shape(x), reduced, false), facts_.kept_dims());
     if (!same) return "reductions of one kernel go over the same dims";
     if (at != row_ && at != kUnset) {
       return fmt::format("'{}' would broadcast a reduced value along rows", node.op_name());
@@ -230,8 +238,8 @@ class Analysis {
 
   std::string place_norm(const Node& node, Token at) {
     const Shape& x = shape(node.inputs[0]);
-    if (info_.rows == Rows::kStrided || !trailing(row_dims(*node.op, node.attrs, x.size())) ||
-        !same_numel({x.back()}, info_.reduced_dims()) || !same_numel(x, info_.space)) {
+    if (facts_.rows == Rows::kStrided || !trailing(row_dims(*node.op, node.attrs, x.size())) ||
+        !same_numel({x.back()}, facts_.reduced_dims()) || !same_numel(x, facts_.space)) {
       return "reductions of one kernel go over the same dims";
     }
     if (at != kFull && at != kUnset) return moved_away(node);
@@ -264,7 +272,7 @@ class Analysis {
   bool reads_matmul(ValueId value) const {
     if (is_input(value)) return false;
     const Node& node = body_.node(body_.value(value).producer);
-    if (node.op->op_class == OpClass::kMatmul) return true;
+    if (is_matmul(node)) return true;
     return std::any_of(node.inputs.begin(), node.inputs.end(),
                        [&](ValueId v) { return reads_matmul(v); });
   }
@@ -297,9 +305,12 @@ class Analysis {
   }
 
   const Graph& body_;
-  BodyInfo info_;
+  BodyFacts facts_;
   const Node* reduction_ = nullptr;
-  Token row_ = kRow;  ///< kFull where rows have one element
+  const Node* matmul_ = nullptr;
+  bool reduces_product_ = false;  ///< the collective's operand is what the kernel's matmul computes
+  ValueId made_ = -1;             ///< what is in memory before all places but its own count
+  Token row_ = kRow;              ///< kFull where a row is one element
   std::vector<Token> tokens_;
   std::map<std::tuple<Token, const void*, std::size_t>, Token> places_;
 };
@@ -335,14 +346,21 @@ std::string refuse_recomputed(const Graph& body, const Node& collective) {
 
 std::size_t first_matrix(const Node& matmul) { return matmul.op->matmul == Matmul::kAdd ? 1 : 0; }
 
-std::size_t BodyInfo::prologue_output(const Graph& body) const {
+bool is_matmul(const Node& node) { return node.op->op_class == OpClass::kMatmul; }
+
+std::size_t BodyFacts::output_apart() const {
   const auto& outputs = body.outputs();
-  if (prologue < 0) return outputs.size();
-  return static_cast<std::size_t>(std::find(outputs.begin(), outputs.end(), prologue) -
+  return static_cast<std::size_t>(std::find(outputs.begin(), outputs.end(), apart) -
                                   outputs.begin());
 }
-Shape BodyInfo::kept_dims() const { return select_dims(space, reduced, false); }
-Shape BodyInfo::reduced_dims() const { return select_dims(space, reduced, true); }
+Shape BodyFacts::kept_dims() const { return select_dims(space, reduced, false); }
+Shape BodyFacts::reduced_dims() const { return select_dims(space, reduced, true); }
+const std::string& BodyFacts::group() const {
+  return collective == nullptr ? body.groups().begin()->first
+                               : *collective->attr<std::string>("group");
+}
+std::int64_t BodyFacts::world() const { return body.groups().at(group()).size; }
+const TensorType& BodyFacts::operand() const { return body.type(collective->inputs[0]); }
 
 bool is_moved_input(const Graph& body, ValueId value) {
   const NodeId producer = body.value(value).producer;
@@ -354,6 +372,6 @@ bool is_moved_input(const Graph& body, ValueId value) {
                      [&](ValueId v) { return is_moved_input(body, v); });
 }
 
-BodyInfo analyze(const Graph& body) { return Analysis(body).run(); }
+BodyFacts analyze(const Graph& body) { return Analysis(body).run(); }
 
 }  // namespace braid

@@ -37,9 +37,13 @@ std::vector<Expr> dense_strides(const Shape& shape) {
   return strides;
 }
 
-Id scalar_of(tile::Builder& builder, const Expr& expr, const SymbolTable& symbols) {
+std::int64_t divisor_of(const Expr& expr, const SymbolTable& symbols) {
   const auto dim = expr.dim();
-  return builder.scalar(expr, dim ? std::max<std::int64_t>(1, dim->divisor(symbols)) : 1);
+  return dim ? std::max<std::int64_t>(1, dim->divisor(symbols)) : 1;
+}
+
+Id scalar_of(tile::Builder& builder, const Expr& expr, const SymbolTable& symbols) {
+  return builder.scalar(expr, divisor_of(expr, symbols));
 }
 
 Id CoordsBuilder::scalar_like(Id like, const Expr& expr) {

@@ -23,7 +23,9 @@ using Coords = std::vector<Axis>;
 /// Row-major strides of a dense tensor, in elements.
 [[nodiscard]] std::vector<Expr> dense_strides(const Shape& shape);
 
-/// An expression over symbols as a scalar, with its known divisors.
+/// What is known to divide an expression.
+[[nodiscard]] std::int64_t divisor_of(const Expr& expr, const SymbolTable& symbols);
+/// An expression over symbols as a scalar, with what is known of its divisors.
 [[nodiscard]] tile::Id scalar_of(tile::Builder& builder, const Expr& expr,
                                  const SymbolTable& symbols);
 

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "braid/error.h"
-#include "codegen/kernel/phases.h"
 #include "ir/op_registry.h"
 #include "ir/pointwise.h"
 #include "ir/views.h"
@@ -19,10 +18,13 @@ using tile::Id;
 using tile::Kind;
 using tile::kNone;
 
-std::int64_t round_up_to_power_of_two(std::int64_t n) {
-  std::int64_t power = 1;
-  while (power < n) power *= 2;
-  return power;
+Id own_rank(tile::Builder& b, const std::string& group) {
+  return b.param({.kind = KernelParam::Kind::kRank, .index = 0, .expr = 0, .group = group});
+}
+
+Id output_pointer(tile::Builder& b, std::size_t output) {
+  return b.param(
+      {.kind = KernelParam::Kind::kOutput, .index = static_cast<int>(output), .group = {}}, 16);
 }
 
 namespace {
@@ -39,7 +41,6 @@ tile::TileExpr choose(Condition condition, tile::TileExpr a, tile::TileExpr b) {
 }  // namespace
 
 Id BodyEmitter::value(ValueId value, const Coords& at, const Mask& mask) {
-  if (const auto it = defined_.find(value); it != defined_.end()) return it->second;
   std::string key = std::to_string(value);
   for (const Axis& axis : at) fmt::format_to(std::back_inserter(key), " {}", axis.index);
   fmt::format_to(std::back_inserter(key), ":{}", fmt::join(mask, " "));
@@ -47,7 +48,9 @@ Id BodyEmitter::value(ValueId value, const Coords& at, const Mask& mask) {
     if (auto it = scope.find(key); it != scope.end()) return it->second;
   }
   const Value& v = body_.value(value);
-  const Id id = v.producer < 0
+  const auto source = defined_.find(value);
+  const Id id = source != defined_.end() ? source->second(at, mask)
+                : v.producer < 0
                     ? load_input(value, at, mask)
                     : compute(body_.node(v.producer), static_cast<std::size_t>(v.result), at, mask);
   known_.back().emplace(std::move(key), id);
@@ -105,8 +108,6 @@ Id BodyEmitter::constant(DType dtype, const AttrValue& number) {
 Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, const Mask& mask) {
   const DType dtype = body_.type(node.outputs[result]).dtype;
   switch (node.op->op_class) {
-    case OpClass::kCollective:
-      return from_peers(node, at, mask);
     case OpClass::kView:
       return moved(node, result, at, mask);
     case OpClass::kGather:
@@ -167,7 +168,21 @@ Id BodyEmitter::moved(const Node& node, std::size_t result, const Coords& at, co
   }
 }
 
-/// Reads each operand under the condition that the element belongs to it.
+Coords BodyEmitter::own_chunk(const Collective& form, const std::string& group,
+                              const Shape& operand, const Coords& at) {
+  const std::size_t dim = *form.scatter_dim;
+  Coords from = at;
+  Axis& axis = from[coords_.isolate(from, dim)];
+  const Id rank = own_rank(b_, group);
+  const Dim chunk = *operand[dim].divide_exactly(form.ranks, body_.symbols());
+  Id start = b_.map(Fn::kMul, {rank, scalar_of(b_, Expr(chunk), body_.symbols())});
+  if (b_.type(axis.index).kind == Kind::kI32) start = b_.map(Fn::kToI32, {start});
+  axis.index = b_.map(Fn::kAdd, {axis.index, start});
+  axis.dims = {operand[dim]};
+  return from;
+}
+
+/// Each operand is read under the condition that the element is its own.
 Id BodyEmitter::cat(const Node& node, const Coords& at, const Mask& mask) {
   const std::size_t dim = axis_of(node.attrs, "dim", body_.type(node.outputs[0]).shape.size());
   const Id index = coords_.index_of(at, dim);
@@ -190,7 +205,6 @@ Id BodyEmitter::cat(const Node& node, const Coords& at, const Mask& mask) {
   return chosen(inside, std::move(parts));
 }
 
-/// Selects the first part whose condition holds; the last part has no condition.
 Id BodyEmitter::chosen(const std::vector<Id>& conditions, std::vector<Id> parts) {
   Id result = parts.back();
   for (std::size_t i = parts.size() - 1; i-- > 0;) {
@@ -214,7 +228,7 @@ Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
   Mask own = mask;
   own.push_back(b_.map(Fn::kLt, {b_.integer(-1), index}));
   own.push_back(b_.map(Fn::kLt, {index, extent}));
-  if (info_.narrow) index = b_.map(Fn::kToI32, {index});
+  if (facts_.narrow) index = b_.map(Fn::kToI32, {index});
   Coords from;
   if (embedding) {
     from = coords_.pick(at, {rank - 1});
@@ -267,27 +281,9 @@ void BodyEmitter::store(std::size_t output, const Coords& at, const Mask& mask) 
   const TensorType& type = body_.type(v);
   const Coords own = coords_.reshape(at, type.shape);
   const Id id = value(v, own, mask);
-  const Id pointer = b_.param(
-      {.kind = KernelParam::Kind::kOutput, .index = static_cast<int>(output), .group = {}}, 16);
-  store(pointer, type, id, own, mask);
+  store(output_pointer(b_, output), type, id, own, mask);
 }
 
-void BodyEmitter::store_sum(const Coords& at, const Mask& mask) {
-  const Node& collective = *info_.collective;
-  const TensorType& type = body_.type(collective.inputs[0]);
-  const Coords own = coords_.reshape(at, type.shape);
-  Id sum = value(collective.outputs[0], own, mask);
-  if (info_.multimem) {
-    Elements to = elements(multicast_operand(collective), own, type.dtype);
-    match(to, sum);
-    b_.multimem_store(to.pointer, to.offset, sum, masked(mask, to), type.dtype);
-    return;
-  }
-  const Id rank = own_rank(b_, *collective.attr<std::string>("group"));
-  store(b_.peer(operand_offset(collective), rank), type, sum, own, mask);
-}
-
-/// Broadcasts the value or the offsets over the columns where one of them has a single column.
 void BodyEmitter::match(Elements& to, Id& id) {
   to.offset = spread_like(to.offset, id, /*is_stored=*/false);
   id = spread_like(id, to.offset, /*is_stored=*/true);

@@ -1,5 +1,5 @@
-// The arithmetic of row ops (ir/row.h) on tiles: a fold is a reduction emitted by the template, a
-// column is a tile of them.
+// The arithmetic of row ops (ir/row.h) in tiles: a fold is a reduction by the work, a column a
+// tile of them.
 
 #include <limits>
 

@@ -1,44 +1,27 @@
 #pragma once
 
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "codegen/kernel_spec.h"
-#include "codegen/tile/builder.h"
+#include "codegen/kernel/phases.h"
 
 namespace braid {
 
-/// A way to compute a body as one kernel. Each template has a file with its record, and a line in
-/// registry.cpp. A body finds its template by asking them in order; no other code names a template.
-struct Template {
-  std::string_view name;              ///< shown to people, and the stem of its kernels' names
-  std::span<const Setting> settings;  ///< settings that it reads from a config
-  /// Whether bodies like this belong to the template, even if it refuses them.
-  bool (*matches)(const Graph& body);
-  /// Why it cannot express a matching body, for people; empty where it can.
-  std::string (*refuse)(const Graph& body);
-  Config (*default_config)(const Graph& body, const Target& target);
-  /// The configurations that a tuner may choose from, the default included. None changes the order
-  /// of a sum, so results do not depend on the choice.
-  std::vector<Config> (*candidates)(const Graph& body, const Target& target);
-  /// A rough time of its matmuls with their tiles, without the launch; null if it has none.
-  double (*rough_ns)(const KernelSpec& spec, const Bindings& bindings,
-                     const Target& target) = nullptr;
-  /// The tile program before the passes. `ranks_per_device` bounds the grid of a kernel that waits.
-  /// The kernel is named after the template unless the program sets an entry.
-  tile::Program (*build)(const KernelSpec& spec, const Target& target, int ranks_per_device);
-};
+/// All kernels; the first that matches a body is the body's.
+[[nodiscard]] std::span<const Kernel> kernels();
+[[nodiscard]] const Kernel& find_kernel(const Graph& body,
+                                        std::span<const Kernel> among = kernels());
 
-/// All templates; a body belongs to the first that matches.
-[[nodiscard]] std::span<const Template* const> templates();
-[[nodiscard]] const Template& find_template(const Graph& body,
-                                            std::span<const Template* const> among = templates());
+// What the works of a kernel say together.
 
-/// The tile program of a spec after all passes. Throws kInvalidArgument where the template refuses
+/// Empty where it can express a body that matches; else the reason, for people.
+[[nodiscard]] std::string refuse(const Kernel& kernel, const BodyFacts& facts);
+[[nodiscard]] std::vector<Setting> settings(const Kernel& kernel);
+[[nodiscard]] Config default_config(const Kernel& kernel, const BodyFacts& facts,
+                                    const Target& target);
+[[nodiscard]] std::vector<Config> candidates(const Kernel& kernel, const BodyFacts& facts,
+                                             const Target& target);
+
+/// The tile program of a spec after all passes. Throws kInvalidArgument where the kernel refuses
 /// the body, or the target has too little shared memory.
-[[nodiscard]] tile::Program build_program(const Template& maker, const KernelSpec& spec,
+[[nodiscard]] tile::Program build_program(const Kernel& kernel, const KernelSpec& spec,
                                           const Target& target, int ranks_per_device);
 
 }  // namespace braid

@@ -1,61 +1,129 @@
-#include <fmt/format.h>
+// The kernels, in the order in which a body asks. A line is a phase.
 
-#include <array>
+#include <algorithm>
+#include <limits>
 
 #include "braid/error.h"
-#include "codegen/graph_target.h"
+#include "codegen/device_model.h"
 #include "codegen/kernel/kernel.h"
-#include "codegen/passes/lower.h"
 
-// All templates, in the order in which a body asks them.
-#define BRAID_TEMPLATES(entry)                                                  \
-  entry(kBarrierTemplate) entry(kGatherGemmTemplate) entry(kGemmReduceTemplate) \
-      entry(kCollectiveTemplate) entry(kGemmTemplate) entry(kElementwiseTemplate)
+// The works, a file each.
+#define BRAID_WORKS(entry)                                                                  \
+  entry(kNothing) entry(kRows) entry(kOperand) entry(kRowsFromPeers) entry(kSumAtOwner)     \
+      entry(kRowsFromOwner) entry(kSumAtAll) entry(kRowsFromHere) entry(kSendPackets)       \
+          entry(kRowsFromPackets) entry(kGemmTile) entry(kCopiedPanel) entry(kGatheredTile) \
+              entry(kOwnTile) entry(kPushedTile) entry(kRowsOfParts)
 
 namespace braid {
 
-#define BRAID_DECLARE(name) extern const Template name;
-BRAID_TEMPLATES(BRAID_DECLARE)
+#define BRAID_DECLARE(name) extern const Work name;
+BRAID_WORKS(BRAID_DECLARE)
 #undef BRAID_DECLARE
 
-std::span<const Template* const> templates() {
-#define BRAID_ADDRESS(name) &name,
-  static constexpr std::array kTemplates{BRAID_TEMPLATES(BRAID_ADDRESS)};
-#undef BRAID_ADDRESS
-  return kTemplates;
+namespace {
+
+/// Held rows that are more than the device has blocks of, whose threads have the registers for the
+/// next row, too, are dealt to so many: a block loads its next row before it reduces this one
+/// (passes/prefetch.cpp).
+std::int64_t resident_blocks(const BodyFacts& facts, const Config& config, const Target& target,
+                             int /*ranks_per_device*/) {
+  if (facts.rows != Rows::kHeld) return std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kThreads = 1024;  // of a multiprocessor, of 64 registers each
+  const std::int64_t threads = 32 * config.at("num_warps");
+  return device_model(target).sms * std::max<std::int64_t>(1, kThreads / threads);
 }
 
-const Template& find_template(const Graph& body, std::span<const Template* const> among) {
-  for (const Template* candidate : among) {
-    if (candidate->matches(body)) return *candidate;
-  }
-  throw_internal(body.name(), "no template matches the body");
+std::int64_t few_blocks(const BodyFacts&, const Config&, const Target&, int ranks_per_device) {
+  return kMaxCollectiveBlocks / ranks_per_device;
 }
 
-tile::Program build_program(const Template& maker, const KernelSpec& spec, const Target& target,
-                            int ranks_per_device) {
-  check_target(*spec.body, target);
-  const std::string name(maker.name);
-  if (const std::string reason = maker.refuse(*spec.body); !reason.empty()) {
-    throw_invalid(name, reason);
+/// One for each multiprocessor, less those that the kernel leaves to others.
+std::int64_t multiprocessors(const BodyFacts&, const Config& config, const Target& target,
+                             int ranks_per_device) {
+  const auto leaves = config.find(std::string(kLeavesSetting));
+  return device_model(target).sms / ranks_per_device -
+         (leaves == config.end() ? 0 : leaves->second);
+}
+
+using Who = Role::Who;
+constexpr Role kCopying{Who::kSome, kCopyBlocksSetting};
+
+}  // namespace
+
+std::span<const Kernel> kernels() {
+  static const Kernel kKernels[] = {
+      {.name = "barrier",
+       .phases = {{.work = &kNothing, .meet = Meet::kAlike, .role = {Who::kOne}}},
+       .room = few_blocks},
+
+      // The blocks that copy come first, so that those which wait for them are not alone on the
+      // device. All flags are raised in each run, whatever the symbols.
+      {.name = "gather_gemm",
+       .phases = {{&kCopiedPanel, Order::kStride, Meet::kAlike, kCopying},
+                  {&kGatheredTile, Order::kOwnFirst, Meet::kPieces, {Who::kOthers}}},
+       .closes = true,
+       .room = multiprocessors},
+
+      // A flag for each tile would let the sums begin no sooner, for each needs this rank's own
+      // tiles, which come last; and a signal is a fence, which waits for the stores in front of it.
+      // No block waits before it has sent all its tiles, so any number of tiles comes to an end.
+      {.name = "gemm_reduce",  // of a reduce-scatter
+       .phases = {{&kPushedTile, Order::kOwnLast}, {&kRowsOfParts, Order::kStride, Meet::kAll}},
+       .closes = true,
+       .room = multiprocessors},
+      {.name = "gemm_reduce",  // of an all-reduce: for few rows, where a launch and a barrier count
+       .phases = {{&kOwnTile, Order::kStride}, {&kRowsFromPeers, Order::kStride, Meet::kAll}},
+       .closes = true,
+       .room = multiprocessors},
+
+      // A collective with everything that follows it, and what is computed in front of it: a block
+      // b reads what the blocks b of all ranks wrote, so meetings are of these.
+      //
+      // Two shots: each piece has an owner, who alone reads it from all ranks and puts the sum in
+      // the place of its own operand, which nobody else reads there. So the link carries each
+      // element twice, however many ranks there are, and the operand is gone.
+      {.name = "collective",
+       .named_by_collective = true,
+       .phases = {{&kOperand},
+                  {&kSumAtOwner, Order::kOwned, Meet::kAlike},
+                  {&kRowsFromOwner, Order::kOfOwners, Meet::kAlike}},
+       .closes = true,
+       .room = few_blocks},
+      // The same by multimem. The kernel ends with its work: nobody is read, or written to, after
+      // the second meeting.
+      {.name = "collective",
+       .named_by_collective = true,
+       .phases = {{&kOperand},
+                  {&kSumAtAll, Order::kOwned, Meet::kAlike},
+                  {&kRowsFromHere, Order::kStride, Meet::kAlike}},
+       .room = few_blocks},
+      // Packets: twice the bytes, and no meeting. The operand is not in the arena. Nobody reads a
+      // peer's memory, so no run has to end with a meeting either.
+      {.name = "collective",
+       .named_by_collective = true,
+       .phases = {{&kSendPackets}, {&kRowsFromPackets}},
+       .room = few_blocks},
+      // One shot: every rank reads what it needs of the operand of every rank.
+      {.name = "collective",
+       .named_by_collective = true,
+       .phases = {{&kOperand}, {&kRowsFromPeers, Order::kStride, Meet::kAlike}},
+       .closes = true,
+       .room = few_blocks},
+
+      {.name = "gemm", .phases = {{&kGemmTile}}},
+      {.name = "elementwise", .phases = {{&kRows}}, .room = resident_blocks},
+  };
+  return kKernels;
+}
+
+const Kernel& find_kernel(const Graph& body, std::span<const Kernel> among) {
+  for (const Kernel& kernel : among) {
+    const bool is_its = std::ranges::all_of(kernel.phases, [&](const Phase& phase) {
+      return phase.work->matches == nullptr || phase.work->matches(body);
+    });
+    if (is_its) return kernel;
   }
-  tile::Program program = maker.build(spec, target, ranks_per_device);
-  program.num_warps = static_cast<int>(spec.config.at("num_warps"));
-  program.in_place = spec.config.contains(kInPlaceSetting);
-  if (program.entry.empty()) program.entry = name;
-  const std::string stem = program.entry;
-  for (const Node& node : spec.body->nodes()) {
-    if (node.op_name() == stem) continue;
-    if (program.entry.size() > 48) break;
-    program.entry += fmt::format("_{}", node.op_name());
-  }
-  const auto stages = spec.config.find("num_stages");
-  tile::lower(program, stages == spec.config.end() ? 1 : static_cast<int>(stages->second));
-  if (program.shared_bytes > target.max_shared_bytes()) {
-    throw_invalid(name, fmt::format("{} bytes of shared memory, {} has {}", program.shared_bytes,
-                                    target.str(), target.max_shared_bytes()));
-  }
-  return program;
+  throw_internal(body.name(), "no kernel matches the body");
 }
 
 }  // namespace braid

@@ -2,12 +2,13 @@
 // collectives (ir/collective.h). Few ranks are unrolled (for a gather those that a tile reaches);
 // many are a loop. Uneven chunks, which a graph lists for every pair of ranks, are always unrolled.
 
+#include "codegen/work/from_peers.h"
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
 
 #include "codegen/cuda/preamble.h"
-#include "codegen/kernel/phases.h"
 #include "codegen/passes/axis_info.h"
 #include "ir/collective.h"
 #include "ir/numel.h"
@@ -78,128 +79,236 @@ std::optional<Run> run_of(const tile::Program& program, Id index) {
   return Run{(first->extent - 1) / factor.integer + 1, first->divisor / factor.integer};
 }
 
+/// Reads the operand of the ranks as ir/collective.h says. Where a chunk of the result is one
+/// rank's, each rank that a tile reaches is read under the condition that the element is its own.
+class Gather {
+ public:
+  Gather(BodyEmitter& emitter, const Collective& form, Id offset, const Coords& own,
+         const Mask& mask)
+      : emitter_(emitter),
+        b_(emitter.builder()),
+        facts_(emitter.facts()),
+        coords_(emitter.coords()),
+        symbols_(facts_.body.symbols()),
+        form_(form),
+        type_(facts_.operand()),
+        offset_(offset),
+        own_(own),
+        mask_(mask),
+        dim_(*form.gather_dim),
+        chunk_(form.splits.empty() && form.scatter_dim == form.gather_dim
+                   ? *type_.shape[dim_].divide_exactly(form.ranks, symbols_)
+                   : type_.shape[dim_]) {}
+
+  Id emit(const Coords& at) {
+    index_ = coords_.index_of(at, dim_);
+    if (!form_.splits.empty()) return gather_uneven();
+    if (const auto result = gather_even(at)) return *result;
+    return gather_in_loop();
+  }
+
+ private:
+  [[nodiscard]] int world() const { return static_cast<int>(form_.ranks); }
+  /// The one of the values, a scalar, that stands at this rank's place.
+  Id by_rank(const std::vector<std::int64_t>& values) {
+    const Id rank = own_rank(b_, facts_.group());
+    Id result = b_.integer(values.back());
+    for (std::size_t r = values.size() - 1; r-- > 0;) {
+      if (values[r] == values.back()) continue;
+      const Id own = b_.map(Fn::kEq, {rank, b_.integer(static_cast<std::int64_t>(r))});
+      result = b_.map(Fn::kSelect, {own, b_.integer(values[r]), result});
+    }
+    return result;
+  }
+
+  /// A scalar of the kind of the index.
+  Id like_index(Id scalar) {
+    return b_.type(index_).kind == Kind::kI32 ? b_.map(Fn::kToI32, {scalar}) : scalar;
+  }
+
+  /// Of the ranks that a tile may reach: where chunks are multiples of what it spans, and so is its
+  /// place, one; all where its place is not known. Nothing where that is many.
+  std::optional<Id> gather_even(const Coords& at) {
+    Coords whole = at;
+    const Axis& along = whole[coords_.split_before(whole, dim_)];
+    const Expr elements = Expr(chunk_) * numel(Shape(along.dims.begin() + 1, along.dims.end()));
+    const auto run = run_of(b_.program(), along.index);
+    const auto known = elements.dim();
+    std::int64_t reached = world();
+    if (run && known && std::gcd(run->divisor, known->divisor(symbols_)) >= run->extent) {
+      reached = 1;
+    } else if (run && known) {
+      const std::int64_t least = std::max<std::int64_t>(1, known->min(symbols_));
+      reached = std::min(reached, (run->extent - 2 + least) / least + 1);
+    }
+    if (reached > tile::kUnrolledRanks) return {};
+    const auto scalar = [&](const Expr& value) { return coords_.scalar_like(along.index, value); };
+    const Id last = scalar(Expr(world() - 1));
+    Id first = kNone;
+    if (reached < world()) {
+      // What lies past the end is masked, and has the last rank's address.
+      const Id low = bounds_of(b_, along.index)->low;
+      first = b_.map(Fn::kMin, {b_.map(Fn::kDiv, {low, scalar(elements)}), last});
+    }
+    Coords own = own_;
+    Axis& axis = own[coords_.split_before(own, dim_)];
+    axis.dims.front() = type_.shape[dim_];
+    // Offsets count from the first rank's chunk on; an axis of one element has none.
+    const Expr step =
+        numel(axis.dims) == Expr(1) ? Expr(0) : Expr(chunk_) * dense_strides(type_.shape)[dim_];
+    const Id back = scalar_of(b_, step * Expr(-1), symbols_);
+    std::vector<Id> parts, inside;
+    for (int i = 0; i < reached; ++i) {
+      Id rank = scalar(Expr(i));
+      if (first != kNone) {
+        rank = i == 0 ? first : b_.map(Fn::kMin, {b_.map(Fn::kAdd, {first, rank}), last});
+      }
+      Mask condition = mask_;
+      if (i > 0) condition.push_back(b_.map(Fn::kNot, {inside.back()}));
+      if (i + 1 < reached) {
+        const Id end =
+            b_.map(Fn::kMul, {b_.map(Fn::kAdd, {rank, scalar(Expr(1))}), scalar(elements)});
+        inside.push_back(b_.map(Fn::kLt, {along.index, end}));
+        condition.push_back(inside.back());
+      }
+      const Id pointer =
+          b_.ptr_add(b_.peer(offset_, rank), b_.map(Fn::kMul, {b_.map(Fn::kToI64, {rank}), back}),
+                     type_.dtype);
+      parts.push_back(emitter_.load(pointer, own, type_.dtype, condition));
+    }
+    return emitter_.chosen(inside, std::move(parts));
+  }
+
+  Id gather_in_loop() {
+    const Id rows = coords_.scalar_like(b_.integer(0), Expr(chunk_));
+    const auto start = [&](Id rank) { return like_index(b_.map(Fn::kMul, {rank, rows})); };
+    const auto part = [&](Id rank, const Id inside) {
+      Coords at = own_;
+      Axis& axis = at[coords_.isolate(at, dim_)];
+      axis.index = b_.map(Fn::kSub, {axis.index, start(rank)});
+      axis.dims = {type_.shape[dim_]};
+      Mask condition = mask_;
+      condition.push_back(inside);
+      return emitter_.load(b_.peer(offset_, rank), at, type_.dtype, condition);
+    };
+    const auto inside = [&](Id rank) {
+      const Id end = start(b_.map(Fn::kAdd, {rank, b_.integer(1)}));
+      return b_.map(Fn::kAnd, {b_.map(Fn::kNot, {b_.map(Fn::kLt, {index_, start(rank)})}),
+                               b_.map(Fn::kLt, {index_, end})});
+    };
+    // Only the ranks that the tile reaches, where that is known.
+    Id first = b_.integer(0);
+    Id last = b_.integer(world() - 1);
+    if (const auto bounds = bounds_of(b_, index_)) {
+      const auto rank_of = [&](Id at) {
+        return b_.map(Fn::kMin, {b_.map(Fn::kDiv, {b_.map(Fn::kToI64, {at}), rows}), last});
+      };
+      first = rank_of(bounds->low);
+      last = rank_of(bounds->high);
+    }
+    const auto after = [&](Id rank) { return b_.map(Fn::kAdd, {rank, b_.integer(1)}); };
+    const Id result = part(first, inside(first));
+    const Id loop = b_.begin_for(after(first), after(last), b_.integer(1), {result});
+    const Id here = inside(b_.induction(loop));
+    const Id next = part(b_.induction(loop), here);
+    return b_.end_for(loop, {b_.map(Fn::kSelect, {here, next, b_.carried(loop, 0)})})[0];
+  }
+
+  /// Chunks of any sizes, each of which a graph lists.
+  Id gather_uneven() {
+    const auto world = static_cast<int>(form_.ranks);
+    // First row of a rank's chunk, here or at that rank.
+    const auto start = [&](int rank, auto start_of) {
+      std::vector<std::int64_t> starts;
+      starts.reserve(static_cast<std::size_t>(world));
+      for (int to = 0; to < world; ++to) starts.push_back((form_.*start_of)(rank, to));
+      return like_index(by_rank(starts));
+    };
+    std::vector<Id> parts, inside;
+    for (int rank = 0; rank < world; ++rank) {
+      Coords at = own_;
+      Axis& axis = at[coords_.isolate(at, dim_)];
+      const Id moved = b_.map(Fn::kSub, {axis.index, start(rank, &Collective::result_start)});
+      axis.index = b_.map(Fn::kAdd, {moved, start(rank, &Collective::operand_start)});
+      axis.dims = {type_.shape[dim_]};
+      Mask condition = mask_;
+      if (rank > 0) condition.push_back(b_.map(Fn::kNot, {inside.back()}));
+      if (rank + 1 < world) {
+        inside.push_back(b_.map(Fn::kLt, {index_, start(rank + 1, &Collective::result_start)}));
+        condition.push_back(inside.back());
+      }
+      parts.push_back(
+          emitter_.load(b_.peer(offset_, b_.integer(rank)), at, type_.dtype, condition));
+    }
+    return emitter_.chosen(inside, std::move(parts));
+  }
+
+  BodyEmitter& emitter_;
+  tile::Builder& b_;
+  const BodyFacts& facts_;
+  CoordsBuilder& coords_;
+  const SymbolTable& symbols_;
+  const Collective& form_;
+  const TensorType& type_;  ///< of the operand
+  Id offset_;               ///< of the operand in the arenas
+  const Coords& own_;       ///< in the operand, where each rank's chunk is cut as this one's
+  const Mask& mask_;
+  std::size_t dim_;   ///< along which the result is put together
+  Dim chunk_;         ///< of each rank, where all have the same
+  Id index_ = kNone;  ///< in the result
+};
+
 }  // namespace
 
-/// Selects the scalar at this rank's index.
-Id BodyEmitter::by_rank(const std::string& group, const std::vector<std::int64_t>& values) {
-  const Id rank = own_rank(b_, group);
-  Id result = b_.integer(values.back());
-  for (std::size_t r = values.size() - 1; r-- > 0;) {
-    if (values[r] == values.back()) continue;
-    const Id own = b_.map(Fn::kEq, {rank, b_.integer(static_cast<std::int64_t>(r))});
-    result = b_.map(Fn::kSelect, {own, b_.integer(values[r]), result});
-  }
-  return result;
+Collective form_of(const BodyFacts& facts) {
+  return collective_of(facts.body, *facts.collective, facts.operand());
 }
 
-/// The offset of a collective's operand in every rank's arena.
-Id BodyEmitter::operand_offset(const Node& collective) {
-  const ValueId operand = collective.inputs[0];
-  KernelParam what{.kind = KernelParam::Kind::kOffset,
-                   .index = 0,
-                   .group = *collective.attr<std::string>("group")};
-  if (body_.value(operand).producer < 0) {
-    what.index = body_.value(operand).result;
-  } else {
-    what.kind = KernelParam::Kind::kResultOffset;
-    what.index = static_cast<int>(info_.prologue_output(body_));
-  }
-  return b_.param(what, 256);
+Id operand_offset(tile::Builder& b, const BodyFacts& facts) {
+  const Value& operand = facts.body.value(facts.collective->inputs[0]);
+  const bool given = operand.producer < 0;
+  return b.param({.kind = given ? KernelParam::Kind::kOffset : KernelParam::Kind::kResultOffset,
+                  .index = given ? operand.result : static_cast<int>(facts.output_apart()),
+                  .group = facts.group()},
+                 256);
 }
 
-/// The multicast address of that operand.
-Id BodyEmitter::multicast_operand(const Node& collective) {
-  return b_.multicast(operand_offset(collective), *collective.attr<std::string>("group"));
+Id from_peers(BodyEmitter& emitter, const Coords& at, const Mask& mask) {
+  tile::Builder& b = emitter.builder();
+  const BodyFacts& facts = emitter.facts();
+  const TensorType& type = facts.operand();
+  const Collective form = form_of(facts);
+  const Id offset = operand_offset(b, facts);
+  const bool cut = form.scatter_dim && form.splits.empty();
+  const Coords own = cut ? emitter.own_chunk(form, facts.group(), type.shape, at) : at;
+  const auto load = [&](Id rank) {
+    return emitter.load(b.peer(offset, rank), own, type.dtype, mask);
+  };
+  if (form.src) return load(b.integer(*form.src));
+  if (!form.gather_dim) return sum_of(b, form, type.dtype, load);
+  return Gather(emitter, form, offset, own, mask).emit(at);
 }
 
-/// A read of a collective's operand.
-struct BodyEmitter::FromPeers {
-  const Collective& form;
-  const std::string& group;
-  const TensorType& type;  ///< of the operand
-  Id offset;               ///< of the operand in the arenas
-  Coords own;              ///< in the operand, where this rank's chunk would be
-  Mask mask;
-  [[nodiscard]] int world() const { return static_cast<int>(form.ranks); }
-};
-/// The dim along which the result is assembled.
-struct BodyEmitter::Gathering {
-  std::size_t dim;
-  Id index;   ///< index in the result
-  Dim chunk;  ///< extent per rank, if equal
-};
-
-/// Reads the ranks' operands as ir/collective.h defines. Where each chunk of the result comes from
-/// one rank, each rank that a tile reaches is read under the condition that the element belongs to
-/// it.
-Id BodyEmitter::from_peers(const Node& node, const Coords& at, const Mask& mask) {
-  const TensorType& type = body_.type(node.inputs[0]);
-  const std::string& group = *node.attr<std::string>("group");
-  const Collective form = collective_of(body_, node, type);
-  if (info_.packets) return received(node, form, mask);
-  if (info_.reduces_product && form.scatter_dim) return pushed(node, form, at, mask);
-  const Id offset = operand_offset(node);
-  if (owner_ != kNone) return load(b_.peer(offset, owner_), at, type.dtype, mask);
-  if (info_.multimem) return multimem_sum(node, form, at, mask);
-  const bool even = form.splits.empty();
-  const Coords own = form.scatter_dim && even ? own_chunk(form, group, type.shape, at) : at;
-  if (form.src) return load(b_.peer(offset, b_.integer(*form.src)), own, type.dtype, mask);
-
-  const FromPeers from{form, group, type, offset, own, mask};
-  if (!form.gather_dim) {
-    return sum_of(form, type.dtype,
-                  [&](Id rank) { return load(b_.peer(offset, rank), own, type.dtype, mask); });
-  }
-  const std::size_t dim = *form.gather_dim;
-  const Dim chunk = even && form.scatter_dim == form.gather_dim
-                        ? *type.shape[dim].divide_exactly(form.ranks, body_.symbols())
-                        : type.shape[dim];
-  const Gathering gathering{dim, coords_.index_of(at, dim), chunk};
-  if (!even) return gather_uneven(from, gathering);
-  if (const auto result = gather_even(from, at, dim, chunk)) return *result;
-  return gather_in_loop(from, gathering);
+Id from_rank(BodyEmitter& emitter, Id rank, const Coords& at, const Mask& mask) {
+  tile::Builder& b = emitter.builder();
+  const BodyFacts& facts = emitter.facts();
+  const Id offset = operand_offset(b, facts);
+  return emitter.load(b.peer(offset, rank), at, facts.operand().dtype, mask);
 }
 
-/// Reads this rank's own operand, into which the ranks have written their parts of its chunk one
-/// after the other.
-Id BodyEmitter::pushed(const Node& node, const Collective& form, const Coords& at,
-                       const Mask& mask) {
-  const TensorType& chunk = body_.type(node.outputs[0]);
-  const Id operand = b_.param({.kind = KernelParam::Kind::kOutput,
-                               .index = static_cast<int>(info_.prologue_output(body_)),
-                               .group = {}},
-                              16);
-  const Id elements = scalar_of(b_, numel(chunk.shape), body_.symbols());
-  return sum_of(form, chunk.dtype, [&](Id rank) {
-    const Id part = b_.ptr_add(operand, b_.map(Fn::kMul, {rank, elements}), chunk.dtype);
-    return load(part, at, chunk.dtype, mask);
-  });
-}
-
-/// The sum in the hardware's order.
-Id BodyEmitter::multimem_sum(const Node& node, const Collective& form, const Coords& at,
-                             const Mask& mask) {
-  const DType dtype = body_.type(node.inputs[0]).dtype;
-  const Elements from = elements(multicast_operand(node), at, dtype);
-  const Id sum = b_.multimem_reduce(from.pointer, from.offset, masked(mask, from), dtype);
-  if (*form.reduce == ReduceOp::kSum) return sum;
-  return b_.map(Fn::kDiv, {sum, b_.constant(Kind::kF32, static_cast<double>(form.ranks))});
-}
-
-/// The sum in rank order. `part` gives one rank's value; the values of `together` ranks are loaded
-/// before any is added.
-Id BodyEmitter::sum_of(const Collective& form, DType dtype, const Part& part, int together) {
+Id sum_of(tile::Builder& b, const Collective& form, DType dtype,
+          const std::function<Id(Id rank)>& part, int together) {
   const auto world = static_cast<int>(form.ranks);
-  const auto fold = [&](Id a, Id b) {
+  const auto fold = [&](Id x, Id y) {
     switch (*form.reduce) {
       case ReduceOp::kMax:
-        return b_.map(Fn::kMax, {a, b});
+        return b.map(Fn::kMax, {x, y});
       case ReduceOp::kMin:
-        return b_.map(Fn::kMin, {a, b});
+        return b.map(Fn::kMin, {x, y});
       case ReduceOp::kProduct:
-        return b_.map(is_float(dtype) ? Fn::kMul : Fn::kWrapMul, {a, b});
+        return b.map(is_float(dtype) ? Fn::kMul : Fn::kWrapMul, {x, y});
       default:
-        return b_.map(is_float(dtype) ? Fn::kAdd : Fn::kWrapAdd, {a, b});
+        return b.map(is_float(dtype) ? Fn::kAdd : Fn::kWrapAdd, {x, y});
     }
   };
   Id result = kNone;
@@ -207,158 +316,78 @@ Id BodyEmitter::sum_of(const Collective& form, DType dtype, const Part& part, in
     for (int first = 0; first < world; first += together) {
       std::vector<Id> parts;
       for (int rank = first; rank < std::min(world, first + together); ++rank) {
-        parts.push_back(part(b_.integer(rank)));
+        parts.push_back(part(b.integer(rank)));
       }
       for (const Id next : parts) result = result == kNone ? next : fold(result, next);
     }
   } else {
-    result = part(b_.integer(0));
-    const Id loop = b_.begin_for(b_.integer(1), b_.integer(world), b_.integer(1), {result});
-    result = b_.end_for(loop, {fold(b_.carried(loop, 0), part(b_.induction(loop)))})[0];
+    result = part(b.integer(0));
+    const Id loop = b.begin_for(b.integer(1), b.integer(world), b.integer(1), {result});
+    result = b.end_for(loop, {fold(b.carried(loop, 0), part(b.induction(loop)))})[0];
   }
   if (*form.reduce == ReduceOp::kAvg) {
-    result = b_.map(Fn::kDiv, {result, b_.constant(Kind::kF32, world)});
+    result = b.map(Fn::kDiv, {result, b.constant(Kind::kF32, world)});
   }
-  return b_.round(dtype, result);
+  return b.round(dtype, result);
 }
 
-/// A scalar of the same kind as the index.
-Id BodyEmitter::like_index(const Gathering& gathering, Id scalar) {
-  return b_.type(gathering.index).kind == Kind::kI32 ? b_.map(Fn::kToI32, {scalar}) : scalar;
+namespace {
+
+bool is_collective(const Node& node) { return node.op->op_class == OpClass::kCollective; }
+
+bool runs_in_two_shots(const Graph& body) {
+  const auto collective = std::ranges::find_if(body.nodes(), is_collective);
+  return collective != body.nodes().end() && algorithm_of(*collective) == kTwoShot;
 }
 
-/// Reads the ranks that a tile may reach: one where chunks are multiples of the tile's span and its
-/// position is too; all where its position is unknown. Nothing where there are too many.
-std::optional<Id> BodyEmitter::gather_even(const FromPeers& from, const Coords& at, std::size_t dim,
-                                           const Dim& chunk) {
-  Coords whole = at;
-  const Axis& along = whole[coords_.split_before(whole, dim)];
-  const Expr elements = Expr(chunk) * numel(Shape(along.dims.begin() + 1, along.dims.end()));
-  const auto run = run_of(b_.program(), along.index);
-  const auto known = elements.dim();
-  std::int64_t reached = from.world();
-  if (run && known && std::gcd(run->divisor, known->divisor(body_.symbols())) >= run->extent) {
-    reached = 1;
-  } else if (run && known) {
-    const std::int64_t least = std::max<std::int64_t>(1, known->min(body_.symbols()));
-    reached = std::min(reached, (run->extent - 2 + least) / least + 1);
-  }
-  if (reached > tile::kUnrolledRanks) return {};
-  const auto scalar = [&](const Expr& value) { return coords_.scalar_like(along.index, value); };
-  const Id last = scalar(Expr(from.world() - 1));
-  Id first = kNone;
-  if (reached < from.world()) {
-    // Elements past the end are masked and use the last rank's address.
-    const Id low = bounds_of(b_, along.index)->low;
-    first = b_.map(Fn::kMin, {b_.map(Fn::kDiv, {low, scalar(elements)}), last});
-  }
-  Coords own = from.own;
-  Axis& axis = own[coords_.split_before(own, dim)];
-  axis.dims.front() = from.type.shape[dim];
-  // Offsets count from the first rank's chunk; an axis of one element has none.
-  const Expr step =
-      numel(axis.dims) == Expr(1) ? Expr(0) : Expr(chunk) * dense_strides(from.type.shape)[dim];
-  const Id back = scalar_of(b_, step * Expr(-1), body_.symbols());
-  std::vector<Id> parts, inside;
-  for (int i = 0; i < reached; ++i) {
-    Id rank = scalar(Expr(i));
-    if (first != kNone) {
-      rank = i == 0 ? first : b_.map(Fn::kMin, {b_.map(Fn::kAdd, {first, rank}), last});
-    }
-    Mask condition = from.mask;
-    if (i > 0) condition.push_back(b_.map(Fn::kNot, {inside.back()}));
-    if (i + 1 < reached) {
-      const Id end =
-          b_.map(Fn::kMul, {b_.map(Fn::kAdd, {rank, scalar(Expr(1))}), scalar(elements)});
-      inside.push_back(b_.map(Fn::kLt, {along.index, end}));
-      condition.push_back(inside.back());
-    }
-    const Id pointer =
-        b_.ptr_add(b_.peer(from.offset, rank), b_.map(Fn::kMul, {b_.map(Fn::kToI64, {rank}), back}),
-                   from.type.dtype);
-    parts.push_back(load(pointer, own, from.type.dtype, condition));
-  }
-  return chosen(inside, std::move(parts));
-}
+}  // namespace
 
-Id BodyEmitter::gather_in_loop(const FromPeers& from, const Gathering& gathering) {
-  const Id index = gathering.index;
-  const Id rows = coords_.scalar_like(b_.integer(0), Expr(gathering.chunk));
-  const auto start = [&](Id rank) { return like_index(gathering, b_.map(Fn::kMul, {rank, rows})); };
-  const auto part = [&](Id rank, const Id inside) {
-    Coords at = from.own;
-    Axis& axis = at[coords_.isolate(at, gathering.dim)];
-    axis.index = b_.map(Fn::kSub, {axis.index, start(rank)});
-    axis.dims = {from.type.shape[gathering.dim]};
-    Mask condition = from.mask;
-    condition.push_back(inside);
-    return load(b_.peer(from.offset, rank), at, from.type.dtype, condition);
-  };
-  const auto inside = [&](Id rank) {
-    const Id end = start(b_.map(Fn::kAdd, {rank, b_.integer(1)}));
-    return b_.map(Fn::kAnd, {b_.map(Fn::kNot, {b_.map(Fn::kLt, {index, start(rank)})}),
-                             b_.map(Fn::kLt, {index, end})});
-  };
-  // Only the ranks that the tile reaches, where known.
-  Id first = b_.integer(0);
-  Id last = b_.integer(from.world() - 1);
-  if (const auto bounds = bounds_of(b_, index)) {
-    const auto rank_of = [&](Id at) {
-      return b_.map(Fn::kMin, {b_.map(Fn::kDiv, {b_.map(Fn::kToI64, {at}), rows}), last});
-    };
-    first = rank_of(bounds->low);
-    last = rank_of(bounds->high);
-  }
-  const auto after = [&](Id rank) { return b_.map(Fn::kAdd, {rank, b_.integer(1)}); };
-  const Id result = part(first, inside(first));
-  const Id loop = b_.begin_for(after(first), after(last), b_.integer(1), {result});
-  const Id here = inside(b_.induction(loop));
-  const Id next = part(b_.induction(loop), here);
-  return b_.end_for(loop, {b_.map(Fn::kSelect, {here, next, b_.carried(loop, 0)})})[0];
-}
+/// The rest of the body, with what the collective makes of all ranks' operands.
+extern const Work kRowsFromPeers;
+const Work kRowsFromPeers{
+    .settings = kRowSettings,
+    .matches = [](const Graph& body) { return std::ranges::any_of(body.nodes(), is_collective); },
+    .refuse = refuse_rows_of_collective,
+    .tuning = kCollectiveRowTuning,
+    .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
+      return rows_that_read(facts, config, from_peers);
+    },
+};
 
-/// Reads chunks of any sizes, each of which a graph lists.
-Id BodyEmitter::gather_uneven(const FromPeers& from, const Gathering& gathering) {
-  const Id index = gathering.index;
-  const int world = from.world();
-  // The first row of a rank's chunk, here or at that rank.
-  const auto start = [&](int rank, auto start_of) {
-    std::vector<std::int64_t> starts;
-    starts.reserve(static_cast<std::size_t>(world));
-    for (int to = 0; to < world; ++to) starts.push_back((from.form.*start_of)(rank, to));
-    return like_index(gathering, by_rank(from.group, starts));
-  };
-  std::vector<Id> parts, inside;
-  for (int rank = 0; rank < world; ++rank) {
-    Coords at = from.own;
-    Axis& axis = at[coords_.isolate(at, gathering.dim)];
-    const Id moved = b_.map(Fn::kSub, {axis.index, start(rank, &Collective::result_start)});
-    axis.index = b_.map(Fn::kAdd, {moved, start(rank, &Collective::operand_start)});
-    axis.dims = {from.type.shape[gathering.dim]};
-    Mask condition = from.mask;
-    if (rank > 0) condition.push_back(b_.map(Fn::kNot, {inside.back()}));
-    if (rank + 1 < world) {
-      inside.push_back(b_.map(Fn::kLt, {index, start(rank + 1, &Collective::result_start)}));
-      condition.push_back(inside.back());
-    }
-    parts.push_back(load(b_.peer(from.offset, b_.integer(rank)), at, from.type.dtype, condition));
-  }
-  return chosen(inside, std::move(parts));
-}
+/// The sum over ranks, to the place of this rank's own operand.
+extern const Work kSumAtOwner;
+const Work kSumAtOwner{
+    .matches = runs_in_two_shots,
+    .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
+      return for_row_pieces(facts, config, [&facts](RowPiece& rows, const Piece&) {
+        rows.read(from_peers);
+        rows.for_all([&](BodyEmitter& emitter, const Coords& at, const Mask& mask) {
+          tile::Builder& b = emitter.builder();
+          const TensorType& type = facts.operand();
+          const Coords own = emitter.coords().reshape(at, type.shape);
+          const Id sum = emitter.value(facts.collective->outputs[0], own, mask);
+          const Id rank = own_rank(b, facts.group());
+          emitter.store(b.peer(operand_offset(b, facts), rank), type, sum, own, mask);
+        });
+      });
+    },
+};
 
-/// The coordinates moved into this rank's chunk of the operand along the scatter dim.
-Coords BodyEmitter::own_chunk(const Collective& form, const std::string& group,
-                              const Shape& operand, const Coords& at) {
-  const std::size_t dim = *form.scatter_dim;
-  Coords from = at;
-  Axis& axis = from[coords_.isolate(from, dim)];
-  const Id rank = own_rank(b_, group);
-  const Dim chunk = *operand[dim].divide_exactly(form.ranks, body_.symbols());
-  Id start = b_.map(Fn::kMul, {rank, scalar_of(b_, Expr(chunk), body_.symbols())});
-  if (b_.type(axis.index).kind == Kind::kI32) start = b_.map(Fn::kToI32, {start});
-  axis.index = b_.map(Fn::kAdd, {axis.index, start});
-  axis.dims = {operand[dim]};
-  return from;
-}
+/// The rest of the body, with the sum at its owner.
+extern const Work kRowsFromOwner;
+const Work kRowsFromOwner{
+    .settings = kRowSettings,
+    .refuse = refuse_rows_of_collective,
+    .tuning = kCollectiveRowTuning,
+    .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
+      return for_row_pieces(facts, config, [](RowPiece& rows, const Piece& piece) {
+        const Id owner = piece.rank();
+        rows.read([owner](BodyEmitter& emitter, const Coords& at, const Mask& mask) {
+          return from_rank(emitter, owner, at, mask);
+        });
+        rows.emit();
+      });
+    },
+};
 
 }  // namespace braid

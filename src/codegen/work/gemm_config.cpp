@@ -62,9 +62,10 @@ struct Tile {
 
 /// `value` evaluates a Dim.
 template <class Value>
-Product product_of(const Graph& body, const BodyInfo& info, const GemmUse& use,
-                   const Value& value) {
-  const Node& mm = *info.matmuls[0];
+Product product_of(const BodyFacts& facts, const GemmUse& use, const Value& value) {
+  const Graph& body = facts.body;
+  const std::vector<const Node*> matmuls = matmuls_of(body);
+  const Node& mm = *matmuls[0];
   const std::size_t first = first_matrix(mm);
   const TensorType& left = body.type(mm.inputs[first]);
   const auto matrices = static_cast<std::int64_t>(
@@ -74,27 +75,26 @@ Product product_of(const Graph& body, const BodyInfo& info, const GemmUse& use,
   const auto extent = [&](const Dim& dim) { return std::max<std::int64_t>(1, value(dim)); };
   std::int64_t tiles = use.chunks;
   for (std::size_t d = 0; d + 2 < result.size(); ++d) tiles *= extent(result[d]);
-  // A gathered operand is loaded like an input.
-  const bool left_computed = info.gathered < 0 && !is_moved_input(body, mm.inputs[first]);
+  const bool left_computed = !use.gathers && !is_moved_input(body, mm.inputs[first]);
   const bool computed = left_computed || !is_moved_input(body, mm.inputs[first + 1]);
-  auto weights = static_cast<std::int64_t>(info.matmuls.size());
+  auto weights = static_cast<std::int64_t>(matmuls.size());
   for (const Dim& dim : body.type(mm.inputs[first + 1]).shape) weights *= extent(dim);
   return {.tiles = tiles,
           .m = extent(use.rows),
           .n = extent(result.back()),
           .k = extent(left.shape.back()),
-          .right = static_cast<std::int64_t>(info.matmuls.size()),
+          .right = static_cast<std::int64_t>(matmuls.size()),
           .weights = weights,
           .element = static_cast<std::int64_t>(dtype_size(left.dtype)),
           .f32 = left.dtype == DType::kF32,
-          .met = matrices - 1 - static_cast<std::int64_t>(info.matmuls.size()) + (computed ? 1 : 0),
+          .met = matrices - 1 - static_cast<std::int64_t>(matmuls.size()) + (computed ? 1 : 0),
           .by_columns = is_contiguous(body, mm.inputs[first + 1],
                                       body.type(mm.inputs[first + 1]).shape.size() - 1)};
 }
 
-/// The product at the symbols' largest values.
-Product largest(const Graph& body, const BodyInfo& info, const GemmUse& use) {
-  return product_of(body, info, use, [&](const Dim& dim) { return dim.max(body.symbols()); });
+/// At the symbols' largest values.
+Product largest(const BodyFacts& facts, const GemmUse& use) {
+  return product_of(facts, use, [&](const Dim& dim) { return dim.max(facts.body.symbols()); });
 }
 
 std::int64_t warps_along_m(std::int64_t m, std::int64_t n, std::int64_t warps) {
@@ -309,17 +309,16 @@ void set(const Tile& tile, Config& config) {
 
 }  // namespace
 
-Config gemm_config(const Graph& body, const BodyInfo& info, const Target& target,
-                   const GemmUse& use) {
+Config gemm_config(const BodyFacts& facts, const Target& target, const GemmUse& use) {
   Config config;
-  set(tiles_of(largest(body, info, use), target, use).front(), config);
+  set(tiles_of(largest(facts, use), target, use).front(), config);
   return config;
 }
 
-std::vector<Config> gemm_candidates(const Graph& body, const BodyInfo& info, const Target& target,
+std::vector<Config> gemm_candidates(const BodyFacts& facts, const Target& target,
                                     const GemmUse& use, const Config& base) {
   std::vector<Config> all{base};
-  for (const Tile& tile : tiles_of(largest(body, info, use), target, use)) {
+  for (const Tile& tile : tiles_of(largest(facts, use), target, use)) {
     Config config = base;
     set(tile, config);
     if (config != base) all.push_back(std::move(config));
@@ -328,11 +327,10 @@ std::vector<Config> gemm_candidates(const Graph& body, const BodyInfo& info, con
   return all;
 }
 
-double gemm_ns(const KernelSpec& spec, const BodyInfo& info, const Bindings& bindings,
+double gemm_ns(const BodyFacts& facts, const Config& config, const Bindings& bindings,
                const Target& target, const GemmUse& use) {
-  const auto setting = [&](const char* name) { return spec.config.at(name); };
-  const Product p =
-      product_of(*spec.body, info, use, [&](const Dim& dim) { return dim.evaluate(bindings); });
+  const auto setting = [&](const char* name) { return config.at(name); };
+  const Product p = product_of(facts, use, [&](const Dim& dim) { return dim.evaluate(bindings); });
   const Tile tile{.m = setting("BLOCK_M"),
                   .n = setting("BLOCK_N"),
                   .k = setting("BLOCK_K"),

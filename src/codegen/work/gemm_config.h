@@ -1,37 +1,58 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
-#include "codegen/body/emitter.h"
+#include "codegen/body/coords.h"
+#include "codegen/work/rows.h"
 
 namespace braid {
 
-/// What a template's kernel demands of the tiles of its matmuls.
+/// What a kernel asks of the tiles of its matmuls.
 struct GemmUse {
-  Dim rows;                     ///< rows of the left operand
-  std::int64_t chunks = 1;      ///< the rows are repeated this often, each time with tiles of their
-                                ///< own
-  std::int64_t warps = 0;       ///< required by the rest of the kernel; 0: any
+  Dim rows;                     ///< of the left operand
+  std::int64_t chunks = 1;      ///< so many times these rows, each with tiles of its own
+  std::int64_t warps = 0;       ///< as many as the rest of the kernel needs; 0: any
+  bool gathers = false;         ///< the left operand is gathered, and loaded as an input is
   bool changes_layout = false;  ///< a tile goes through shared memory, beside the ring
   bool waits = false;           ///< it waits for peers: one block per multiprocessor
   std::int64_t copying = 0;     ///< multiprocessors that do something else
 };
 
-/// The fastest tiles by an estimate from the device's data sheet (gemm_config.cpp).
-[[nodiscard]] Config gemm_config(const Graph& body, const BodyInfo& info, const Target& target,
-                                 const GemmUse& use);
-/// The configurations that a tuner may choose from: `base` first, then tiles in its place, fastest
-/// first by that estimate. In all of them each element of the result sums its products in the same
-/// order, one after the other along K.
-[[nodiscard]] std::vector<Config> gemm_candidates(const Graph& body, const BodyInfo& info,
-                                                  const Target& target, const GemmUse& use,
-                                                  const Config& base);
-/// The time by that estimate.
-[[nodiscard]] double gemm_ns(const KernelSpec& spec, const BodyInfo& info, const Bindings& bindings,
+/// The tiles that take the least by a reckoning from the device's data sheet (gemm_config.cpp).
+[[nodiscard]] Config gemm_config(const BodyFacts& facts, const Target& target, const GemmUse& use);
+/// Those that a tuner may choose from, the quickest by that reckoning first, beside what else
+/// stands in `base`, which is the first of all. Each element of the result adds its products in the
+/// same order, along K and one after the other.
+[[nodiscard]] std::vector<Config> gemm_candidates(const BodyFacts& facts, const Target& target,
+                                                  const GemmUse& use, const Config& base);
+/// By that reckoning.
+[[nodiscard]] double gemm_ns(const BodyFacts& facts, const Config& config, const Bindings& bindings,
                              const Target& target, const GemmUse& use);
 
-/// The number of warps along M for such tiles: the arrangement is as square as possible.
+/// Of a work whose use of tiles `kUse` tells, by what else stands in a config.
+template <GemmUse (*kUse)(const BodyFacts& facts, const Config& config)>
+struct GemmTuning {
+  static Config default_config(const BodyFacts& facts, const Target& target) {
+    const GemmUse use = kUse(facts, Config());
+    Config config = gemm_config(facts, target, use);
+    if (use.waits) config[std::string(kLeavesSetting)] = 0;
+    return config;
+  }
+  static std::vector<Config> candidates(const BodyFacts& facts, const Target& target,
+                                        const Config& base) {
+    return gemm_candidates(facts, target, kUse(facts, base), base);
+  }
+  static double rough_ns(const BodyFacts& facts, const Config& config, const Bindings& bindings,
+                         const Target& target) {
+    return gemm_ns(facts, config, bindings, target, kUse(facts, config));
+  }
+  static constexpr Tuning kTuning{default_config, candidates, rough_ns};
+};
+
+/// How a kernel of such tiles arranges its warps: as nearly square as can be.
 [[nodiscard]] int gemm_warps_m(const Config& config);
 
 inline constexpr Setting kGemmSettings[] = {
@@ -42,5 +63,11 @@ inline constexpr Setting kGemmSettings[] = {
     {"GROUP_M", 1, 64, false},
     {"num_stages", 2, 8, false},
 };
+inline constexpr std::array kWaitingGemmSettings = [] {
+  std::array<Setting, std::size(kGemmSettings) + 1> all{};
+  *std::copy(std::begin(kGemmSettings), std::end(kGemmSettings), all.begin()) = {kLeavesSetting, 0,
+                                                                                 256, false};
+  return all;
+}();
 
 }  // namespace braid

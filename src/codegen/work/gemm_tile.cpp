@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "codegen/device_model.h"
-#include "codegen/kernel/kernel.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
@@ -39,36 +37,37 @@ bool is_plain(const Graph& body, ValueId value) {
 
 class Gemm {
  public:
-  Gemm(tile::Builder& b, const KernelSpec& spec, const BodyInfo& info, const GemmPlace& place)
-      : spec_(spec),
-        info_(info),
-        body_(*spec.body),
+  Gemm(tile::Builder& b, const BodyFacts& facts, const Config& config, const GemmPlace& place)
+      : config_(config),
+        facts_(facts),
+        body_(facts.body),
+        matmuls_(matmuls_of(body_)),
         place_(place),
         b_(b),
-        emitter_(b_, body_, info, config("BLOCK_M")),
-        first_(first_matrix(*info.matmuls[0])) {
-    const Shape& result = body_.type(info.matmuls[0]->outputs[0]).shape;
+        emitter_(b_, facts, block("BLOCK_M")),
+        first_(first_matrix(*matmuls_[0])) {
+    const Shape& result = body_.type(matmuls_[0]->outputs[0]).shape;
     const std::size_t rank = result.size();
-    m_ = {place.chunk ? place.chunk->rows : result[rank - 2], config("BLOCK_M"), place.row};
-    n_ = {result[rank - 1], config("BLOCK_N"), place.col};
-    k_ = body_.type(info.matmuls[0]->inputs[first_]).shape.back();
+    m_ = {place.chunk ? place.chunk->rows : result[rank - 2], block("BLOCK_M"), place.row};
+    n_ = {result[rank - 1], block("BLOCK_N"), place.col};
+    k_ = body_.type(matmuls_[0]->inputs[first_]).shape.back();
   }
 
   void emit() {
-    const Node& mm = *info_.matmuls[0];
+    const Node& mm = *matmuls_[0];
     std::vector<Id> sums;
-    for (std::size_t i = 0; i < info_.matmuls.size(); ++i) {
-      sums.push_back(b_.splat(Kind::kF32, config("BLOCK_M"), config("BLOCK_N"), 0));
+    for (std::size_t i = 0; i < matmuls_.size(); ++i) {
+      sums.push_back(b_.splat(Kind::kF32, block("BLOCK_M"), block("BLOCK_N"), 0));
     }
     const Id loop = b_.begin_for(b_.integer(0), scalar_of(b_, Expr(k_), body_.symbols()),
-                                 b_.integer(config("BLOCK_K")), std::move(sums));
+                                 b_.integer(block("BLOCK_K")), std::move(sums));
     emitter_.open_scope();
-    const Extent along_k{k_, config("BLOCK_K"), b_.induction(loop)};
+    const Extent along_k{k_, block("BLOCK_K"), b_.induction(loop)};
     const Operand left = place_.gathered != tile::kNone ? gathered(along_k)
                                                         : operand(mm.inputs[first_], m_, along_k);
     std::vector<Id> products;
-    for (std::size_t i = 0; i < info_.matmuls.size(); ++i) {
-      const Operand right = operand(info_.matmuls[i]->inputs[first_ + 1], along_k, n_);
+    for (std::size_t i = 0; i < matmuls_.size(); ++i) {
+      const Operand right = operand(matmuls_[i]->inputs[first_ + 1], along_k, n_);
       products.push_back(b_.dot(left.tile, right.tile, b_.carried(loop, static_cast<int>(i)),
                                 left.transposed, right.transposed,
                                 body_.type(mm.inputs[first_]).dtype));
@@ -88,13 +87,13 @@ class Gemm {
     bool transposed;
   };
 
-  int config(const char* key) const { return static_cast<int>(spec_.config.at(key)); }
+  int block(const char* key) const { return static_cast<int>(config_.at(key)); }
 
   /// The tile's indices along an extent; adds the condition that they exist where blocks do not
   /// divide it.
   Id index(const Extent& extent, int rows, int cols, int axis, Mask& mask, bool always = false) {
     const Id start =
-        info_.narrow ? b_.map(Fn::kToI32, {extent.start}) : b_.map(Fn::kToI64, {extent.start});
+        facts_.narrow ? b_.map(Fn::kToI32, {extent.start}) : b_.map(Fn::kToI64, {extent.start});
     const Id index = b_.map(Fn::kAdd, {start, b_.range(rows, cols, axis)});
     if (always || extent.dim.divisor(body_.symbols()) % extent.block != 0) {
       mask.push_back(b_.map(Fn::kLt, {index, scalar_of(b_, Expr(extent.dim), body_.symbols())}));
@@ -106,7 +105,7 @@ class Gemm {
   Id in_all(Id row) {
     if (!place_.chunk) return row;
     const Id first = place_.chunk->first_row;
-    return b_.map(Fn::kAdd, {info_.narrow ? b_.map(Fn::kToI32, {first}) : first, row});
+    return b_.map(Fn::kAdd, {facts_.narrow ? b_.map(Fn::kToI32, {first}) : first, row});
   }
 
   /// The tile [rows, cols] of an operand's last two dims; transposed when its rows are contiguous
@@ -148,7 +147,7 @@ class Gemm {
     Mask mask;
     const Id row = index(m_, m_.block, along_k.block, 0, mask);
     const Id col = index(along_k, m_.block, along_k.block, 1, mask);
-    const DType dtype = body_.type(info_.matmuls[0]->inputs[first_]).dtype;
+    const DType dtype = body_.type(matmuls_[0]->inputs[first_]).dtype;
     const Coords at{{row, {m_.dim}}, {col, {k_}}};
     return {emitter_.load(place_.gathered, at, dtype, mask), false};
   }
@@ -156,15 +155,15 @@ class Gemm {
   /// Emits the epilogue on the same tile, in the accumulators' layout.
   void finish(const std::vector<Id>& sums) {
     Mask mask;
-    const int block_m = config("BLOCK_M");
-    const int block_n = config("BLOCK_N");
+    const int block_m = block("BLOCK_M");
+    const int block_n = block("BLOCK_N");
     const Id row = index(m_, block_m, 1, 0, mask);
     const Id col = index(n_, block_m, block_n, 1, mask);
-    const TensorType& type = body_.type(info_.matmuls[0]->outputs[0]);
+    const TensorType& type = body_.type(matmuls_[0]->outputs[0]);
     const Coords at{
         place_.batch, {in_all(row), {type.shape[type.shape.size() - 2]}}, {col, {n_.dim}}};
     const auto result = [&](std::size_t i) {
-      const Node& matmul = *info_.matmuls[i];
+      const Node& matmul = *matmuls_[i];
       return b_.round(body_.type(matmul.outputs[0]).dtype, scaled(matmul, sums[i], at, mask));
     };
     if (place_.product != tile::kNone) {
@@ -174,10 +173,11 @@ class Gemm {
       return;
     }
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      emitter_.define(info_.matmuls[i]->outputs[0], result(i));
+      emitter_.define(matmuls_[i]->outputs[0],
+                      [id = result(i)](const Coords&, const Mask&) { return id; });
     }
     for (std::size_t i = 0; i < body_.outputs().size(); ++i) {
-      if (body_.outputs()[i] != info_.gathered) emitter_.store(i, at, mask);
+      if (i != facts_.output_apart()) emitter_.store(i, at, mask);
     }
   }
 
@@ -201,9 +201,10 @@ class Gemm {
     return beta == 0 ? product : b_.map(Fn::kAdd, {product, times(term(0), beta)});
   }
 
-  const KernelSpec& spec_;
-  const BodyInfo& info_;
+  const Config& config_;
+  const BodyFacts& facts_;
   const Graph& body_;
+  std::vector<const Node*> matmuls_;
   const GemmPlace& place_;
   tile::Builder& b_;
   BodyEmitter emitter_;
@@ -222,8 +223,6 @@ bool is_pair(const Graph& body, const Node& one, const Node& other) {
 }
 
 }  // namespace
-
-bool is_matmul(const Node& node) { return node.op->op_class == OpClass::kMatmul; }
 
 bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
   for (;;) {
@@ -247,19 +246,24 @@ bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
   }
 }
 
-void emit_gemm_tile(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
+void emit_gemm_tile(tile::Builder& builder, const BodyFacts& facts, const Config& config,
                     const GemmPlace& place) {
-  Gemm(builder, spec, info, place).emit();
+  Gemm(builder, facts, config, place).emit();
 }
 
-TileNumber tile_number(tile::Builder& b, const KernelSpec& spec, Id number, const Expr& down,
-                       const Expr& across) {
-  const SymbolTable& symbols = spec.body->symbols();
-  // 32-bit: a 64-bit division is a function call.
+Raster::Raster(const BodyFacts& facts, const Config& config, const Dim& rows, const Dim& columns)
+    : symbols(facts.body.symbols()),
+      block_m(config.at("BLOCK_M")),
+      block_n(config.at("BLOCK_N")),
+      group(config.at("GROUP_M")),
+      down(ceil_div(Expr(rows), Expr(block_m))),
+      across(ceil_div(Expr(columns), Expr(block_n))) {}
+
+Raster::Tile Raster::tile(tile::Builder& b, Id number) const {
+  // 32-bit: a 64-bit division is a call.
   const auto scalar = [&](const Expr& expr) {
     return b.map(Fn::kToI32, {scalar_of(b, expr, symbols)});
   };
-  const std::int64_t group = spec.config.at("GROUP_M");
   const Id rows = scalar(down);
   if (down.max(symbols) <= group) {
     return {b.map(Fn::kRem, {number, rows}), b.map(Fn::kDiv, {number, rows})};
@@ -271,8 +275,33 @@ TileNumber tile_number(tile::Builder& b, const KernelSpec& spec, Id number, cons
   return {b.map(Fn::kAdd, {first, b.map(Fn::kRem, {rest, size})}), b.map(Fn::kDiv, {rest, size})};
 }
 
-std::string refuse_matmuls(const Graph& body, const BodyInfo& info) {
-  const auto& pair = info.matmuls;
+Id Raster::row(tile::Builder& b, const Tile& tile) const {
+  return b.map(Fn::kMul, {tile.down, b.integer(block_m)});
+}
+Id Raster::col(tile::Builder& b, const Tile& tile) const {
+  return b.map(Fn::kMul, {tile.across, b.integer(block_n)});
+}
+
+Pieces tile_pieces(const BodyFacts& facts, const Config& config, const Expr& count,
+                   std::function<Emit(tile::Builder&)> open) {
+  return {.count = count,
+          .divisor = divisor_of(count, facts.body.symbols()),
+          .open = std::move(open),
+          .warps_m = gemm_warps_m(config)};
+}
+
+std::vector<const Node*> matmuls_of(const Graph& body) {
+  std::vector<const Node*> all;
+  for (const Node& node : body.nodes()) {
+    if (is_matmul(node)) all.push_back(&node);
+  }
+  return all;
+}
+
+bool has_matmul(const Graph& body) { return std::ranges::any_of(body.nodes(), is_matmul); }
+
+std::string refuse_matmuls(const Graph& body) {
+  const std::vector<const Node*> pair = matmuls_of(body);
   if (pair.size() > 2) return "a kernel holds one matmul, or a pair that shares an operand";
   if (pair.size() == 2 && !is_pair(body, *pair[0], *pair[1])) {
     return "a kernel holds one matmul, or a pair that shares its first operand";
@@ -280,10 +309,55 @@ std::string refuse_matmuls(const Graph& body, const BodyInfo& info) {
   return "";
 }
 
-std::int64_t most_blocks(const KernelSpec& spec, const Target& target, int ranks_per_device) {
-  const auto leaves = spec.config.find(std::string(kLeavesSetting));
-  return device_model(target).sms / ranks_per_device -
-         (leaves == spec.config.end() ? 0 : leaves->second);
+bool is_reshaped(const Graph& body, ValueId value, ValueId base) {
+  while (value != base) {
+    const NodeId producer = body.value(value).producer;
+    if (producer < 0 || body.node(producer).op->view != View::kFlat) return false;
+    value = body.node(producer).inputs[0];
+  }
+  return true;
 }
+
+namespace {
+
+GemmUse use_of(const BodyFacts& facts, const Config&) {
+  return {.rows = facts.space[facts.space.size() - 2]};
+}
+
+std::optional<Pieces> pieces_of(const BodyFacts& facts, const Config& config) {
+  const std::size_t rank = facts.space.size();
+  const Raster raster(facts, config, facts.space[rank - 2], facts.space[rank - 1]);
+  const Shape batch(facts.space.begin(), facts.space.end() - 2);
+  return tile_pieces(facts, config, raster.down * raster.across * numel(batch),
+                     each([&facts, &config, raster, batch](tile::Builder& b, const Piece& piece) {
+                       Id number = b.map(Fn::kToI32, {piece.number});
+                       GemmPlace place{.batch = {b.integer(0), batch}, .row = 0, .col = 0};
+                       if (!(numel(batch) == Expr(1))) {
+                         const Id tiles =
+                             b.map(Fn::kToI32, {b.scalar(raster.down * raster.across)});
+                         place.batch.index = b.map(Fn::kToI64, {b.map(Fn::kDiv, {number, tiles})});
+                         number = b.map(Fn::kRem, {number, tiles});
+                       }
+                       const Raster::Tile tile = raster.tile(b, number);
+                       place.row = raster.row(b, tile);
+                       place.col = raster.col(b, tile);
+                       emit_gemm_tile(b, facts, config, place);
+                     }));
+}
+
+}  // namespace
+
+/// Matmuls with what comes before and after them at the same place.
+extern const Work kGemmTile;
+const Work kGemmTile{
+    .settings = kGemmSettings,
+    .matches = has_matmul,
+    .refuse = [](const BodyFacts& facts) -> std::string {
+      const std::string reason = refuse_matmuls(facts.body);
+      return reason.empty() ? facts.refusal : reason;
+    },
+    .tuning = GemmTuning<use_of>::kTuning,
+    .pieces = pieces_of,
+};
 
 }  // namespace braid

@@ -15,36 +15,46 @@ struct GemmPlace {
   };
   std::optional<Chunk> chunk;
   tile::Id gathered = tile::kNone;  ///< pointer to the chunk's rows of the left operand
-  /// Pointer to the chunk's (or all) rows of the only matmul's result. If set, the tile is just
-  /// stored there, and the epilogue and the outputs are the template's task.
+  /// Pointer to the chunk's rows, or all, of the one matmul's result, which goes there alone: what
+  /// follows it, and the body's outputs, are another work's.
   tile::Id product = tile::kNone;
 };
 
-/// Emits the loop over K of one tile, with one dot (two for a pair), and its epilogue; the
-/// pipeliner turns the loads into an asynchronous ring. An operand is evaluated at its tile like
-/// any other value, so views and batches are strides; it is read in the order in which it lies in
-/// memory. This loop alone decides the order of summation along K.
-void emit_gemm_tile(tile::Builder& builder, const KernelSpec& spec, const BodyInfo& info,
+/// Emits the loop over K of one tile with a dot (two for a pair), whose loads the pipeliner turns
+/// into an asynchronous ring, and what follows it. An operand is asked for at its tile like any
+/// other value, so views and batches are strides; it is read in the order in which it lies in
+/// memory.
+void emit_gemm_tile(tile::Builder& builder, const BodyFacts& facts, const Config& config,
                     const GemmPlace& place);
 
-/// Maps tile number `number`, an i32, to a row and column of tiles: down GROUP_M of them, then the
-/// next ones across, so that tiles computed at the same time share panels of both operands.
-struct TileNumber {
-  tile::Id down, across;
+/// How the tiles of a result, or of one rank's rows of it, are numbered: down GROUP_M of them, then
+/// the next ones across, so that tiles that are made at one time share panels of both operands.
+struct Raster {
+  Raster(const BodyFacts& facts, const Config& config, const Dim& rows, const Dim& columns);
+  /// Tile number `number`, an i32, by its first row and column.
+  struct Tile {
+    tile::Id down, across;
+  };
+  [[nodiscard]] Tile tile(tile::Builder& builder, tile::Id number) const;
+  /// Its first row, and column.
+  [[nodiscard]] tile::Id row(tile::Builder& builder, const Tile& tile) const;
+  [[nodiscard]] tile::Id col(tile::Builder& builder, const Tile& tile) const;
+
+  const SymbolTable& symbols;
+  std::int64_t block_m, block_n, group;
+  Expr down, across;
 };
-[[nodiscard]] TileNumber tile_number(tile::Builder& builder, const KernelSpec& spec,
-                                     tile::Id number, const Expr& down, const Expr& across);
+/// The pieces of a work of such tiles.
+[[nodiscard]] Pieces tile_pieces(const BodyFacts& facts, const Config& config, const Expr& count,
+                                 std::function<Emit(tile::Builder&)> open);
 
-/// Also a setting of kernels that wait.
-inline constexpr Setting kLeaves{kLeavesSetting, 0, 256, false};
-/// The most blocks of one rank that are resident at a time, less those that the kernel leaves to
-/// others.
-[[nodiscard]] std::int64_t most_blocks(const KernelSpec& spec, const Target& target,
-                                       int ranks_per_device);
+/// One, or a pair that shares its first operand.
+[[nodiscard]] std::vector<const Node*> matmuls_of(const Graph& body);
+[[nodiscard]] bool has_matmul(const Graph& body);
 /// Why the matmuls of a body cannot share a kernel; empty where they can.
-[[nodiscard]] std::string refuse_matmuls(const Graph& body, const BodyInfo& info);
-
-[[nodiscard]] bool is_matmul(const Node& node);
+[[nodiscard]] std::string refuse_matmuls(const Graph& body);
+/// Whether `value` is `base`, or its rows under another shape.
+[[nodiscard]] bool is_reshaped(const Graph& body, ValueId value, ValueId base);
 
 /// Whether neighbours along dim `dim` of a value are adjacent in memory, as far as views tell.
 [[nodiscard]] bool is_contiguous(const Graph& body, ValueId value, std::size_t dim);

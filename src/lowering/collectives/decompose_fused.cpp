@@ -10,10 +10,10 @@
 #include "lowering/micro_pipeline/pipeline_cost.h"
 #include "lowering/rewrite.h"
 
-// The part of lower_collectives that lowers fused nodes into the form that the cost model finds
-// fastest: in chunks (chunk_fused.cpp); as a collective and matmuls; or the same with the
-// collective inside the kernel of the matmuls (templates/gather_gemm.cpp, gemm_reduce.cpp).
-// PassConfig::in_kernel forces the last form, PassConfig::always_pipeline the first.
+// The part of lower_collectives that takes fused nodes apart, in the form that the cost model finds
+// quickest: in chunks (chunk_fused.cpp); as their collective and matmuls; or so with the collective
+// within the kernel of the matmuls (codegen/work/gather.cpp, product.cpp).
+// PassConfig::in_kernel asks for the last one, PassConfig::always_pipeline for the first.
 namespace braid {
 namespace {
 

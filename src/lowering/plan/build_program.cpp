@@ -23,19 +23,17 @@
 // output already) a copy step at the end does it. copy_ is a copy step into a graph input.
 //
 // A step that waits for other ranks owns the flag words and the scratch that its kernel asks for:
-// buffers of their own kind in its group's arena, live in the whole program. In each group the last
-// step that accesses operands of peers ends with a barrier, so that no rank still reads when the
-// next run starts to write. Packets need none: a rank's run is over when it has received all
-// packets of that run, and those of the next run go to the other half (templates/packets.cpp).
-//
-// Copies from peers run on a stream of their own. It waits for the writer of the operand, then for
-// all ranks to get there (a barrier step, launched once for all operands that are ready by then),
-// then copies; each wait_tensor is a wait for its copy's event. Chunks are slices. A kernel or copy
-// writes its result straight into the value that joins it with others where the chunks are aligned;
-// else a copy step does it, as for values that have a place already.
-//
-// A collective left to a communicator is a step on another stream, which first waits for the
-// kernels' stream; its wait_tensor is a wait for its event too.
+// buffers of their own kind in its group's arena, live in the whole program. Of each group the last
+// step that reads or writes the operands of peers ends with a barrier, so that no rank still reads
+// when the next run starts to write. Packets need none: a rank's run is over when it has all that
+// were sent to it in that run, and those of the next go to the other half (work/packets.cpp).
+// Copies from peers go on a stream of their own: it waits for what wrote the operand, then for all
+// ranks to have come so far (a barrier step, launched once for all operands that are there by
+// then), then copies; each wait_tensor is a wait for its copy's event. Chunks are slices. A kernel
+// or copy writes its result straight into the value that joins it with others, where those chunks
+// are aligned; else a copy step does it, as for values that have a place already.
+// A collective that is left to a communicator is a step on another stream, which starts where the
+// kernels' stream stands; its wait_tensor is a wait for its event, too.
 // Refuses any other node: it should be inside a kernel by now.
 namespace braid {
 namespace {

@@ -1,0 +1,280 @@
+// Puts a kernel together from its phases. A kernel whose ranks meet has a constant grid, and its
+// blocks loop over the pieces, so that every block signals in every run, whatever the symbols
+// (docs/architecture.md, Communication). Its flags are a slot for each block and meeting, then one
+// for each piece that is awaited.
+
+#include "codegen/kernel/phases.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "codegen/body/emitter.h"
+#include "codegen/protocol.h"
+
+namespace braid {
+namespace {
+
+using protocol::Mark;
+using tile::Fn;
+using tile::Id;
+using tile::kNone;
+
+class Assembly {
+ public:
+  Assembly(const Kernel& kernel, const BodyFacts& facts, const Config& config, std::int64_t room)
+      : kernel_(kernel), facts_(facts), room_(room), b_(program_) {
+    for (const Phase& phase : kernel.phases) {
+      parts_.push_back({phase, phase.work->pieces(facts, config)});
+      meetings_ += phase.meet == Meet::kAlike || phase.meet == Meet::kAll ? 1 : 0;
+      if (const Role& role = phase.role; role.who == Role::Who::kSome) {
+        some_ = std::min(config.at(std::string(role.setting)), pieces_for(Role::Who::kSome));
+      }
+    }
+    const auto marks = config.find(kMarksSetting);
+    marks_ = marks != config.end() && marks->second != 0;
+  }
+
+  tile::Program build() {
+    set_sizes();
+    if (program_.communicates) b_.communicate(facts_.group(), static_cast<int>(facts_.world()));
+    Id closing = kernel_.closes && some_ == 0 ? is_closing() : kNone;
+    if (some_ != 0) choose_some();
+    for (const Part& part : parts_) {
+      meet(part.phase);
+      if (part.pieces) run(part.phase, *part.pieces);
+    }
+    if (kernel_.closes) {
+      if (closing == kNone) closing = is_closing();
+      mark(Mark::kMeet);
+      if (some_ != 0) {
+        closing = b_.map(Fn::kAnd, {is_some_, b_.map(Fn::kLt, {b_.integer(0), closing})});
+      }
+      meet_alike(closing);
+    }
+    mark(Mark::kEnd);
+    return std::move(program_);
+  }
+
+ private:
+  struct Part {
+    const Phase& phase;
+    std::optional<Pieces> pieces;
+  };
+
+  Id times(Id a, Id b) { return b_.map(Fn::kMul, {a, b}); }
+  Id plus(Id a, Id b) { return b_.map(Fn::kAdd, {a, b}); }
+  Id minus(Id a, Id b) { return b_.map(Fn::kSub, {a, b}); }
+  Id world() { return b_.integer(facts_.world()); }
+  /// The rank so many after this one.
+  Id rank_after(Id distance) { return b_.map(Fn::kRem, {distance, world()}); }
+  Id is_closing() {
+    return b_.param({.kind = KernelParam::Kind::kClosing, .group = facts_.group()});
+  }
+  void mark(Mark::What what) {
+    if (marks_) b_.mark(what, b_.integer(0), b_.integer(0));
+  }
+  void mark(Mark::What what, Id rank, Id number) {
+    if (marks_) b_.mark(what, rank, number);
+  }
+
+  // --- sizes -------------------------------------------------------------------------------------
+
+  static bool is_by_rank(Order order) {
+    return order == Order::kOwnFirst || order == Order::kOwnLast;
+  }
+  /// Of the first phase that these blocks do: at most so many pieces.
+  std::int64_t pieces_for(Role::Who who) const {
+    for (const auto& [phase, pieces] : parts_) {
+      if (!pieces || phase.role.who != who) continue;
+      const std::int64_t ranks = is_by_rank(phase.order) ? facts_.world() : 1;
+      return (Expr(ranks) * pieces->count).max(facts_.body.symbols());
+    }
+    return 0;
+  }
+
+  void set_sizes() {
+    for (const auto& [phase, pieces] : parts_) {
+      if (!pieces) continue;
+      program_.columns = std::min(program_.columns, pieces->columns);
+      program_.warps_m = std::max(program_.warps_m, pieces->warps_m);
+      program_.scratch_bytes += pieces->scratch_bytes;
+    }
+    program_.communicates = meetings_ > 0 || program_.scratch_bytes > 0;
+    if (!program_.communicates) {
+      const Expr& count = parts_.front().pieces->count;
+      one_each_ = count.max(facts_.body.symbols()) <= room_;
+      program_.grid = one_each_ ? count : min(count, Expr(room_));
+      return;
+    }
+    const std::int64_t least = some_ == 0 ? 1 : 2;
+    const std::int64_t wanted =
+        pieces_for(Role::Who::kAll) + some_ + pieces_for(Role::Who::kOthers);
+    program_.grid = std::clamp(wanted, least, std::max(least, room_));
+    const std::int64_t blocks = some_ == 0 ? program_.grid.evaluate({}) : some_;
+    first_flag_ = (meetings_ + (kernel_.closes ? 1 : 0)) * blocks;
+    program_.flag_slots = first_flag_;
+    for (const auto& [phase, pieces] : parts_) {
+      if (pieces) program_.flag_slots += pieces->flags;
+    }
+  }
+
+  // --- roles and meetings ------------------------------------------------------------------------
+
+  void choose_some() {
+    // Few blocks, where many ranks share a device: most of them do the rest all the same.
+    const Id quarter = b_.map(Fn::kDiv, {b_.num_programs(), b_.integer(4)});
+    some_blocks_ =
+        b_.map(Fn::kMin, {b_.integer(some_), b_.map(Fn::kMax, {b_.integer(1), quarter})});
+    is_some_ = b_.map(Fn::kLt, {b_.program_id(), some_blocks_});
+  }
+
+  void meet(const Phase& phase) {
+    if (phase.meet == Meet::kAlike) {
+      mark(Mark::kMeet);
+      meet_alike(phase.role.who == Role::Who::kSome ? is_some_ : kNone,
+                 phase.role.who == Role::Who::kOne ? b_.integer(0) : kNone);
+    } else if (phase.meet == Meet::kAll) {
+      b_.signal(next_slot(kNone));
+      b_.wait_slots(b_.integer(0), b_.num_programs());
+    }
+  }
+
+  /// The blocks of all ranks that have this slot meet, where the predicate holds.
+  void meet_alike(Id predicate, Id block = kNone) {
+    const Id slot = next_slot(block);
+    b_.signal(slot, kNone, predicate);
+    b_.wait(slot, kNone, predicate);
+  }
+
+  /// Each meeting has a slot for each block that meets.
+  Id next_slot(Id block) {
+    if (slot_ != kNone) {
+      slot_ = plus(some_ == 0 ? b_.num_programs() : b_.integer(some_), slot_);
+    } else {
+      slot_ = block == kNone ? b_.program_id() : block;
+    }
+    return slot_;
+  }
+
+  // --- pieces ------------------------------------------------------------------------------------
+
+  /// Numbers of pieces: first, first + step, ... below `end`; scalars.
+  struct Numbers {
+    Id first = kNone, end = kNone, step = kNone;
+  };
+
+  void run(const Phase& phase, const Pieces& pieces) {
+    if (one_each_) return pieces.open(b_)({.number = b_.program_id()});
+    // What is alike for all pieces comes first, or, where who does them is worked out, after that:
+    // the order of a kernel's parameters.
+    const bool is_plain = phase.role.who == Role::Who::kAll && !is_by_rank(phase.order);
+    Emit emit;
+    if (is_plain) emit = pieces.open(b_);
+    Id of_rank = kNone;
+    Numbers numbers;
+    if (phase.order == Order::kOwned) {
+      numbers = owned(pieces);
+    } else {
+      of_rank = b_.scalar(pieces.count, pieces.divisor);
+      numbers.end = is_by_rank(phase.order) ? times(world(), of_rank) : of_rank;
+      numbers.first = first_of(phase.role, numbers.end);
+    }
+    if (!is_plain) emit = pieces.open(b_);
+    if (numbers.step == kNone) numbers.step = step_of(phase.role);
+    const Id loop = b_.begin_for(numbers.first, numbers.end, numbers.step, {});
+    const Id number = b_.induction(loop);
+    emit(piece_of(phase.order, number, of_rank));
+    if (pieces.flags > 0) raise(number, pieces.flags);
+    b_.end_for(loop, {});
+  }
+
+  Id first_of(const Role& role, Id end) {
+    const Id block = b_.program_id();
+    if (role.who == Role::Who::kSome) return b_.map(Fn::kSelect, {is_some_, block, end});
+    if (role.who == Role::Who::kAll) return block;
+    return b_.map(Fn::kSelect, {is_some_, end, minus(block, some_blocks_)});
+  }
+  Id step_of(const Role& role) {
+    if (role.who == Role::Who::kSome) return some_blocks_;
+    return role.who == Role::Who::kAll ? b_.num_programs() : minus(b_.num_programs(), some_blocks_);
+  }
+
+  Numbers owned(const Pieces& pieces) {
+    const Id rank = own_rank(b_, facts_.group());
+    const Id ranks = world();
+    const Id block = b_.map(Fn::kRem, {b_.program_id(), ranks});
+    const Id turn = b_.map(Fn::kRem, {minus(plus(rank, ranks), block), ranks});
+    const Id before = times(turn, b_.num_programs());
+    const Id first = plus(b_.program_id(), before);
+    const Id step = times(b_.num_programs(), ranks);
+    return {first, b_.scalar(pieces.count, pieces.divisor), step};
+  }
+
+  Piece piece_of(Order order, Id number, Id of_rank) {
+    if (order == Order::kOfOwners) {
+      return {.number = number, .rank = [this, number] {
+                const Id turn = b_.map(Fn::kDiv, {number, b_.num_programs()});
+                return rank_after(plus(b_.program_id(), turn));
+              }};
+    }
+    if (!is_by_rank(order)) return {.number = number};
+    // 32 bits wide, for a 64-bit division is a call.
+    const auto narrow = [&](Id id) { return b_.map(Fn::kToI32, {id}); };
+    const Id whole = narrow(number);
+    const Id turn = b_.map(Fn::kDiv, {whole, narrow(of_rank)});
+    const Id own = own_rank(b_, facts_.group());
+    return {.number = b_.map(Fn::kRem, {whole, narrow(of_rank)}),
+            .turn = turn,
+            .rank =
+                [this, order, own, turn] {
+                  return rank_after(
+                      plus(order == Order::kOwnFirst ? own : plus(own, b_.integer(1)), turn));
+                },
+            .await = [this, turn](Id rank, Id piece) { await(turn, rank, piece); }};
+  }
+
+  // Blocks with a role copy, or make, pieces rank by rank, from the next one on, and raise a flag
+  // of this rank's own for each.
+
+  void raise(Id number, std::int64_t flags) {
+    const Id end = b_.integer(flags);
+    const Id is_awaited = b_.map(Fn::kLt, {number, end});
+    b_.signal(plus(b_.integer(first_flag_), number), own_rank(b_, facts_.group()), is_awaited);
+  }
+
+  void await(Id turn, Id rank, Id piece) {
+    const Id remote = b_.map(Fn::kLt, {b_.integer(0), turn});
+    const Id of_rank = b_.integer(pieces_for(Role::Who::kSome) / facts_.world());
+    const Id arrival = plus(times(minus(turn, b_.integer(1)), of_rank), piece);
+    mark(Mark::kWait, rank, piece);
+    b_.wait(plus(b_.integer(first_flag_), arrival), own_rank(b_, facts_.group()), remote);
+    mark(Mark::kMultiply, rank, piece);
+  }
+
+  const Kernel& kernel_;
+  const BodyFacts& facts_;
+  std::int64_t room_;
+  tile::Program program_;
+  tile::Builder b_;
+  std::vector<Part> parts_;
+  std::int64_t meetings_ = 0;    ///< before phases
+  std::int64_t some_ = 0;        ///< blocks with a role of their own, at most
+  std::int64_t first_flag_ = 0;  ///< slot of that of the first piece that is awaited
+  bool marks_ = false;
+  bool one_each_ = false;   ///< a block for each piece
+  Id slot_ = kNone;         ///< this block's in the last meeting
+  Id some_blocks_ = kNone;  ///< a scalar
+  Id is_some_ = kNone;      ///< whether this block is one of them
+};
+
+}  // namespace
+
+tile::Program build_phases(const Kernel& kernel, const BodyFacts& facts, const Config& config,
+                           const Target& target, int ranks_per_device) {
+  const std::int64_t room = kernel.room == nullptr
+                                ? std::numeric_limits<std::int64_t>::max()
+                                : kernel.room(facts, config, target, ranks_per_device);
+  return Assembly(kernel, facts, config, room).build();
+}
+
+}  // namespace braid
