@@ -1,5 +1,3 @@
-#include "codegen/kernel_spec.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 
 #include "braid/error.h"
 #include "codegen/kernel/kernel.h"
+#include "codegen/kernel/spec.h"
 #include "codegen/sample_specs.h"
 
 namespace braid {

@@ -9,7 +9,7 @@
 #include "codegen/cuda/print_cuda.h"
 #include "codegen/device_model.h"
 #include "codegen/kernel/kernel.h"
-#include "codegen/rough_time.h"
+#include "codegen/kernel/rough_time.h"
 #include "codegen/sample_specs.h"
 
 namespace braid {

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "braid/reference.h"
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 #include "ir/op_registry.h"
 
 namespace braid::testing {

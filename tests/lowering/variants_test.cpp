@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "braid/error.h"
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 #include "ir/buckets.h"
 #include "lowering/lowering_testing.h"
 #include "lowering/passes.h"

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 #include "codegen/tile/remote.h"
 #include "run/graph_builder.h"
 #include "run/run_graph.h"

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/error.h"
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 #include "codegen/tile/remote.h"
 #include "codegen/tile/verify.h"
 #include "run/tile_probe.h"

@@ -7,7 +7,7 @@
 #include <regex>
 #include <string>
 
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 #include "lowering/passes.h"
 #include "runtime/compile/compiler.h"
 

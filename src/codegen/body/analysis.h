@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 
 namespace braid {
 

@@ -6,8 +6,8 @@
 
 #include "braid/error.h"
 #include "codegen/graph_target.h"
+#include "codegen/kernel/rough_time.h"
 #include "codegen/passes/lower.h"
-#include "codegen/rough_time.h"
 
 namespace braid {
 

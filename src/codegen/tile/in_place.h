@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 #include "codegen/tile/tile.h"
 
 namespace braid::tile {

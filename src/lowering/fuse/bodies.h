@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "braid/graph.h"
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 #include "lowering/analysis/kinds.h"
 #include "lowering/pass.h"
 

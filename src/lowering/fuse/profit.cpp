@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 #include "ir/collective.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <memory>
 
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 #include "ir/collective.h"
 #include "ir/fused.h"
 #include "ir/numel.h"

@@ -8,7 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "codegen/rough_time.h"
+#include "braid/error.h"
+#include "codegen/kernel/rough_time.h"
 #include "ir/collective.h"
 #include "ir/fail.h"
 #include "ir/op_registry.h"

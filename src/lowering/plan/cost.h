@@ -5,7 +5,7 @@
 
 #include "braid/graph.h"
 #include "codegen/device_model.h"
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 
 namespace braid {
 

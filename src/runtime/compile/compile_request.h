@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 #include "codegen/target.h"
 #include "runtime/compile/compiler.h"
 

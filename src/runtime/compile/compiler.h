@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "braid/device.h"
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 #include "codegen/target.h"
 
 namespace braid {

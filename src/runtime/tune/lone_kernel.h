@@ -1,7 +1,7 @@
 #pragma once
 
 #include "braid/graph.h"
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 
 namespace braid {
 

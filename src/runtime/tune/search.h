@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 
 namespace braid {
 

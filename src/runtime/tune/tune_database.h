@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 #include "runtime/tune/trial.h"
 
 namespace braid {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "codegen/kernel_spec.h"
+#include "codegen/kernel/spec.h"
 
 namespace braid {
 

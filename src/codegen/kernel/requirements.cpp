@@ -1,5 +1,3 @@
-#include "codegen/kernel_spec.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include "braid/error.h"
 #include "codegen/cuda/print_cuda.h"
 #include "codegen/kernel/kernel.h"
+#include "codegen/kernel/spec.h"
 #include "codegen/tile/in_place.h"
 #include "codegen/tile/remote.h"
 
