@@ -16,16 +16,14 @@ namespace braid {
 namespace {
 
 // What a new kernel is: a work, and a line of a list.
-std::optional<Pieces> probe_pieces(const BodyFacts&, const Config& config) {
-  const int cols = static_cast<int>(config.at("num_warps")) * 32;
-  return Pieces{
-      .open = each([cols](tile::Builder& b, const Piece&) {
-        const tile::Id in = b.param({.kind = KernelParam::Kind::kInput, .group = {}}, 16);
-        const tile::Id out = b.param({.kind = KernelParam::Kind::kOutput, .group = {}}, 16);
-        const tile::Id at = b.range(1, cols, 1);
-        b.store(out, at, b.map(tile::Fn::kNeg, {b.load(in, at, tile::kNone, DType::kF32)}),
-                tile::kNone, DType::kF32);
-      })};
+void emit_probe(const Piece& piece) {
+  tile::Builder& b = piece.b;
+  const tile::Id in = b.param({.kind = KernelParam::Kind::kInput, .group = {}}, 16);
+  const tile::Id out = b.param({.kind = KernelParam::Kind::kOutput, .group = {}}, 16);
+  const int cols = static_cast<int>(piece.config.at("num_warps")) * 32;
+  const tile::Id at = b.range(1, cols, 1);
+  b.store(out, at, b.map(tile::Fn::kNeg, {b.load(in, at, tile::kNone, DType::kF32)}), tile::kNone,
+          DType::kF32);
 }
 constexpr Setting kProbeSettings[] = {{"num_warps", 1, 4, true}};
 const Work kProbeWork{
@@ -38,7 +36,8 @@ const Work kProbeWork{
                    [](const BodyFacts&, const Target&) {
                      return Config{{"num_warps", 2}};
                    }},
-    .pieces = probe_pieces,
+    .pieces = [](const BodyFacts&, const Config&) -> std::optional<Pieces> { return Pieces{}; },
+    .emit = emit_probe,
 };
 const Kernel kProbe{.name = "probe", .phases = {{&kProbeWork}}};
 

@@ -46,9 +46,9 @@ class Analysis {
 
   BodyFacts run() {
     find_collective();
-    facts_.refusal = find_anchors();
+    find_anchors();
     if (facts_.refusal.empty()) find_space();
-    if (facts_.refusal.empty()) facts_.refusal = place_values();
+    if (facts_.refusal.empty()) place_values();
     facts_.per_row.resize(tokens_.size());
     for (std::size_t v = 0; v < tokens_.size(); ++v) facts_.per_row[v] = tokens_[v] == kRow;
     constexpr std::int64_t kNarrow = (std::int64_t{1} << 31) - (std::int64_t{1} << 20);
@@ -80,27 +80,33 @@ class Analysis {
     }
   }
 
-  std::string find_anchors() {
+  /// The first reason counts.
+  void refuse(std::string reason) {
+    if (facts_.refusal.empty()) facts_.refusal = std::move(reason);
+  }
+
+  void find_anchors() {
     const std::string* group = nullptr;
     for (const Node& node : body_.nodes()) {
       if (const auto* own = node.attr<std::string>("group")) {
-        if (group != nullptr && *own != *group) return "a kernel knows its rank in one group";
+        if (group != nullptr && *own != *group)
+          return refuse("a kernel knows its rank in one group");
         group = own;
       }
       if (node.op->op_class == OpClass::kCollective) {
-        if (facts_.collective != &node) return "a kernel holds one collective";
+        if (facts_.collective != &node) return refuse("a kernel holds one collective");
       } else if (is_reduction(node) && reduction_ == nullptr) {
         reduction_ = &node;
       } else if (node.op->view == View::kBytes) {
-        return "only bytes in memory have another dtype: view_dtype stands outside of kernels";
+        return refuse(
+            "only bytes in memory have another dtype: view_dtype stands outside of kernels");
       } else if (node.op->op_class == OpClass::kOpaque) {
-        return "an opaque node has a cost and no meaning";
+        return refuse("an opaque node has a cost and no meaning");
       }
     }
     if (matmul_ != nullptr && reduction_ != nullptr && !reduces_product_) {
-      return "a reduction needs whole rows, a matmul computes tiles of them";
+      return refuse("a reduction needs whole rows, a matmul computes tiles of them");
     }
-    return "";
   }
 
   void find_space() {
@@ -125,35 +131,36 @@ class Analysis {
 
   // --- places ------------------------------------------------------------------------------------
 
-  std::string place_values() {
+  void place_values() {
     for (ValueId output : body_.outputs()) {
-      if (output == made_) continue;
-      const Token at = output_place(output);
-      if (at == kUnset) {
-        return fmt::format("it gives {}, the kernel works on {}", type(output),
-                           TensorType{body_.type(output).dtype, facts_.space}.str());
-      }
-      if (std::string reason = ask(output, at); !reason.empty()) return reason;
+      if (output != made_) ask(output, output_place(output));
     }
-    for (std::size_t n = body_.nodes().size(); n-- > 0;) {
-      if (std::string reason = place_operands(body_.nodes()[n]); !reason.empty()) return reason;
+    for (std::size_t n = body_.nodes().size(); n-- > 0 && facts_.refusal.empty();) {
+      place_operands(body_.nodes()[n]);
     }
-    return "";
   }
 
-  Token output_place(ValueId output) const {
+  Token output_place(ValueId output) {
     if (same_numel(shape(output), facts_.space)) return kFull;
     if (facts_.rows != Rows::kNone && same_numel(shape(output), facts_.kept_dims())) return row_;
+    refuse(fmt::format("it gives {}, the kernel works on {}", type(output),
+                       TensorType{body_.type(output).dtype, facts_.space}.str()));
     return kUnset;
   }
 
-  /// Records that the value is needed at this place.
-  std::string ask(ValueId value, Token at) {
-    if (is_moved_input(body_, value)) return "";
+  /// The value is wanted at this place.
+  void ask(ValueId value, Token at) {
+    if (is_moved_input(body_, value)) return;
     Token& known = token(value);
     if (known == kUnset) known = at;
-    if (known == at) return "";
-    return fmt::format("{} would be computed again at another place", type(value));
+    if (known != at) {
+      refuse(fmt::format("{} would be computed again at another place", type(value)));
+    }
+  }
+  /// So are all operands of a node.
+  template <class PlaceOf>
+  void ask_operands(const Node& node, const PlaceOf& place_of) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) ask(node.inputs[i], place_of(i));
   }
 
   /// The place to which `step` of a node leads from `at`.
@@ -162,12 +169,12 @@ class Analysis {
         .first->second;
   }
 
-  std::string place_operands(const Node& node) {
+  void place_operands(const Node& node) {
     Token at = kUnset;
     for (ValueId output : node.outputs) {
       if (token(output) == kUnset) continue;
       if (at != kUnset && token(output) != at && node.op->op_class != OpClass::kView) {
-        return fmt::format("'{}' would be computed again at another place", node.op_name());
+        return refuse(fmt::format("'{}' would be computed again at another place", node.op_name()));
       }
       at = token(output);
     }
@@ -179,25 +186,23 @@ class Analysis {
       case OpClass::kMatmul:
         return place_matmul(node, at);
       case OpClass::kCollective:
-        if (node.outputs[0] == made_) return "";
+        if (node.outputs[0] == made_) return;
         if (at != kFull && at != kUnset) return moved_away(node);
-        return algorithm_of(node) == kPackets ? ask(node.inputs[0], kFull) : "";
+        if (algorithm_of(node) == kPackets) ask(node.inputs[0], kFull);
+        return;
       case OpClass::kView:
         return place_view(node);
       case OpClass::kGather:
         return place_gather(node);
       default:
-        break;
+        return ask_operands(node, [&](std::size_t i) {
+          return broadcast_place(at, shape(node.inputs[i]), shape(node.outputs[0]));
+        });
     }
-    for (ValueId operand : node.inputs) {
-      const Token place = broadcast_place(at, shape(operand), shape(node.outputs[0]));
-      if (std::string reason = ask(operand, place); !reason.empty()) return reason;
-    }
-    return "";
   }
 
-  static std::string moved_away(const Node& node) {
-    return fmt::format("'{}' would be computed at other places than its own", node.op_name());
+  void moved_away(const Node& node) {
+    refuse(fmt::format("'{}' would be computed at other places than its own", node.op_name()));
   }
 
   /// The place of an operand of a pointwise node.
@@ -219,7 +224,7 @@ class Analysis {
     return beyond(at, nullptr, hash);
   }
 
-  std::string place_reduction(const Node& node, Token at) {
+  void place_reduction(const Node& node, Token at) {
     const ValueId x = node.inputs[0];
     const std::vector<bool> reduced = row_dims(*node.op, node.attrs, shape(x).size());
     const bool same =
@@ -228,30 +233,28 @@ class Analysis {
             : trailing(reduced) &&
                   same_numel(select_dims(shape(x), reduced, true), facts_.reduced_dims()) &&
                   same_numel(select_dims(shape(x), reduced, false), facts_.kept_dims());
-    if (!same) return "reductions of one kernel go over the same dims";
+    if (!same) return refuse("reductions of one kernel go over the same dims");
     if (at != row_ && at != kUnset) {
-      return fmt::format("'{}' would broadcast a reduced value along rows", node.op_name());
+      return refuse(fmt::format("'{}' would broadcast a reduced value along rows", node.op_name()));
     }
     token(node.outputs[0]) = row_;
-    return ask(x, kFull);
+    ask(x, kFull);
   }
 
-  std::string place_norm(const Node& node, Token at) {
+  void place_norm(const Node& node, Token at) {
     const Shape& x = shape(node.inputs[0]);
     if (facts_.rows == Rows::kStrided || !trailing(row_dims(*node.op, node.attrs, x.size())) ||
         !same_numel({x.back()}, facts_.reduced_dims()) || !same_numel(x, facts_.space)) {
-      return "reductions of one kernel go over the same dims";
+      return refuse("reductions of one kernel go over the same dims");
     }
     if (at != kFull && at != kUnset) return moved_away(node);
     for (ValueId output : node.outputs) token(output) = kFull;
-    for (ValueId operand : node.inputs) {
-      const Token place = shape(operand) == x ? kFull : beyond(kFull, nullptr, 0);
-      if (std::string reason = ask(operand, place); !reason.empty()) return reason;
-    }
-    return "";
+    ask_operands(node, [&](std::size_t i) {
+      return shape(node.inputs[i]) == x ? kFull : beyond(kFull, nullptr, 0);
+    });
   }
 
-  std::string place_matmul(const Node& node, Token at) {
+  void place_matmul(const Node& node, Token at) {
     if (at != kFull && at != kUnset) return moved_away(node);
     token(node.outputs[0]) = kFull;
     const std::size_t first = first_matrix(node);
@@ -259,13 +262,11 @@ class Analysis {
       const bool is_matrix = i == first || i == first + 1;
       // Both matmuls of a pair read the first operand at the same place.
       const void* step = i == first ? nullptr : &node;
-      if (std::string reason = ask(node.inputs[i], beyond(kFull, step, 1 + i)); !reason.empty()) {
-        return reason;
+      ask(node.inputs[i], beyond(kFull, step, 1 + i));
+      if (is_matrix && reads_matmul(node.inputs[i])) {
+        refuse("a matmul reads its operands from memory");
       }
-      if (is_matrix && reads_matmul(node.inputs[i]))
-        return "a matmul reads its operands from memory";
     }
-    return "";
   }
 
   /// Whether a value depends on a matmul of this body.
@@ -277,31 +278,23 @@ class Analysis {
                        [&](ValueId v) { return reads_matmul(v); });
   }
 
-  std::string place_view(const Node& node) {
+  void place_view(const Node& node) {
     for (std::size_t r = 0; r < node.outputs.size(); ++r) {
       const Token at = token(node.outputs[r]);
       if (at == kUnset) continue;
       const bool flat = node.op->view == View::kFlat;
-      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-        const Token place =
-            flat && (at == kFull || at == kRow) ? at : beyond(at, &node, 100 * r + i);
-        if (std::string reason = ask(node.inputs[i], place); !reason.empty()) return reason;
-      }
+      ask_operands(node, [&](std::size_t i) {
+        return flat && (at == kFull || at == kRow) ? at : beyond(at, &node, 100 * r + i);
+      });
     }
-    return "";
   }
 
-  std::string place_gather(const Node& node) {
+  void place_gather(const Node& node) {
     const Token at = token(node.outputs[0]);
     if (!takes_indices(node) && !is_moved_input(body_, node.inputs[0])) {
-      return "rotary_embedding reads each element twice: its operand must be in memory";
+      return refuse("rotary_embedding reads each element twice: its operand must be in memory");
     }
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (std::string reason = ask(node.inputs[i], beyond(at, &node, i)); !reason.empty()) {
-        return reason;
-      }
-    }
-    return "";
+    ask_operands(node, [&](std::size_t i) { return beyond(at, &node, i); });
   }
 
   const Graph& body_;

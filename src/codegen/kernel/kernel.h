@@ -1,24 +1,48 @@
 #pragma once
 
-#include "codegen/kernel/phases.h"
+#include <vector>
+
+#include "codegen/kernel/orders.h"
+#include "codegen/work/work.h"
 
 namespace braid {
+
+/// A kernel is a list of these, one after the other.
+struct Phase {
+  const Work* work = nullptr;
+  Order order = Order::kStride;
+  Meet meet = Meet::kNothing;
+  Role role = {};
+};
+
+/// One way to compute a body as one kernel. A body finds its kernel by asking; nobody else knows a
+/// name.
+struct Kernel {
+  std::string_view name;             ///< for people, and the stem of its kernels' names
+  bool named_by_collective = false;  ///< the stem is the collective's op
+  std::vector<Phase> phases;
+  /// Whether blocks that are alike meet after the last phase of a group's last step of a run, so
+  /// that no remote read outlives it.
+  bool closes = false;
+  /// Blocks for which there is room; null: one for each piece. `ranks_per_device` bounds a grid
+  /// that waits.
+  std::int64_t (*room)(const BodyFacts& facts, const Config& config, const Target& target,
+                       int ranks_per_device) = nullptr;
+};
+
+/// The tile program before the passes.
+[[nodiscard]] tile::Program build_phases(const Kernel& kernel, const BodyFacts& facts,
+                                         const Config& config, const Target& target,
+                                         int ranks_per_device);
 
 /// All kernels; the first that matches a body is the body's.
 [[nodiscard]] std::span<const Kernel> kernels();
 [[nodiscard]] const Kernel& find_kernel(const Graph& body,
                                         std::span<const Kernel> among = kernels());
 
-// What the works of a kernel say together.
-
-/// Empty where it can express a body that matches; else the reason, for people.
-[[nodiscard]] std::string refuse(const Kernel& kernel, const BodyFacts& facts);
-[[nodiscard]] std::vector<Setting> settings(const Kernel& kernel);
+/// What its works say together.
 [[nodiscard]] Config default_config(const Kernel& kernel, const BodyFacts& facts,
                                     const Target& target);
-[[nodiscard]] std::vector<Config> candidates(const Kernel& kernel, const BodyFacts& facts,
-                                             const Target& target);
-
 /// The tile program of a spec after all passes. Throws kInvalidArgument where the kernel refuses
 /// the body, or the target has too little shared memory.
 [[nodiscard]] tile::Program build_program(const Kernel& kernel, const KernelSpec& spec,

@@ -3,12 +3,11 @@
 // (docs/architecture.md, Communication). Its flags are a slot for each block and meeting, then one
 // for each piece that is awaited.
 
-#include "codegen/kernel/phases.h"
-
 #include <algorithm>
 #include <limits>
 
 #include "codegen/body/emitter.h"
+#include "codegen/kernel/kernel.h"
 #include "codegen/protocol.h"
 
 namespace braid {
@@ -22,7 +21,7 @@ using tile::kNone;
 class Assembly {
  public:
   Assembly(const Kernel& kernel, const BodyFacts& facts, const Config& config, std::int64_t room)
-      : kernel_(kernel), facts_(facts), room_(room), b_(program_) {
+      : kernel_(kernel), facts_(facts), config_(config), room_(room), b_(program_) {
     for (const Phase& phase : kernel.phases) {
       parts_.push_back({phase, phase.work->pieces(facts, config)});
       meetings_ += phase.meet == Meet::kAlike || phase.meet == Meet::kAll ? 1 : 0;
@@ -49,7 +48,7 @@ class Assembly {
       if (some_ != 0) {
         closing = b_.map(Fn::kAnd, {is_some_, b_.map(Fn::kLt, {b_.integer(0), closing})});
       }
-      meet_alike(closing);
+      meet_alike(b_.program_id(), closing);
     }
     mark(Mark::kEnd);
     return std::move(program_);
@@ -65,16 +64,13 @@ class Assembly {
   Id plus(Id a, Id b) { return b_.map(Fn::kAdd, {a, b}); }
   Id minus(Id a, Id b) { return b_.map(Fn::kSub, {a, b}); }
   Id world() { return b_.integer(facts_.world()); }
-  /// The rank so many after this one.
-  Id rank_after(Id distance) { return b_.map(Fn::kRem, {distance, world()}); }
+  Id rank_of(Id number) { return b_.map(Fn::kRem, {number, world()}); }
   Id is_closing() {
     return b_.param({.kind = KernelParam::Kind::kClosing, .group = facts_.group()});
   }
-  void mark(Mark::What what) {
-    if (marks_) b_.mark(what, b_.integer(0), b_.integer(0));
-  }
-  void mark(Mark::What what, Id rank, Id number) {
-    if (marks_) b_.mark(what, rank, number);
+  void mark(Mark::What what, Id rank = kNone, Id number = kNone) {
+    if (!marks_) return;
+    b_.mark(what, rank == kNone ? b_.integer(0) : rank, number == kNone ? b_.integer(0) : number);
   }
 
   // --- sizes -------------------------------------------------------------------------------------
@@ -98,6 +94,7 @@ class Assembly {
       program_.columns = std::min(program_.columns, pieces->columns);
       program_.warps_m = std::max(program_.warps_m, pieces->warps_m);
       program_.scratch_bytes += pieces->scratch_bytes;
+      program_.flag_slots += pieces->flags;
     }
     program_.communicates = meetings_ > 0 || program_.scratch_bytes > 0;
     if (!program_.communicates) {
@@ -112,10 +109,7 @@ class Assembly {
     program_.grid = std::clamp(wanted, least, std::max(least, room_));
     const std::int64_t blocks = some_ == 0 ? program_.grid.evaluate({}) : some_;
     first_flag_ = (meetings_ + (kernel_.closes ? 1 : 0)) * blocks;
-    program_.flag_slots = first_flag_;
-    for (const auto& [phase, pieces] : parts_) {
-      if (pieces) program_.flag_slots += pieces->flags;
-    }
+    program_.flag_slots += first_flag_;
   }
 
   // --- roles and meetings ------------------------------------------------------------------------
@@ -131,16 +125,16 @@ class Assembly {
   void meet(const Phase& phase) {
     if (phase.meet == Meet::kAlike) {
       mark(Mark::kMeet);
-      meet_alike(phase.role.who == Role::Who::kSome ? is_some_ : kNone,
-                 phase.role.who == Role::Who::kOne ? b_.integer(0) : kNone);
+      const Id block = phase.role.who == Role::Who::kOne ? b_.integer(0) : b_.program_id();
+      meet_alike(block, phase.role.who == Role::Who::kSome ? is_some_ : kNone);
     } else if (phase.meet == Meet::kAll) {
-      b_.signal(next_slot(kNone));
+      b_.signal(next_slot(b_.program_id()));
       b_.wait_slots(b_.integer(0), b_.num_programs());
     }
   }
 
   /// The blocks of all ranks that have this slot meet, where the predicate holds.
-  void meet_alike(Id predicate, Id block = kNone) {
+  void meet_alike(Id block, Id predicate) {
     const Id slot = next_slot(block);
     b_.signal(slot, kNone, predicate);
     b_.wait(slot, kNone, predicate);
@@ -148,55 +142,46 @@ class Assembly {
 
   /// Each meeting has a slot for each block that meets.
   Id next_slot(Id block) {
-    if (slot_ != kNone) {
-      slot_ = plus(some_ == 0 ? b_.num_programs() : b_.integer(some_), slot_);
-    } else {
-      slot_ = block == kNone ? b_.program_id() : block;
-    }
-    return slot_;
+    const auto before = [&] { return some_ == 0 ? b_.num_programs() : b_.integer(some_); };
+    return slot_ = slot_ == kNone ? block : plus(before(), slot_);
   }
 
   // --- pieces ------------------------------------------------------------------------------------
 
   /// Numbers of pieces: first, first + step, ... below `end`; scalars.
   struct Numbers {
-    Id first = kNone, end = kNone, step = kNone;
+    Id first, end, step;
+    Id of_rank;  ///< so many are one rank's
   };
 
+  Piece piece(Id number) { return {b_, facts_, config_, number}; }
+
   void run(const Phase& phase, const Pieces& pieces) {
-    if (one_each_) return pieces.open(b_)({.number = b_.program_id()});
-    // What is alike for all pieces comes first, or, where who does them is worked out, after that:
-    // the order of a kernel's parameters.
+    const Work& work = *phase.work;
+    if (one_each_) return work.emit(piece(b_.program_id()));
+    // What all pieces read comes first, or, where it is worked out who does them, after that: the
+    // order of a kernel's parameters.
     const bool is_plain = phase.role.who == Role::Who::kAll && !is_by_rank(phase.order);
-    Emit emit;
-    if (is_plain) emit = pieces.open(b_);
-    Id of_rank = kNone;
-    Numbers numbers;
-    if (phase.order == Order::kOwned) {
-      numbers = owned(pieces);
-    } else {
-      of_rank = b_.scalar(pieces.count, pieces.divisor);
-      numbers.end = is_by_rank(phase.order) ? times(world(), of_rank) : of_rank;
-      numbers.first = first_of(phase.role, numbers.end);
-    }
-    if (!is_plain) emit = pieces.open(b_);
-    if (numbers.step == kNone) numbers.step = step_of(phase.role);
+    if (is_plain && work.prepare != nullptr) work.prepare(b_, facts_);
+    const Numbers numbers = phase.order == Order::kOwned ? owned(pieces) : dealt(phase, pieces);
+    if (!is_plain && work.prepare != nullptr) work.prepare(b_, facts_);
     const Id loop = b_.begin_for(numbers.first, numbers.end, numbers.step, {});
     const Id number = b_.induction(loop);
-    emit(piece_of(phase.order, number, of_rank));
+    work.emit(piece_of(phase.order, number, numbers.of_rank));
     if (pieces.flags > 0) raise(number, pieces.flags);
     b_.end_for(loop, {});
   }
 
-  Id first_of(const Role& role, Id end) {
+  Numbers dealt(const Phase& phase, const Pieces& pieces) {
+    const Id of_rank = b_.scalar(pieces.count, pieces.divisor);
+    const Id end = is_by_rank(phase.order) ? times(world(), of_rank) : of_rank;
     const Id block = b_.program_id();
-    if (role.who == Role::Who::kSome) return b_.map(Fn::kSelect, {is_some_, block, end});
-    if (role.who == Role::Who::kAll) return block;
-    return b_.map(Fn::kSelect, {is_some_, end, minus(block, some_blocks_)});
-  }
-  Id step_of(const Role& role) {
-    if (role.who == Role::Who::kSome) return some_blocks_;
-    return role.who == Role::Who::kAll ? b_.num_programs() : minus(b_.num_programs(), some_blocks_);
+    if (phase.role.who == Role::Who::kAll) return {block, end, b_.num_programs(), of_rank};
+    if (phase.role.who == Role::Who::kSome) {
+      return {b_.map(Fn::kSelect, {is_some_, block, end}), end, some_blocks_, of_rank};
+    }
+    return {b_.map(Fn::kSelect, {is_some_, end, minus(block, some_blocks_)}), end,
+            minus(b_.num_programs(), some_blocks_), of_rank};
   }
 
   Numbers owned(const Pieces& pieces) {
@@ -204,33 +189,32 @@ class Assembly {
     const Id ranks = world();
     const Id block = b_.map(Fn::kRem, {b_.program_id(), ranks});
     const Id turn = b_.map(Fn::kRem, {minus(plus(rank, ranks), block), ranks});
-    const Id before = times(turn, b_.num_programs());
-    const Id first = plus(b_.program_id(), before);
+    const Id first = plus(b_.program_id(), times(turn, b_.num_programs()));
     const Id step = times(b_.num_programs(), ranks);
-    return {first, b_.scalar(pieces.count, pieces.divisor), step};
+    const Id count = b_.scalar(pieces.count, pieces.divisor);
+    return {first, count, step, count};
   }
 
   Piece piece_of(Order order, Id number, Id of_rank) {
+    Piece result = piece(number);
     if (order == Order::kOfOwners) {
-      return {.number = number, .rank = [this, number] {
-                const Id turn = b_.map(Fn::kDiv, {number, b_.num_programs()});
-                return rank_after(plus(b_.program_id(), turn));
-              }};
+      result.rank = [this, number] {
+        const Id turn = b_.map(Fn::kDiv, {number, b_.num_programs()});
+        return rank_of(plus(b_.program_id(), turn));
+      };
+    } else if (is_by_rank(order)) {
+      // 32 bits wide, for a 64-bit division is a call.
+      const auto narrow = [&](Id id) { return b_.map(Fn::kToI32, {id}); };
+      const Id whole = narrow(number);
+      const Id turn = result.turn = b_.map(Fn::kDiv, {whole, narrow(of_rank)});
+      result.number = b_.map(Fn::kRem, {whole, narrow(of_rank)});
+      result.rank = [this, order, turn] {
+        const Id own = own_rank(b_, facts_.group());
+        return rank_of(plus(order == Order::kOwnFirst ? own : plus(own, b_.integer(1)), turn));
+      };
+      result.await = [this, turn](Id rank, Id number) { await(turn, rank, number); };
     }
-    if (!is_by_rank(order)) return {.number = number};
-    // 32 bits wide, for a 64-bit division is a call.
-    const auto narrow = [&](Id id) { return b_.map(Fn::kToI32, {id}); };
-    const Id whole = narrow(number);
-    const Id turn = b_.map(Fn::kDiv, {whole, narrow(of_rank)});
-    const Id own = own_rank(b_, facts_.group());
-    return {.number = b_.map(Fn::kRem, {whole, narrow(of_rank)}),
-            .turn = turn,
-            .rank =
-                [this, order, own, turn] {
-                  return rank_after(
-                      plus(order == Order::kOwnFirst ? own : plus(own, b_.integer(1)), turn));
-                },
-            .await = [this, turn](Id rank, Id piece) { await(turn, rank, piece); }};
+    return result;
   }
 
   // Blocks with a role copy, or make, pieces rank by rank, from the next one on, and raise a flag
@@ -253,6 +237,7 @@ class Assembly {
 
   const Kernel& kernel_;
   const BodyFacts& facts_;
+  const Config& config_;
   std::int64_t room_;
   tile::Program program_;
   tile::Builder b_;

@@ -7,18 +7,11 @@
 #include "codegen/device_model.h"
 #include "codegen/kernel/kernel.h"
 
-// The works, a file each.
-#define BRAID_WORKS(entry)                                                                  \
-  entry(kNothing) entry(kRows) entry(kOperand) entry(kRowsFromPeers) entry(kSumAtOwner)     \
-      entry(kRowsFromOwner) entry(kSumAtAll) entry(kRowsFromHere) entry(kSendPackets)       \
-          entry(kRowsFromPackets) entry(kGemmTile) entry(kCopiedPanel) entry(kGatheredTile) \
-              entry(kOwnTile) entry(kPushedTile) entry(kRowsOfParts)
-
 namespace braid {
 
-#define BRAID_DECLARE(name) extern const Work name;
-BRAID_WORKS(BRAID_DECLARE)
-#undef BRAID_DECLARE
+extern const Work kNothing, kRows, kOperand, kRowsFromPeers, kSumAtOwner, kRowsFromOwner, kSumAtAll,
+    kRowsFromHere, kSendPackets, kRowsFromPackets, kGemmTile, kCopiedPanel, kGatheredTile, kOwnTile,
+    kPushedTile, kRowsOfParts;
 
 namespace {
 
@@ -48,6 +41,16 @@ std::int64_t multiprocessors(const BodyFacts&, const Config& config, const Targe
 using Who = Role::Who;
 constexpr Role kCopying{Who::kSome, kCopyBlocksSetting};
 
+/// A collective with everything that follows it, and what is computed in front of it: a block b
+/// reads what the blocks b of all ranks wrote, so meetings are of these.
+Kernel of_collective(std::vector<Phase> phases, bool closes) {
+  return {.name = "collective",
+          .named_by_collective = true,
+          .phases = std::move(phases),
+          .closes = closes,
+          .room = few_blocks};
+}
+
 }  // namespace
 
 std::span<const Kernel> kernels() {
@@ -76,39 +79,25 @@ std::span<const Kernel> kernels() {
        .closes = true,
        .room = multiprocessors},
 
-      // A collective with everything that follows it, and what is computed in front of it: a block
-      // b reads what the blocks b of all ranks wrote, so meetings are of these.
-      //
       // Two shots: each piece has an owner, who alone reads it from all ranks and puts the sum in
       // the place of its own operand, which nobody else reads there. So the link carries each
       // element twice, however many ranks there are, and the operand is gone.
-      {.name = "collective",
-       .named_by_collective = true,
-       .phases = {{&kOperand},
-                  {&kSumAtOwner, Order::kOwned, Meet::kAlike},
-                  {&kRowsFromOwner, Order::kOfOwners, Meet::kAlike}},
-       .closes = true,
-       .room = few_blocks},
+      of_collective({{&kOperand},
+                     {&kSumAtOwner, Order::kOwned, Meet::kAlike},
+                     {&kRowsFromOwner, Order::kOfOwners, Meet::kAlike}},
+                    /*closes=*/true),
       // The same by multimem. The kernel ends with its work: nobody is read, or written to, after
       // the second meeting.
-      {.name = "collective",
-       .named_by_collective = true,
-       .phases = {{&kOperand},
-                  {&kSumAtAll, Order::kOwned, Meet::kAlike},
-                  {&kRowsFromHere, Order::kStride, Meet::kAlike}},
-       .room = few_blocks},
+      of_collective({{&kOperand},
+                     {&kSumAtAll, Order::kOwned, Meet::kAlike},
+                     {&kRowsFromHere, Order::kStride, Meet::kAlike}},
+                    /*closes=*/false),
       // Packets: twice the bytes, and no meeting. The operand is not in the arena. Nobody reads a
       // peer's memory, so no run has to end with a meeting either.
-      {.name = "collective",
-       .named_by_collective = true,
-       .phases = {{&kSendPackets}, {&kRowsFromPackets}},
-       .room = few_blocks},
+      of_collective({{&kSendPackets}, {&kRowsFromPackets}}, /*closes=*/false),
       // One shot: every rank reads what it needs of the operand of every rank.
-      {.name = "collective",
-       .named_by_collective = true,
-       .phases = {{&kOperand}, {&kRowsFromPeers, Order::kStride, Meet::kAlike}},
-       .closes = true,
-       .room = few_blocks},
+      of_collective({{&kOperand}, {&kRowsFromPeers, Order::kStride, Meet::kAlike}},
+                    /*closes=*/true),
 
       {.name = "gemm", .phases = {{&kGemmTile}}},
       {.name = "elementwise", .phases = {{&kRows}}, .room = resident_blocks},

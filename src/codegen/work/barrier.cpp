@@ -8,8 +8,7 @@
 
 namespace braid {
 
-extern const Work kNothing;
-const Work kNothing{
+extern const Work kNothing{
     .settings = kRowSettings,
     .matches =
         [](const Graph& body) {

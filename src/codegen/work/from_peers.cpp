@@ -83,27 +83,23 @@ std::optional<Run> run_of(const tile::Program& program, Id index) {
 /// rank's, each rank that a tile reaches is read under the condition that the element is its own.
 class Gather {
  public:
-  Gather(BodyEmitter& emitter, const Collective& form, Id offset, const Coords& own,
-         const Mask& mask)
-      : emitter_(emitter),
-        b_(emitter.builder()),
-        facts_(emitter.facts()),
-        coords_(emitter.coords()),
-        symbols_(facts_.body.symbols()),
+  Gather(const RowPlace& place, const Collective& form, Id offset, const Coords& own)
+      : place_(place),
+        b_(place.b),
+        coords_(place.emitter.coords()),
+        symbols_(place.facts.body.symbols()),
         form_(form),
-        type_(facts_.operand()),
+        type_(place.facts.operand()),
         offset_(offset),
         own_(own),
-        mask_(mask),
         dim_(*form.gather_dim),
-        chunk_(form.splits.empty() && form.scatter_dim == form.gather_dim
-                   ? *type_.shape[dim_].divide_exactly(form.ranks, symbols_)
-                   : type_.shape[dim_]) {}
+        chunk_(type_.shape[dim_]),
+        index_(coords_.index_of(place.at, dim_)) {}
 
-  Id emit(const Coords& at) {
-    index_ = coords_.index_of(at, dim_);
+  Id emit() {
     if (!form_.splits.empty()) return gather_uneven();
-    if (const auto result = gather_even(at)) return *result;
+    if (form_.scatter_dim == dim_) chunk_ = *chunk_.divide_exactly(form_.ranks, symbols_);
+    if (const auto result = gather_even()) return *result;
     return gather_in_loop();
   }
 
@@ -111,7 +107,7 @@ class Gather {
   [[nodiscard]] int world() const { return static_cast<int>(form_.ranks); }
   /// The one of the values, a scalar, that stands at this rank's place.
   Id by_rank(const std::vector<std::int64_t>& values) {
-    const Id rank = own_rank(b_, facts_.group());
+    const Id rank = own_rank(b_, place_.facts.group());
     Id result = b_.integer(values.back());
     for (std::size_t r = values.size() - 1; r-- > 0;) {
       if (values[r] == values.back()) continue;
@@ -128,8 +124,8 @@ class Gather {
 
   /// Of the ranks that a tile may reach: where chunks are multiples of what it spans, and so is its
   /// place, one; all where its place is not known. Nothing where that is many.
-  std::optional<Id> gather_even(const Coords& at) {
-    Coords whole = at;
+  std::optional<Id> gather_even() {
+    Coords whole = place_.at;
     const Axis& along = whole[coords_.split_before(whole, dim_)];
     const Expr elements = Expr(chunk_) * numel(Shape(along.dims.begin() + 1, along.dims.end()));
     const auto run = run_of(b_.program(), along.index);
@@ -163,7 +159,7 @@ class Gather {
       if (first != kNone) {
         rank = i == 0 ? first : b_.map(Fn::kMin, {b_.map(Fn::kAdd, {first, rank}), last});
       }
-      Mask condition = mask_;
+      Mask condition = place_.mask;
       if (i > 0) condition.push_back(b_.map(Fn::kNot, {inside.back()}));
       if (i + 1 < reached) {
         const Id end =
@@ -174,9 +170,9 @@ class Gather {
       const Id pointer =
           b_.ptr_add(b_.peer(offset_, rank), b_.map(Fn::kMul, {b_.map(Fn::kToI64, {rank}), back}),
                      type_.dtype);
-      parts.push_back(emitter_.load(pointer, own, type_.dtype, condition));
+      parts.push_back(load(pointer, own, condition));
     }
-    return emitter_.chosen(inside, std::move(parts));
+    return place_.emitter.chosen(inside, std::move(parts));
   }
 
   Id gather_in_loop() {
@@ -187,9 +183,9 @@ class Gather {
       Axis& axis = at[coords_.isolate(at, dim_)];
       axis.index = b_.map(Fn::kSub, {axis.index, start(rank)});
       axis.dims = {type_.shape[dim_]};
-      Mask condition = mask_;
+      Mask condition = place_.mask;
       condition.push_back(inside);
-      return emitter_.load(b_.peer(offset_, rank), at, type_.dtype, condition);
+      return load(b_.peer(offset_, rank), at, condition);
     };
     const auto inside = [&](Id rank) {
       const Id end = start(b_.map(Fn::kAdd, {rank, b_.integer(1)}));
@@ -231,31 +227,32 @@ class Gather {
       const Id moved = b_.map(Fn::kSub, {axis.index, start(rank, &Collective::result_start)});
       axis.index = b_.map(Fn::kAdd, {moved, start(rank, &Collective::operand_start)});
       axis.dims = {type_.shape[dim_]};
-      Mask condition = mask_;
+      Mask condition = place_.mask;
       if (rank > 0) condition.push_back(b_.map(Fn::kNot, {inside.back()}));
       if (rank + 1 < world) {
         inside.push_back(b_.map(Fn::kLt, {index_, start(rank + 1, &Collective::result_start)}));
         condition.push_back(inside.back());
       }
-      parts.push_back(
-          emitter_.load(b_.peer(offset_, b_.integer(rank)), at, type_.dtype, condition));
+      parts.push_back(load(b_.peer(offset_, b_.integer(rank)), at, condition));
     }
-    return emitter_.chosen(inside, std::move(parts));
+    return place_.emitter.chosen(inside, std::move(parts));
   }
 
-  BodyEmitter& emitter_;
+  Id load(Id pointer, const Coords& at, const Mask& mask) {
+    return place_.emitter.load(pointer, at, type_.dtype, mask);
+  }
+
+  const RowPlace& place_;  ///< in the result
   tile::Builder& b_;
-  const BodyFacts& facts_;
   CoordsBuilder& coords_;
   const SymbolTable& symbols_;
   const Collective& form_;
   const TensorType& type_;  ///< of the operand
   Id offset_;               ///< of the operand in the arenas
   const Coords& own_;       ///< in the operand, where each rank's chunk is cut as this one's
-  const Mask& mask_;
-  std::size_t dim_;   ///< along which the result is put together
-  Dim chunk_;         ///< of each rank, where all have the same
-  Id index_ = kNone;  ///< in the result
+  std::size_t dim_;         ///< along which the result is put together
+  Dim chunk_;               ///< of each rank, where all have the same
+  Id index_;                ///< in the result
 };
 
 }  // namespace
@@ -273,27 +270,27 @@ Id operand_offset(tile::Builder& b, const BodyFacts& facts) {
                  256);
 }
 
-Id from_peers(BodyEmitter& emitter, const Coords& at, const Mask& mask) {
-  tile::Builder& b = emitter.builder();
-  const BodyFacts& facts = emitter.facts();
+Id from_peers(const RowPlace& place) {
+  tile::Builder& b = place.b;
+  const BodyFacts& facts = place.facts;
   const TensorType& type = facts.operand();
   const Collective form = form_of(facts);
   const Id offset = operand_offset(b, facts);
   const bool cut = form.scatter_dim && form.splits.empty();
-  const Coords own = cut ? emitter.own_chunk(form, facts.group(), type.shape, at) : at;
+  const Coords own =
+      cut ? place.emitter.own_chunk(form, facts.group(), type.shape, place.at) : place.at;
   const auto load = [&](Id rank) {
-    return emitter.load(b.peer(offset, rank), own, type.dtype, mask);
+    return place.emitter.load(b.peer(offset, rank), own, type.dtype, place.mask);
   };
   if (form.src) return load(b.integer(*form.src));
   if (!form.gather_dim) return sum_of(b, form, type.dtype, load);
-  return Gather(emitter, form, offset, own, mask).emit(at);
+  return Gather(place, form, offset, own).emit();
 }
 
-Id from_rank(BodyEmitter& emitter, Id rank, const Coords& at, const Mask& mask) {
-  tile::Builder& b = emitter.builder();
-  const BodyFacts& facts = emitter.facts();
-  const Id offset = operand_offset(b, facts);
-  return emitter.load(b.peer(offset, rank), at, facts.operand().dtype, mask);
+Id from_rank(const RowPlace& place, Id rank) {
+  const Id offset = operand_offset(place.b, place.facts);
+  const DType dtype = place.facts.operand().dtype;
+  return place.emitter.load(place.b.peer(offset, rank), place.at, dtype, place.mask);
 }
 
 Id sum_of(tile::Builder& b, const Collective& form, DType dtype,
@@ -331,63 +328,33 @@ Id sum_of(tile::Builder& b, const Collective& form, DType dtype,
   return b.round(dtype, result);
 }
 
-namespace {
-
-bool is_collective(const Node& node) { return node.op->op_class == OpClass::kCollective; }
-
-bool runs_in_two_shots(const Graph& body) {
-  const auto collective = std::ranges::find_if(body.nodes(), is_collective);
-  return collective != body.nodes().end() && algorithm_of(*collective) == kTwoShot;
-}
-
-}  // namespace
-
 /// The rest of the body, with what the collective makes of all ranks' operands.
-extern const Work kRowsFromPeers;
-const Work kRowsFromPeers{
-    .settings = kRowSettings,
-    .matches = [](const Graph& body) { return std::ranges::any_of(body.nodes(), is_collective); },
-    .refuse = refuse_rows_of_collective,
-    .tuning = kCollectiveRowTuning,
-    .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
-      return rows_that_read(facts, config, from_peers);
-    },
-};
+extern const Work kRowsFromPeers =
+    rows_of_collective([](const Piece& piece) { emit_rows(piece, from_peers); }, has_collective);
 
 /// The sum over ranks, to the place of this rank's own operand.
-extern const Work kSumAtOwner;
-const Work kSumAtOwner{
-    .matches = runs_in_two_shots,
-    .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
-      return for_row_pieces(facts, config, [&facts](RowPiece& rows, const Piece&) {
-        rows.read(from_peers);
-        rows.for_all([&](BodyEmitter& emitter, const Coords& at, const Mask& mask) {
-          tile::Builder& b = emitter.builder();
-          const TensorType& type = facts.operand();
-          const Coords own = emitter.coords().reshape(at, type.shape);
-          const Id sum = emitter.value(facts.collective->outputs[0], own, mask);
-          const Id rank = own_rank(b, facts.group());
-          emitter.store(b.peer(operand_offset(b, facts), rank), type, sum, own, mask);
-        });
-      });
-    },
+extern const Work kSumAtOwner{
+    .matches = [](const Graph& body) { return runs_as(kTwoShot, body); },
+    .pieces = each_row,
+    .emit =
+        [](const Piece& piece) {
+          const auto store = [](const RowPlace& place) {
+            const BodyFacts& facts = place.facts;
+            const TensorType& type = facts.operand();
+            const Coords own = place.emitter.coords().reshape(place.at, type.shape);
+            const Id sum = place.emitter.value(facts.collective->outputs[0], own, place.mask);
+            const Id rank = own_rank(place.b, facts.group());
+            place.emitter.store(place.b.peer(operand_offset(place.b, facts), rank), type, sum, own,
+                                place.mask);
+          };
+          for_row_places(piece, store, from_peers);
+        },
 };
 
 /// The rest of the body, with the sum at its owner.
-extern const Work kRowsFromOwner;
-const Work kRowsFromOwner{
-    .settings = kRowSettings,
-    .refuse = refuse_rows_of_collective,
-    .tuning = kCollectiveRowTuning,
-    .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
-      return for_row_pieces(facts, config, [](RowPiece& rows, const Piece& piece) {
-        const Id owner = piece.rank();
-        rows.read([owner](BodyEmitter& emitter, const Coords& at, const Mask& mask) {
-          return from_rank(emitter, owner, at, mask);
-        });
-        rows.emit();
-      });
-    },
-};
+extern const Work kRowsFromOwner = rows_of_collective([](const Piece& piece) {
+  const Id owner = piece.rank();
+  emit_rows(piece, [owner](const RowPlace& place) { return from_rank(place, owner); });
+});
 
 }  // namespace braid

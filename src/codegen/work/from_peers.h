@@ -12,10 +12,9 @@ namespace braid {
 [[nodiscard]] tile::Id operand_offset(tile::Builder& builder, const BodyFacts& facts);
 
 /// Its result, out of the arenas of all ranks.
-[[nodiscard]] tile::Id from_peers(BodyEmitter& emitter, const Coords& at, const Mask& mask);
+[[nodiscard]] tile::Id from_peers(const RowPlace& place);
 /// Where `rank` has put it in the place of its operand.
-[[nodiscard]] tile::Id from_rank(BodyEmitter& emitter, tile::Id rank, const Coords& at,
-                                 const Mask& mask);
+[[nodiscard]] tile::Id from_rank(const RowPlace& place, tile::Id rank);
 
 /// In the order of the ranks; `part`: what one of them has, asked for of `together` ranks before
 /// any is added.

@@ -37,14 +37,14 @@ bool is_plain(const Graph& body, ValueId value) {
 
 class Gemm {
  public:
-  Gemm(tile::Builder& b, const BodyFacts& facts, const Config& config, const GemmPlace& place)
-      : config_(config),
-        facts_(facts),
-        body_(facts.body),
+  Gemm(const Piece& piece, const GemmPlace& place)
+      : config_(piece.config),
+        facts_(piece.facts),
+        body_(facts_.body),
         matmuls_(matmuls_of(body_)),
         place_(place),
-        b_(b),
-        emitter_(b_, facts, block("BLOCK_M")),
+        b_(piece.b),
+        emitter_(b_, facts_, block("BLOCK_M")),
         first_(first_matrix(*matmuls_[0])) {
     const Shape& result = body_.type(matmuls_[0]->outputs[0]).shape;
     const std::size_t rank = result.size();
@@ -246,20 +246,25 @@ bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
   }
 }
 
-void emit_gemm_tile(tile::Builder& builder, const BodyFacts& facts, const Config& config,
-                    const GemmPlace& place) {
-  Gemm(builder, facts, config, place).emit();
-}
+void emit_gemm_tile(const Piece& piece, const GemmPlace& place) { Gemm(piece, place).emit(); }
 
-Raster::Raster(const BodyFacts& facts, const Config& config, const Dim& rows, const Dim& columns)
-    : symbols(facts.body.symbols()),
-      block_m(config.at("BLOCK_M")),
+Raster::Raster(const Config& config, const Dim& rows, const Dim& columns)
+    : block_m(config.at("BLOCK_M")),
       block_n(config.at("BLOCK_N")),
       group(config.at("GROUP_M")),
       down(ceil_div(Expr(rows), Expr(block_m))),
       across(ceil_div(Expr(columns), Expr(block_n))) {}
 
-Raster::Tile Raster::tile(tile::Builder& b, Id number) const {
+Pieces Raster::pieces(const BodyFacts& facts, const Config& config, const Expr& results) const {
+  const Expr count = down * across * results;
+  return {.count = count,
+          .divisor = divisor_of(count, facts.body.symbols()),
+          .warps_m = gemm_warps_m(config)};
+}
+
+Raster::Tile Raster::tile(const Piece& piece, Id number) const {
+  tile::Builder& b = piece.b;
+  const SymbolTable& symbols = piece.facts.body.symbols();
   // 32-bit: a 64-bit division is a call.
   const auto scalar = [&](const Expr& expr) {
     return b.map(Fn::kToI32, {scalar_of(b, expr, symbols)});
@@ -275,19 +280,10 @@ Raster::Tile Raster::tile(tile::Builder& b, Id number) const {
   return {b.map(Fn::kAdd, {first, b.map(Fn::kRem, {rest, size})}), b.map(Fn::kDiv, {rest, size})};
 }
 
-Id Raster::row(tile::Builder& b, const Tile& tile) const {
-  return b.map(Fn::kMul, {tile.down, b.integer(block_m)});
-}
-Id Raster::col(tile::Builder& b, const Tile& tile) const {
-  return b.map(Fn::kMul, {tile.across, b.integer(block_n)});
-}
-
-Pieces tile_pieces(const BodyFacts& facts, const Config& config, const Expr& count,
-                   std::function<Emit(tile::Builder&)> open) {
-  return {.count = count,
-          .divisor = divisor_of(count, facts.body.symbols()),
-          .open = std::move(open),
-          .warps_m = gemm_warps_m(config)};
+GemmPlace Raster::place(tile::Builder& b, const Tile& tile) const {
+  return {.batch = {b.integer(0), {}},
+          .row = b.map(Fn::kMul, {tile.down, b.integer(block_m)}),
+          .col = b.map(Fn::kMul, {tile.across, b.integer(block_n)})};
 }
 
 std::vector<const Node*> matmuls_of(const Graph& body) {
@@ -324,32 +320,32 @@ GemmUse use_of(const BodyFacts& facts, const Config&) {
   return {.rows = facts.space[facts.space.size() - 2]};
 }
 
-std::optional<Pieces> pieces_of(const BodyFacts& facts, const Config& config) {
+Raster raster_of(const BodyFacts& facts, const Config& config) {
   const std::size_t rank = facts.space.size();
-  const Raster raster(facts, config, facts.space[rank - 2], facts.space[rank - 1]);
-  const Shape batch(facts.space.begin(), facts.space.end() - 2);
-  return tile_pieces(facts, config, raster.down * raster.across * numel(batch),
-                     each([&facts, &config, raster, batch](tile::Builder& b, const Piece& piece) {
-                       Id number = b.map(Fn::kToI32, {piece.number});
-                       GemmPlace place{.batch = {b.integer(0), batch}, .row = 0, .col = 0};
-                       if (!(numel(batch) == Expr(1))) {
-                         const Id tiles =
-                             b.map(Fn::kToI32, {b.scalar(raster.down * raster.across)});
-                         place.batch.index = b.map(Fn::kToI64, {b.map(Fn::kDiv, {number, tiles})});
-                         number = b.map(Fn::kRem, {number, tiles});
-                       }
-                       const Raster::Tile tile = raster.tile(b, number);
-                       place.row = raster.row(b, tile);
-                       place.col = raster.col(b, tile);
-                       emit_gemm_tile(b, facts, config, place);
-                     }));
+  return {config, facts.space[rank - 2], facts.space[rank - 1]};
+}
+
+Shape batch_of(const BodyFacts& facts) { return {facts.space.begin(), facts.space.end() - 2}; }
+
+void emit(const Piece& piece) {
+  tile::Builder& b = piece.b;
+  const Raster raster = raster_of(piece.facts, piece.config);
+  Id number = b.map(Fn::kToI32, {piece.number});
+  Axis batch{b.integer(0), batch_of(piece.facts)};
+  if (!(numel(batch.dims) == Expr(1))) {
+    const Id tiles = b.map(Fn::kToI32, {b.scalar(raster.down * raster.across)});
+    batch.index = b.map(Fn::kToI64, {b.map(Fn::kDiv, {number, tiles})});
+    number = b.map(Fn::kRem, {number, tiles});
+  }
+  GemmPlace place = raster.place(b, raster.tile(piece, number));
+  place.batch = batch;
+  emit_gemm_tile(piece, place);
 }
 
 }  // namespace
 
 /// Matmuls with what comes before and after them at the same place.
-extern const Work kGemmTile;
-const Work kGemmTile{
+extern const Work kGemmTile{
     .settings = kGemmSettings,
     .matches = has_matmul,
     .refuse = [](const BodyFacts& facts) -> std::string {
@@ -357,7 +353,10 @@ const Work kGemmTile{
       return reason.empty() ? facts.refusal : reason;
     },
     .tuning = GemmTuning<use_of>::kTuning,
-    .pieces = pieces_of,
+    .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
+      return raster_of(facts, config).pieces(facts, config, numel(batch_of(facts)));
+    },
+    .emit = emit,
 };
 
 }  // namespace braid

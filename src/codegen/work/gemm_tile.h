@@ -24,29 +24,25 @@ struct GemmPlace {
 /// into an asynchronous ring, and what follows it. An operand is asked for at its tile like any
 /// other value, so views and batches are strides; it is read in the order in which it lies in
 /// memory.
-void emit_gemm_tile(tile::Builder& builder, const BodyFacts& facts, const Config& config,
-                    const GemmPlace& place);
+void emit_gemm_tile(const Piece& piece, const GemmPlace& place);
 
 /// How the tiles of a result, or of one rank's rows of it, are numbered: down GROUP_M of them, then
 /// the next ones across, so that tiles that are made at one time share panels of both operands.
 struct Raster {
-  Raster(const BodyFacts& facts, const Config& config, const Dim& rows, const Dim& columns);
-  /// Tile number `number`, an i32, by its first row and column.
+  Raster(const Config& config, const Dim& rows, const Dim& columns);
+  /// How many tiles lie above that of a number, an i32, and beside it.
   struct Tile {
     tile::Id down, across;
   };
-  [[nodiscard]] Tile tile(tile::Builder& builder, tile::Id number) const;
-  /// Its first row, and column.
-  [[nodiscard]] tile::Id row(tile::Builder& builder, const Tile& tile) const;
-  [[nodiscard]] tile::Id col(tile::Builder& builder, const Tile& tile) const;
+  [[nodiscard]] Tile tile(const Piece& piece, tile::Id number) const;
+  [[nodiscard]] GemmPlace place(tile::Builder& b, const Tile& tile) const;
+  /// Of a work of such tiles, of so many results.
+  [[nodiscard]] Pieces pieces(const BodyFacts& facts, const Config& config,
+                              const Expr& results = 1) const;
 
-  const SymbolTable& symbols;
   std::int64_t block_m, block_n, group;
   Expr down, across;
 };
-/// The pieces of a work of such tiles.
-[[nodiscard]] Pieces tile_pieces(const BodyFacts& facts, const Config& config, const Expr& count,
-                                 std::function<Emit(tile::Builder&)> open);
 
 /// One, or a pair that shares its first operand.
 [[nodiscard]] std::vector<const Node*> matmuls_of(const Graph& body);

@@ -52,10 +52,17 @@ PacketSlots packet_slots(const BodyFacts& facts, const Config& config) {
   return slots;
 }
 
+/// Of each element in its slot.
+Id place_in_slot(const RowPlace& place, const PacketSlots& slots) {
+  if (place.facts.rows == Rows::kNone) return place.row;
+  const Id row = place.b.map(Fn::kMul, {place.row, place.b.integer(slots.pitch)});
+  return place.b.map(Fn::kAdd, {row, place.col});
+}
+
 /// The address, on rank `at`, of this epoch's slot of what rank `from` sends.
-Id packet_slot(BodyEmitter& emitter, const PacketSlots& slots, Id from, Id at) {
-  tile::Builder& b = emitter.builder();
-  const BodyFacts& facts = emitter.facts();
+Id packet_slot(const RowPlace& place, const PacketSlots& slots, Id from, Id at) {
+  tile::Builder& b = place.b;
+  const BodyFacts& facts = place.facts;
   const Id scratch = b.param(
       {.kind = KernelParam::Kind::kScratch, .index = 0, .expr = 0, .group = facts.group()}, 256);
   const Id half = b.map(Fn::kRem, {b.epoch(), b.integer(2)});
@@ -64,21 +71,21 @@ Id packet_slot(BodyEmitter& emitter, const PacketSlots& slots, Id from, Id at) {
   return b.peer(b.map(Fn::kAdd, {scratch, offset}), at);
 }
 
-/// Of the collective's operand, to all ranks.
-void send(RowPiece& rows, const PacketSlots& slots, BodyEmitter& emitter, const Coords& at,
-          const Mask& mask) {
-  tile::Builder& b = emitter.builder();
-  const BodyFacts& facts = emitter.facts();
+/// The collective's operand, to all ranks.
+void send(const RowPlace& place, const PacketSlots& slots) {
+  tile::Builder& b = place.b;
+  BodyEmitter& emitter = place.emitter;
+  const BodyFacts& facts = place.facts;
   const TensorType& type = facts.operand();
-  const Id place = rows.place(slots.pitch);
-  const Id x = emitter.spread_like(
-      emitter.value(facts.collective->inputs[0], emitter.coords().reshape(at, type.shape), mask),
-      place, /*is_stored=*/true);
-  const Id ok = emitter.conjunction(mask, b.type(place).cols);
+  const Id to = place_in_slot(place, slots);
+  const Coords at = emitter.coords().reshape(place.at, type.shape);
+  const Id value = emitter.value(facts.collective->inputs[0], at, place.mask);
+  const Id x = emitter.spread_like(value, to, /*is_stored=*/true);
+  const Id ok = emitter.conjunction(place.mask, b.type(to).cols);
   const Id rank = own_rank(b, facts.group());
   const Id world = b.integer(facts.world());
   const auto send_to = [&](Id peer) {
-    b.ll_store(packet_slot(emitter, slots, rank, peer), place, x, ok, type.dtype);
+    b.ll_store(packet_slot(place, slots, rank, peer), to, x, ok, type.dtype);
   };
   // Each rank begins with the next, so that not all send to one at a time.
   const Id loop = b.begin_for(b.integer(1), world, b.integer(1), {});
@@ -88,73 +95,63 @@ void send(RowPiece& rows, const PacketSlots& slots, BodyEmitter& emitter, const 
 }
 
 /// The sum over the ranks' packets.
-Id received(RowPiece& rows, const PacketSlots& slots, BodyEmitter& emitter, const Mask& mask) {
-  tile::Builder& b = emitter.builder();
-  const BodyFacts& facts = emitter.facts();
-  const DType dtype = facts.operand().dtype;
-  const Collective form = form_of(facts);
-  const Id rank = own_rank(b, facts.group());
-  const Id place = rows.place(slots.pitch);
-  const Id ok = emitter.conjunction(mask, b.type(place).cols);
+Id received(const RowPlace& place, const PacketSlots& slots) {
+  tile::Builder& b = place.b;
+  const DType dtype = place.facts.operand().dtype;
+  const Collective form = form_of(place.facts);
+  const Id rank = own_rank(b, place.facts.group());
+  const Id at = place_in_slot(place, slots);
+  const Id ok = place.emitter.conjunction(place.mask, b.type(at).cols);
   // Addresses first: loads that follow each other wait together.
   for (std::int64_t from = 0; from < std::min<std::int64_t>(form.ranks, tile::kUnrolledRanks);
        ++from) {
-    packet_slot(emitter, slots, b.integer(from), rank);
+    packet_slot(place, slots, b.integer(from), rank);
   }
   const auto part = [&](Id from) {
-    return b.ll_load(packet_slot(emitter, slots, from, rank), place, from, ok, dtype);
+    return b.ll_load(packet_slot(place, slots, from, rank), at, from, ok, dtype);
   };
   const Id sum = sum_of(b, form, dtype, part, slots.together);
   // Neighbouring threads have neighbouring packets; the order in which a row is added up is that of
   // its own layout.
-  return facts.rows == Rows::kNone ? sum : b.convert_layout(sum);
+  return place.facts.rows == Rows::kNone ? sum : b.convert_layout(sum);
+}
+
+std::string refuse(const BodyFacts& facts) {
+  const std::string reason = refuse_operand(facts);
+  const DType dtype = facts.operand().dtype;
+  if (!reason.empty() || fits_packet(dtype)) return reason;
+  return fmt::format("a packet has no room for {}", dtype_name(dtype));
+}
+
+std::optional<Pieces> pieces_of(const BodyFacts& facts, const Config& config) {
+  std::optional<Pieces> pieces = each_row(facts, config);
+  pieces->scratch_bytes = 2 * facts.world() * packet_slots(facts, config).slot_bytes;
+  return pieces;
 }
 
 }  // namespace
 
 /// The collective's operand, as packets to every rank.
-extern const Work kSendPackets;
-const Work kSendPackets{
-    .matches =
-        [](const Graph& body) {
-          return std::ranges::any_of(
-              body.nodes(), [](const Node& node) { return algorithm_of(node) == kPackets; });
+extern const Work kSendPackets{
+    .matches = [](const Graph& body) { return runs_as(kPackets, body); },
+    .refuse = refuse,
+    .pieces = pieces_of,
+    .emit =
+        [](const Piece& piece) {
+          const PacketSlots slots = packet_slots(piece.facts, piece.config);
+          for_row_places(piece, [&](const RowPlace& place) {
+            send(place, slots);
+            const std::size_t output = place.facts.output_apart();
+            if (output == place.facts.body.outputs().size()) return;
+            place.emitter.store(output, place.at, place.mask);
+          });
         },
-    .refuse = [](const BodyFacts& facts) -> std::string {
-      const std::string reason = refuse_operand(facts);
-      const DType dtype = facts.operand().dtype;
-      if (!reason.empty() || fits_packet(dtype)) return reason;
-      return fmt::format("a packet has no room for {}", dtype_name(dtype));
-    },
-    .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
-      const PacketSlots slots = packet_slots(facts, config);
-      Pieces pieces = for_row_pieces(facts, config, [&facts, slots](RowPiece& rows, const Piece&) {
-        rows.for_all([&](BodyEmitter& emitter, const Coords& at, const Mask& mask) {
-          send(rows, slots, emitter, at, mask);
-          const std::size_t output = facts.output_apart();
-          if (output < facts.body.outputs().size()) emitter.store(output, at, mask);
-        });
-      });
-      pieces.scratch_bytes = 2 * facts.world() * slots.slot_bytes;
-      return pieces;
-    },
 };
 
 /// The rest of the body, with the sum over the ranks' packets.
-extern const Work kRowsFromPackets;
-const Work kRowsFromPackets{
-    .settings = kRowSettings,
-    .refuse = refuse_rows_of_collective,
-    .tuning = kCollectiveRowTuning,
-    .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
-      const PacketSlots slots = packet_slots(facts, config);
-      return for_row_pieces(facts, config, [slots](RowPiece& rows, const Piece&) {
-        rows.read([&rows, slots](BodyEmitter& emitter, const Coords&, const Mask& mask) {
-          return received(rows, slots, emitter, mask);
-        });
-        rows.emit();
-      });
-    },
-};
+extern const Work kRowsFromPackets = rows_of_collective([](const Piece& piece) {
+  const PacketSlots slots = packet_slots(piece.facts, piece.config);
+  emit_rows(piece, [slots](const RowPlace& place) { return received(place, slots); });
+});
 
 }  // namespace braid

@@ -95,99 +95,84 @@ GemmUse use_of(const BodyFacts& facts, const Config&) {
           .waits = true};
 }
 
-GemmPlace place_of(tile::Builder& b, const Raster& raster, Id number) {
-  const Raster::Tile tile = raster.tile(b, number);
-  return {.batch = {b.integer(0), {}}, .row = raster.row(b, tile), .col = raster.col(b, tile)};
-}
-
 /// Of the rows of one rank.
 Raster raster_of(const BodyFacts& facts, const Config& config) {
-  return {facts, config, *rows_of_rank(facts), product_type(facts.body).shape[1]};
+  return {config, *rows_of_rank(facts), product_type(facts.body).shape[1]};
 }
 
-std::optional<Pieces> own_tiles(const BodyFacts& facts, const Config& config) {
-  const Raster raster = raster_of(facts, config);
-  const auto open = [&facts, &config, raster](tile::Builder& b) -> Emit {
-    const Id product = output_pointer(b, facts.output_apart());
-    return [&facts, &config, &b, raster, product](const Piece& piece) {
-      GemmPlace place = place_of(b, raster, b.map(Fn::kToI32, {piece.number}));
-      place.product = product;
-      emit_gemm_tile(b, facts, config, place);
-    };
-  };
-  return tile_pieces(facts, config, raster.down * raster.across, open);
+std::optional<Pieces> pieces_of(const BodyFacts& facts, const Config& config) {
+  return raster_of(facts, config).pieces(facts, config);
 }
 
-std::optional<Pieces> pushed_tiles(const BodyFacts& facts, const Config& config) {
-  const Raster raster = raster_of(facts, config);
-  const auto open = [&facts, &config, raster](tile::Builder& b) -> Emit {
-    const Id rank = own_rank(b, facts.group());
-    const Id offset = operand_offset(b, facts);
-    return [&facts, &config, &b, raster, rank, offset](const Piece& piece) {
-      const TensorType& product = product_type(facts.body);
-      const Dim rows_of_owner = *rows_of_rank(facts);
-      const auto scalar = [&](const Dim& dim) {
-        return scalar_of(b, Expr(dim), facts.body.symbols());
-      };
-      const Id owner = piece.rank();
-      const Id rows = scalar(rows_of_owner);
-      const Id chunk = b.map(Fn::kMul, {rows, scalar(product.shape[1])});
-      GemmPlace place = place_of(b, raster, piece.number);
-      place.chunk =
-          GemmPlace::Chunk{.rows = rows_of_owner, .first_row = b.map(Fn::kMul, {owner, rows})};
-      place.product =
-          b.ptr_add(b.peer(offset, owner), b.map(Fn::kMul, {rank, chunk}), product.dtype);
-      emit_gemm_tile(b, facts, config, place);
-    };
-  };
-  return tile_pieces(facts, config, raster.down * raster.across, open);
+Id product_pointer(tile::Builder& b, const BodyFacts& facts) {
+  return output_pointer(b, facts.output_apart());
+}
+
+void emit_own(const Piece& piece) {
+  tile::Builder& b = piece.b;
+  const Raster raster = raster_of(piece.facts, piece.config);
+  const Id number = b.map(Fn::kToI32, {piece.number});
+  GemmPlace place = raster.place(b, raster.tile(piece, number));
+  place.product = product_pointer(b, piece.facts);
+  emit_gemm_tile(piece, place);
+}
+
+void emit_pushed(const Piece& piece) {
+  tile::Builder& b = piece.b;
+  const BodyFacts& facts = piece.facts;
+  const Raster raster = raster_of(facts, piece.config);
+  const TensorType& product = product_type(facts.body);
+  const Id owner = piece.rank();
+  const Id rows = piece.scalar(*rows_of_rank(facts));
+  const Id chunk = b.map(Fn::kMul, {rows, piece.scalar(product.shape[1])});
+  GemmPlace place = raster.place(b, raster.tile(piece, piece.number));
+  place.chunk = {*rows_of_rank(facts), b.map(Fn::kMul, {owner, rows})};
+  const Id before = b.map(Fn::kMul, {own_rank(b, facts.group()), chunk});
+  const Id all = b.peer(operand_offset(b, facts), owner);
+  place.product = b.ptr_add(all, before, product.dtype);
+  emit_gemm_tile(piece, place);
 }
 
 /// Where the ranks have put their parts of this rank's chunk one after the other into its own
 /// operand.
-Id from_parts(BodyEmitter& emitter, const Coords& at, const Mask& mask) {
-  tile::Builder& b = emitter.builder();
-  const BodyFacts& facts = emitter.facts();
+Id from_parts(const RowPlace& place) {
+  tile::Builder& b = place.b;
+  const BodyFacts& facts = place.facts;
   const TensorType& chunk = facts.body.type(facts.collective->outputs[0]);
-  const Id operand = output_pointer(b, facts.output_apart());
+  const Id operand = product_pointer(b, facts);
   const Id elements = scalar_of(b, numel(chunk.shape), facts.body.symbols());
   return sum_of(b, form_of(facts), chunk.dtype, [&](Id rank) {
     const Id part = b.ptr_add(operand, b.map(Fn::kMul, {rank, elements}), chunk.dtype);
-    return emitter.load(part, at, chunk.dtype, mask);
+    return place.emitter.load(part, place.at, chunk.dtype, place.mask);
   });
 }
 
 }  // namespace
 
 /// Into this rank's own arena.
-extern const Work kOwnTile;
-const Work kOwnTile{
+extern const Work kOwnTile{
     .settings = kWaitingGemmSettings,
     .matches = matches,
     .refuse = refuse,
     .tuning = GemmTuning<use_of>::kTuning,
-    .pieces = own_tiles,
+    .pieces = pieces_of,
+    .prepare = product_pointer,
+    .emit = emit_own,
 };
 
 /// To the owner of its rows.
-extern const Work kPushedTile;
-const Work kPushedTile{
+extern const Work kPushedTile{
     .settings = kWaitingGemmSettings,
     .matches = matches_scatter,
     .refuse = refuse,
     .tuning = GemmTuning<use_of>::kTuning,
-    .pieces = pushed_tiles,
+    .pieces = pieces_of,
+    .prepare = operand_offset,
+    .emit = emit_pushed,
 };
 
 /// The rest of the body, with the sum of what was pushed here.
-extern const Work kRowsOfParts;
-const Work kRowsOfParts{
-    .settings = kRowSettings,
-    .refuse = refuse_rows_of_collective,
-    .tuning = kCollectiveRowTuning,
-    .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
-      return rows_that_read(facts, config, from_parts);
-    },
-};
+extern const Work kRowsOfParts =
+    rows_of_collective([](const Piece& piece) { emit_rows(piece, from_parts); });
 
 }  // namespace braid

@@ -40,11 +40,13 @@ Config row_config(const BodyFacts& facts, const Target&) {
   return {{"num_warps", std::clamp<std::int64_t>(threads / 32, 4, 32)}};
 }
 
+namespace {
+
 std::vector<Config> row_candidates(const BodyFacts& facts, const Target&, const Config& base) {
   const std::int64_t own = row_config(facts).at("num_warps");
   std::vector<Config> all{{{"num_warps", own}}};
-  if (facts.rows == Rows::kWide)
-    return {base};  // other numbers of warps add a row in another order
+  // Other numbers of warps add a row in another order.
+  if (facts.rows == Rows::kWide) return {base};
   std::int64_t least = 1;
   if (facts.rows == Rows::kHeld) {
     // As long as eight elements per thread hold a row, its threads and their order stay as they
@@ -66,6 +68,8 @@ std::vector<Config> row_candidates(const BodyFacts& facts, const Target&, const 
   std::iter_swap(all.begin(), std::find(all.begin(), all.end(), base));
   return all;
 }
+
+}  // namespace
 
 RowPieces row_pieces(const BodyFacts& facts, const Config& config) {
   const SymbolTable& symbols = facts.body.symbols();
@@ -100,210 +104,206 @@ RowPieces row_pieces(const BodyFacts& facts, const Config& config) {
   return work;
 }
 
-void RowPiece::read(const Read& read) {
-  emitter_.define(facts_.collective->outputs[0], [this, read](const Coords& at, const Mask& mask) {
-    return read(emitter_, at, mask);
-  });
-}
+namespace {
 
-void RowPiece::emit() {
-  switch (facts_.rows) {
-    case Rows::kNone:
-      rows_ = chunk(facts_.space);
-      store_all({rows_}, false);
-      return;
-    case Rows::kHeld:
-      rows();
-      columns();
-      break;
-    case Rows::kWide:
-      rows();
-      break;
-    case Rows::kStrided:
-      rows_ = chunk(facts_.kept_dims());
-      break;
+class RowPiece {
+ public:
+  RowPiece(const Piece& piece, const Read& read)
+      : b_(piece.b),
+        body_(piece.facts.body),
+        facts_(piece.facts),
+        pieces_(row_pieces(piece.facts, piece.config)),
+        number_(piece.number),
+        emitter_(b_, facts_, pieces_.rows) {
+    if (!read) return;
+    emitter_.define(
+        facts_.collective->outputs[0],
+        [this, read](const Coords& at, const Mask& mask) { return read(place(at, mask)); });
   }
-  cols_.dims = facts_.reduced_dims();
-  emitter_.reduce_all(
-      [this](Fn fn, Kind kind, const BodyEmitter::Source& x) { return reduce(fn, kind, x); },
-      [this] { return cols_.index; });
-  if (facts_.rows == Rows::kHeld) {
-    store_all(full(), false);
-  } else if (has_full_output()) {
-    sweep({}, [this](Id) {
-      store_all(full(), false);
+
+  void emit() {
+    enter();
+    if (facts_.rows != Rows::kNone) {
+      emitter_.reduce_all(
+          [this](Fn fn, Kind kind, const BodyEmitter::Source& x) { return reduce(fn, kind, x); },
+          [this] { return cols_.index; });
+    }
+    if (has_full_output()) everywhere([this] { store_all(full(), false); });
+    if (facts_.rows != Rows::kNone) store_all({rows_}, true);
+  }
+
+  template <class Store>
+  void for_all(const Store& store) {
+    enter();
+    everywhere([&] { store(place(full(), mask())); });
+  }
+
+ private:
+  RowPlace place(Coords at, Mask mask) {
+    return {emitter_, b_, facts_, rows_.index, cols_.index, std::move(at), std::move(mask)};
+  }
+
+  void enter() {
+    if (facts_.rows != Rows::kNone) cols_.dims = facts_.reduced_dims();
+    switch (facts_.rows) {
+      case Rows::kNone:
+      case Rows::kStrided:
+        rows_.dims = facts_.rows == Rows::kNone ? facts_.space : facts_.kept_dims();
+        rows_.index = times_number(pieces_.cols);
+        rows_.index = b_.map(Fn::kAdd, {rows_.index, b_.range(1, pieces_.cols, 1)});
+        return limit_rows(pieces_.cols);
+      case Rows::kHeld:
+        rows();
+        cols_.index = b_.range(pieces_.rows, pieces_.cols, 1);
+        in_row_ = inside(cols_, pieces_.cols);
+        return;
+      case Rows::kWide:
+        return rows();
+    }
+  }
+
+  /// Over the whole piece: what a block holds of it at one time.
+  template <class Body>
+  void everywhere(const Body& body) {
+    if (facts_.rows == Rows::kNone || facts_.rows == Rows::kHeld) return body();
+    sweep({}, [&](Id) {
+      body();
       return std::vector<Id>{};
     });
   }
-  store_all({rows_}, true);
-}
 
-void RowPiece::for_all(const Store& store) {
-  switch (facts_.rows) {
-    case Rows::kHeld:
-      rows();
-      columns();
-      return store(emitter_, full(), mask());
-    case Rows::kWide:
-      rows();
-      cols_.dims = facts_.reduced_dims();
-      sweep({}, [&](Id) {
-        store(emitter_, full(), mask());
-        return std::vector<Id>{};
-      });
-      return;
-    default:
-      rows_ = chunk(facts_.space);
-      return store(emitter_, {rows_}, mask());
+  Id narrow(Id id) { return facts_.narrow ? b_.map(Fn::kToI32, {id}) : id; }
+  Id times_number(int size) { return narrow(b_.map(Fn::kMul, {number_, b_.integer(size)})); }
+
+  /// Whether an index exists; kNone where tiles of that size leave no rest.
+  Id inside(const Axis& axis, int tile) {
+    const Expr count = numel(axis.dims);
+    if (count.is_constant() && count.evaluate({}) % tile == 0) return kNone;
+    return b_.map(Fn::kLt, {axis.index, bounded(axis.dims)});
   }
-}
-
-Id RowPiece::place(std::int64_t pitch) {
-  if (facts_.rows == Rows::kNone) return rows_.index;
-  const Id row = b_.map(Fn::kMul, {rows_.index, b_.integer(pitch)});
-  return b_.map(Fn::kAdd, {row, cols_.index});
-}
-
-/// The flat chunk of this piece over `dims`, and its bound.
-Axis RowPiece::chunk(const Shape& dims) {
-  Id start = b_.map(Fn::kMul, {number_, b_.integer(pieces_.cols)});
-  if (facts_.narrow) start = b_.map(Fn::kToI32, {start});
-  const Id index = b_.map(Fn::kAdd, {start, b_.range(1, pieces_.cols, 1)});
-  const Expr count = numel(dims);
-  if (!count.is_constant() || count.evaluate({}) % pieces_.cols != 0) {
-    mask_.push_back(b_.map(Fn::kLt, {index, bounded(count, dims)}));
+  void limit_rows(int tile) {
+    if (const Id exist = inside(rows_, tile); exist != kNone) mask_.push_back(exist);
   }
-  return {index, dims};
-}
 
-Id RowPiece::bounded(const Expr& count, const Shape& dims) {
-  std::int64_t divisor = 1;
-  for (const Dim& d : dims) divisor *= std::max<std::int64_t>(1, d.divisor(body_.symbols()));
-  return b_.scalar(count, divisor);
-}
-
-void RowPiece::rows() {
-  rows_ = {number_, facts_.kept_dims()};
-  if (pieces_.rows == 1) return;
-  Id start = b_.map(Fn::kMul, {number_, b_.integer(pieces_.rows)});
-  if (facts_.narrow) start = b_.map(Fn::kToI32, {start});
-  rows_.index = b_.map(Fn::kAdd, {start, b_.range(pieces_.rows, 1, 0)});
-  const Expr count = numel(rows_.dims);
-  if (!count.is_constant() || count.evaluate({}) % pieces_.rows != 0) {
-    mask_.push_back(b_.map(Fn::kLt, {rows_.index, bounded(count, rows_.dims)}));
+  Id bounded(const Shape& dims) {
+    std::int64_t divisor = 1;
+    for (const Dim& d : dims) divisor *= std::max<std::int64_t>(1, d.divisor(body_.symbols()));
+    return b_.scalar(numel(dims), divisor);
   }
-}
 
-void RowPiece::columns() {
-  cols_.dims = facts_.reduced_dims();
-  cols_.index = b_.range(pieces_.rows, pieces_.cols, 1);
-  bound_columns();
-}
-
-void RowPiece::bound_columns() {
-  const Shape dims = facts_.reduced_dims();
-  const Expr count = numel(dims);
-  in_row_ = kNone;
-  if (count.is_constant() && count.evaluate({}) % pieces_.cols == 0) return;
-  in_row_ = b_.map(Fn::kLt, {cols_.index, bounded(count, dims)});
-}
-
-Mask RowPiece::mask() const {
-  Mask all = mask_;
-  if (in_row_ != kNone) all.push_back(in_row_);
-  return all;
-}
-
-/// The axes of the space in the order of its dims.
-Coords RowPiece::full() {
-  if (facts_.rows != Rows::kStrided) return {rows_, cols_};
-  std::vector<std::optional<std::size_t>> picks;
-  std::size_t kept = 0;
-  std::size_t reduced = rows_.dims.size();
-  for (bool flag : facts_.reduced) picks.emplace_back(flag ? reduced++ : kept++);
-  return emitter_.coords().pick({rows_, cols_}, picks);
-}
-
-/// The operand on this tile, neutral past the end of the row.
-Id RowPiece::reducible(Fn fn, Kind kind, const BodyEmitter::Source& operand) {
-  Id x = operand(full(), mask());
-  if (in_row_ != kNone) {
-    const Id neutral = kind == Kind::kF32 ? b_.constant(kind, tile::float_identity(fn))
-                                          : b_.integer(tile::integer_identity(fn), kind);
-    x = b_.map(Fn::kSelect, {in_row_, x, neutral});
+  void rows() {
+    rows_ = {number_, facts_.kept_dims()};
+    if (pieces_.rows == 1) return;
+    const Id start = times_number(pieces_.rows);
+    rows_.index = b_.map(Fn::kAdd, {start, b_.range(pieces_.rows, 1, 0)});
+    limit_rows(pieces_.rows);
   }
-  // A value that is the same for the whole row (every operand was) is spread over it.
-  if (b_.type(x).cols == pieces_.cols && b_.type(x).rows == pieces_.rows) return x;
-  return b_.spread(x, pieces_.rows, pieces_.cols);
-}
 
-Id RowPiece::reduce(Fn fn, Kind kind, const BodyEmitter::Source& operand) {
-  if (facts_.rows == Rows::kHeld) return b_.reduce(fn, reducible(fn, kind, operand));
-  const Id start = kind == Kind::kF32
-                       ? b_.splat(kind, 1, pieces_.cols, tile::float_identity(fn))
-                       : b_.splat_integer(1, pieces_.cols, tile::integer_identity(fn));
-  const Id sum = sweep({start}, [&](Id loop) {
-    return std::vector{b_.map(fn, {b_.carried(loop, 0), reducible(fn, kind, operand)})};
-  })[0];
-  return facts_.rows == Rows::kWide ? b_.reduce(fn, sum) : sum;
-}
-
-/// A loop over what a row reduces: pieces of its columns, or one element of each thread's.
-std::vector<Id> RowPiece::sweep(std::vector<Id> initial, const LoopBody& body) {
-  const bool wide = facts_.rows == Rows::kWide;
-  const Id loop = b_.begin_for(b_.integer(0), bounded(numel(cols_.dims), cols_.dims),
-                               b_.integer(wide ? pieces_.cols : 1), std::move(initial));
-  emitter_.open_scope();
-  cols_.index = b_.induction(loop);
-  if (wide) {
-    const Id start = facts_.narrow ? b_.map(Fn::kToI32, {cols_.index}) : cols_.index;
-    cols_.index = b_.map(Fn::kAdd, {start, b_.range(1, pieces_.cols, 1)});
-    bound_columns();
+  Mask mask() const {
+    Mask all = mask_;
+    if (in_row_ != kNone) all.push_back(in_row_);
+    return all;
   }
-  std::vector<Id> yields = body(loop);
-  emitter_.close_scope();
-  in_row_ = kNone;
-  return b_.end_for(loop, std::move(yields));
+
+  /// The axes of the space in the order of its dims.
+  Coords full() {
+    if (facts_.rows == Rows::kNone) return {rows_};
+    if (facts_.rows != Rows::kStrided) return {rows_, cols_};
+    std::vector<std::optional<std::size_t>> picks;
+    std::size_t kept = 0;
+    std::size_t reduced = rows_.dims.size();
+    for (bool flag : facts_.reduced) picks.emplace_back(flag ? reduced++ : kept++);
+    return emitter_.coords().pick({rows_, cols_}, picks);
+  }
+
+  /// The operand on this tile, neutral past the end of the row.
+  Id reducible(Fn fn, Kind kind, const BodyEmitter::Source& operand) {
+    Id x = operand(full(), mask());
+    if (in_row_ != kNone) {
+      const Id neutral = kind == Kind::kF32 ? b_.constant(kind, tile::float_identity(fn))
+                                            : b_.integer(tile::integer_identity(fn), kind);
+      x = b_.map(Fn::kSelect, {in_row_, x, neutral});
+    }
+    // A value that is the same for the whole row (every operand was) is spread over it.
+    if (b_.type(x).cols == pieces_.cols && b_.type(x).rows == pieces_.rows) return x;
+    return b_.spread(x, pieces_.rows, pieces_.cols);
+  }
+
+  Id reduce(Fn fn, Kind kind, const BodyEmitter::Source& operand) {
+    if (facts_.rows == Rows::kHeld) return b_.reduce(fn, reducible(fn, kind, operand));
+    const Id start = kind == Kind::kF32
+                         ? b_.splat(kind, 1, pieces_.cols, tile::float_identity(fn))
+                         : b_.splat_integer(1, pieces_.cols, tile::integer_identity(fn));
+    const Id sum = sweep({start}, [&](Id loop) {
+      return std::vector{b_.map(fn, {b_.carried(loop, 0), reducible(fn, kind, operand)})};
+    })[0];
+    return facts_.rows == Rows::kWide ? b_.reduce(fn, sum) : sum;
+  }
+
+  /// A loop over what a row reduces: pieces of its columns, or one element of each thread's.
+  template <class Loop>
+  std::vector<Id> sweep(std::vector<Id> initial, const Loop& body) {
+    const bool wide = facts_.rows == Rows::kWide;
+    const Id loop = b_.begin_for(b_.integer(0), bounded(cols_.dims),
+                                 b_.integer(wide ? pieces_.cols : 1), std::move(initial));
+    emitter_.open_scope();
+    cols_.index = b_.induction(loop);
+    if (wide) {
+      cols_.index = b_.map(Fn::kAdd, {narrow(cols_.index), b_.range(1, pieces_.cols, 1)});
+      in_row_ = inside(cols_, pieces_.cols);
+    }
+    std::vector<Id> yields = body(loop);
+    emitter_.close_scope();
+    in_row_ = kNone;
+    return b_.end_for(loop, std::move(yields));
+  }
+
+  bool per_row(std::size_t output) const {
+    return facts_.per_row[static_cast<std::size_t>(body_.outputs()[output])];
+  }
+  bool has_full_output() const {
+    for (std::size_t i = 0; i < body_.outputs().size(); ++i) {
+      if (!per_row(i) && i != facts_.output_apart()) return true;
+    }
+    return false;
+  }
+  void store_all(const Coords& at, bool rows) {
+    for (std::size_t i = 0; i < body_.outputs().size(); ++i) {
+      if (i == facts_.output_apart()) continue;
+      if (per_row(i) == rows) emitter_.store(i, at, rows ? mask_ : mask());
+    }
+  }
+
+  tile::Builder& b_;
+  const Graph& body_;
+  const BodyFacts& facts_;
+  RowPieces pieces_;
+  tile::Id number_;
+  BodyEmitter emitter_;
+  Axis rows_{}, cols_{};  ///< a flat chunk: in rows_
+  Mask mask_;             ///< which rows, or elements of the chunk, exist
+  Id in_row_ = kNone;     ///< which columns of the tile do
+};
+
+}  // namespace
+
+void emit_rows(const Piece& piece, const Read& read) { RowPiece(piece, read).emit(); }
+
+void for_row_places(const Piece& piece, const std::function<void(const RowPlace& place)>& store,
+                    const Read& read) {
+  RowPiece(piece, read).for_all(store);
 }
 
-bool RowPiece::per_row(std::size_t output) const {
-  return facts_.per_row[static_cast<std::size_t>(body_.outputs()[output])];
-}
-bool RowPiece::has_full_output() const {
-  for (std::size_t i = 0; i < body_.outputs().size(); ++i) {
-    if (!per_row(i) && i != facts_.output_apart()) return true;
-  }
-  return false;
-}
-void RowPiece::store_all(const Coords& at, bool rows) {
-  for (std::size_t i = 0; i < body_.outputs().size(); ++i) {
-    if (i == facts_.output_apart()) continue;
-    if (per_row(i) == rows) emitter_.store(i, at, rows ? mask_ : mask());
-  }
-}
-
-Pieces for_row_pieces(const BodyFacts& facts, const Config& config,
-                      std::function<void(RowPiece& rows, const Piece& piece)> emit) {
+std::optional<Pieces> each_row(const BodyFacts& facts, const Config& config) {
   const RowPieces pieces = row_pieces(facts, config);
-  return {.count = pieces.count,
-          .open = each([&facts, pieces, emit](tile::Builder& b, const Piece& piece) {
-            RowPiece rows(b, facts, pieces, piece.number);
-            emit(rows, piece);
-          }),
-          .columns = pieces.together};
-}
-
-Pieces rows_that_read(const BodyFacts& facts, const Config& config, const RowPiece::Read& read) {
-  return for_row_pieces(facts, config, [read](RowPiece& rows, const Piece&) {
-    rows.read(read);
-    rows.emit();
-  });
+  return Pieces{.count = pieces.count, .columns = pieces.together};
 }
 
 // A collective has few blocks, so of flat chunks each takes as large ones as leave all blocks some
 // (rows say themselves how many threads they have), up to threads of 128 registers, which load a
 // piece ahead (passes/prefetch.cpp).
-Config collective_row_config(const BodyFacts& facts, const Target&) {
+namespace {
+Config collective_config(const BodyFacts& facts, const Target&) {
   Config config = row_config(facts);
   if (facts.rows != Rows::kNone) return config;
   const auto chunks = [&] { return row_pieces(facts, config).count.max(facts.body.symbols()); };
@@ -311,6 +311,9 @@ Config collective_row_config(const BodyFacts& facts, const Target&) {
   while (warps < 16 && chunks() >= 2 * kMaxCollectiveBlocks) warps *= 2;
   return config;
 }
+}  // namespace
+
+const Tuning kCollectiveRowTuning{collective_config, row_candidates};
 
 std::string refuse_rows_of_collective(const BodyFacts& facts) {
   if (std::ranges::any_of(facts.body.nodes(), is_matmul) && !reduces_in_kernel(*facts.collective)) {
@@ -346,28 +349,37 @@ std::string refuse_operand(const BodyFacts& facts) {
   return refuse_recomputed(body, collective);
 }
 
-extern const Work kRows;
-const Work kRows{
+bool has_collective(const Graph& body) {
+  return std::ranges::any_of(
+      body.nodes(), [](const Node& node) { return node.op->op_class == OpClass::kCollective; });
+}
+
+bool runs_as(std::string_view algorithm, const Graph& body) {
+  return std::ranges::any_of(body.nodes(),
+                             [&](const Node& node) { return algorithm_of(node) == algorithm; });
+}
+
+extern const Work kRows{
     .settings = kRowSettings,
     .refuse = [](const BodyFacts& facts) { return facts.refusal; },
-    .tuning = {.default_config = row_config, .candidates = row_candidates},
-    .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
-      return for_row_pieces(facts, config, [](RowPiece& rows, const Piece&) { rows.emit(); });
-    },
+    .tuning = {row_config, row_candidates},
+    .pieces = each_row,
+    .emit = [](const Piece& piece) { emit_rows(piece); },
 };
 
 /// The collective's operand into this rank's arena, where the kernel computes it.
-extern const Work kOperand;
-const Work kOperand{
+extern const Work kOperand{
     .refuse = refuse_operand,
-    .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
-      if (facts.apart < 0) return std::nullopt;
-      return for_row_pieces(facts, config, [&facts](RowPiece& rows, const Piece&) {
-        rows.for_all([&](BodyEmitter& emitter, const Coords& at, const Mask& mask) {
-          emitter.store(facts.output_apart(), at, mask);
-        });
-      });
-    },
+    .pieces =
+        [](const BodyFacts& facts, const Config& config) {
+          return facts.apart < 0 ? std::nullopt : each_row(facts, config);
+        },
+    .emit =
+        [](const Piece& piece) {
+          for_row_places(piece, [](const RowPlace& place) {
+            place.emitter.store(place.facts.output_apart(), place.at, place.mask);
+          });
+        },
 };
 
 }  // namespace braid

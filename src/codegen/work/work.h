@@ -7,31 +7,37 @@
 #include <vector>
 
 #include "codegen/body/analysis.h"
+#include "codegen/body/coords.h"
 #include "codegen/tile/builder.h"
 
 namespace braid {
 
-/// Which piece a work shall emit; scalars.
+/// How many pieces a work has in a kernel, and what they need.
+struct Pieces {
+  Expr count = 1;            ///< of one rank, where they are dealt by ranks
+  std::int64_t divisor = 1;  ///< of the count
+  int columns = 8;           ///< tile::Program::columns, as the next two
+  int warps_m = 1;
+  std::int64_t scratch_bytes = 0;
+  std::int64_t flags = 0;  ///< so many of the first pieces are awaited, one by one
+};
+
+/// One of them.
 struct Piece {
-  tile::Id number;  ///< of the work's pieces; of one rank's, where these are dealt by ranks
+  tile::Builder& b;
+  const BodyFacts& facts;
+  const Config& config;
+  tile::Id number;              ///< of one rank's, where they are dealt by ranks; a scalar
   tile::Id turn = tile::kNone;  ///< number of that rank in the order of dealing
   /// Whose it is, where the order says so.
   std::function<tile::Id()> rank = {};
   /// Returns once piece `number` of those of `rank` that an earlier phase makes is there.
   std::function<void(tile::Id rank, tile::Id number)> await = {};
-};
-using Emit = std::function<void(const Piece&)>;
 
-/// The pieces of a work in one kernel.
-struct Pieces {
-  Expr count = 1;            ///< of one rank, where they are dealt by ranks
-  std::int64_t divisor = 1;  ///< of the count
-  /// Emits what all pieces use; gives what emits one.
-  std::function<Emit(tile::Builder&)> open;
-  int columns = 8;  ///< tile::Program::columns, as the next two
-  int warps_m = 1;
-  std::int64_t scratch_bytes = 0;
-  std::int64_t flags = 0;  ///< so many of the first pieces are awaited, one by one
+  /// An extent as an i64 scalar.
+  [[nodiscard]] tile::Id scalar(const Dim& dim) const {
+    return scalar_of(b, Expr(dim), facts.body.symbols());
+  }
 };
 
 /// How the numbers of a config are found.
@@ -47,7 +53,7 @@ struct Tuning {
 };
 
 /// What a block does at one place: it computes one piece of a result, and knows no grid, no other
-/// block, and nothing of when other ranks do what. Kernels are made of such (kernel/phases.h).
+/// block, and nothing of when other ranks do what. Kernels are made of such (kernel/kernel.h).
 struct Work {
   std::span<const Setting> settings = {};  ///< what it reads of a config
   /// Whether such a body is this work's, be it able to express it or not; null: any.
@@ -57,14 +63,9 @@ struct Work {
   Tuning tuning = {};
   /// Nothing where this body leaves it nothing to do.
   std::optional<Pieces> (*pieces)(const BodyFacts& facts, const Config& config);
+  /// Emits what all pieces read, such as a pointer, in front of them.
+  tile::Id (*prepare)(tile::Builder& b, const BodyFacts& facts) = nullptr;
+  void (*emit)(const Piece& piece) = nullptr;
 };
-
-/// That of pieces which have nothing in common.
-[[nodiscard]] inline std::function<Emit(tile::Builder&)> each(
-    std::function<void(tile::Builder&, const Piece&)> emit) {
-  return [emit = std::move(emit)](tile::Builder& b) -> Emit {
-    return [&b, emit](const Piece& piece) { emit(b, piece); };
-  };
-}
 
 }  // namespace braid
