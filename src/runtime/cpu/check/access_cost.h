@@ -22,14 +22,7 @@ struct SharedCost {
 /// One of 1, 2 or 4 loads of shared memory that ptxas makes one of, where the first lies so that
 /// that one is aligned.
 struct JoinedLoad {
-  std::uint8_t parts = 1, part = 0;
-  /// In four bits.
-  [[nodiscard]] std::uint32_t pack() const {
-    return parts / 2U | static_cast<std::uint32_t>(part) << 2U;
-  }
-  static JoinedLoad unpack(std::uint32_t code) {
-    return {static_cast<std::uint8_t>(1U << (code & 3U)), static_cast<std::uint8_t>(code >> 2U)};
-  }
+  std::uint8_t parts : 4 = 1, part : 4 = 0;
 };
 
 /// What one access takes as a GPU gets it: the first of joined loads is all of them, the others are

@@ -26,7 +26,7 @@
 
 namespace braid::cpu {
 
-/// What an instruction does to memory, as generated code tells it: one word.
+/// What an instruction does to memory, as generated code tells it.
 struct AccessCode {
   enum Kind : std::uint8_t {
     kLoad,
@@ -37,28 +37,15 @@ struct AccessCode {
     kCopyTo,
     kBulkFrom,  ///< of the async proxy
     kBulkTo,
-    kMatrixFrom  ///< the same of wgmma, which is not packed
+    kMatrixFrom  ///< the same of wgmma
   };
   enum Order : std::uint8_t { kWeak, kRelaxed, kAcquire, kRelease, kAcquireRelease };
-  Kind kind = kLoad;
-  Order order = kWeak;
-  std::uint8_t scope = 0;   ///< as Access::scope
-  std::uint8_t bytes = 0;   ///< of one lane
-  std::uint8_t unread = 0;  ///< of these at the end: loaded into registers that nothing reads
+  Kind kind : 4 = kLoad;
+  Order order : 4 = kWeak;
+  std::uint8_t scope : 3 = 0;   ///< as Access::scope
+  std::uint8_t unread : 5 = 0;  ///< bytes at the end: loaded into registers that nothing reads
+  std::uint8_t bytes = 0;       ///< of one lane
   JoinedLoad joined{};
-  [[nodiscard]] std::uint32_t pack() const {
-    return static_cast<std::uint32_t>(kind) | static_cast<std::uint32_t>(unread) << 3U |
-           static_cast<std::uint32_t>(order) << 8U | joined.pack() << 12U |
-           static_cast<std::uint32_t>(scope) << 16U | static_cast<std::uint32_t>(bytes) << 24U;
-  }
-  static AccessCode unpack(std::uint32_t code) {
-    return {static_cast<Kind>(code & 7U),
-            static_cast<Order>(code >> 8U & 0xfU),
-            static_cast<std::uint8_t>(code >> 16U & 0xffU),
-            static_cast<std::uint8_t>(code >> 24U),
-            static_cast<std::uint8_t>(code >> 3U & 0x1fU),
-            JoinedLoad::unpack(code >> 12U & 0xfU)};
-  }
 };
 
 /// What it does, for people.

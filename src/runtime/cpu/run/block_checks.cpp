@@ -53,16 +53,15 @@ void BlockRunner::start_checks(Warp& warp, std::uint32_t index) {
 }
 
 void BlockRunner::check_access(Warp& warp, std::span<const std::uint64_t* const> places,
-                               std::uint32_t mask, std::uint32_t code, std::uint32_t line,
+                               std::uint32_t mask, AccessCode code, std::uint32_t line,
                                const Sanitizer::Values* values) {
-  const AccessCode access = AccessCode::unpack(code);
-  const bool scheduled = launch_->scheduler != nullptr && access.scope != 0 && mask != 0;
+  const bool scheduled = launch_->scheduler != nullptr && code.scope != 0 && mask != 0;
   // Before the check: what it takes note of is done right after it.
-  if (scheduled) stop(warp, places, mask, access, line);
+  if (scheduled) stop(warp, places, mask, code, line);
   {
     std::string refusal;
     for (const std::uint64_t* const addresses : places) {
-      refusal = sanitizer()->access(warp.check, addresses, mask, access, line, values);
+      refusal = sanitizer()->access(warp.check, addresses, mask, code, line, values);
       if (!refusal.empty()) break;
     }
     if (refusal.empty()) {
@@ -75,14 +74,13 @@ void BlockRunner::check_access(Warp& warp, std::span<const std::uint64_t* const>
 }
 
 void BlockRunner::count_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
-                               std::uint32_t code, std::uint32_t place) {
+                               AccessCode access, std::uint32_t place) {
   const auto window = reinterpret_cast<std::uint64_t>(warp.shared);
   std::uint32_t shared = 0;
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     if (addresses[lane] - window < warp.total_shared) shared |= 1U << lane;
   }
-  const AccessCode access = AccessCode::unpack(code);
   counter_.shared_access(addresses, shared, access, place);
   counter_.global_access(warp.warp, addresses, mask & ~shared, access, place);
   leave_where_seen(warp);
@@ -108,14 +106,13 @@ const MulticastPlaces& BlockRunner::places_everywhere(Warp& warp, const std::uin
 }
 
 const MulticastPlaces& BlockRunner::multicast_places(Warp& warp, const std::uint64_t* addresses,
-                                                     std::uint32_t mask, std::uint32_t code,
+                                                     std::uint32_t mask, AccessCode access,
                                                      std::uint32_t line, std::uint32_t place) {
-  const AccessCode access = AccessCode::unpack(code);
   places_everywhere(warp, addresses, mask, access.bytes, access.bytes, line);
   if (sanitizer() != nullptr) {
     warp.place_lanes.clear();
     for (const auto& place : warp.places) warp.place_lanes.push_back(place.data());
-    check_access(warp, warp.place_lanes, mask, code, line);
+    check_access(warp, warp.place_lanes, mask, access, line);
   }
   if (launch_->count != nullptr) counter_.multicast_access(warp.places, mask, access, place);
   if (glance_) {

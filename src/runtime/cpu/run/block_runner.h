@@ -165,8 +165,7 @@ class BlockRunner {
   [[noreturn]] void fail(Warp& warp, const char* kind, const char* message, std::uint32_t line);
   /// Ends the fiber when the access may not be done. Of each lane at all `places`.
   void check_access(Warp& warp, std::span<const std::uint64_t* const> places, std::uint32_t mask,
-                    std::uint32_t code, std::uint32_t line,
-                    const Sanitizer::Values* values = nullptr);
+                    AccessCode code, std::uint32_t line, const Sanitizer::Values* values = nullptr);
   /// The same of 16 bytes that a wgmma reads.
   void check_matrix_read(Warp& warp, std::uint64_t address, std::uint32_t line);
   /// Where the multicast addresses are on each rank, in order.
@@ -176,11 +175,11 @@ class BlockRunner {
   /// The same, judged and, at this place of its lines, counted. Ends the fiber when the access may
   /// not be done.
   const MulticastPlaces& multicast_places(Warp& warp, const std::uint64_t* addresses,
-                                          std::uint32_t mask, std::uint32_t code,
-                                          std::uint32_t line, std::uint32_t place);
+                                          std::uint32_t mask, AccessCode access, std::uint32_t line,
+                                          std::uint32_t place);
   /// An access of global or shared memory: what is shared is found by its address.
   void count_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
-                    std::uint32_t code, std::uint32_t place);
+                    AccessCode access, std::uint32_t place);
   /// Ends the fiber of a warp that was run for its first reads alone, and has done them.
   void leave_where_seen(Warp& warp) {
     if (!counter_.seen_enough(warp.warp)) return;

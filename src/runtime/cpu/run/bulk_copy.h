@@ -18,41 +18,22 @@ inline constexpr std::uint32_t kNotCounted = ~0U;
 /// Where a block's tiles lie is told from their addresses, and swizzles repeat every 1024 bytes.
 inline constexpr std::uint32_t kTileAlign = 1024;
 
-/// What helper "copy_bulk" does: one word.
+/// What helper "copy_bulk" does.
 struct BulkCode {
   /// kAnswer: of clusterlaunchcontrol, which comes as a load does.
   enum What : std::uint8_t { kLoad, kCluster, kStore, kAnswer };
   /// Of a tensor: a box, four rows, or a column of pixels.
   enum Part : std::uint8_t { kTile, kRows, kColumn };
-  What what = kLoad;
-  bool reduces = false;
-  bool multicast = false;
-  bool masked = false;                      ///< writes some bytes of each 16
-  std::uint8_t rank = 0;                    ///< dims of the tensor; 0 for a stretch of bytes
-  AtomicOp op = AtomicOp::kAdd;             ///< of a reduction
+  What what : 2 = kLoad;
+  bool reduces : 1 = false;
+  bool multicast : 1 = false;
+  std::uint8_t rank : 4 = 0;         ///< dims of the tensor; 0 for a stretch of bytes
+  AtomicOp op : 4 = AtomicOp::kAdd;  ///< of a reduction
+  bool masked : 1 = false;           ///< writes some bytes of each 16
+  bool everywhere : 1 = false;       ///< stores to a multicast address
+  Part part : 2 = kTile;
   AtomicKind kind = AtomicKind::kUnsigned;  ///< .. of stretches; for tensors the map says it
   std::uint8_t bits = 0;
-  Part part = kTile;
-  bool everywhere = false;  ///< stores to a multicast address
-  [[nodiscard]] std::uint32_t pack() const {
-    return static_cast<std::uint32_t>(what) | (reduces ? 4U : 0U) | (multicast ? 8U : 0U) |
-           std::uint32_t{rank} << 4U | static_cast<std::uint32_t>(op) << 8U |
-           (masked ? 1U << 15U : 0U) | static_cast<std::uint32_t>(kind) << 16U |
-           static_cast<std::uint32_t>(part) << 20U | (everywhere ? 1U << 22U : 0U) |
-           std::uint32_t{bits} << 24U;
-  }
-  static BulkCode unpack(std::uint32_t code) {
-    return {static_cast<What>(code & 3U),
-            (code & 4U) != 0,
-            (code & 8U) != 0,
-            (code >> 15U & 1U) != 0,
-            static_cast<std::uint8_t>(code >> 4U & 15U),
-            static_cast<AtomicOp>(code >> 8U & 127U),
-            static_cast<AtomicKind>(code >> 16U & 15U),
-            static_cast<std::uint8_t>(code >> 24U),
-            static_cast<Part>(code >> 20U & 3U),
-            (code >> 22U & 1U) != 0};
-  }
 };
 
 /// The operands of a warp's bulk copies, lane by lane, as they lie in scratch memory.

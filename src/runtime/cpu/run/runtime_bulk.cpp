@@ -67,7 +67,7 @@ class Requests {
     if (count_ == 0) return;
     const AccessCode code{.kind = kind_, .bytes = static_cast<std::uint8_t>(size_)};
     const auto lanes = static_cast<std::uint32_t>((std::uint64_t{1} << count_) - 1);
-    warp_.runner->count_access(warp_, addresses_.data(), lanes, code.pack(), place_);
+    warp_.runner->count_access(warp_, addresses_.data(), lanes, code, place_);
     count_ = 0;
   }
 
@@ -408,7 +408,7 @@ class StoredZeros {
     const std::uint64_t* const lanes = addresses.data();
     for (std::uint64_t done = 0; done < bytes; done += 8) {
       addresses[static_cast<std::size_t>(lane_)] = address + done;
-      warp_.runner->check_access(warp_, {&lanes, 1}, 1U << lane_, code.pack(), line_, &values);
+      warp_.runner->check_access(warp_, {&lanes, 1}, 1U << lane_, code, line_, &values);
     }
   }
 
@@ -418,11 +418,9 @@ class StoredZeros {
 };
 
 /// `place`: as of count_access, or kNotCounted.
-void copy_bulk(Warp& warp, const BulkOperands* operands, std::uint32_t mask, std::uint32_t code,
+void copy_bulk(Warp& warp, const BulkOperands* operands, std::uint32_t mask, BulkCode code,
                std::uint32_t line, std::uint32_t place) {
-  for_each_lane(mask, [&](int lane) {
-    BulkCopy(warp, BulkCode::unpack(code), *operands, lane, line, place).run();
-  });
+  for_each_lane(mask, [&](int lane) { BulkCopy(warp, code, *operands, lane, line, place).run(); });
 }
 
 /// st.bulk: zeros, each lane its own.

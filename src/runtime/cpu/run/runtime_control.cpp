@@ -35,7 +35,7 @@ std::uint64_t globaltimer(Warp& warp) {
 }
 
 /// `values`: null, or what is stored, `count` elements of `bytes` to a lane.
-void check(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask, std::uint32_t code,
+void check(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
            std::uint32_t line, const std::uint8_t* values, std::uint32_t bytes,
            std::uint32_t count) {
   const Sanitizer::Values stored{values, bytes, count};

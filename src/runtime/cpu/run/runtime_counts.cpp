@@ -6,21 +6,16 @@
 namespace braid::cpu {
 namespace {
 
-void count_global(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
-                  std::uint32_t code, std::uint32_t place) {
-  warp.runner->counter().global_access(warp.warp, addresses, mask, AccessCode::unpack(code), place);
+void count_global(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
+                  std::uint32_t place) {
+  warp.runner->counter().global_access(warp.warp, addresses, mask, code, place);
   warp.runner->leave_where_seen(warp);
-}
-
-void count_shared(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
-                  std::uint32_t code, std::uint32_t place) {
-  warp.runner->counter().shared_access(addresses, mask, AccessCode::unpack(code), place);
 }
 
 /// Of global memory, where lane l is at base + l * step.
 void count_row(Warp& warp, std::uint64_t base, std::uint32_t step, std::uint32_t mask,
-               std::uint32_t code, std::uint32_t place) {
-  warp.runner->counter().global_row(warp.warp, base, step, mask, AccessCode::unpack(code), place);
+               AccessCode code, std::uint32_t place) {
+  warp.runner->counter().global_row(warp.warp, base, step, mask, code, place);
   warp.runner->leave_where_seen(warp);
 }
 
@@ -29,7 +24,7 @@ void count_row(Warp& warp, std::uint64_t base, std::uint32_t step, std::uint32_t
 std::vector<RuntimeHelper> count_helpers() {
   return {{"count_access", kEntry<&BlockRunner::count_access>},
           {"count_global", count_global},
-          {"count_shared", count_shared},
+          {"count_shared", kEntry<&BlockCounter::shared_access>},
           {"count_row", count_row}};
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace braid::cpu {
@@ -9,31 +10,17 @@ namespace braid::cpu {
 enum class AtomicOp : std::uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor, kExch, kCas, kInc, kDec };
 enum class AtomicKind : std::uint8_t { kUnsigned, kSigned, kFloat, kHalf, kBfloat };
 
-/// What helper "multimem" does: one word.
+/// What helper "multimem" does.
 struct MultimemCode {
   enum What : std::uint8_t { kLoadReduce, kStore, kReduce };
-  What what = kStore;
-  AtomicOp op = AtomicOp::kAdd;
-  AtomicKind kind = AtomicKind::kUnsigned;
-  bool wide = false;       ///< 16-bit floats are summed up in f32
-  std::uint8_t bits = 32;  ///< of what is reduced by itself: of f16x2, 16
-  std::uint8_t lanes = 1;  ///< of those in a register
-  std::uint8_t count = 1;  ///< registers
+  What what : 2 = kStore;
+  bool wide : 1 = false;  ///< 16-bit floats are summed up in f32
+  AtomicOp op : 5 = AtomicOp::kAdd;
+  AtomicKind kind : 4 = AtomicKind::kUnsigned;
+  std::uint8_t lanes : 4 = 1;  ///< of those in a register
+  std::uint8_t count = 1;      ///< registers
+  std::uint8_t bits = 32;      ///< of what is reduced by itself: of f16x2, 16
   [[nodiscard]] std::uint32_t bytes() const { return std::uint32_t{bits} * lanes * count / 8; }
-  [[nodiscard]] std::uint32_t pack() const {
-    return static_cast<std::uint32_t>(what) | static_cast<std::uint32_t>(op) << 2U |
-           static_cast<std::uint32_t>(kind) << 6U | static_cast<std::uint32_t>(wide) << 10U |
-           std::uint32_t{lanes} << 12U | std::uint32_t{count} << 16U | std::uint32_t{bits} << 24U;
-  }
-  static MultimemCode unpack(std::uint32_t code) {
-    return {static_cast<What>(code & 3U),
-            static_cast<AtomicOp>(code >> 2U & 15U),
-            static_cast<AtomicKind>(code >> 6U & 15U),
-            (code >> 10U & 1U) != 0,
-            static_cast<std::uint8_t>(code >> 24U),
-            static_cast<std::uint8_t>(code >> 12U & 15U),
-            static_cast<std::uint8_t>(code >> 16U & 255U)};
-  }
 };
 
 /// Bits of the `code` of helper "mma".
@@ -64,6 +51,12 @@ enum class Stop : std::uint32_t { kTrap, kEndless, kWrap };
 
 /// What helper "cluster_barrier" does.
 enum class ClusterBarrier : std::uint32_t { kArrive, kArriveRelaxed, kWait };
+
+/// The codes of helpers are structs of up to 32 bits, all of them used, which go as one word.
+template <class Code>
+inline constexpr bool is_code_word =
+    std::is_trivially_copyable_v<Code> &&
+    sizeof(Code) <= sizeof(std::uint32_t) && std::has_unique_object_representations_v<Code>;
 
 /// A function that generated code may call: for it, what it has of a warp is the address of a
 /// WarpContext, with which a BlockRunner::Warp begins. None throws: they run on fibers with

@@ -106,7 +106,7 @@ void complete_bytes(Warp& warp, int lane, std::uint64_t address, std::uint32_t b
     const std::uint64_t* const places = addresses.data();
     const AccessCode code{
         .kind = AccessCode::kAtomic, .order = AccessCode::kRelaxed, .scope = 2, .bytes = 8};
-    warp.runner->check_access(warp, {&places, 1}, 1U << lane, code.pack(), line);
+    warp.runner->check_access(warp, {&places, 1}, 1U << lane, code, line);
   }
   operate(warp, addresses.data(), counts.data(), states.data(), 1U << lane,
           {.what = MbarrierCode::kComplete}, line, true);
@@ -115,9 +115,9 @@ void complete_bytes(Warp& warp, int lane, std::uint64_t address, std::uint32_t b
 namespace {
 
 std::uint32_t mbarrier(Warp& warp, const std::uint64_t* addresses, const std::uint32_t* counts,
-                       std::uint64_t* states, std::uint32_t mask, std::uint32_t code,
+                       std::uint64_t* states, std::uint32_t mask, MbarrierCode code,
                        std::uint32_t line) {
-  return operate(warp, addresses, counts, states, mask, MbarrierCode::unpack(code), line);
+  return operate(warp, addresses, counts, states, mask, code, line);
 }
 
 /// A 32-bit address of the cluster's shared memory: of block `rank` it has rank + 1 in the upper 8

@@ -73,8 +73,7 @@ void add_lane_everywhere(MultimemCode code, const MulticastPlaces& places, std::
 
 /// `values`: in scratch memory, what is loaded, or stored.
 void multimem(Warp& warp, std::uint8_t* values, const std::uint64_t* addresses, std::uint32_t mask,
-              std::uint32_t packed, std::uint32_t access, std::uint32_t line, std::uint32_t place) {
-  const MultimemCode code = MultimemCode::unpack(packed);
+              MultimemCode code, AccessCode access, std::uint32_t line, std::uint32_t place) {
   const MulticastPlaces& places =
       warp.runner->multicast_places(warp, addresses, mask, access, line, place);
   const std::size_t element = code.bytes() / code.count;

@@ -156,11 +156,10 @@ void multiply_sparse(const MmaPlan& plan, const MatrixCode& code, const std::uin
 /// `lanes`: that run it. `sparse`: null, or what the products of a sparse A are, whose metadata is
 /// at `metadata` in the register file.
 void wgmma(Warp& warp, std::uint8_t* registers, const std::uint32_t* words, std::uint64_t a,
-           std::uint64_t b, std::uint32_t code, std::uint32_t type, std::uint32_t kept,
+           std::uint64_t b, WgmmaCode what, std::uint32_t type, std::uint32_t kept,
            std::uint32_t lanes, std::uint32_t line, std::uint32_t place, const MatrixCode* sparse,
            std::uint32_t metadata) {
   warp.runner->check_group(warp, lanes, line);
-  const WgmmaCode what = WgmmaCode::unpack(code);
   const MmaPlan plan(registers, words);
   if (!what.a_in_registers) {
     check_descriptor(warp, 'A', a, what.exchanged_a, 2, line);

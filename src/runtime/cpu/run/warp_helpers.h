@@ -23,7 +23,13 @@ struct MemberHelper<kMember> {
   }
 };
 
-/// The helper that calls this member of the warp's runner, or of its sanitizer, and does no more.
+template <class... Args, void (BlockCounter::*kMember)(Args...)>
+struct MemberHelper<kMember> {
+  static void call(Warp& warp, Args... args) { (warp.runner->counter().*kMember)(args...); }
+};
+
+/// The helper that calls this member of the warp's runner, its sanitizer or its counter, and does
+/// no more.
 template <auto kMember>
 inline constexpr auto* kEntry = &MemberHelper<kMember>::call;
 

@@ -4,24 +4,14 @@
 
 namespace braid::cpu {
 
-/// What helper "wgmma" does, beside the code of the products: one word.
+/// What helper "wgmma" does, beside the code of the products.
 struct WgmmaCode {
-  std::uint16_t columns = 8;    ///< of B and D
-  bool a_in_registers = false;  ///< else by descriptor, as B is
-  bool exchanged_a = false;     ///< columns of A lie together, not rows
-  bool exchanged_b = false;     ///< rows of B lie together, not columns
-  bool negated = false;         ///< the products
-  bool bits = false;            ///< elements are single bits: products are their conjunctions
-  [[nodiscard]] std::uint32_t pack() const {
-    return columns | static_cast<std::uint32_t>(a_in_registers) << 16U |
-           static_cast<std::uint32_t>(exchanged_a) << 17U |
-           static_cast<std::uint32_t>(exchanged_b) << 18U |
-           static_cast<std::uint32_t>(negated) << 19U | static_cast<std::uint32_t>(bits) << 20U;
-  }
-  static WgmmaCode unpack(std::uint32_t code) {
-    return {static_cast<std::uint16_t>(code), (code >> 16U & 1U) != 0, (code >> 17U & 1U) != 0,
-            (code >> 18U & 1U) != 0,          (code >> 19U & 1U) != 0, (code >> 20U & 1U) != 0};
-  }
+  std::uint16_t columns : 11 = 8;   ///< of B and D
+  bool a_in_registers : 1 = false;  ///< else by descriptor, as B is
+  bool exchanged_a : 1 = false;     ///< columns of A lie together, not rows
+  bool exchanged_b : 1 = false;     ///< rows of B lie together, not columns
+  bool negated : 1 = false;         ///< the products
+  bool bits : 1 = false;            ///< elements are single bits: products are their conjunctions
 };
 
 /// A matrix in shared memory as its descriptor tells of it: 32 bytes of k in two parts of 16, or 64

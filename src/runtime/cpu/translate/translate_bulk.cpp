@@ -65,7 +65,7 @@ void Translator::copy_bulk(const Instruction& i, BulkCode code, Value* to, Value
   }
   to_scratch(place_of(offsetof(BulkOperands, to)), to);
   to_scratch(place_of(offsetof(BulkOperands, from)), from);
-  call("copy_bulk", {context_, scratch(0), execution_bits(), code.pack(), line_, count_place()});
+  call("copy_bulk", {context_, scratch(0), execution_bits(), code, line_, count_place()});
 }
 
 void Translator::op_copy_bulk(const Instruction& i) {
@@ -96,7 +96,9 @@ void Translator::op_store_bulk(const Instruction& i) {
 /// Asks to cancel the launch of a cluster: the answer is always that none was.
 void Translator::op_try_cancel(const Instruction& i) {
   Value* to = bulk_address(i, 0, own_space(Choices(i)));
-  copy_bulk(i, {.what = BulkCode::kAnswer}, to, to);
+  BulkCode code;
+  code.what = BulkCode::kAnswer;
+  copy_bulk(i, code, to, to);
 }
 
 /// Of an answer: in its last word whether a launch was canceled, before it the block.

@@ -32,7 +32,7 @@ llvm::Value* Translator::mbarrier(Address& where, MbarrierCode code, AccessCode 
   if (states != nullptr) to_scratch(12, states);
   return call("mbarrier",
               {context_, to_scratch(0, address_lanes(where)), scratch(8), scratch(12),
-               execution_bits(), code.pack(), line_},
+               execution_bits(), code, line_},
               b_.getInt32Ty());
 }
 

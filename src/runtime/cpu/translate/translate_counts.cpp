@@ -66,19 +66,18 @@ void Translator::count_access(Address& address, AccessCode code, Value* lanes) {
                  static_cast<std::uint32_t>(known_lanes->getZExtValue()));
     return;
   }
-  Value* packed = b_.getInt32(code.pack());
-  Value* place = b_.getInt32(count_place());
   const bool uniform = address.table && address.shape.is_uniform();
   if (address.space == ptx::Space::kGlobal &&
       (uniform || (address.table && is_consecutive(address.shape, code.bytes)))) {
-    call("count_row", {context_, address.base, uniform ? 0 : code.bytes, lanes, packed, place});
+    call("count_row",
+         {context_, address.base, uniform ? 0 : code.bytes, lanes, code, count_place()});
     return;
   }
   const bool global = address.space == ptx::Space::kGlobal;
   call(shared   ? "count_shared"
        : global ? "count_global"
                 : "count_access",
-       {context_, to_scratch(0, address_lanes(address)), lanes, packed, place});
+       {context_, to_scratch(0, address_lanes(address)), lanes, code, count_place()});
 }
 
 /// Loads of shared memory that ptxas joins: neighbouring words of one address register, in one

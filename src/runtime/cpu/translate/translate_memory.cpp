@@ -141,7 +141,7 @@ void Translator::check(Address& address, AccessCode code, Value* lanes, const St
   if (lanes == nullptr) lanes = execution_bits();
   if (instrumentation_.checks) {
     Value* none = llvm::ConstantPointerNull::get(b_.getPtrTy());
-    call("check", {context_, to_scratch(0, address_lanes(address)), lanes, code.pack(), line_,
+    call("check", {context_, to_scratch(0, address_lanes(address)), lanes, code, line_,
                    values.start == nullptr ? none : values.start, values.bytes, values.count});
   }
   if (instrumentation_.counts) count_access(address, code, lanes);

@@ -73,7 +73,7 @@ void Translator::op_multimem(const Instruction& i) {
     for (unsigned k = 0; k < code.count; ++k) to_scratch(8 + 2 * k, read_lanes(registers[k], bits));
   }
   call("multimem", {context_, scratch(8), to_scratch(0, address_lanes(where)), execution_bits(),
-                    code.pack(), access.pack(), line_, count_place()});
+                    code, access, line_, count_place()});
   if (!loads) return;
   for (unsigned k = 0; k < code.count; ++k) {
     write(registers[k], from_scratch(8 + 2 * k, integer(bits, false)));

@@ -179,9 +179,8 @@ void Translator::op_wgmma(const Instruction& i) {
     call("check_wgmma",
          {context_, constant_words(registers), d.size(), registers.size() - d.size(), what, line_});
   }
-  call("wgmma",
-       {context_, registers_, constant_words(plan.words()), matrix_a, matrix_b, code.pack(), type,
-        kept, lanes_here(), line_, count_place(), matrix, scratch_place(behind)});
+  call("wgmma", {context_, registers_, constant_words(plan.words()), matrix_a, matrix_b, code, type,
+                 kept, lanes_here(), line_, count_place(), matrix, scratch_place(behind)});
   for (const Operand& sum : d) cache_.erase(sum.index);
 }
 

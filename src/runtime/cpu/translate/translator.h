@@ -5,6 +5,7 @@
 #include <llvm/IR/Module.h>
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -69,12 +70,15 @@ class Translator {
     Value* lanes = nullptr;
     bool dirty = false;
   };
-  /// What a run-time helper is given: a value, or a number of 32 bits.
+  /// What a run-time helper is given: a value, or a number or a code of 32 bits.
   struct Argument {
     Argument(Value* value) : value(value) {}
-    template <class T>
-    requires(std::is_integral_v<T> || std::is_enum_v<T>) Argument(T number)
-        : number(static_cast<std::uint32_t>(number)) {}
+    template <class T, std::enable_if_t<std::is_integral_v<T> || std::is_enum_v<T>, int> = 0>
+    Argument(T number) : number(static_cast<std::uint32_t>(number)) {}
+    template <class T, std::enable_if_t<std::is_class_v<T> && is_code_word<T>, int> = 0>
+    Argument(const T& code) {
+      std::memcpy(&number, &code, sizeof code);
+    }
     Value* value = nullptr;
     std::uint32_t number = 0;
   };
