@@ -103,9 +103,7 @@ const DeviceModel* count_device(const std::string& name) {
 
 void check_sample(const CheckOptions& options, const std::vector<std::string>& others) {
   if (!options.sample) return;
-  if (options.count.empty()) {
-    throw_invalid("--sample", "scales counts; expected --count as well");
-  }
+  if (options.count.empty()) throw_invalid("--sample", "scales counts; expected --count as well");
   if (!others.empty()) {
     throw_invalid("--sample", "leaves no results; expected a run without {}", others.front());
   }

@@ -166,9 +166,7 @@ int explain(const ExplainOptions& options) {
   context.config = options.passes;
   const Graph graph = load(options.graph);
   context.target = choose_target(graph, options.target);
-  if (!options.tune_db.empty()) {
-    context.tuned = find_tuned(options.tune_db, {context.target, ""});
-  }
+  if (!options.tune_db.empty()) context.tuned = find_tuned(options.tune_db, {context.target, ""});
   std::optional<Program> program;
   std::string failure;
   std::exception_ptr thrown;

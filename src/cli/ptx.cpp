@@ -79,9 +79,7 @@ std::string with_file(const std::string& file, std::string message) {
 KernelImage load_kernel(const PtxOptions& options, std::string_view target) {
   constexpr std::size_t kMaxBytes = std::size_t{64} << 20U;  // many times the largest kernel
   std::string text = read_text(options.file, kMaxBytes);
-  if (options.file.ends_with(".cu")) {
-    text = compile_file(text, options.file, Target::parse(target));
-  }
+  if (options.file.ends_with(".cu")) text = compile_file(text, options.file, Target::parse(target));
   const std::filesystem::path path(input_name(options.file));
   return {options.entry, std::move(text), {}, one_line(path.filename().string())};
 }

@@ -117,9 +117,7 @@ PtxArguments::Value PtxArguments::parse(std::string_view spec, const std::string
   if (kind == "tensormap" || kind == "im2col") {
     return parse_tensor_map(rest, name, kind == "im2col");
   }
-  if (rest.empty()) {
-    throw_invalid(place_, "found {}; expected {}", quote(spec), kForms);
-  }
+  if (rest.empty()) throw_invalid(place_, "found {}; expected {}", quote(spec), kForms);
   return parse_scalar(type_of(kind, place_), rest);
 }
 

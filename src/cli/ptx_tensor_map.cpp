@@ -73,9 +73,7 @@ PtxArguments::Place PtxArguments::parse_mapped(std::string_view& spec, const std
   // FILE:TENSOR, or a kind, a dtype and a number of elements.
   const int parts = first.ends_with(".safetensors") ? 2 : 3;
   std::size_t end = 0;
-  for (int p = 0; p < parts; ++p) {
-    end = std::min(spec.find(':', p == 0 ? 0 : end + 1), spec.size());
-  }
+  for (int p = 0; p < parts; ++p) end = std::min(spec.find(':', p == 0 ? 0 : end + 1), spec.size());
   const std::string_view buffer = spec.substr(0, end);
   spec.remove_prefix(std::min(end + 1, spec.size()));
   const Value value = parse(buffer, name);

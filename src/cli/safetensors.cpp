@@ -285,9 +285,7 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(p
 void SafetensorsFile::read_exactly(const File& file, void* data, std::uint64_t bytes,
                                    std::string_view what) const {
   const std::optional<std::size_t> done = read_up_to(file, data, bytes);
-  if (!done) {
-    throw_environment(path_.string(), "cannot be read: {}", std::strerror(errno));
-  }
+  if (!done) throw_environment(path_.string(), "cannot be read: {}", std::strerror(errno));
   if (*done != bytes) throw_invalid(path_.string(), std::string(what));
 }
 

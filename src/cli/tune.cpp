@@ -57,9 +57,7 @@ void print_choices(const TuneResult& result, std::string_view op) {
   for (const TunedChoice& choice : result.choices) {
     if (choice.op != op) continue;
     for (const TunedOption& option : choice.options) {
-      if (std::ranges::find(options, option.name) == options.end()) {
-        options.push_back(option.name);
-      }
+      if (std::ranges::find(options, option.name) == options.end()) options.push_back(option.name);
     }
   }
   std::vector<std::vector<std::string>> rows = {

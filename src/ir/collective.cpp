@@ -69,9 +69,7 @@ Sizes uneven_sizes(const Attrs& attrs, const std::string& name, const TensorType
 Sizes transposed(const Sizes& sizes, std::int64_t ranks) {
   Sizes result(sizes.size());
   for (std::int64_t i = 0; i < ranks && !sizes.empty(); ++i) {
-    for (std::int64_t j = 0; j < ranks; ++j) {
-      result[j * ranks + i] = sizes[i * ranks + j];
-    }
+    for (std::int64_t j = 0; j < ranks; ++j) result[j * ranks + i] = sizes[i * ranks + j];
   }
   return result;
 }

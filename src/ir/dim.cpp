@@ -69,9 +69,7 @@ std::int64_t Dim::evaluate(const Bindings& bindings) const {
   std::int64_t sum = constant_;
   for (const Term& term : terms_) {
     auto it = bindings.find(term.symbol);
-    if (it == bindings.end()) {
-      throw_invalid("", "symbol {} has no value", quote(term.symbol));
-    }
+    if (it == bindings.end()) throw_invalid("", "symbol {} has no value", quote(term.symbol));
     sum = checked_add(sum, term_at(term, it->second));
   }
   return sum;

@@ -20,12 +20,10 @@ double round_to_format(double value, int precision, int min_exponent, int max_ex
   constexpr int kDoubleMantissa = 52;
   int exponent =
       static_cast<int>(std::bit_cast<std::uint64_t>(value) >> kDoubleMantissa & 0x7FFU) - kBias;
-  if (exponent > max_exponent) {
-    return std::copysign(std::numeric_limits<double>::infinity(), value);
-  }
-  if (exponent < min_exponent) exponent = min_exponent;  // subnormals share one ulp
-  // Adding a number whose ulp is the format's makes the hardware round there. Its mantissa is even,
-  // so ties go to even.
+  if (exponent > max_exponent) return std::copysign(std::numeric_limits<double>::infinity(), value);
+  if (exponent < min_exponent) exponent = min_exponent;  // subnormals share one quantum
+  // Adding a number whose last place is the format's quantum makes the hardware round there. Its
+  // mantissa is even, so that ties go to the even neighbour.
   const int magic_exponent = exponent - (precision - 1) + kDoubleMantissa;
   const double magic =
       1.5 *

@@ -139,9 +139,7 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
   }
   EvalTensors outputs(world);
   for (std::size_t rank = 0; rank < world; ++rank) {
-    for (ValueId value : graph.outputs()) {
-      outputs[rank].push_back(values[rank][value]);
-    }
+    for (ValueId value : graph.outputs()) outputs[rank].push_back(values[rank][value]);
   }
   return outputs;
 }
@@ -182,9 +180,7 @@ double tolerance(const Graph& graph, ValueId output, const std::vector<std::int6
   bool attention = false;  // a softmax that depends on a matmul
   for (std::size_t id = graph.nodes().size(); id-- > 0;) {
     const Node& node = graph.nodes()[id];
-    if (std::ranges::none_of(node.outputs, [&](ValueId v) { return needed[v]; })) {
-      continue;
-    }
+    if (std::ranges::none_of(node.outputs, [&](ValueId v) { return needed[v]; })) continue;
     const OpClass c = node.op->op_class;
     if (c == OpClass::kMatmul || c == OpClass::kNorm || c == OpClass::kReduction ||
         c == OpClass::kCollective || c == OpClass::kFusedMatmul) {

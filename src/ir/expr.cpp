@@ -99,16 +99,12 @@ Expr ceil_div(const Expr& a, const Expr& b) {
 }
 
 Expr min(const Expr& a, const Expr& b) {
-  if (a.is_constant() && b.is_constant()) {
-    return std::min(a.dim()->constant(), b.dim()->constant());
-  }
+  if (a.is_constant() && b.is_constant()) return std::min(a.dim()->constant(), b.dim()->constant());
   return a == b ? a : Expr::make(Expr::Kind::kMin, a, b);
 }
 
 Expr max(const Expr& a, const Expr& b) {
-  if (a.is_constant() && b.is_constant()) {
-    return std::max(a.dim()->constant(), b.dim()->constant());
-  }
+  if (a.is_constant() && b.is_constant()) return std::max(a.dim()->constant(), b.dim()->constant());
   return a == b ? a : Expr::make(Expr::Kind::kMax, a, b);
 }
 

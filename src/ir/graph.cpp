@@ -303,9 +303,7 @@ std::vector<std::vector<NodeId>> Graph::users() const {
   for (std::size_t id = 0; id < nodes_.size(); ++id) {
     for (ValueId input : nodes_[id].inputs) {
       auto& users = result[input];
-      if (users.empty() || users.back() != static_cast<NodeId>(id)) {
-        users.push_back(id);
-      }
+      if (users.empty() || users.back() != static_cast<NodeId>(id)) users.push_back(id);
     }
   }
   return result;

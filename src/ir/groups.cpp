@@ -52,9 +52,7 @@ Graph with_tables(const Graph& graph, const SymbolTable& symbols, const GroupTab
       map_value(node.outputs[i], copy.node(id).outputs[i]);
     }
   }
-  for (ValueId output : graph.outputs()) {
-    copy.add_output(copies[output]);
-  }
+  for (ValueId output : graph.outputs()) copy.add_output(copies[output]);
   return copy;
 }
 
@@ -66,9 +64,7 @@ void check_symbol(const std::string& name, const Symbol& symbol) {
                   "underscores, at most {}, no digit first",
                   quote(name), kMaxSymbolName);
   }
-  if (symbol.min < 1) {
-    throw_invalid(place + "/min", "min is {}; expected at least 1", symbol.min);
-  }
+  if (symbol.min < 1) throw_invalid(place + "/min", "min is {}; expected at least 1", symbol.min);
   if (symbol.max < symbol.min || symbol.max >= kMaxExtent) {
     throw_invalid(place + "/max", "max is {}; expected at least min ({}) and below 2^40",
                   symbol.max, symbol.min);

@@ -239,9 +239,7 @@ std::vector<ValueId> storages(const Graph& graph) {
   std::iota(storage.begin(), storage.end(), 0);
   for (const Node& node : graph.nodes()) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      if (const auto operand = named_operand(node, i)) {
-        storage[node.outputs[i]] = storage[*operand];
-      }
+      if (const auto operand = named_operand(node, i)) storage[node.outputs[i]] = storage[*operand];
     }
   }
   return storage;
@@ -251,9 +249,7 @@ std::vector<bool> overwritten_values(const Graph& graph) {
   const std::vector<ValueId> storage = storages(graph);
   std::vector<bool> written(storage.size(), false);
   for (const Node& node : graph.nodes()) {
-    for (ValueId operand : mutated_operands(node)) {
-      written[storage[operand]] = true;
-    }
+    for (ValueId operand : mutated_operands(node)) written[storage[operand]] = true;
   }
   std::vector<bool> result;
   result.reserve(storage.size());

@@ -129,9 +129,7 @@ EvalTensors evaluate_collective(const EvalContext& context, const EvalTensors& i
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       std::vector<const EvalTensor*> operands;
       operands.reserve(members.size());
-      for (std::int64_t rank : members) {
-        operands.push_back(&inputs[rank][i]);
-      }
+      for (std::int64_t rank : members) operands.push_back(&inputs[rank][i]);
       const Collective form =
           collective_of(context.graph, node, context.graph.type(node.inputs[i]));
       // Without a scatter all ranks get the same result.

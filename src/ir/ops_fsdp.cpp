@@ -108,9 +108,7 @@ std::vector<TensorType> infer_split(const InferContext& context) {
   Dim sum(0);
   std::vector<TensorType> results;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] < 1) {
-      fail("/attrs/split_sizes", "size {} is {}; expected at least 1", i, sizes[i]);
-    }
+    if (sizes[i] < 1) fail("/attrs/split_sizes", "size {} is {}; expected at least 1", i, sizes[i]);
     sum = sum + Dim(sizes[i]);
     results.push_back(x);
     results.back().shape[axis] = sizes[i];

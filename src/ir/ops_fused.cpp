@@ -33,9 +33,7 @@ TensorType infer_product(const InferContext& context, bool scaled,
 
 /// A, with two dims or more, as a matrix of its rows.
 TensorType flattened(const TensorType& a) {
-  if (a.shape.size() < 2) {
-    fail("/inputs/0", "A is {}; expected at least two dims", a.str());
-  }
+  if (a.shape.size() < 2) fail("/inputs/0", "A is {}; expected at least two dims", a.str());
   const auto rows = rows_of(a.shape);
   if (!rows) {
     fail("/inputs/0",

@@ -47,9 +47,7 @@ std::string read_text(const std::string& path, std::size_t limit) {
     if (std::ferror(file.get()) != 0) fail(where, errno);
     text.resize(size + bytes);
   }
-  if (text.size() > limit) {
-    throw_invalid(where, "more than {0} bytes; expected at most {0}", limit);
-  }
+  if (text.size() > limit) throw_invalid(where, "more than {0} bytes; expected at most {0}", limit);
   return text;
 }
 

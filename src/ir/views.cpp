@@ -57,9 +57,7 @@ SliceRange slice_range(const Attrs& attrs, const Shape& shape, const SymbolTable
     length = (length.constant() + step - 1) / step;
   } else if (step > 1) {
     const auto steps = length.divide_exactly(step, symbols);
-    if (!steps) {
-      fail("/attrs/step", "{} does not divide the {} elements", step, length.str());
-    }
+    if (!steps) fail("/attrs/step", "{} does not divide the {} elements", step, length.str());
     length = *steps;
   }
   return {axis, start, length, step};

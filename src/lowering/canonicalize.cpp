@@ -98,9 +98,7 @@ class Canonicalizer {
       }
     }
     for (std::size_t v = 0; v < same_.size(); ++v) {
-      if (same_[v] != static_cast<ValueId>(v)) {
-        rewrite.map(v, rewrite(same_[v]));
-      }
+      if (same_[v] != static_cast<ValueId>(v)) rewrite.map(v, rewrite(same_[v]));
     }
     return rewrite.finish();
   }
@@ -196,9 +194,7 @@ class Canonicalizer {
     const std::string_view op = node.op_name();
     if (node.op->op_class == OpClass::kWait) {
       const Node* source = producer(node.inputs[0]);
-      if (source == nullptr || !is_asynchronous(*source)) {
-        return {{inputs[0], Reason(kComplete)}};
-      }
+      if (source == nullptr || !is_asynchronous(*source)) return {{inputs[0], Reason(kComplete)}};
       const bool gone = replaced(*source) || copied_[graph_.value(node.inputs[0]).producer];
       if (!gone) return std::nullopt;
       return {{inputs[0], Reason(kCollectiveGone)}};
@@ -318,9 +314,7 @@ class Canonicalizer {
     });
     each_wait([&](std::size_t id, ValueId result) {
       const NodeId source = graph_.value(result).producer;
-      if (waited[result] || !live[source]) {
-        return;
-      }
+      if (waited[result] || !live[source]) return;
       live[id] = waited[result] = true;
     });
   }

@@ -90,9 +90,7 @@ class Functionalizer {
     }
     const ValueId source = rewrite_(node.inputs[1]);
     rewrite_.map(node.outputs[0], source);
-    if (&node < tail_) {
-      context_.applied(kPass, node.name, Reason(kReadersReadSource));
-    }
+    if (&node < tail_) context_.applied(kPass, node.name, Reason(kReadersReadSource));
     overwrite(node.outputs[0], source);
     written_[storage(node.inputs[0])].copy_name = node.name;
   }

@@ -90,9 +90,7 @@ std::string Reason::text() const {
   for (const Field& field : fields_of(*code_)) {
     text += field.text;
     const auto name = std::ranges::find(names, field.name);
-    if (name != names.end()) {
-      text += print(arguments_[name - names.begin()], field.spec);
-    }
+    if (name != names.end()) text += print(arguments_[name - names.begin()], field.spec);
   }
   return text;
 }

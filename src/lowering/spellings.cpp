@@ -315,9 +315,7 @@ class SplitCat {
 
   /// Why another reader of the gathered value is in the way; else empty.
   Reason other_reader(const Node& gather, ValueId whole, const Node& cat) const {
-    if (uses_.of(gather.outputs[0]).size() > 1) {
-      return Reason(kSeveralWaits, gather.name);
-    }
+    if (uses_.of(gather.outputs[0]).size() > 1) return Reason(kSeveralWaits, gather.name);
     std::vector<ValueId> parts;
     if (uses_.is_output(whole)) parts.push_back(whole);
     for (NodeId user : uses_.of(whole)) {
@@ -330,9 +328,7 @@ class SplitCat {
       for (NodeId user : uses_.of(parts[i])) {
         const Node& reader = graph_.node(user);
         if (&reader == &cat) continue;
-        if (itself(reader.outputs[0]) != parts[i]) {
-          return Reason(kOtherReaderOfPart, reader.name);
-        }
+        if (itself(reader.outputs[0]) != parts[i]) return Reason(kOtherReaderOfPart, reader.name);
         parts.push_back(reader.outputs[0]);
       }
     }

@@ -367,14 +367,15 @@ class Chooser {
       return producer >= 0 && inside[producer];
     };
     inside[joined.matmul] = true;
-    for (std::size_t id = joined.matmul + 1; id < size; ++id) {
+    const std::size_t behind = joined.matmul + 1;
+    for (std::size_t id = behind; id < size; ++id) {
       const Node& node = graph_.nodes()[id];
       inside[id] = (node.op->op_class == OpClass::kPointwise || moves(node) ||
                     (node.op->op_class == OpClass::kGather && !takes_indices(node))) &&
                    std::ranges::any_of(node.inputs, is_inside);
     }
     // What only moves the parts for others goes into their kernels.
-    for (std::size_t id = size; id-- > joined.matmul + 1;) {
+    for (std::size_t id = size; id-- > behind;) {
       const Node& node = graph_.nodes()[id];
       if (!inside[id] || !moves(node) || joined.slices.contains(node.outputs[0])) continue;
       inside[id] = std::ranges::any_of(node.outputs, [&](ValueId value) {
@@ -383,7 +384,7 @@ class Chooser {
       });
     }
     // Behind the matmul stands what it takes in.
-    for (std::size_t id = joined.matmul + 1; id-- > 0;) {
+    for (std::size_t id = behind; id-- > 0;) {
       if (!inside[id]) continue;
       for (const ValueId input : graph_.nodes()[id].inputs) {
         const NodeId producer = graph_.value(input).producer;

@@ -73,9 +73,7 @@ class Splitter {
       const auto [choice, is_new] = choices_.try_emplace(kinds_.of(id));
       if (is_new) choice->second = choose(node);
       const Choice& found = choice->second;
-      if (found.not_tuned) {
-        context_.missed(kPass, node.name, Reason(kNotTuned, found.not_tuned));
-      }
+      if (found.not_tuned) context_.missed(kPass, node.name, Reason(kNotTuned, found.not_tuned));
       if (found.cut || found.is_tuned) {
         context_.applied(kPass, node.name, found.reason);
       } else if (found.reason) {

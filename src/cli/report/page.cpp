@@ -10,9 +10,7 @@ std::string report_page(const Json& data) {
   std::string page(kReportPage.substr(0, mark));
   // In JSON a '<' stands in strings alone. Without it no text can end the script or begin a
   // comment.
-  for (const char letter : data.line()) {
-    letter == '<' ? page += "\\u003c" : page += letter;
-  }
+  for (const char letter : data.line()) letter == '<' ? page += "\\u003c" : page += letter;
   return page.append(kReportPage.substr(mark + kDataMark.size()));
 }
 

@@ -138,9 +138,7 @@ class Matcher {
 
 ValueId Match::value(std::string_view name) const {
   const auto found = values_.find(name);
-  if (found == values_.end()) {
-    throw_internal("match", "the pattern has no name '{}'", name);
-  }
+  if (found == values_.end()) throw_internal("match", "the pattern has no name '{}'", name);
   return found->second;
 }
 

@@ -18,9 +18,7 @@ Writes::Writes(const Graph& graph) {
       if (waited < 0) continue;
       writer = &graph.node(waited);
     }
-    for (ValueId value : mutated_operands(*writer)) {
-      nodes_[storage_[value]].push_back(id);
-    }
+    for (ValueId value : mutated_operands(*writer)) nodes_[storage_[value]].push_back(id);
   }
 }
 

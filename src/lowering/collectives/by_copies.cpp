@@ -143,9 +143,7 @@ void ByCopies::start(const Node& node, std::size_t i, ValueId operand) {
 void ByCopies::started(const Node& node) {
   const std::string& group = *node.attr<std::string>("group");
   std::int64_t bytes = 0;
-  for (const ValueId value : node.outputs) {
-    bytes += max_bytes(graph_.type(value), graph_.symbols());
-  }
+  for (const ValueId value : node.outputs) bytes += max_bytes(graph_.type(value), graph_.symbols());
   const CopiesEstimate about = estimate(node).value_or(CopiesEstimate());
   context_.applied(kPass, node.name,
                    Reason(kBeside, kByCopies, graph_.groups().find(group)->second.size, group,

@@ -100,9 +100,7 @@ class Chunks : FusedParts {
     const ValueId sum = add_sum_of_chunks(graph_, joined(partials), ranks_,
                                           *node_.attr<std::string>("reduce_op"), name_);
     std::vector<ValueId> results{from_front(sum, part)};
-    if (*node_.attr<bool>("return_mm")) {
-      results.push_back(from_front(joined(products), whole));
-    }
+    if (*node_.attr<bool>("return_mm")) results.push_back(from_front(joined(products), whole));
     return results;
   }
 

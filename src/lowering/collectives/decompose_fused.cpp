@@ -52,9 +52,7 @@ class Forms {
     best_ = kApart;
     if (!obstacle_ && (config.always_pipeline || ns(kChunks) < ns(best_))) best_ = kChunks;
     if (!estimate_.in_kernel_ns) return;
-    if (config.in_kernel || (!config.always_pipeline && ns(kKernel) < ns(best_))) {
-      best_ = kKernel;
-    }
+    if (config.in_kernel || (!config.always_pipeline && ns(kKernel) < ns(best_))) best_ = kKernel;
   }
 
   [[nodiscard]] bool in_chunks() const { return best_ == kChunks; }
@@ -111,9 +109,7 @@ class Forms {
 }  // namespace
 
 std::optional<Decomposed> decompose_fused(const Graph& graph, PassContext& context) {
-  if (std::ranges::none_of(graph.nodes(), is_fused)) {
-    return std::nullopt;
-  }
+  if (std::ranges::none_of(graph.nodes(), is_fused)) return std::nullopt;
   Rewriter rewrite(graph);
   Decomposed result;
   bool any_chunks = false;

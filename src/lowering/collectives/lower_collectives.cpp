@@ -125,9 +125,7 @@ class Lowering {
       if (is_view(graph, node.outputs[0])) continue;
       for (ValueId input : node.inputs) ++readers_[base_of(input)];
     }
-    for (ValueId output : graph.outputs()) {
-      ++readers_[base_of(output)];
-    }
+    for (ValueId output : graph.outputs()) ++readers_[base_of(output)];
   }
 
   Graph run() {
@@ -209,9 +207,7 @@ class Lowering {
 
     const Node& lowered = rewrite_.graph().nodes().back();
     std::int64_t bytes = 0;
-    for (ValueId value : node.outputs) {
-      bytes += max_bytes(graph_.type(value), graph_.symbols());
-    }
+    for (ValueId value : node.outputs) bytes += max_bytes(graph_.type(value), graph_.symbols());
     const double ns = static_cast<double>(node.outputs.size()) *
                       node_ns(rewrite_.graph(), lowered, max_bindings(graph_.symbols()), device_);
     context_.applied(kPass, node.name,
@@ -285,9 +281,7 @@ class Lowering {
   /// The reason not to use an algorithm that could run it, or null.
   const ReasonCode* barred(std::string_view algorithm, ValueId operand) const {
     const bool overwrites = algorithm == kTwoShot || algorithm == kMultimem;
-    if (overwrites && readers_[base_of(operand)] > 1) {
-      return &kReadElsewhere;
-    }
+    if (overwrites && readers_[base_of(operand)] > 1) return &kReadElsewhere;
     if (algorithm == kMultimem && context_.config.batch_invariant) return &kOtherOrder;
     return nullptr;
   }
@@ -317,9 +311,7 @@ class Lowering {
 
   /// The value whose memory this one names.
   ValueId base_of(ValueId value) const {
-    while (is_view(graph_, value)) {
-      value = graph_.node(graph_.value(value).producer).inputs[0];
-    }
+    while (is_view(graph_, value)) value = graph_.node(graph_.value(value).producer).inputs[0];
     return value;
   }
 

@@ -47,9 +47,7 @@ class Decomposer {
         overwritten_(graph.values().size(), -1),
         rewrite_(graph) {
     for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
-      for (ValueId value : mutated_operands(graph.nodes()[id])) {
-        overwritten_[storage(value)] = id;
-      }
+      for (ValueId value : mutated_operands(graph.nodes()[id])) overwritten_[storage(value)] = id;
     }
   }
 
@@ -100,9 +98,7 @@ class Decomposer {
         continue;
       }
       const ValueId written = overwrites_all(node);
-      if (written >= 0) {
-        reader[storage(written)] = nullptr;
-      }
+      if (written >= 0) reader[storage(written)] = nullptr;
       for (ValueId input : node.inputs) {
         if (input != written && !names_only(node)) reader[storage(input)] = &node.name;
       }
@@ -146,9 +142,7 @@ class Decomposer {
     rewrite_.map(node.outputs[0], part);
     rewrite_.map(node.outputs[1], buffer);
     const auto reader = readers_.find(&node);
-    if (reader == readers_.end()) {
-      return context_.applied(kPass, node.name, Reason(kFlatCat));
-    }
+    if (reader == readers_.end()) return context_.applied(kPass, node.name, Reason(kFlatCat));
     const std::string& group = *node.attr<std::string>("group");
     std::vector<ValueId> chunks{part};
     for (std::int64_t shift = 1; shift < graph_.groups().at(group).size; ++shift) {

@@ -95,9 +95,7 @@ class Reinplace {
     }
     const ValueId buffer = storage(copy_in.outputs[1]);
     for (ValueId output : graph_.outputs()) {
-      if (storage(output) == buffer) {
-        return Reason(why::kOutputInMemory, graph_.value(output).name);
-      }
+      if (storage(output) == buffer) return Reason(why::kOutputInMemory, graph_.value(output).name);
     }
     if (const NodeId last = last_use_[buffer]; last > id) {
       return Reason(why::kMemoryUsedLater, graph_.node(last).name);

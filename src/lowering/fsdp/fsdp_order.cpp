@@ -88,9 +88,7 @@ class Blocks {
     Block block{.head = head, .is_gather = true};
     Reason outsider;
     block.launch = copy_in_nodes(gather, outsider);
-    if (std::ranges::find(block.launch, head) == block.launch.end()) {
-      return missed(head, outsider);
-    }
+    if (std::ranges::find(block.launch, head) == block.launch.end()) return missed(head, outsider);
     block.finish = wait_nodes(gather);
     if (block.finish.empty()) return missed(head, Reason(why::kGatherUnwaited));
     blocks_.push_back(std::move(block));

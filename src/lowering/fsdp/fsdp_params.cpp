@@ -135,9 +135,7 @@ class Params {
     if (!whole_[target]) refuse(param, at(why::kActsOnView, id, name(target)));
     if (node.op_name() == kCopy) return copy(param, id);
     const bool full = *node.attr<std::int64_t>("size") > 0;
-    if (full && param.open) {
-      refuse(param, at(why::kFullTwice, id, graph_.node(param.opened).name));
-    }
+    if (full && param.open) refuse(param, at(why::kFullTwice, id, graph_.node(param.opened).name));
     if (!full && !param.open) refuse(param, at(why::kZeroFirst, id));
     param.open = full;
     param.opened = id;

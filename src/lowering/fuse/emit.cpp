@@ -69,9 +69,7 @@ class Emitter {
     const OpClass c = node(it.nodes[0]).op->op_class;
     if (c != OpClass::kWait && c != OpClass::kChunk) return place = place_of(it);
     place = graph_.nodes().size();
-    for (int reader : readers[id]) {
-      place = std::min(place, this->place(reader, readers, places));
-    }
+    for (int reader : readers[id]) place = std::min(place, this->place(reader, readers, places));
     return place;
   }
 

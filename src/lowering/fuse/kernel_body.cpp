@@ -24,9 +24,7 @@ void add_symbols(const SymbolTable& all, const Shape& shape, Graph& body) {
 }
 
 void add_group(const GroupTable& all, const std::string& name, Graph& body) {
-  if (body.groups().find(name) == body.groups().end()) {
-    body.add_group(name, all.find(name)->second);
-  }
+  if (body.groups().find(name) == body.groups().end()) body.add_group(name, all.find(name)->second);
 }
 
 /// Formats an attribute as text.
@@ -87,9 +85,7 @@ void check_spec(const std::string& place, const KernelSpec& spec) {
   }
   for (const Setting& setting : settings(body)) check_setting(place, spec.config, setting);
   for (const Setting& setting : {Setting{kInPlaceSetting, 1, 1, false}, kElementsSetting}) {
-    if (spec.config.contains(std::string(setting.name))) {
-      check_setting(place, spec.config, setting);
-    }
+    if (spec.config.contains(std::string(setting.name))) check_setting(place, spec.config, setting);
   }
 }
 

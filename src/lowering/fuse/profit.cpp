@@ -101,9 +101,7 @@ bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul) {
   for (ValueId output : it.kernel.outputs) {
     const auto& users = clusters.users_of(output);
     results += most_bytes(clusters.graph, output);
-    if (clusters.is_output[output] || users != std::vector{matmul}) {
-      return false;
-    }
+    if (clusters.is_output[output] || users != std::vector{matmul}) return false;
   }
   const bool cheap = std::ranges::all_of(it.nodes, [&](NodeId n) {
     const std::string_view op = clusters.node(n).op_name();

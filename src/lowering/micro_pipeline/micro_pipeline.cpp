@@ -108,9 +108,7 @@ class Emitter {
         continue;
       }
       done_[id] = true;
-      if (is_candidate(node)) {
-        state_.applied(id, Reason(why::kUnread));
-      }
+      if (is_candidate(node)) state_.applied(id, Reason(why::kUnread));
     }
   }
 
@@ -136,9 +134,7 @@ class Emitter {
                   plan.matmuls[0], std::move(inputs), std::move(attrs),
                   plan.matmuls.size() + (plan.return_a ? 1 : 0));
     std::size_t next = 0;
-    if (plan.return_a) {
-      rewrite_.map(state_.graph.node(plan.wait).outputs[0], results[next++]);
-    }
+    if (plan.return_a) rewrite_.map(state_.graph.node(plan.wait).outputs[0], results[next++]);
     for (const PipelinedMatmul& matmul : plan.matmuls) {
       map_product(state_.graph.node(matmul.id).outputs[0], results[next++]);
     }
@@ -324,9 +320,7 @@ Reason check_profit(PipelineState& state, NodeId candidate,
   constexpr double kMicro = 1e3;
   Reason times(why::kGain, estimate.best_ns() / kMicro, estimate.plain_ns / kMicro,
                state.device.name);
-  if (estimate.best_ns() < estimate.plain_ns || state.context.config.always_pipeline) {
-    return times;
-  }
+  if (estimate.best_ns() < estimate.plain_ns || state.context.config.always_pipeline) return times;
   state.missed(candidate,
                Reason(why::kNoGain, std::move(times), estimate.intensity, sizes_of(state, ids)));
   return {};

@@ -60,9 +60,7 @@ class GatherPlanner {
 
   /// Finds the matmuls that read the gathered value or a matrix of its rows, and its other readers.
   void find_readers() {
-    if (state_.uses.is_output(a_)) {
-      others_.emplace_back(why::kGraphOutput, state_.name(a_));
-    }
+    if (state_.uses.is_output(a_)) others_.emplace_back(why::kGraphOutput, state_.name(a_));
     for (NodeId user : state_.uses.of(a_)) {
       const Node& reader = state_.graph.node(user);
       if (reader.op_name() != "view") {
@@ -76,9 +74,7 @@ class GatherPlanner {
                              state_.shape(a_).back().str());
         continue;
       }
-      if (state_.uses.is_output(rows)) {
-        others_.emplace_back(why::kViewIsOutput, reader.name);
-      }
+      if (state_.uses.is_output(rows)) others_.emplace_back(why::kViewIsOutput, reader.name);
       for (NodeId inner : state_.uses.of(rows)) find_matmul_of(inner, rows);
     }
   }
@@ -107,9 +103,7 @@ class GatherPlanner {
         return;
       }
     }
-    if (!matmul_obstacle_ && node.op->op_class == OpClass::kMatmul) {
-      matmul_obstacle_ = reason;
-    }
+    if (!matmul_obstacle_ && node.op->op_class == OpClass::kMatmul) matmul_obstacle_ = reason;
     others_.push_back(std::move(reason));
   }
 
@@ -181,9 +175,7 @@ class GatherPlanner {
       const NodeId id = state_.graph.value(open.back()).producer;
       open.pop_back();
       if (id == plan_.gather) return Reason(why::kDependsOnGathered);
-      if (id < plan_.gather || state_.position[id] < plan_.gather) {
-        continue;
-      }
+      if (id < plan_.gather || state_.position[id] < plan_.gather) continue;
       if (!moved.insert(id).second) continue;
       if (moved.size() > kMostMoved) return Reason(why::kTooManyMoved, kMostMoved);
       const Node& node = state_.graph.node(id);

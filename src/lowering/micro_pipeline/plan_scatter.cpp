@@ -20,9 +20,7 @@ class ScatterPlanner {
   std::optional<ScatterPlan> run() {
     if (!check_collective(state_, plan_.scatter, plan_.dim, plan_.wait)) return std::nullopt;
     const std::string& reduce_op = *node_.attr<std::string>("reduce_op");
-    if (reduce_op != "sum" && reduce_op != "avg") {
-      return miss(Reason(why::kReduceOp, reduce_op));
-    }
+    if (reduce_op != "sum" && reduce_op != "avg") return miss(Reason(why::kReduceOp, reduce_op));
     for (const auto check : {&ScatterPlanner::find_product, &ScatterPlanner::find_operands,
                              &ScatterPlanner::find_other_readers}) {
       if (const Reason reason = (this->*check)()) return miss(reason);
@@ -83,9 +81,7 @@ class ScatterPlanner {
   Reason find_operands() {
     Shape shape = state_.shape(plan_.product);
     shape.back() = state_.shape(plan_.matmul.a).back();
-    if (!rows_of(shape)) {
-      return Reason(why::kRowsNotAffine, state_.name(plan_.product));
-    }
+    if (!rows_of(shape)) return Reason(why::kRowsNotAffine, state_.name(plan_.product));
     plan_.a = reshaped(state_, plan_.matmul.a, shape);
     if (plan_.matmul.scaled()) plan_.a_scale = scale_for(state_, plan_.matmul.a_scale, shape);
     for (ValueId operand : state_.graph.node(plan_.matmul.id).inputs) {

@@ -151,9 +151,7 @@ class Builder {
 
   bool can_lie_in_join(ValueId chunk) const {
     const Value& value = graph_.value(chunk);
-    if (value.producer < 0 || !value.comm_group.empty() || written_to_io_[chunk]) {
-      return false;
-    }
+    if (value.producer < 0 || !value.comm_group.empty() || written_to_io_[chunk]) return false;
     const OpClass c = graph_.node(value.producer).op->op_class;
     return (c == OpClass::kKernel || c == OpClass::kCopy || c == OpClass::kPeerCopy) &&
            has_aligned_chunks(value.type, graph_.symbols());

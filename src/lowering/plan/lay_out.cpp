@@ -69,9 +69,7 @@ std::vector<Chain> chains_in(const Program& program, int arena, std::span<const 
     const Buffer& first = program.buffers[i];
     if (first.arena != arena || first.slice || taken[i] >= 0) continue;
     Chain& chain = chains.emplace_back();
-    for (int id = i; id >= 0; id = next[id]) {
-      chain.buffers.push_back(id);
-    }
+    for (int id = i; id >= 0; id = next[id]) chain.buffers.push_back(id);
     const Buffer& last = program.buffers[chain.buffers.back()];
     chain.life = {first.bytes, first.first_step, last.last_step, kBufferAlignment};
   }

@@ -137,9 +137,7 @@ void PlanSteps::add_closing_barriers() {
     const std::string& group = copies ? step.source_peer->group : comm_group(program_, step);
     if (group.empty() || step.kind == Step::Kind::kBarrier) continue;
     // Packets outlive no run: one is over when it has all that were sent to it.
-    if (!copies && program_.kernels[step.kernel].needs.remote.empty()) {
-      continue;
-    }
+    if (!copies && program_.kernels[step.kernel].needs.remote.empty()) continue;
     const auto found = barriers.find(group);
     const bool met =
         found != barriers.end() && std::any_of(found->second.rbegin(), found->second.rend(),

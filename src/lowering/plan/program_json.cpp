@@ -217,9 +217,7 @@ class Writer {
     out_ += ", \"outputs\": ";
     ints(s.outputs);
     if (!s.indexed.empty()) put(", \"indexed\": {}", json_attribute(AttrValue(s.indexed)));
-    if (s.flags >= 0) {
-      put(", \"flags\": {}, \"closing_barrier\": {}", s.flags, s.closing_barrier);
-    }
+    if (s.flags >= 0) put(", \"flags\": {}, \"closing_barrier\": {}", s.flags, s.closing_barrier);
     if (s.scratch >= 0) put(", \"scratch\": {}", s.scratch);
     out_ += '}';
   }

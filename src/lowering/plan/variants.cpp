@@ -123,9 +123,7 @@ class Uniter {
                                   .last_step = std::max(0, steps_ - 1)});
       const Buffer& buffer = program_.buffers.back();
       arena.bytes = buffer.offset + round_up(buffer.bytes, kBufferAlignment);
-      for (std::size_t p = 0; p < parts_.size(); ++p) {
-        numbers_[p][(parts_[p].*list)[i].buffer] = id;
-      }
+      for (std::size_t p = 0; p < parts_.size(); ++p) numbers_[p][(parts_[p].*list)[i].buffer] = id;
       tensors[i].buffer = id;
     }
     return tensors;

@@ -50,9 +50,7 @@ Reason IterativePass::stops(const Exposure& exposure, const MoveRecord& record) 
 
 Reason IterativePass::count_move(const MemoryTimeline::Move& move, NodeId candidate,
                                  MoveRecord& record) const {
-  if (!move.done) {
-    return Reason(limiting::kPeakMemory, move.peak, base_peak_, name(candidate));
-  }
+  if (!move.done) return Reason(limiting::kPeakMemory, move.peak, base_peak_, name(candidate));
   ++record.moves;
   if (wants_text()) append_text(record.moved_past, "+" + name(candidate));
   if (context_.config.reorder_iterative_debug_memory_recompute &&

@@ -83,9 +83,7 @@ class Scheduler {
       if (estimates_[id].collective) leads_to_[id] = count++;
     }
     for (std::size_t id = leads_to_.size(); id-- > 0;) {
-      for (NodeId later : later_[id]) {
-        leads_to_[id] = std::min(leads_to_[id], leads_to_[later]);
-      }
+      for (NodeId later : later_[id]) leads_to_[id] = std::min(leads_to_[id], leads_to_[later]);
     }
   }
 

@@ -39,9 +39,7 @@ Predecessors Predecessors::reversed() const {
   std::vector<std::pair<NodeId, NodeId>> pairs;
   pairs.reserve(nodes_.size());
   for (std::size_t id = 0; id + 1 < first_.size(); ++id) {
-    for (NodeId before : of(id)) {
-      pairs.emplace_back(static_cast<NodeId>(id), before);
-    }
+    for (NodeId before : of(id)) pairs.emplace_back(static_cast<NodeId>(id), before);
   }
   return {first_.size() - 1, pairs};
 }

@@ -26,17 +26,13 @@ struct Beside {
       }
     }
     for (std::size_t id = 0; id < problem.size(); ++id) {
-      for (NodeId needed : problem.needs(id)) {
-        first[id] = std::max(first[id], first[needed]);
-      }
+      for (NodeId needed : problem.needs(id)) first[id] = std::max(first[id], first[needed]);
       const NodeId waited = problem.waited[id];
       if (waited >= 0) first[id] = std::max(first[id], number[waited] + 1);
     }
     std::ranges::fill(end, collectives.size());
     for (std::size_t id = problem.size(); id-- > 0;) {
-      for (NodeId user : problem.users(id)) {
-        end[id] = std::min(end[id], end[user]);
-      }
+      for (NodeId user : problem.users(id)) end[id] = std::min(end[id], end[user]);
       if (problem.estimates[id].asynchronous) end[id] = std::min(end[id], number[id]);
     }
   }

@@ -151,9 +151,7 @@ std::vector<int> ranks_of(const OverlapProblem& problem, const LongestPaths& pat
   }
   std::ranges::sort(keys);
   std::vector<int> ranks(problem.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    ranks[base[std::get<2>(keys[i])]] = i;
-  }
+  for (std::size_t i = 0; i < keys.size(); ++i) ranks[base[std::get<2>(keys[i])]] = i;
   return ranks;
 }
 

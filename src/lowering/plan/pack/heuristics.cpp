@@ -184,9 +184,7 @@ PackInTurns::PackInTurns(std::vector<Interval> intervals)
       queue_(by_start(intervals_)),
       bound_(most_live(intervals_)),
       best_(std::numeric_limits<std::int64_t>::max()) {
-  for (const Interval& interval : intervals_) {
-    weight_.push_back(static_cast<double>(interval.size));
-  }
+  for (const Interval& interval : intervals_) weight_.push_back(static_cast<double>(interval.size));
 }
 
 Packing PackInTurns::turn() {
