@@ -46,8 +46,7 @@ DType dtype_of(const DLDataType& type) {
   if (is(kDLUInt, 8)) return DType::kU8;
   if (is(kDLPackBool, 8)) return DType::kBool;
   throw_invalid("tensor dtype",
-                "found DLPack's code {} of {} bits and {} lanes; expected a type of a "
-                "graph",
+                "found DLPack's code {} of {} bits and {} lanes; expected a type of a graph",
                 type.code, type.bits, type.lanes);
 }
 
@@ -61,10 +60,10 @@ braid_world_options all_options(const braid_world_options* given) {
   constexpr std::size_t kLeast = offsetof(braid_world_options, compile_processes);
   constexpr std::size_t kMost = sizeof all;
   if (given->bytes < kLeast || given->bytes > kMost || given->bytes % alignof(decltype(all)) != 0) {
-    throw_invalid("options",
-                  "`bytes` is {}; expected {}, the size of the struct, or "
-                  "down to {}, of an older one",
-                  given->bytes, kMost, kLeast);
+    throw_invalid(
+        "options",
+        "`bytes` is {}; expected {}, the size of the struct, or down to {}, of an older one",
+        given->bytes, kMost, kLeast);
   }
   std::memcpy(&all, given, given->bytes);
   return all;

@@ -153,10 +153,9 @@ void add_json(CLI::App& command, bool* json) {
 /// Adds --bind to a command.
 void add_bind(CLI::App& command, std::vector<std::string>* items) {
   command
-      .add_option(
-          "--bind", *items,
-          "Value of a symbol, T=8 (default: 8, moved into the range and down to a multiple, up "
-          "where that would leave it)")
+      .add_option("--bind", *items,
+                  "Value of a symbol, T=8 (default: 8, moved into the range and down to a "
+                  "multiple, up where that would leave it)")
       ->allow_extra_args(false);
 }
 
@@ -170,9 +169,8 @@ void add_tune_db(CLI::App& command, std::string* path) {
 void add_count(CLI::App& command, std::string* device) {
   command
       .add_flag("--count{A100}", *device,
-                "Count what each kernel and line does on the cpu device: instructions, "
-                "sectors, bank conflicts, ...; --count=H200 estimates times on that device "
-                "(default A100)")
+                "Count what each kernel and line does on the cpu device: instructions, sectors, "
+                "bank conflicts, ...; --count=H200 estimates times on that device (default A100)")
       ->group(kCheckGroup);
 }
 
@@ -193,8 +191,8 @@ void add_check_options(CLI::App& command, CheckOptions* options) {
       ->group(kCheckGroup);
   command
       .add_option("--schedule", options->schedule,
-                  "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a "
-                  "block or a store, or all for every one (default: in turns)")
+                  "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a block "
+                  "or a store, or all for every one (default: in turns)")
       ->group(kCheckGroup);
   command.add_option("--threads", options->threads, "Of the cpu device (default: all cores)")
       ->group(kCheckGroup)
@@ -213,8 +211,8 @@ void add_run(CLI::App& app, int* exit_code) {
   command.add_flag("--check", options.check,
                    "Compare with the reference evaluator; exit code 1 when it differs");
   command.add_option("--inputs", options.inputs,
-                     "A .safetensors file for all ranks, or a directory with "
-                     "rank0.safetensors, ...; what is missing is generated");
+                     "A .safetensors file for all ranks, or a directory with rank0.safetensors, "
+                     "...; what is missing is generated");
   command.add_option("--outputs", options.outputs,
                      "Directory for rank0.safetensors, ... (made if need be)");
   add_check_options(command, &options.checks);
@@ -236,8 +234,8 @@ void add_launch(CLI::App& app, int* exit_code) {
       ->check(integer(1, kMaxWorld));
   command
       .add_option("--timeout", options.timeout_s,
-                  "Seconds after which a process that does not come, or that says "
-                  "nothing, is given up (default 30)")
+                  "Seconds after which a process that does not come, or that says nothing, is "
+                  "given up (default 30)")
       ->check(seconds(0.1, 1e6));
   command.add_option("COMMAND", options.command, "The command, after --")->required();
 }
@@ -346,8 +344,8 @@ void add_plan_buffers(CLI::App& app, int* exit_code) {
       plan_buffers, exit_code);
   command
       .add_option("CSV", options.path,
-                  "Columns id, lower, upper, size, maybe alignment; a buffer lives in "
-                  "[lower, upper); - reads standard input")
+                  "Columns id, lower, upper, size, maybe alignment; a buffer lives in [lower, "
+                  "upper); - reads standard input")
       ->required();
   command
       .add_option("--capacity", options.capacity,
@@ -389,8 +387,8 @@ void add_ptx(CLI::App& app, int* exit_code) {
                    "more that is not timed");
   command
       .add_option("--timeout", options.timeout_s,
-                  "Seconds after which a kernel that has not ended is given "
-                  "up, with exit code 1 (default: none)")
+                  "Seconds after which a kernel that has not ended is given up, with exit code 1 "
+                  "(default: none)")
       ->check(seconds(0.1, 1e6));
   add_check_options(command, &options.checks);
   PtxAgainst& against = options.against;

@@ -106,9 +106,7 @@ PtxArguments::Value PtxArguments::parse(std::string_view spec, const std::string
   }
   const bool inside = name.find('.') != name.npos;
   if (inside && (kind == "struct" || kind == "table" || kind == "bytes")) {
-    throw_invalid(place_,
-                  "found {} inside of another argument; expected a scalar or "
-                  "a buffer",
+    throw_invalid(place_, "found {} inside of another argument; expected a scalar or a buffer",
                   quote(kind));
   }
   if (kind == "struct") return parse_struct(rest, name);
@@ -278,8 +276,7 @@ void PtxArguments::reserve(std::uint64_t bytes) {
                                 static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   if (total_ > machine / 2) {
     throw_invalid(place_,
-                  "the buffers have {} MiB; expected at most {}, half of this "
-                  "machine's memory",
+                  "the buffers have {} MiB; expected at most {}, half of this machine's memory",
                   total_ >> 20U, machine >> 21U);
   }
 }

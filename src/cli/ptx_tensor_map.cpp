@@ -133,10 +133,8 @@ TensorMap PtxArguments::parse_boxes(std::string_view spec, const Buffer& buffer,
     throw_invalid(place_, "found {} behind the swizzle; expected nan or nothing", quote(spec));
   }
   if (found != map.rank - 1 || boxed != all) {
-    throw_invalid(place_,
-                  "found {} strides and {} of {} for {} dims; expected {} "
-                  "and {}",
-                  found, columns ? "corners" : "a box", boxed, map.rank, map.rank - 1, all);
+    throw_invalid(place_, "found {} strides and {} of {} for {} dims; expected {} and {}", found,
+                  columns ? "corners" : "a box", boxed, map.rank, map.rank - 1, all);
   }
   return map;
 }

@@ -145,9 +145,7 @@ void agree_on(const Bindings& bindings, Rendezvous& rendezvous) {
       rendezvous.ranks().size(), fmt::format("{}", fmt::join(values, ", "))));
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
-    throw_invalid("--bind",
-                  "rank 0 has {}, rank {} has {}; expected the same values on "
-                  "all ranks",
+    throw_invalid("--bind", "rank 0 has {}, rank {} has {}; expected the same values on all ranks",
                   all[0], rank, all[rank]);
   }
 }

@@ -208,10 +208,10 @@ std::uint64_t check_layout(
       }
     }
     if (entry.begin > entry.end || entry.end > data_bytes) {
-      throw_invalid(tensor_place(path, name),
-                    "data_offsets [{}, {}] lie outside the {} bytes of data; is the "
-                    "file truncated?",
-                    entry.begin, entry.end, data_bytes);
+      throw_invalid(
+          tensor_place(path, name),
+          "data_offsets [{}, {}] lie outside the {} bytes of data; is the file truncated?",
+          entry.begin, entry.end, data_bytes);
     }
     if (entry.end - entry.begin != bytes) {
       throw_invalid(tensor_place(path, name), "{} [{}] needs {} bytes, data_offsets give {}",
@@ -254,8 +254,7 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(p
   }
   if (header_bytes > kMaxHeader) {
     throw_invalid(path_.string(),
-                  "not a safetensors file: a header of {} bytes, at "
-                  "most {} are allowed",
+                  "not a safetensors file: a header of {} bytes, at most {} are allowed",
                   header_bytes, kMaxHeader);
   }
   const std::string truncated = fmt::format("truncated: a header of {} bytes", header_bytes);
@@ -302,8 +301,7 @@ void SafetensorsFile::drain() const {
   char next = 0;
   if (read_up_to(pipe_, &next, 1) == 1U) {
     throw_invalid(path_.string(),
-                  "goes on after its {} bytes of data, which are all that its header "
-                  "names",
+                  "goes on after its {} bytes of data, which are all that its header names",
                   data_bytes_);
   }
   drained_ = std::move(data);

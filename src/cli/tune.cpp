@@ -30,9 +30,7 @@ double seconds_of(const std::string& text) {
   const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
   constexpr double kMost = 1e6;
   if (code == std::errc() && value * factor > 0 && value * factor <= kMost) return value * factor;
-  throw_invalid("--budget",
-                "found {}; expected a time such as 60s, 10m or 2h, up to "
-                "1e6 s",
+  throw_invalid("--budget", "found {}; expected a time such as 60s, 10m or 2h, up to 1e6 s",
                 quote(text));
 }
 

@@ -74,8 +74,8 @@ void check_whole(const Graph& graph, const Dim& dim, const std::string& place) {
   check_dim(graph, dim, place);
   if (dim.is_whole(graph.symbols())) return;
   fail(place,
-       "{} is not whole for all values of its symbols; expected symbols whose "
-       "multiple_of the divisors divide",
+       "{} is not whole for all values of its symbols; expected symbols whose multiple_of the "
+       "divisors divide",
        dim.str());
 }
 

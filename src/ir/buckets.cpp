@@ -67,24 +67,22 @@ void check_buckets(const std::string& place, const Symbol& symbol) {
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     const auto& [max, multiple_of] = buckets[i];
     if (max < 1 || max > symbol.max) {
-      throw_invalid(place_of(i),
-                    "a bucket up to {}; expected 1 to {}, the symbol's "
-                    "max",
-                    max, symbol.max);
+      throw_invalid(place_of(i), "a bucket up to {}; expected 1 to {}, the symbol's max", max,
+                    symbol.max);
     }
     if (multiple_of != 1 && (multiple_of < 1 || multiple_of % symbol.multiple_of != 0)) {
-      throw_invalid(place_of(i), "multiples of {}; expected {}", multiple_of,
-                    symbol.multiple_of == 1 ? "at least 1"
-                                            : fmt::format("a multiple of {}, the symbol's "
-                                                          "multiple_of",
-                                                          symbol.multiple_of));
+      throw_invalid(
+          place_of(i), "multiples of {}; expected {}", multiple_of,
+          symbol.multiple_of == 1
+              ? "at least 1"
+              : fmt::format("a multiple of {}, the symbol's multiple_of", symbol.multiple_of));
     }
     if (i == 0) continue;
     const Bucket& before = buckets[i - 1];
     if (max < before.max || (max == before.max && multiple_of >= before.multiple_of)) {
       throw_invalid(place_of(i),
-                    "a bucket up to {} after one up to {}; expected them "
-                    "ascending, of equal ones the larger multiple_of first",
+                    "a bucket up to {} after one up to {}; expected them ascending, of equal ones "
+                    "the larger multiple_of first",
                     max, before.max);
     }
   }

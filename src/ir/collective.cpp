@@ -35,8 +35,7 @@ Sizes uneven_sizes(const Attrs& attrs, const std::string& name, const TensorType
   const std::size_t n = ranks;
   if (sizes.size() != n && sizes.size() != n * n) {
     fail(place,
-         "{} sizes; expected {}, one for each rank of the group, or {}, such a "
-         "list for each rank",
+         "{} sizes; expected {}, one for each rank of the group, or {}, such a list for each rank",
          sizes.size(), n, n * n);
   }
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -58,9 +57,8 @@ Sizes uneven_sizes(const Attrs& attrs, const std::string& name, const TensorType
   }
   if (sizes.size() == n) {
     fail(place,
-         "[{}] on every rank gives the ranks results of different extents, and "
-         "they run one program; expected equal sizes, or {}, a list for each "
-         "rank",
+         "[{}] on every rank gives the ranks results of different extents, and they run one "
+         "program; expected equal sizes, or {}, a list for each rank",
          fmt::join(sizes, ", "), n * n);
   }
   return sizes;
@@ -83,8 +81,7 @@ Sizes splits_of(const Attrs& attrs, const TensorType& operand, std::int64_t rank
       transposed(uneven_sizes(attrs, "output_split_sizes", operand, ranks), ranks);
   if (both && received != sent) {
     fail("/attrs/output_split_sizes",
-         "the ranks do not receive what they send by input_split_sizes; expected the "
-         "sizes [{}]",
+         "the ranks do not receive what they send by input_split_sizes; expected the sizes [{}]",
          fmt::join(transposed(sent, ranks), ", "));
   }
   Sizes splits = sent.empty() ? received : sent;
@@ -98,15 +95,13 @@ Sizes splits_of(const Attrs& attrs, const TensorType& operand, std::int64_t rank
   };
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     if (Dim(sum(splits, rank)) != operand.shape[0]) {
-      fail(place,
-           "rank {} sends {} rows in all; expected {}, the extent of dim 0 of "
-           "{}",
-           rank, sum(splits, rank), operand.shape[0].str(), operand.str());
+      fail(place, "rank {} sends {} rows in all; expected {}, the extent of dim 0 of {}", rank,
+           sum(splits, rank), operand.shape[0].str(), operand.str());
     }
     if (sum(columns, rank) != sum(columns, 0)) {
       fail(place,
-           "rank 0 receives {} rows and rank {} {}; expected equally many: all "
-           "ranks run one program",
+           "rank 0 receives {} rows and rank {} {}; expected equally many: all ranks run one "
+           "program",
            sum(columns, 0), rank, sum(columns, rank));
     }
   }
@@ -141,9 +136,7 @@ Shape Collective::result_shape(const Shape& operand, const SymbolTable& symbols)
   if (scatter_dim) {
     const std::optional<Dim> chunk = shape[*scatter_dim].divide_exactly(ranks, symbols);
     if (!chunk) {
-      fail("/inputs/0",
-           "dim {} is {}; expected a multiple of {}, the ranks of the "
-           "group{}",
+      fail("/inputs/0", "dim {} is {}; expected a multiple of {}, the ranks of the group{}",
            *scatter_dim, shape[*scatter_dim].str(), ranks,
            shape[*scatter_dim].is_constant()
                ? ""

@@ -48,8 +48,8 @@ void check_shape(const SymbolTable& symbols, const TensorType& type, const std::
     }
     if (!dim.is_whole(symbols)) {
       fail(dim_place(),
-           "{} is not whole for all values of its symbols; expected symbols whose "
-           "multiple_of the divisors divide",
+           "{} is not whole for all values of its symbols; expected symbols whose multiple_of the "
+           "divisors divide",
            dim.str());
     }
     if (dim.min(symbols) < 1) {
@@ -57,9 +57,7 @@ void check_shape(const SymbolTable& symbols, const TensorType& type, const std::
            dim.min(symbols));
     }
     if (__builtin_mul_overflow(numel, dim.max(symbols), &numel) || numel >= kMaxNumel) {
-      fail(place,
-           "{} has 2^40 elements or more with its symbols at their maximum; expected "
-           "fewer",
+      fail(place, "{} has 2^40 elements or more with its symbols at their maximum; expected fewer",
            type.str());
     }
   }
@@ -94,9 +92,7 @@ void Graph::add_symbol(std::string name, Symbol symbol) {
   const std::string place = "/symbols" + pointer_step(name);
   const auto* bucketed = symbol.buckets.empty() ? nullptr : bucketed_symbol(symbols_);
   if (bucketed != nullptr && bucketed->first != name) {
-    throw_invalid(place + "/buckets",
-                  "symbol {} has some, too; expected one with "
-                  "buckets",
+    throw_invalid(place + "/buckets", "symbol {} has some, too; expected one with buckets",
                   quote(bucketed->first));
   }
   if (!symbols_.emplace(std::move(name), symbol).second) {

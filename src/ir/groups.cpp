@@ -60,8 +60,8 @@ void check_symbol(const std::string& name, const Symbol& symbol) {
   const std::string place = "/symbols" + pointer_step(name);
   if (!is_identifier(name) || name.size() > kMaxSymbolName) {
     throw_invalid(place,
-                  "{} cannot name a symbol; expected letters, digits and "
-                  "underscores, at most {}, no digit first",
+                  "{} cannot name a symbol; expected letters, digits and underscores, at most {}, "
+                  "no digit first",
                   quote(name), kMaxSymbolName);
   }
   if (symbol.min < 1) throw_invalid(place + "/min", "min is {}; expected at least 1", symbol.min);
@@ -121,10 +121,10 @@ std::int64_t world_size(const Graph& graph) {
   for (const auto& [name, group] : graph.groups()) {
     if (group.ranks.empty() && (group.size == world || group.size == 1)) continue;
     if (member_count(group) == world) continue;
-    throw_invalid("/groups" + pointer_step(name),
-                  "the group covers {} of {} ranks; expected `ranks` lists that hold each "
-                  "rank once",
-                  group.ranks.empty() ? group.size : member_count(group), world);
+    throw_invalid(
+        "/groups" + pointer_step(name),
+        "the group covers {} of {} ranks; expected `ranks` lists that hold each rank once",
+        group.ranks.empty() ? group.size : member_count(group), world);
   }
   return world;
 }

@@ -287,10 +287,10 @@ class Reader {
       if (it == node.end() || !it->is_string()) continue;
       const auto& candidate = it->get_ref<const std::string&>();
       if (candidate == name || name.starts_with(candidate + ":")) {
-        fail_at(place,
-                "{} is used before its definition in node {}; expected nodes in the "
-                "order of their use",
-                quote(name), later);
+        fail_at(
+            place,
+            "{} is used before its definition in node {}; expected nodes in the order of their use",
+            quote(name), later);
       }
     }
     fail_at(place, "unknown value {}; expected the name of an input or a node above", quote(name));

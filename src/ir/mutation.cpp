@@ -113,8 +113,7 @@ class Verifier {
       for (ValueId result : memory(node.inputs[i]).in_place) {
         if (!may_overlap(graph_, node.inputs[i], result)) continue;
         throw_invalid(operand,
-                      "{} is used while {} overwrites it; expected a "
-                      "wait_tensor between them",
+                      "{} is used while {} overwrites it; expected a wait_tensor between them",
                       quoted(node.inputs[i]), producer(result));
       }
     }
@@ -125,8 +124,7 @@ class Verifier {
       Memory& m = memory(value);
       if (!m.in_use.empty()) {
         throw_invalid(here,
-                      "{} overwrites {} while {} reads it; expected a "
-                      "wait_tensor between them",
+                      "{} overwrites {} while {} reads it; expected a wait_tensor between them",
                       named(id), quoted(value), producer(m.in_use.front()));
       }
       m.written = id;
@@ -160,8 +158,7 @@ class Verifier {
     for (const Step& step : steps_to(graph_, value)) {
       if (step.node->op->view != View::kBytes) continue;
       throw_invalid(here,
-                    "{} overwrites {} through {}, which reads it as {}; expected "
-                    "the tensor itself",
+                    "{} overwrites {} through {}, which reads it as {}; expected the tensor itself",
                     node.op_name(), quoted(step.node->inputs[0]), quoted(value),
                     graph_.type(step.node->outputs[0]).str());
     }
@@ -175,10 +172,10 @@ class Verifier {
       auto& others = seen[storage_[mutated[i]]];
       for (ValueId other : others) {
         if (!may_overlap(graph_, mutated[i], other)) continue;
-        throw_invalid(fmt::format("{}/inputs/{}", here, i),
-                      "{} overwrites {} and {}, which may share elements; expected "
-                      "operands that lie apart",
-                      node.op_name(), quoted(other), quoted(mutated[i]));
+        throw_invalid(
+            fmt::format("{}/inputs/{}", here, i),
+            "{} overwrites {} and {}, which may share elements; expected operands that lie apart",
+            node.op_name(), quoted(other), quoted(mutated[i]));
       }
       others.push_back(mutated[i]);
     }
@@ -190,8 +187,7 @@ class Verifier {
     if (storage_[value] == value) return;
     if (graph_.value(value).producer >= written) return;
     throw_invalid(where,
-                  "{} names memory that {} overwrote; expected the result of "
-                  "that, or a view of it",
+                  "{} names memory that {} overwrote; expected the result of that, or a view of it",
                   quoted(value), named(written));
   }
 

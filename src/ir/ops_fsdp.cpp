@@ -69,8 +69,8 @@ std::vector<TensorType> infer_copy_in(const InferContext& context) {
   const TensorType expected{output.dtype, {numel * ranks}};
   if (output != expected) {
     fail(fmt::format("/inputs/{}", last),
-         "the output buffer is {}; expected {}: the {} elements of the operands from "
-         "each of {} ranks",
+         "the output buffer is {}; expected {}: the {} elements of the operands from each of {} "
+         "ranks",
          output.str(), expected.str(), numel.str(), ranks);
   }
   return {{output.dtype, {numel}}, output};
@@ -172,8 +172,8 @@ std::vector<TensorType> infer_chunk_cat(const InferContext& context) {
     if (x.shape.size() <= axis ||
         !std::equal(first.begin(), first.begin() + cut, x.shape.begin())) {
       fail(place,
-           "operands of fsdp.chunk_cat are {}; expected more than {} dims, and "
-           "equal extents before dim {}",
+           "operands of fsdp.chunk_cat are {}; expected more than {} dims, and equal extents "
+           "before dim {}",
            describe(context.inputs), axis, axis);
     }
     TensorType chunk{x.dtype, Shape(x.shape.begin() + cut, x.shape.end())};
@@ -181,8 +181,7 @@ std::vector<TensorType> infer_chunk_cat(const InferContext& context) {
         chunk.shape[0].divide_exactly(chunks, context.graph.symbols());
     if (!extent) {
       fail(place,
-           "dim {} of {} does not divide into {} chunks; expected a multiple "
-           "(nothing is padded)",
+           "dim {} of {} does not divide into {} chunks; expected a multiple (nothing is padded)",
            axis, x.str(), chunks);
     }
     chunk.shape[0] = *extent;

@@ -37,9 +37,7 @@ TensorType flattened(const TensorType& a) {
   const auto rows = rows_of(a.shape);
   if (!rows) {
     fail("/inputs/0",
-         "A is {}; expected a number of rows that is an affine expression of the "
-         "symbols",
-         a.str());
+         "A is {}; expected a number of rows that is an affine expression of the symbols", a.str());
   }
   return {a.dtype, {*rows, a.shape.back()}};
 }

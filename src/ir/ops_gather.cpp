@@ -94,9 +94,7 @@ std::vector<TensorType> infer_rotary(const InferContext& context) {
   const auto half = x.shape.empty() ? std::optional<Dim>()
                                     : x.shape.back().divide_exactly(2, context.graph.symbols());
   if (!half) {
-    fail("/inputs/0",
-         "the operand of rotary_embedding is {}; expected an even last "
-         "extent",
+    fail("/inputs/0", "the operand of rotary_embedding is {}; expected an even last extent",
          x.str());
   }
   for (std::size_t i = 1; i < 3; ++i) {

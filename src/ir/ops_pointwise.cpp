@@ -39,9 +39,8 @@ void expect_operand(std::string_view op, Operands takes, std::span<const TensorT
   const DType dtype = inputs[0].dtype;
   if (takes == Operands::kInteger && (is_float(dtype) || dtype == DType::kBool)) {
     fail("/inputs/0",
-         "the operand of {} is {}; expected i32, i64 or u8: of floats "
-         "there is div, and floor",
-         op, inputs[0].str());
+         "the operand of {} is {}; expected i32, i64 or u8: of floats there is div, and floor", op,
+         inputs[0].str());
   }
   if (is_float8(dtype) || (dtype == DType::kBool && takes == Operands::kNumber)) {
     fail("/inputs/0", "the operand of {} is {}; expected a number{}: insert `to`", op,
@@ -187,8 +186,7 @@ void check_clamp(const InferContext& context) {
     if (bound == context.attrs.end()) continue;
     if (!is_float(dtype) && std::holds_alternative<double>(bound->second)) {
       fail(std::string("/attrs/") + key,
-           "{} is a float and the operand {}; expected an integer: insert `to` to clamp "
-           "as floats",
+           "{} is a float and the operand {}; expected an integer: insert `to` to clamp as floats",
            json_attribute(bound->second), context.inputs[0].str());
     }
     expect_held(dtype, context.attrs, key);

@@ -46,8 +46,7 @@ std::vector<TensorType> infer_view_dtype(const InferContext& context) {
   result.dtype = get_attr<DType>(context.attrs, "dtype");
   if (result.dtype == DType::kBool && x.dtype != DType::kBool) {
     fail("/attrs/dtype",
-         "bool of {}: its bytes may be other than 0 and 1; expected "
-         "another dtype, or `ne`",
+         "bool of {}: its bytes may be other than 0 and 1; expected another dtype, or `ne`",
          x.str());
   }
   const auto from = static_cast<std::int64_t>(dtype_size(x.dtype));
@@ -81,8 +80,8 @@ std::vector<TensorType> infer_expand(const InferContext& context) {
   Shape shape = get_attr<Shape>(context.attrs, "shape");
   auto mismatch = [&] {
     fail("/attrs/shape",
-         "{} cannot be expanded to {}; expected its own extents, from the last one on, "
-         "where they are not 1",
+         "{} cannot be expanded to {}; expected its own extents, from the last one on, where they "
+         "are not 1",
          x.str(), TensorType{x.dtype, shape}.str());
   };
   if (shape.size() < x.shape.size()) mismatch();
@@ -288,8 +287,8 @@ void add_view_ops(std::vector<OpDef>& ops) {
         AttrType::kDType,
         {},
         false,
-        "The bytes as elements of this dtype; the last extent follows the element's "
-        "size. As view: in place of a shape."}},
+        "The bytes as elements of this dtype; the last extent follows the element's size. As view: "
+        "in place of a shape."}},
       infer_view_dtype, evaluate_view_dtype);
   add(
       "transpose", View::kPermute, {{"dim0", AttrType::kInt, {}}, {"dim1", AttrType::kInt, {}}},

@@ -43,11 +43,11 @@ void verify_waits(const Graph& graph, const std::string& place) {
       }
       for (NodeId reader : readers) {
         if (graph.node(reader).op->op_class == OpClass::kWait) continue;
-        throw_invalid(fmt::format("{}/nodes/{}/inputs", place, reader),
-                      "{} {} uses the result of {} {} before a wait; expected a "
-                      "wait_tensor between them",
-                      graph.node(reader).op_name(), quote(graph.node(reader).name), node.op_name(),
-                      quote(node.name));
+        throw_invalid(
+            fmt::format("{}/nodes/{}/inputs", place, reader),
+            "{} {} uses the result of {} {} before a wait; expected a wait_tensor between them",
+            graph.node(reader).op_name(), quote(graph.node(reader).name), node.op_name(),
+            quote(node.name));
       }
     }
   }
@@ -113,12 +113,12 @@ void verify_shared(const Graph& graph, const std::string& place, bool is_body) {
       const Value& value = graph.value(node.inputs[i]);
       const bool computed = graph.value(base_of(graph, node.inputs[i])).producer >= 0 || is_body;
       if (computed && value.comm_group == group) continue;
-      throw_invalid(fmt::format("{}/nodes/{}/inputs/{}", place, id, i),
-                    "the other ranks of {} read {}, {}; expected a computed value with that "
-                    "comm_group",
-                    quote(group), quote(value.name),
-                    computed ? fmt::format("whose comm_group is {}", quote(value.comm_group))
-                             : "which lies in the caller's memory");
+      throw_invalid(
+          fmt::format("{}/nodes/{}/inputs/{}", place, id, i),
+          "the other ranks of {} read {}, {}; expected a computed value with that comm_group",
+          quote(group), quote(value.name),
+          computed ? fmt::format("whose comm_group is {}", quote(value.comm_group))
+                   : "which lies in the caller's memory");
     }
   }
 }

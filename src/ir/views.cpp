@@ -43,8 +43,8 @@ SliceRange slice_range(const Attrs& attrs, const Shape& shape, const SymbolTable
     const Dim at = given.max(symbols) < 0 ? extent + given : given;
     if (at.min(symbols) >= 0 && (extent - at).min(symbols) >= 0) return at;
     fail(fmt::format("/attrs/{}", key),
-         "{} is inside of the {} elements for some values of the symbols and outside "
-         "for others; expected a bound that is one or the other for all",
+         "{} is inside of the {} elements for some values of the symbols and outside for others; "
+         "expected a bound that is one or the other for all",
          given.str(), extent.str());
   };
   const Dim start = bound("start");
@@ -85,9 +85,8 @@ Dim chunk_size(const Attrs& attrs, std::size_t axis, const Dim& extent,
   const std::optional<Dim> size = divide_up(extent, chunks, symbols);
   if (!size) {
     fail("/attrs/chunks",
-         "dim {} is {}, and how large {} chunks are is no affine "
-         "expression; expected a symbol with a multiple_of that they "
-         "divide",
+         "dim {} is {}, and how large {} chunks are is no affine expression; expected a symbol "
+         "with a multiple_of that they divide",
          axis, extent.str(), chunks);
   }
   return *size;
@@ -107,8 +106,8 @@ std::vector<Dim> equal_parts(const std::string& place, std::size_t axis, const D
   const Dim last = extent - size * whole;
   if (last.min(symbols) < 1 || (size - last).min(symbols) < 0) {
     fail(place,
-         "how many parts of {} dim {} has, which is {}, depends on its symbols; "
-         "expected one number of them",
+         "how many parts of {} dim {} has, which is {}, depends on its symbols; expected one "
+         "number of them",
          size.str(), axis, extent.str());
   }
   std::vector<Dim> sizes(whole, size);

@@ -163,8 +163,8 @@ class Functionalizer {
     if (range.step != 1 || (!from_the_start && may_be_empty(range.start)) ||
         (!to_the_end && may_be_empty(shape[range.axis] - end))) {
       throw_invalid(view.name,
-                    "this {} of {} is overwritten; expected step 1, and elements before "
-                    "and behind it for all values of the symbols or for none",
+                    "this {} of {} is overwritten; expected step 1, and elements before and behind "
+                    "it for all values of the symbols or for none",
                     view.op_name(), graph_.type(view.inputs[0]).str());
     }
     std::vector<ValueId> parts;

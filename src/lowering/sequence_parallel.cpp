@@ -43,12 +43,12 @@
 namespace braid {
 namespace {
 
-constexpr ReasonCode kGain{"sequence_parallel.gain",
-                           "{how}; the graph takes {us:.1f} us, not split {plain_us:.1f} us, on "
-                           "{device}"};
-constexpr ReasonCode kNoGain{"sequence_parallel.no_gain",
-                             "split, the graph takes {us:.1f} us, as it is {plain_us:.1f} us, on "
-                             "{device}"};
+constexpr ReasonCode kGain{
+    "sequence_parallel.gain",
+    "{how}; the graph takes {us:.1f} us, not split {plain_us:.1f} us, on {device}"};
+constexpr ReasonCode kNoGain{
+    "sequence_parallel.no_gain",
+    "split, the graph takes {us:.1f} us, as it is {plain_us:.1f} us, on {device}"};
 
 class SequenceParallel {
  public:

@@ -39,10 +39,9 @@ constexpr std::string_view kPass = "split_joined_matmuls";
 constexpr ReasonCode kSplit{"split_joined_matmuls.split",
                             "{parts} parts of the columns: {kernels} kernel(s) take about {us:.1f} "
                             "us instead of {now_us:.1f}"};
-constexpr ReasonCode kNoGain{
-    "split_joined_matmuls.no_gain",
-    "{parts} parts of the columns would take about {us:.1f} us in {kernels} kernel(s) instead of "
-    "{now_us:.1f}"};
+constexpr ReasonCode kNoGain{"split_joined_matmuls.no_gain",
+                             "{parts} parts of the columns would take about {us:.1f} us in "
+                             "{kernels} kernel(s) instead of {now_us:.1f}"};
 constexpr ReasonCode kReadsAcross{"split_joined_matmuls.reads_across",
                                   "'{reader}' reads '{value}' across its parts"};
 constexpr ReasonCode kGraphOutput{"split_joined_matmuls.graph_output",

@@ -40,12 +40,10 @@ constexpr std::int64_t kMostMatmulParts = 16;
 
 constexpr ReasonCode kNoGain{"split_reductions.no_gain",
                              "{blocks} block(s) leave {device} idle, but no equal parts of what it "
-                             "reduces would make up for "
-                             "their sum"};
-constexpr ReasonCode kSplit{
-    "split_reductions.split",
-    "{blocks} block(s) leave {device} idle: {parts} parts of dim {dim} take about {us:.1f} us "
-    "instead of {now_us:.1f}"};
+                             "reduces would make up for their sum"};
+constexpr ReasonCode kSplit{"split_reductions.split",
+                            "{blocks} block(s) leave {device} idle: {parts} parts of dim {dim} "
+                            "take about {us:.1f} us instead of {now_us:.1f}"};
 
 constexpr ReasonCode kTuned{"split_reductions.tuned", "tuned: {what}"};
 constexpr ReasonCode kNotTuned{"split_reductions.not_tuned", "not tuned: {why}"};

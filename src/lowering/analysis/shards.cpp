@@ -36,13 +36,12 @@ constexpr ReasonCode kReducesOverwritten{"sequence_parallel.reduces_overwritten"
 constexpr ReasonCode kViewMixes{
     "sequence_parallel.view_mixes",
     "view '{view}' from {from} to {to}: no dim of the result has the {ranks} chunks of dim {dim}"};
-constexpr ReasonCode kShapesDiffer{"sequence_parallel.shapes_differ",
-                                   "operands of '{node}' are {first} and {second}; expected one "
-                                   "shape"};
-constexpr ReasonCode kOtherChunks{
-    "sequence_parallel.other_chunks",
-    "'{value}' is in chunks of dim {dim} over '{group}', '{other}' of dim {other_dim} over "
-    "'{other_group}'"};
+constexpr ReasonCode kShapesDiffer{
+    "sequence_parallel.shapes_differ",
+    "operands of '{node}' are {first} and {second}; expected one shape"};
+constexpr ReasonCode kOtherChunks{"sequence_parallel.other_chunks",
+                                  "'{value}' is in chunks of dim {dim} over '{group}', '{other}' "
+                                  "of dim {other_dim} over '{other_group}'"};
 constexpr ReasonCode kAlongNorm{
     "sequence_parallel.along_norm",
     "'{value}' would be split along dim {dim}, which the norm works along"};

@@ -26,15 +26,15 @@ constexpr ReasonCode kTakenApart{"lower_collectives.taken_apart",
                                  "as its collective and {matmuls} matmuls"};
 constexpr ReasonCode kOtherForm{"lower_collectives.other_form", "; {how}: {us:.1f} us"};
 constexpr ReasonCode kNoForm{"lower_collectives.no_form", "; not {how}: {why}"};
-constexpr ReasonCode kNoGatherKernel{"lower_collectives.no_gather_kernel",
-                                     "it takes a gather of rows in symmetric memory, with one "
-                                     "matmul or a pair of equal size"};
-constexpr ReasonCode kNoScatterKernel{"lower_collectives.no_scatter_kernel",
-                                      "it takes a scatter of rows in symmetric memory, of a "
-                                      "product that nobody else reads"};
-constexpr ReasonCode kNoReduceKernel{"lower_collectives.no_reduce_kernel",
-                                     "it takes symmetric memory, and a product that nobody else "
-                                     "reads"};
+constexpr ReasonCode kNoGatherKernel{
+    "lower_collectives.no_gather_kernel",
+    "it takes a gather of rows in symmetric memory, with one matmul or a pair of equal size"};
+constexpr ReasonCode kNoScatterKernel{
+    "lower_collectives.no_scatter_kernel",
+    "it takes a scatter of rows in symmetric memory, of a product that nobody else reads"};
+constexpr ReasonCode kNoReduceKernel{
+    "lower_collectives.no_reduce_kernel",
+    "it takes symmetric memory, and a product that nobody else reads"};
 
 bool is_fused(const Node& node) { return node.op->op_class == OpClass::kFusedMatmul; }
 

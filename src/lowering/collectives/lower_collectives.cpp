@@ -61,10 +61,9 @@ namespace {
 
 constexpr std::string_view kPass = "lower_collectives";
 
-constexpr ReasonCode kRuns{
-    "lower_collectives.runs",
-    "{algorithm} over {ranks} ranks of '{group}', {bytes} bytes: about {us:.1f} us on {device}"
-    "{others}; the wait is gone"};
+constexpr ReasonCode kRuns{"lower_collectives.runs",
+                           "{algorithm} over {ranks} ranks of '{group}', {bytes} bytes: about "
+                           "{us:.1f} us on {device}{others}; the wait is gone"};
 constexpr ReasonCode kOther{"lower_collectives.other", " ({algorithm}: {us:.1f} us)"};
 constexpr ReasonCode kExposed{"lower_collectives.exposed",
                               " ({algorithm}: {us:.1f} us, {exposed:.1f} of it exposed)"};
@@ -153,8 +152,8 @@ class Lowering {
     const Group& group = graph_.groups().find(name)->second;
     if (!group.symmetric) {
       throw_invalid("/groups/" + name + "/symmetric",
-                    "false; {} '{}' runs only over a group with symmetric memory: "
-                    "expected true (or no such key)",
+                    "false; {} '{}' runs only over a group with symmetric memory: expected true "
+                    "(or no such key)",
                     node.op_name(), node.name);
     }
     return group;
@@ -397,9 +396,8 @@ constexpr PassOption kOptions[] = {
      .on = "wherever there is one"},
     {.name = "by-copies",
      .member = &PassConfig::by_copies,
-     .meaning =
-         "run all-gathers and reduce-scatters along dim 0 as copies between the ranks, beside "
-         "the kernels",
+     .meaning = "run all-gathers and reduce-scatters along dim 0 as copies between the ranks, "
+                "beside the kernels",
      .said = "{}",
      .off = "",
      .on = "all-gathers and reduce-scatters by copies, where they can be"},
@@ -418,9 +416,9 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
                   quote(asked));
   }
   if (asked == kMultimem && context.config.batch_invariant) {
-    throw_invalid("all-reduce",
-                  "multimem adds up in an order of its own; expected it beside "
-                  "--batch-invariant=false");
+    throw_invalid(
+        "all-reduce",
+        "multimem adds up in an order of its own; expected it beside --batch-invariant=false");
   }
   std::optional<Decomposed> plain = decompose_fused(graph, context);
   const Graph& all = plain ? plain->graph : graph;

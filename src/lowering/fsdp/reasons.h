@@ -18,10 +18,9 @@ inline constexpr ReasonCode kNoInput{"fsdp.no_input",
 inline constexpr ReasonCode kOverwrites{"fsdp.overwrites", "{op} '{node}' overwrites it"};
 inline constexpr ReasonCode kActsOnView{"fsdp.acts_on_view",
                                         "{op} '{node}' acts on '{value}', a view of it"};
-inline constexpr ReasonCode kFullTwice{
-    "fsdp.full_twice",
-    "{op} '{node}' resizes it to full, as {op} '{before}' did, without a resize to 0 between the "
-    "two"};
+inline constexpr ReasonCode kFullTwice{"fsdp.full_twice",
+                                       "{op} '{node}' resizes it to full, as {op} '{before}' did, "
+                                       "without a resize to 0 between the two"};
 inline constexpr ReasonCode kZeroFirst{
     "fsdp.zero_first", "{op} '{node}' resizes it to 0 before it is resized to full"};
 inline constexpr ReasonCode kWrittenWithoutMemory{"fsdp.written_without_memory",

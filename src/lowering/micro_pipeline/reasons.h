@@ -25,10 +25,9 @@ inline constexpr ReasonCode kRegrouped{"micro_pipeline.regrouped",
                                        "'{value}', whose rows are regrouped, is overwritten"};
 inline constexpr ReasonCode kGain{"micro_pipeline.gain",
                                   "{us:.1f} us instead of {plain_us:.1f} on {device}"};
-inline constexpr ReasonCode kNoGain{
-    "micro_pipeline.no_gain",
-    "no gain: {times}, with {intensity:.0f} multiplications for each element of a chunk, for "
-    "{sizes}"};
+inline constexpr ReasonCode kNoGain{"micro_pipeline.no_gain",
+                                    "no gain: {times}, with {intensity:.0f} multiplications for "
+                                    "each element of a chunk, for {sizes}"};
 
 // For a gather:
 inline constexpr ReasonCode kGatherFused{"micro_pipeline.gather_fused",

@@ -206,9 +206,7 @@ class Builder {
       default:
         break;
     }
-    throw_invalid(node.name,
-                  "found {}; expected kernel, view and copy nodes only: run "
-                  "fuse first",
+    throw_invalid(node.name, "found {}; expected kernel, view and copy nodes only: run fuse first",
                   node.op_name());
   }
 

@@ -94,8 +94,8 @@ std::span<const CollectiveModel> collective_models(std::string_view algorithm) {
   const auto end = std::find_if_not(first, std::end(kCollectives), is_it);
   if (first != end) return {first, end};
   throw_invalid("",
-                "unknown collective algorithm '{}'; expected one_shot, two_shot, "
-                "ll, multimem, in_kernel, copy_engine or ring",
+                "unknown collective algorithm '{}'; expected one_shot, two_shot, ll, multimem, "
+                "in_kernel, copy_engine or ring",
                 algorithm);
 }
 

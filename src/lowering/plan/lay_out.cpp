@@ -14,9 +14,9 @@ namespace {
 
 constexpr ReasonCode kTight{"plan_memory.tight",
                             "{bytes} bytes, the most that live at one time; buffers: {buffers}"};
-constexpr ReasonCode kLoose{"plan_memory.loose",
-                            "{bytes} bytes, {percent:.1f} % above the {bound} that live at one "
-                            "time; buffers: {buffers}"};
+constexpr ReasonCode kLoose{
+    "plan_memory.loose",
+    "{bytes} bytes, {percent:.1f} % above the {bound} that live at one time; buffers: {buffers}"};
 
 constexpr ReasonCode kInPlace{
     "plan_memory.in_place", "in the place of '{input}', which its kernel reads for the last time"};

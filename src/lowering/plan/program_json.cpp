@@ -120,17 +120,17 @@ class Writer {
 
   /// The device that the plan was made for: ranks with another device would plan otherwise.
   void device(const DeviceModel& d) {
-    put(" \"device\": {{\"name\": {}, \"multiprocessors\": {}, \"shared_kib\": {}, "
-        "\"memory_gbs\": {}, \"f32_tflops\": {}, \"f16_tflops\": {}, \"link_gbs\": {}, "
-        "\"ghz\": {}, \"launch_ns\": {}, \"barrier_ns\": {}}},\n",
+    put(" \"device\": {{\"name\": {}, \"multiprocessors\": {}, \"shared_kib\": {}, \"memory_gbs\": "
+        "{}, \"f32_tflops\": {}, \"f16_tflops\": {}, \"link_gbs\": {}, \"ghz\": {}, \"launch_ns\": "
+        "{}, \"barrier_ns\": {}}},\n",
         json_string(d.name), d.sms, d.shared_kib, d.hbm_gbs, d.f32_tflops, d.f16_tflops,
         d.nvlink_gbs, d.ghz, d.launch_ns, d.barrier_ns);
   }
 
   void buffer(const Buffer& b) {
     if (b.slice) {
-      put("{{\"name\": {}, \"dtype\": \"{}\", \"shape\": {}, \"slice\": {{\"of\": {}, "
-          "\"group\": {}, \"shift\": {}}}}}",
+      put("{{\"name\": {}, \"dtype\": \"{}\", \"shape\": {}, \"slice\": {{\"of\": {}, \"group\": "
+          "{}, \"shift\": {}}}}}",
           json_string(b.name), dtype_name(b.type.dtype), json_shape(b.type.shape), b.slice->of,
           json_string(b.slice->group), b.slice->shift);
       return;

@@ -26,10 +26,10 @@ std::vector<Waiting> waiting_steps(const Program& program) {
     if (comm_group(program, step).empty()) continue;
     const Expr& grid = program.kernels[step.kernel].needs.grid;
     if (!grid.is_constant()) {
-      throw_internal("program",
-                     "step {} waits for peers with {} blocks; expected a "
-                     "number that no symbol changes",
-                     s, grid.str());
+      throw_internal(
+          "program",
+          "step {} waits for peers with {} blocks; expected a number that no symbol changes", s,
+          grid.str());
     }
     all.push_back({static_cast<int>(s), step.stream, grid.evaluate({})});
   }
@@ -66,9 +66,8 @@ void check_residency(const Program& program, const StepOrder& order) {
                            program.steps[each.step].name);
     }
     throw_invalid("program",
-                  "step {} may wait for peers at one time with {} blocks "
-                  "on each of {} ranks of a device; expected no more than "
-                  "the {} multiprocessors of {}",
+                  "step {} may wait for peers at one time with {} blocks on each of {} ranks of a "
+                  "device; expected no more than the {} multiprocessors of {}",
                   steps, blocks, program.ranks_per_device, device.sms, device.name);
   }
 }

@@ -313,18 +313,16 @@ void check_apart(std::span<const Program> parts) {
     const Own own{b.offset + b.bytes, p, &b};
     const auto [known, is_new] = owned[b.arena].try_emplace(b.offset, own);
     expect(is_new || known->second.part == p,
-           "'{}' and '{}' of another variant share bytes that "
-           "outlive runs",
-           b.name, known->second.buffer->name);
+           "'{}' and '{}' of another variant share bytes that outlive runs", b.name,
+           known->second.buffer->name);
   });
   each([&](std::size_t p, const Buffer& b, bool) {
     const std::map<std::int64_t, Own>& all = owned[b.arena];
     auto next = all.lower_bound(b.offset + b.bytes);
     while (next != all.begin() && (--next)->second.end > b.offset) {
       expect(next->second.part == p,
-             "'{}' and '{}' of another variant share bytes that outlive "
-             "runs",
-             b.name, next->second.buffer->name);
+             "'{}' and '{}' of another variant share bytes that outlive runs", b.name,
+             next->second.buffer->name);
     }
   });
 }

@@ -305,10 +305,10 @@ class Verifier {
             found != barriers.end() &&
             std::any_of(std::ranges::upper_bound(found->second, s), found->second.end(),
                         [&](int later) { return order.before(s, later); });
-        expect(met,
-               "step {} is the last that reads or writes remotely in '{}' and has no closing "
-               "barrier",
-               s, group);
+        expect(
+            met,
+            "step {} is the last that reads or writes remotely in '{}' and has no closing barrier",
+            s, group);
       }
     }
   }

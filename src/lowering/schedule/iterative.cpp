@@ -9,10 +9,9 @@
 namespace braid {
 namespace {
 
-constexpr ReasonCode kMoved{
-    "schedule.moved",
-    "passes {moves} nodes, with {grouped} that it takes along; exposed {now:.1f} us, {before:.1f} "
-    "before{why}"};
+constexpr ReasonCode kMoved{"schedule.moved",
+                            "passes {moves} nodes, with {grouped} that it takes along; exposed "
+                            "{now:.1f} us, {before:.1f} before{why}"};
 constexpr ReasonCode kThen{"schedule.then", "; then {why}"};
 constexpr ReasonCode kNowhere{"schedule.nowhere", "nothing stands where it could move"};
 
@@ -55,9 +54,7 @@ Reason IterativePass::count_move(const MemoryTimeline::Move& move, NodeId candid
   if (wants_text()) append_text(record.moved_past, "+" + name(candidate));
   if (context_.config.reorder_iterative_debug_memory_recompute &&
       timeline_.levels() != memory_levels(use_, order())) {
-    throw_internal(std::string(pass_),
-                   "memory is not what it was tracked to be after "
-                   "{} passed {}",
+    throw_internal(std::string(pass_), "memory is not what it was tracked to be after {} passed {}",
                    record.node, name(candidate));
   }
   return {};

@@ -23,10 +23,9 @@ namespace {
 
 constexpr std::string_view kPass = "reorder_communication_preserving_peak_memory";
 
-constexpr ReasonCode kExposesWaits{
-    "schedule.exposes_waits",
-    "candidate '{candidate}' has compute {ns:.0f}, group contains waits, total_exposed_delta "
-    "{delta:.0f}"};
+constexpr ReasonCode kExposesWaits{"schedule.exposes_waits",
+                                   "candidate '{candidate}' has compute {ns:.0f}, group contains "
+                                   "waits, total_exposed_delta {delta:.0f}"};
 constexpr ReasonCode kExposesCollective{
     "schedule.exposes_collective", "candidate '{candidate}' is collective, group_runtime {ns:.0f}"};
 
@@ -142,9 +141,8 @@ constexpr PassOption kOptions[] = {
      .off = "1"},
     {.name = "reorder-sink-window",
      .member = &PassConfig::reorder_sink_window,
-     .meaning =
-         "how many nodes one passes or takes along at most, of sink_waits_iterative, too; 0: "
-         "no bound",
+     .meaning = "how many nodes one passes or takes along at most, of sink_waits_iterative, too; "
+                "0: no bound",
      .off = "1000"},
     {.name = "reorder-iterative-debug-memory-recompute",
      .member = &PassConfig::reorder_iterative_debug_memory_recompute,

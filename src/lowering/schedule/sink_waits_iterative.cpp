@@ -29,10 +29,9 @@ constexpr ReasonCode kAsyncCollective{"schedule.async_collective",
 constexpr ReasonCode kExposesWait{
     "schedule.exposes_wait",
     "candidate '{candidate}' is wait, exposed_before {before:.0f} vs exposed_after {after:.0f}"};
-constexpr ReasonCode kExposesCollectives{
-    "schedule.exposes_collectives",
-    "candidate '{candidate}' has compute {ns:.0f}, group contains collectives, "
-    "total_exposed_delta {delta:.0f}"};
+constexpr ReasonCode kExposesCollectives{"schedule.exposes_collectives",
+                                         "candidate '{candidate}' has compute {ns:.0f}, group "
+                                         "contains collectives, total_exposed_delta {delta:.0f}"};
 constexpr ReasonCode kHoldsWait{"schedule.holds_wait", "contains a wait"};
 constexpr ReasonCode kHoldsAsync{"schedule.holds_async", "contains_async_collective"};
 
