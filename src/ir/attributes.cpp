@@ -14,35 +14,32 @@
 namespace braid {
 namespace {
 
-/// The alternative of AttrValue that holds an attribute of this type. A kNumber may also hold an
-/// integer.
-std::size_t alternative(AttrType type) {
-  switch (type) {
-    case AttrType::kBool:
-      return 0;
-    case AttrType::kInt:
-      return 1;
-    case AttrType::kDouble:
-    case AttrType::kNumber:
-      return 2;
-    case AttrType::kString:
-    case AttrType::kGroup:
-    case AttrType::kExtent:
-      return 3;
-    case AttrType::kDType:
-      return 4;
-    case AttrType::kInts:
-      return 5;
-    case AttrType::kShape:
-    case AttrType::kExtents:
-      return 6;
-    case AttrType::kConfig:
-      return 7;
-    case AttrType::kGraph:
-      return 8;
-  }
-  throw_internal("attributes", "unknown type");
-}
+/// What is known of an AttrType.
+struct TypeRow {
+  std::size_t alternative;  ///< of AttrValue, that holds it; a number's may be an integer, too
+  std::string_view description, schema;
+};
+/// In the order of the enumerators.
+constexpr TypeRow kTypes[] = {
+    {0, "true or false", R"("type": "boolean")"},
+    {1, "an integer", R"("type": "integer")"},
+    {2, "a number", R"("type": "number")"},
+    {3, "a string", R"("type": "string")"},
+    {4, "a dtype: f32, f16, bf16, f8e4m3, f8e5m2, i32, i64, u8 or bool",
+     R"("$ref": "#/$defs/dtype")"},
+    {5, "an integer or a list of integers",
+     R"("anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}])"},
+    {6, "a list of integers and expressions of symbols", R"("$ref": "#/$defs/shape")"},
+    {7, "an object of integers",
+     R"("type": "object", "additionalProperties": {"type": "integer"})"},
+    {8, "a graph", R"("$ref": "#/$defs/body")"},
+    {3, "the name of a group", R"("type": "string")"},
+    {2, "a number, true, false, \"inf\", \"-inf\" or \"nan\"", R"("$ref": "#/$defs/number")"},
+    {3, "an integer or an expression of symbols", R"("$ref": "#/$defs/extent")"},
+    {6, "an integer, an expression of symbols, or a list of these",
+     R"("anyOf": [{"$ref": "#/$defs/extent"}, {"type": "array", "items": {"$ref": "#/$defs/extent"}}])"},
+};
+const TypeRow& row_of(AttrType type) { return kTypes[static_cast<std::size_t>(type)]; }
 
 /// Converts the value to the canonical alternative of its type.
 AttrValue normalized(AttrType type, AttrValue value) {
@@ -84,7 +81,7 @@ void check_value(const Graph& graph, const AttrDef& def, AttrValue& value) {
   value = normalized(def.type, std::move(value));
   const bool is_integer = std::holds_alternative<std::int64_t>(value);
   const bool takes_both = def.type == AttrType::kNumber || def.type == AttrType::kExtent;
-  if (value.index() != alternative(def.type) && !(is_integer && takes_both)) {
+  if (value.index() != row_of(def.type).alternative && !(is_integer && takes_both)) {
     fail(place(), "wrong type; expected {}", describe_attr_type(def.type));
   }
   if (const auto* text = std::get_if<std::string>(&value); text && !is_utf8(*text)) {
@@ -140,37 +137,8 @@ AttrValue as_bound(const Dim& dim) {
   return dim.str();
 }
 
-std::string_view describe_attr_type(AttrType type) {
-  switch (type) {
-    case AttrType::kBool:
-      return "true or false";
-    case AttrType::kInt:
-      return "an integer";
-    case AttrType::kDouble:
-      return "a number";
-    case AttrType::kNumber:
-      return "a number, true, false, \"inf\", \"-inf\" or \"nan\"";
-    case AttrType::kString:
-      return "a string";
-    case AttrType::kDType:
-      return "a dtype: f32, f16, bf16, f8e4m3, f8e5m2, i32, i64, u8 or bool";
-    case AttrType::kInts:
-      return "an integer or a list of integers";
-    case AttrType::kShape:
-      return "a list of integers and expressions of symbols";
-    case AttrType::kConfig:
-      return "an object of integers";
-    case AttrType::kGraph:
-      return "a graph";
-    case AttrType::kGroup:
-      return "the name of a group";
-    case AttrType::kExtent:
-      return "an integer or an expression of symbols";
-    case AttrType::kExtents:
-      return "an integer, an expression of symbols, or a list of these";
-  }
-  return "";
-}
+std::string_view describe_attr_type(AttrType type) { return row_of(type).description; }
+std::string_view schema_of(AttrType type) { return row_of(type).schema; }
 
 const AttrDef& find_attribute(const OpDef& op, std::string_view key) {
   for (const AttrDef& def : op.attrs) {

@@ -9,6 +9,8 @@ namespace braid {
 
 /// Describes the type in error messages: "an integer", "a list of integers", ...
 [[nodiscard]] std::string_view describe_attr_type(AttrType type);
+/// Its keys in a JSON schema: `"type": "integer"`.
+[[nodiscard]] std::string_view schema_of(AttrType type);
 
 /// The Dim of an extent attribute (AttrType::kExtent), whichever alternative holds it.
 [[nodiscard]] Dim bound_of(const AttrValue& value);

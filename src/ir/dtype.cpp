@@ -1,16 +1,17 @@
 #include "braid/dtype.h"
 
-#include <array>
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace braid {
 namespace {
 
-constexpr std::array kDTypes = {DType::kF32,    DType::kF16,    DType::kBF16,
-                                DType::kF8E4M3, DType::kF8E5M2, DType::kI32,
-                                DType::kI64,    DType::kU8,     DType::kBool};
+/// In the order of the enumerators.
+constexpr std::string_view kNames[] = {"f32", "f16", "bf16", "f8e4m3", "f8e5m2",
+                                       "i32", "i64", "u8",   "bool"};
 
 /// Rounds to a binary format of `precision` bits (including the implicit one) with normal exponents
 /// in [min_exponent, max_exponent], ties to even.
@@ -50,35 +51,12 @@ std::int64_t saturate(double value) {
 
 }  // namespace
 
-std::string_view dtype_name(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return "f32";
-    case DType::kF16:
-      return "f16";
-    case DType::kBF16:
-      return "bf16";
-    case DType::kF8E4M3:
-      return "f8e4m3";
-    case DType::kF8E5M2:
-      return "f8e5m2";
-    case DType::kI32:
-      return "i32";
-    case DType::kI64:
-      return "i64";
-    case DType::kU8:
-      return "u8";
-    case DType::kBool:
-      return "bool";
-  }
-  return "";
-}
+std::string_view dtype_name(DType dtype) { return kNames[static_cast<std::size_t>(dtype)]; }
 
 std::optional<DType> parse_dtype(std::string_view name) {
-  for (DType dtype : kDTypes) {
-    if (dtype_name(dtype) == name) return dtype;
-  }
-  return std::nullopt;
+  const auto* known = std::ranges::find(kNames, name);
+  if (known == std::end(kNames)) return std::nullopt;
+  return static_cast<DType>(known - kNames);
 }
 
 double round_to(DType dtype, double value) {

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "ir/attributes.h"
 #include "ir/json_writer.h"
 #include "ir/op_registry.h"
 #include "ir/promotion.h"
@@ -182,40 +183,9 @@ constexpr std::string_view kTail = R"(
 }
 )";
 
-std::string type_of(AttrType type) {
-  switch (type) {
-    case AttrType::kBool:
-      return R"("type": "boolean")";
-    case AttrType::kInt:
-      return R"("type": "integer")";
-    case AttrType::kDouble:
-      return R"("type": "number")";
-    case AttrType::kNumber:
-      return R"("$ref": "#/$defs/number")";
-    case AttrType::kString:
-    case AttrType::kGroup:
-      return R"("type": "string")";
-    case AttrType::kDType:
-      return R"("$ref": "#/$defs/dtype")";
-    case AttrType::kInts:
-      return R"("anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}])";
-    case AttrType::kShape:
-      return R"("$ref": "#/$defs/shape")";
-    case AttrType::kConfig:
-      return R"("type": "object", "additionalProperties": {"type": "integer"})";
-    case AttrType::kGraph:
-      return R"("$ref": "#/$defs/body")";
-    case AttrType::kExtent:
-      return R"("$ref": "#/$defs/extent")";
-    case AttrType::kExtents:
-      return R"("anyOf": [{"$ref": "#/$defs/extent"}, {"type": "array", "items": {"$ref": "#/$defs/extent"}}])";
-  }
-  return "";
-}
-
 std::string attribute(const AttrDef& def) {
   const std::string type = def.choices.empty()
-                               ? type_of(def.type)
+                               ? std::string(schema_of(def.type))
                                : fmt::format(R"("enum": ["{}"])", fmt::join(def.choices, "\", \""));
   std::string text = fmt::format("{}: {{{}", json_string(def.name), type);
   const auto* integer = def.fallback ? std::get_if<std::int64_t>(&*def.fallback) : nullptr;

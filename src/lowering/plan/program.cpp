@@ -3,22 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "lowering/plan/kind_names.h"
+
 namespace braid {
 
 std::string Arena::name() const {
-  switch (kind) {
-    case ArenaKind::kParameters:
-      return "parameters";
-    case ArenaKind::kWorkspace:
-      return "workspace";
-    case ArenaKind::kSymmetric:
-      return "symmetric:" + group;
-    case ArenaKind::kState:
-      return "state";
-    case ArenaKind::kIo:
-      return "io";
-  }
-  return "";
+  return std::string(kArenaNames[static_cast<std::size_t>(kind)]) + group;
 }
 
 const std::string& comm_group(const Program& program, const Step& step) {
@@ -67,17 +57,7 @@ std::vector<Access> accesses(const Program& program, const Step& step) {
   return all;
 }
 
-std::string_view name_of(BufferKind kind) {
-  switch (kind) {
-    case BufferKind::kTensor:
-      return "tensor";
-    case BufferKind::kFlags:
-      return "flags";
-    case BufferKind::kScratch:
-      return "scratch";
-  }
-  return "";
-}
+std::string_view name_of(BufferKind kind) { return kBufferNames[static_cast<std::size_t>(kind)]; }
 
 int stream_count(const Program& program) {
   int count = 1;

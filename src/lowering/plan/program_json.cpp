@@ -7,27 +7,12 @@
 
 #include "codegen/device_model.h"
 #include "ir/json_writer.h"
+#include "lowering/plan/kind_names.h"
 
 namespace braid {
 namespace {
 
-std::string_view step_kind(Step::Kind kind) {
-  switch (kind) {
-    case Step::Kind::kLaunch:
-      return "launch";
-    case Step::Kind::kCopy:
-      return "copy";
-    case Step::Kind::kBarrier:
-      return "barrier";
-    case Step::Kind::kCollective:
-      return "collective";
-    case Step::Kind::kEventRecord:
-      return "event_record";
-    case Step::Kind::kEventWait:
-      return "event_wait";
-  }
-  return "";
-}
+std::string_view step_kind(Step::Kind kind) { return kStepNames[static_cast<std::size_t>(kind)]; }
 
 /// Writes the program's JSON, with one line per buffer, step, parameter and tensor.
 class Writer {
@@ -53,7 +38,7 @@ class Writer {
       put("{{\"name\": {}, \"buffer\": {}, \"dtype\": \"{}\", \"shape\": {}, \"kind\": \"{}\", "
           "\"per_rank\": {}}}",
           json_string(t.name), t.buffer, dtype_name(t.type.dtype), json_shape(t.type.shape),
-          t.kind == InputKind::kParameter ? "parameter" : "activation", t.per_rank);
+          kInputNames[static_cast<std::size_t>(t.kind)], t.per_rank);
     });
     list("outputs", program_.outputs, '[', [&](const ProgramTensor& t) {
       put("{{\"name\": {}, \"buffer\": {}, \"dtype\": \"{}\", \"shape\": {}}}", json_string(t.name),

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "ir/buckets.h"
 #include "ir/fail.h"
@@ -12,6 +15,7 @@
 #include "ir/text_file.h"
 #include "lowering/fuse/kernel_body.h"
 #include "lowering/plan/collective_step.h"
+#include "lowering/plan/kind_names.h"
 #include "lowering/plan/program.h"
 
 // parse_program: reads a plan from an untrusted source. Whatever follows from other parts of the
@@ -43,17 +47,16 @@ std::vector<int> read_indices(const json& value, const Place& place) {
   return indices;
 }
 
-/// The index in `names` of the string that stands there.
+/// The one of the enumerators that is called so.
 template <class T>
-T read_choice(const json& value, const Place& place,
-              std::initializer_list<std::pair<std::string_view, T>> names) {
-  const std::string& name = read_string(value, place);
-  std::string expected;
-  for (const auto& [known, choice] : names) {
-    if (name == known) return choice;
-    expected += fmt::format("{}\"{}\"", expected.empty() ? "" : ", ", known);
+void read_choice(const Fields& fields, const Place& place, std::string_view key,
+                 std::span<const std::string_view> names, T& to) {
+  const json& name = fields.get(key);
+  const auto known = std::ranges::find(names, read_string(name, place / key));
+  if (known == names.end()) {
+    fail_type(name, place / key, fmt::format("one of \"{}\"", fmt::join(names, "\", \"")));
   }
-  fail_type(value, place, "one of " + expected);
+  to = static_cast<T>(known - names.begin());
 }
 
 class ProgramReader {
@@ -154,16 +157,13 @@ class ProgramReader {
   void read_arena(const json& value, const Place& place) {
     const Fields fields(value, place, {"name", "bytes"});
     const auto name = fields.get<std::string>("name");
-    constexpr std::string_view kSymmetric = "symmetric:";
+    constexpr std::string_view kSymmetric =
+        kArenaNames[static_cast<std::size_t>(ArenaKind::kSymmetric)];
     Arena arena{ArenaKind::kSymmetric, "", fields.get<std::int64_t>("bytes")};
     if (name.starts_with(kSymmetric)) {
       arena.group = name.substr(kSymmetric.size());
     } else {
-      arena.kind = read_choice<ArenaKind>(fields.get("name"), place / "name",
-                                          {{"parameters", ArenaKind::kParameters},
-                                           {"workspace", ArenaKind::kWorkspace},
-                                           {"io", ArenaKind::kIo},
-                                           {"state", ArenaKind::kState}});
+      read_choice(fields, place, "name", kArenaNames, arena.kind);
     }
     program_.arenas.push_back(std::move(arena));
   }
@@ -204,10 +204,7 @@ class ProgramReader {
         {"name", "kind", "dtype", "shape", "arena", "offset", "bytes", "first_step", "last_step"});
     Buffer b;
     fields.read("name", b.name);
-    b.kind = read_choice<BufferKind>(fields.get("kind"), place / "kind",
-                                     {{"tensor", BufferKind::kTensor},
-                                      {"flags", BufferKind::kFlags},
-                                      {"scratch", BufferKind::kScratch}});
+    read_choice(fields, place, "kind", kBufferNames, b.kind);
     b.type = read_type(fields, place);
     fields.read("arena", b.arena);
     fields.read("offset", b.offset);
@@ -317,13 +314,7 @@ class ProgramReader {
     Step step;
     fields.read("name", step.name);
     fields.read("stream", step.stream);
-    step.kind = read_choice<Kind>(fields.get("kind"), place / "kind",
-                                  {{"launch", Kind::kLaunch},
-                                   {"copy", Kind::kCopy},
-                                   {"barrier", Kind::kBarrier},
-                                   {"collective", Kind::kCollective},
-                                   {"event_record", Kind::kEventRecord},
-                                   {"event_wait", Kind::kEventWait}});
+    read_choice(fields, place, "kind", kStepNames, step.kind);
     switch (step.kind) {
       case Kind::kCopy:
         fields.read("source", step.source);
@@ -389,9 +380,7 @@ class ProgramReader {
     fields.read("buffer", tensor.buffer);
     tensor.type = read_type(fields, place);
     if (input) {
-      tensor.kind = read_choice<InputKind>(
-          fields.get("kind"), place / "kind",
-          {{"activation", InputKind::kActivation}, {"parameter", InputKind::kParameter}});
+      read_choice(fields, place, "kind", kInputNames, tensor.kind);
       fields.read("per_rank", tensor.per_rank);
     }
     tensors.push_back(std::move(tensor));
