@@ -1,7 +1,5 @@
 #include "c/arguments.h"
 
-#include <fmt/format.h>
-
 #include <cstddef>
 #include <cstring>
 #include <optional>

@@ -1,7 +1,6 @@
 // Worlds and executables.
 
 #include <dlpack/dlpack.h>
-#include <fmt/format.h>
 
 #include <cstdint>
 #include <cstring>

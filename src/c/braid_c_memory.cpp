@@ -1,7 +1,5 @@
 // Memory of ranks, and what they share.
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <memory>
 #include <utility>

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <limits>
 
 #include "cli/commands.h"
 #include "cli/common.h"

@@ -1,8 +1,6 @@
 // tensormap:BUFFER:dims:strides:box:swizzle and
 // im2col:BUFFER:dims:strides:column:lower:upper:swizzle, arguments of `braid ptx`.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <optional>

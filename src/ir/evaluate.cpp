@@ -1,7 +1,5 @@
 #include "ir/evaluate.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -1,7 +1,5 @@
 #include "ir/fused.h"
 
-#include <fmt/format.h>
-
 #include "ir/numel.h"
 #include "ir/ops.h"
 #include "ir/views.h"

@@ -87,15 +87,20 @@ std::size_t shift_of(const EvalContext& context) {
   return static_cast<std::size_t>(*context.node.attr<std::int64_t>("shift"));
 }
 
+/// The result as that chunk of `whole`.
+EvalTensor chunk_of(const EvalContext& context, const EvalTensor& whole, std::size_t chunk) {
+  EvalTensor result = make_result(context, 0);
+  const std::size_t start = chunk * result.size();
+  move_elements(result, whole, [&](auto& to, const auto& from) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[start + i];
+  });
+  return result;
+}
+
 EvalTensors evaluate_chunk(const EvalContext& context, const EvalTensors& inputs) {
   return for_each_member(context, inputs.size(), [&](const auto& members, std::size_t me) {
     const EvalTensor& whole = inputs[members[me]][0];
-    EvalTensor result = make_result(context, 0);
-    const std::size_t start = (me + shift_of(context)) % members.size() * result.size();
-    move_elements(result, whole, [&](auto& to, const auto& from) {
-      for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[start + i];
-    });
-    return result;
+    return chunk_of(context, whole, (me + shift_of(context)) % members.size());
   });
 }
 
@@ -123,13 +128,7 @@ EvalTensors evaluate_copy(const EvalContext& context, const EvalTensors& inputs)
 EvalTensors evaluate_copy_chunk(const EvalContext& context, const EvalTensors& inputs) {
   return for_each_member(context, inputs.size(), [&](const auto& members, std::size_t me) {
     const std::int64_t peer = members[(me + shift_of(context)) % members.size()];
-    const EvalTensor& whole = inputs[peer][0];
-    EvalTensor result = make_result(context, 0);
-    const std::size_t start = me * result.size();
-    move_elements(result, whole, [&](auto& to, const auto& from) {
-      for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[start + i];
-    });
-    return result;
+    return chunk_of(context, inputs[peer][0], me);
   });
 }
 

@@ -1,7 +1,5 @@
 #include "braid/tensor.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -1,7 +1,5 @@
 #include "ir/text_file.h"
 
-#include <fmt/format.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "lowering/pass.h"
 #include "lowering/plan/program.h"

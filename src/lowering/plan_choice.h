@@ -3,9 +3,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lowering/pass.h"

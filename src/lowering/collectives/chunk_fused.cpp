@@ -1,7 +1,5 @@
 #include "lowering/collectives/chunk_fused.h"
 
-#include <algorithm>
-
 #include "ir/numel.h"
 #include "ir/ops.h"
 #include "ir/views.h"

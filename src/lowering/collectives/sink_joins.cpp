@@ -1,7 +1,5 @@
 #include "lowering/collectives/sink_joins.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 

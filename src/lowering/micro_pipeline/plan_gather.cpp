@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "ir/fused.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"

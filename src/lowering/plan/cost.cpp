@@ -1,12 +1,9 @@
 #include "lowering/plan/cost.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
-#include <utility>
 
 #include "braid/error.h"
 #include "codegen/kernel/rough_time.h"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "codegen/device_model.h"
 #include "ir/fail.h"
 

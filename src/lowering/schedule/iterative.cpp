@@ -1,7 +1,5 @@
 #include "lowering/schedule/iterative.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "ir/fail.h"

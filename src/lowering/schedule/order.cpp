@@ -1,7 +1,5 @@
 #include "lowering/schedule/order.h"
 
-#include <fmt/format.h>
-
 #include <numeric>
 
 #include "ir/fail.h"

@@ -1,7 +1,5 @@
 #include "lowering/schedule/overlap_problem.h"
 
-#include <algorithm>
-
 namespace braid {
 
 bool takes_less(double ns, double than_ns) { return ns < than_ns - 1e-9 * than_ns; }

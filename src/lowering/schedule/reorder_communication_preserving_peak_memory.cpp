@@ -1,4 +1,3 @@
-#include <vector>
 
 #include "lowering/passes.h"
 #include "lowering/schedule/iterative.h"

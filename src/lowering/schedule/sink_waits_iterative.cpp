@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <vector>
 
 #include "ir/op_registry.h"
 #include "lowering/passes.h"

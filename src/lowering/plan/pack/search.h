@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <random>
-#include <span>
 #include <vector>
 
 #include "lowering/plan/pack/interval.h"
