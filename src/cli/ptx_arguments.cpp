@@ -20,33 +20,11 @@ namespace {
 
 using Kind = ElementType::Kind;
 
-constexpr std::array<ElementType, 15> kTypes = {{{"f32", "F32", 4, Kind::kFloat},
-                                                 {"f16", "F16", 2, Kind::kFloat},
-                                                 {"bf16", "BF16", 2, Kind::kFloat},
-                                                 {"f64", "F64", 8, Kind::kFloat},
-                                                 {"f8e4m3", "F8_E4M3", 1, Kind::kFloat},
-                                                 {"f8e5m2", "F8_E5M2", 1, Kind::kFloat},
-                                                 {"i8", "I8", 1, Kind::kSigned},
-                                                 {"i16", "I16", 2, Kind::kSigned},
-                                                 {"i32", "I32", 4, Kind::kSigned},
-                                                 {"i64", "I64", 8, Kind::kSigned},
-                                                 {"u8", "U8", 1, Kind::kUnsigned},
-                                                 {"u16", "U16", 2, Kind::kUnsigned},
-                                                 {"u32", "U32", 4, Kind::kUnsigned},
-                                                 {"u64", "U64", 8, Kind::kUnsigned},
-                                                 {"bool", "BOOL", 1, Kind::kBool}}};
-
-const ElementType* find_type(std::string_view name) {
-  const auto* type = std::ranges::find_if(
-      kTypes, [&](const ElementType& t) { return t.name == name || t.file_name == name; });
-  return type == kTypes.end() ? nullptr : type;
-}
-
 const ElementType& type_of(std::string_view name, const std::string& place) {
-  const ElementType* type = find_type(name);
-  if (type == nullptr || type->name != name) {
+  const ElementType* type = find_type(&ElementType::name, name);
+  if (type == nullptr) {
     std::string known;
-    for (const ElementType& t : kTypes)
+    for (const ElementType& t : kElementTypes)
       known += fmt::format("{}{}", known.empty() ? "" : ", ", t.name);
     throw_invalid(place, "unknown dtype {}; expected one of {}", quote(name), known);
   }
@@ -230,7 +208,7 @@ PtxArguments::Value PtxArguments::make_buffer(std::string_view kind, std::string
   Buffer buffer{.name = name};
   if (kind.ends_with(".safetensors")) {
     FileTensor tensor = SafetensorsFile(std::string(kind)).read_as_is(rest);
-    buffer.type = find_type(tensor.dtype);
+    buffer.type = find_type(&ElementType::file_name, tensor.dtype);
     buffer.shape = std::move(tensor.shape);
     buffer.data = std::move(tensor.data);
     reserve(buffer.data.size());

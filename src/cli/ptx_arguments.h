@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "braid/device.h"
+#include "cli/element_type.h"
 #include "runtime/tensor_map.h"
 
 namespace braid::cli {
@@ -32,14 +33,6 @@ inline std::string_view next_part(std::string_view& text, char separator) {
   text.remove_prefix(std::min(text.size(), part.size() + 1));
   return part;
 }
-
-/// An element type of PTX: those of graphs and the other ones, each as safetensors calls it.
-struct ElementType {
-  enum class Kind : std::uint8_t { kFloat, kSigned, kUnsigned, kBool };
-  std::string_view name, file_name;
-  std::size_t bytes;
-  Kind kind;
-};
 
 /// The arguments of a kernel, in order, as --arg says them.
 class PtxArguments {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "cli/common.h"
 #include "cli/ptx_arguments.h"
@@ -12,28 +11,6 @@
 
 namespace braid::cli {
 namespace {
-
-std::optional<TensorMap::Type> tensor_type(const ElementType& type) {
-  using Type = TensorMap::Type;
-  constexpr std::array<std::pair<std::string_view, Type>, 14> kTypes = {{{"f32", Type::kF32},
-                                                                         {"f16", Type::kF16},
-                                                                         {"bf16", Type::kBf16},
-                                                                         {"f64", Type::kF64},
-                                                                         {"f8e4m3", Type::kU8},
-                                                                         {"f8e5m2", Type::kU8},
-                                                                         {"i8", Type::kU8},
-                                                                         {"i16", Type::kU16},
-                                                                         {"i32", Type::kS32},
-                                                                         {"i64", Type::kS64},
-                                                                         {"u8", Type::kU8},
-                                                                         {"u16", Type::kU16},
-                                                                         {"u32", Type::kU32},
-                                                                         {"u64", Type::kU64}}};
-  const auto* known =
-      std::ranges::find_if(kTypes, [&](const auto& entry) { return entry.first == type.name; });
-  if (known == kTypes.end()) return {};
-  return known->second;
-}
 
 TensorMap::Swizzle parse_swizzle(std::string_view text, const std::string& place) {
   using Swizzle = TensorMap::Swizzle;
@@ -103,12 +80,11 @@ std::size_t PtxArguments::parse_columns(std::string_view& spec, TensorMap& map) 
 TensorMap PtxArguments::parse_boxes(std::string_view spec, const Buffer& buffer,
                                     bool columns) const {
   TensorMap map;
-  const auto type = tensor_type(*buffer.type);
-  if (!type) {
+  if (!buffer.type->in_map) {
     throw_invalid(place_, "found a buffer of {}; no tensor map has such elements",
                   buffer.type->name);
   }
-  map.type = *type;
+  map.type = *buffer.type->in_map;
   map.rank = static_cast<std::uint32_t>(parse_extents(next_part(spec, ':'), "dims", map.dims));
   const std::string_view strides = next_part(spec, ':');
   std::size_t found = map.rank - 1;

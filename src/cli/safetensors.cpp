@@ -11,6 +11,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "cli/element_type.h"
 #include "ir/fail.h"
 #include "ir/json_value.h"
 #include "ir/text.h"
@@ -28,34 +29,8 @@ constexpr std::string_view kChanged = "changed while it was read";
 // More than any file has, and small enough that sums do not overflow.
 constexpr std::uint64_t kUnknownSize = INT64_MAX;
 
-struct FileDType {
-  std::string_view name;
-  std::uint64_t bytes;
-  std::optional<DType> dtype;  // nothing: known to the format, not to braid
-};
-constexpr std::array<FileDType, 15> kDTypes = {{{"F32", 4, DType::kF32},
-                                                {"F16", 2, DType::kF16},
-                                                {"BF16", 2, DType::kBF16},
-                                                {"F8_E4M3", 1, DType::kF8E4M3},
-                                                {"F8_E5M2", 1, DType::kF8E5M2},
-                                                {"I32", 4, DType::kI32},
-                                                {"I64", 8, DType::kI64},
-                                                {"U8", 1, DType::kU8},
-                                                {"BOOL", 1, DType::kBool},
-                                                {"F64", 8, {}},
-                                                {"I8", 1, {}},
-                                                {"I16", 2, {}},
-                                                {"U16", 2, {}},
-                                                {"U32", 4, {}},
-                                                {"U64", 8, {}}}};
-
-const FileDType* find_dtype(std::string_view name) {
-  const auto* it = std::ranges::find_if(kDTypes, [&](const auto& d) { return d.name == name; });
-  return it == kDTypes.end() ? nullptr : it;
-}
-
-std::string_view file_dtype_name(DType dtype) {
-  return std::ranges::find_if(kDTypes, [&](const auto& d) { return d.dtype == dtype; })->name;
+const ElementType* find_dtype(std::string_view name) {
+  return find_type(&ElementType::file_name, name);
 }
 
 // A kernel may take any other byte for true, and copy it.
@@ -197,7 +172,7 @@ std::uint64_t check_layout(
     std::uint64_t data_bytes) {
   std::vector<std::pair<const SafetensorsFile::Entry*, const std::string*>> by_offset;
   for (const auto& [name, entry] : entries) {
-    const FileDType* dtype = find_dtype(entry.dtype);
+    const ElementType* dtype = find_dtype(entry.dtype);
     if (dtype == nullptr) {
       throw_invalid(tensor_place(path, name), "unknown dtype '{}'", printable(entry.dtype));
     }
@@ -309,7 +284,7 @@ void SafetensorsFile::drain() const {
 }
 
 std::optional<DType> SafetensorsFile::dtype_of(const Entry& entry) {
-  return find_dtype(entry.dtype)->dtype;
+  return parse_dtype(find_dtype(entry.dtype)->name);
 }
 
 HostTensor SafetensorsFile::read(std::string_view name) const {
@@ -318,7 +293,8 @@ HostTensor SafetensorsFile::read(std::string_view name) const {
     throw_invalid(tensor_place(path_, name), "braid has no dtype {}", it->second.dtype);
   }
   FileTensor tensor = read_as_is(name);
-  return {*find_dtype(tensor.dtype)->dtype, std::move(tensor.shape), std::move(tensor.data)};
+  return {*parse_dtype(find_dtype(tensor.dtype)->name), std::move(tensor.shape),
+          std::move(tensor.data)};
 }
 
 FileTensor SafetensorsFile::read_as_is(std::string_view name) const {
@@ -392,7 +368,8 @@ void stage_safetensors(const std::filesystem::path& path,
   std::vector<Part> parts;
   parts.reserve(tensors.size());
   for (const auto& [name, tensor] : tensors) {
-    parts.push_back({name, file_dtype_name(tensor.dtype), &tensor.shape, &tensor.data});
+    parts.push_back({name, find_type(&ElementType::name, dtype_name(tensor.dtype))->file_name,
+                     &tensor.shape, &tensor.data});
   }
   stage(path, std::move(parts), files);
 }
