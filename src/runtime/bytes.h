@@ -26,8 +26,8 @@ class ByteWriter {
   std::string bytes_;
 };
 
-/// Reads what ByteWriter wrote. Nothing it reads can lead outside the bytes: after the first read
-/// past the end every further one gives zero or an empty string, and `done` is false.
+/// Reads what ByteWriter wrote, and never reads outside the bytes: after the first read past the
+/// end every further one gives zero or an empty string, and `done` is false.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}

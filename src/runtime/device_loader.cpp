@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kCpuLibrary = "libbraid_cpu.so";
 
 std::unique_ptr<Device> open_cpu_device(const CpuOptions& options) {
-  // The code stays mapped after this handle closes.
+  // The code stays mapped after this handle is closed.
   const DynamicLibrary library(cpu_library_candidates());
   if (!library.loaded()) {
     throw_environment("cpu device", fmt::format("its library does not load; {}. Tried: {}",

@@ -11,17 +11,17 @@
 
 namespace braid {
 
-/// The most workers of the cpu device.
+/// The most worker threads of the cpu device.
 inline constexpr int kMostThreads = 4096;
 
 /// Opens a device for `options.world` ranks. The other options are for the cpu device, whose
-/// library is loaded here; checks and counts are refused for another one. The cache must outlive
-/// the device. `place` is for the cuda device. Throws kEnvironment with how to get what is missing.
+/// library is loaded here; other devices refuse checks and counts. The cache must outlive the
+/// device. `place` is for the cuda device. Throws kEnvironment, with how to get what is missing.
 [[nodiscard]] std::unique_ptr<Device> open_device(DeviceKind kind, const CpuOptions& options,
                                                   GpuPlace place = {});
 
-/// Where the library of the cpu device is looked for, in order: `$BRAID_CPU_LIBRARY` (when set, the
-/// only one), beside libbraid.so, the loader's own path.
+/// Paths of the cpu device's library, in order: `$BRAID_CPU_LIBRARY` (if set, the only one), beside
+/// libbraid.so, the loader's own path.
 [[nodiscard]] std::vector<std::string> cpu_library_candidates();
 [[nodiscard]] const char* how_to_get_cpu_device();
 

@@ -68,7 +68,7 @@ Checkup find_cache(const std::filesystem::path& directory) {
     finding.how_to_get = std::move(problem);
     return finding;
   }
-  // A directory that does not exist yet is made at the first write: its nearest parent decides.
+  // A missing directory is created at the first write: its nearest existing parent decides.
   std::error_code error;
   std::filesystem::path existing = std::filesystem::absolute(directory, error);
   while (existing.has_relative_path() && !std::filesystem::exists(existing, error)) {

@@ -6,16 +6,16 @@
 
 namespace braid {
 
-/// What was found of one thing that braid uses, for people.
+/// The state of one dependency of braid, for people.
 struct Checkup {
   std::string component;
   bool found = false;
   std::string version;     ///< may be empty
-  std::string path;        ///< where it is, or where it was looked for
-  std::string how_to_get;  ///< or what to mend; empty when it is there and good
+  std::string path;        ///< where it is, or where it was searched for
+  std::string how_to_get;  ///< or how to repair it; empty when it is fine
 };
 
-/// Looks for NVRTC, the CUDA driver and its GPUs, NCCL, the cpu device with its LLVM, and the cache
+/// Checks NVRTC, the CUDA driver and its GPUs, NCCL, the cpu device with its LLVM, and the cache
 /// directory. Does not throw for what is missing.
 [[nodiscard]] std::vector<Checkup> diagnose(const std::filesystem::path& cache_directory);
 

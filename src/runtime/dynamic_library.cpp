@@ -18,7 +18,7 @@ struct BuildIdQuery {
   std::string build_id;
 };
 
-// Called for each loaded object: reads the GNU build id of the one at `base` from its notes.
+// Callback for each loaded object: reads the GNU build id of the one at `base` from its notes.
 int find_build_id(dl_phdr_info* info, std::size_t, void* data) {
   auto& query = *static_cast<BuildIdQuery*>(data);
   if (info->dlpi_addr != query.base) return 0;
@@ -56,7 +56,7 @@ DynamicLibrary::DynamicLibrary(const std::vector<std::string>& candidates) {
       if (dlinfo(handle_, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0) path_ = map->l_name;
       return;
     }
-    // The loader's message starts with the name in most cases, not in all.
+    // The loader's message usually, but not always, starts with the name.
     const char* reason = dlerror();
     std::string line = reason == nullptr ? "unknown reason" : reason;
     if (line.find(candidate) == std::string::npos) line = fmt::format("{}: {}", candidate, line);

@@ -12,7 +12,7 @@
 namespace braid {
 namespace {
 
-/// `prefix` and what nobody can foresee; nothing, with errno, where the system has no such thing.
+/// `prefix` with an unpredictable suffix; nothing, with errno, if the system has no randomness.
 std::optional<std::string> random_name(std::string_view prefix) {
   std::array<std::uint64_t, 2> random{};
   if (::getrandom(random.data(), sizeof random, 0) != sizeof random) return {};

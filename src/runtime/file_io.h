@@ -25,33 +25,33 @@ class File {
 
   [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
   [[nodiscard]] int get() const { return descriptor_; }
-  /// False when the last write failed late (a full disk on some file systems).
+  /// Returns false if the last write failed late (a full disk on some file systems).
   bool close();
 
  private:
   int descriptor_ = -1;
 };
 
-/// Whether both are of one file, whatever it is called.
+/// Whether both describe one file, under whatever names.
 [[nodiscard]] inline bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// False, with errno, when not all of it could be written.
+/// Returns false, with errno, if not everything could be written.
 [[nodiscard]] bool write_all(const File& file, std::string_view bytes);
 
-/// Reads until `bytes` are there or the file ends, and returns how many came; nothing, with errno,
-/// on an error.
+/// Reads until `bytes` are read or the file ends, and returns how many; nothing, with errno, on an
+/// error.
 [[nodiscard]] std::optional<std::size_t> read_up_to(const File& file, void* data,
                                                     std::size_t bytes);
 
-/// Gives an open file that has no name (O_TMPFILE) one, made as that of create_temporary. Sets
-/// `path`; false, with errno, when it cannot have one.
+/// Gives an open file without a name (O_TMPFILE) a name as create_temporary does, and sets `path`.
+/// Returns false, with errno, if it cannot.
 [[nodiscard]] bool name_temporary(const File& file, std::string_view prefix, std::string* path);
 
-/// A new file, open for writing, whose path is `prefix` and a random end that nobody can foresee;
-/// it never opens or follows what is there. Relative to a directory's descriptor, or AT_FDCWD. Sets
-/// `path`; the result is not open, with errno, when it cannot be made.
+/// Creates a file, open for writing, with the path `prefix` plus an unpredictable suffix. It never
+/// opens or follows anything existing. The path is relative to a directory's descriptor, or
+/// AT_FDCWD. Sets `path`; the result is not open, with errno, on failure.
 [[nodiscard]] File create_temporary(int directory, std::string_view prefix, mode_t mode,
                                     std::string* path);
 

@@ -6,11 +6,12 @@
 
 namespace braid {
 
-/// Keeps compiled code between processes: all that a device asks of the disk cache. Thread safe.
+/// The interface through which a device uses the disk cache for compiled code. Thread safe.
 class ObjectCache {
  public:
   virtual ~ObjectCache() = default;
-  /// What is stored under `key`, or what `make` returns, stored. Throws what `make` throws.
+  /// The stored object of `key`, or the result of `make`, which is then stored. Throws what `make`
+  /// throws.
   [[nodiscard]] virtual std::string get_or_make(std::string_view key,
                                                 const std::function<std::string()>& make) const = 0;
 

@@ -24,15 +24,15 @@ namespace {
 
 constexpr const char* kPlace = "memory";
 constexpr int kBacklog = 128;
-constexpr timeval kQuestionTime{1, 0};  // that someone who came may take to ask
-constexpr timeval kAnswerTime{5, 0};    // of a process that is stopped there is none
+constexpr timeval kQuestionTime{1, 0};  // limit for a client to send its request
+constexpr timeval kAnswerTime{5, 0};    // limit for an answer: a stopped process sends none
 
 struct UnixAddress {
   sockaddr_un storage{};
   socklen_t bytes = 0;
 };
 
-/// In the abstract namespace, which is no directory: what is there goes away with its socket.
+/// An address in the abstract namespace, not in a directory; it vanishes with its socket.
 UnixAddress address_of(std::string_view name) {
   UnixAddress address;
   address.storage.sun_family = AF_UNIX;
@@ -45,7 +45,7 @@ const sockaddr* pointer(const UnixAddress& address) {
   return reinterpret_cast<const sockaddr*>(&address.storage);
 }
 
-/// Whoever connects to it knows the name, and nobody can guess it.
+/// Clients must know the name, which nobody can guess.
 std::string random_name() {
   std::array<std::uint64_t, 2> random{};
   if (::getrandom(random.data(), sizeof random, 0) != sizeof random) {
@@ -54,7 +54,7 @@ std::string random_name() {
   return fmt::format("braid-{:016x}{:016x}", random[0], random[1]);
 }
 
-/// Abstract names have no permissions.
+/// Abstract names have no permissions, so the peer's user is checked.
 bool is_same_user(const File& socket) {
   ucred other{};
   socklen_t bytes = sizeof other;
@@ -62,7 +62,7 @@ bool is_same_user(const File& socket) {
          other.uid == ::geteuid();
 }
 
-/// A message of one byte, with or without a descriptor.
+/// A one-byte message, with or without a descriptor.
 struct Message {
   Message() {
     header.msg_iov = &part;
@@ -98,7 +98,8 @@ struct Message {
 
 }  // namespace
 
-/// Answers those who ask for a file. One for all that this process offers; it ends with the last.
+/// The thread that answers requests for all files that this process offers; it ends with the last
+/// one.
 class FileServer {
  public:
   static std::shared_ptr<FileServer> get() {
@@ -106,7 +107,7 @@ class FileServer {
     static std::weak_ptr<FileServer> current;
     const std::lock_guard lock(mutex);
     std::shared_ptr<FileServer> server = current.lock();
-    // After a fork there is no thread.
+    // A forked child does not have the thread.
     if (server == nullptr || server->process_ != ::getpid()) {
       current = server = std::make_shared<FileServer>();
     }
@@ -166,12 +167,12 @@ class FileServer {
     }
   }
 
-  /// The descriptor that is asked for, or nothing.
+  /// Sends the requested descriptor, or nothing.
   void answer(const File& guest) {
     (void)::setsockopt(guest.get(), SOL_SOCKET, SO_RCVTIMEO, &kQuestionTime, sizeof kQuestionTime);
     std::uint64_t number = 0;
     if (::recv(guest.get(), &number, sizeof number, 0) != sizeof number) return;
-    const std::lock_guard lock(mutex_);  // it stays open until it is sent
+    const std::lock_guard lock(mutex_);  // keeps the file open until it is sent
     const auto found = files_.find(number);
     if (found == files_.end()) return;
     Message message;

@@ -12,14 +12,14 @@ namespace braid {
 
 class FileServer;
 
-/// An open file that other processes of this user on this machine may take, by its handle, as long
-/// as this object exists. A thread hands its descriptor over a Unix socket without a name in any
-/// directory: what a GPU's driver exports can neither be opened through /proc nor, on many
-/// machines, be taken with pidfd_getfd.
+/// An open file that other processes of this user on this machine may take by its handle, as long
+/// as this object exists. A thread sends the descriptor over a Unix socket in the abstract
+/// namespace. What a GPU's driver exports cannot be opened through /proc, and on many machines not
+/// be taken with pidfd_getfd.
 class OfferedFile {
  public:
   OfferedFile() = default;
-  /// The descriptor stays the caller's, and open meanwhile. Throws kEnvironment.
+  /// The caller keeps the descriptor, and keeps it open meanwhile. Throws kEnvironment.
   explicit OfferedFile(int descriptor);
   OfferedFile(OfferedFile&& other) noexcept
       : server_(std::move(other.server_)), number_(other.number_) {}
@@ -38,8 +38,8 @@ class OfferedFile {
   std::uint64_t number_ = 0;
 };
 
-/// A descriptor of its own for a file that is offered by this process or another one. Throws
-/// kInvalidArgument for bytes that are no handle, kEnvironment where the file is not within reach.
+/// A new descriptor for a file offered by this or another process. Throws kInvalidArgument for
+/// malformed handles, kEnvironment if the file cannot be reached.
 [[nodiscard]] File take_file(std::string_view handle);
 
 }  // namespace braid

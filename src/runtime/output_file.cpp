@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostUnnamed = 512;  // descriptors: half of what a process may usually have
+constexpr int kMostUnnamed = 512;  // limit of descriptors: half of the usual limit of a process
 
 [[noreturn]] void fail(const fs::path& path, int code) {
   if (code == EISDIR) throw_invalid(path.string(), "is a directory; expected a file");
@@ -31,9 +31,9 @@ bool write_parts(const File& file, std::span<const std::string_view> parts) {
   return true;
 }
 
-// The descriptor of a standard stream that is the very file of this name, or -1. A second one would
-// have an offset of its own, and both would write over each other; and the pipe of another user
-// cannot be opened again.
+// The descriptor of a standard stream that is the file of this name, or -1. A second descriptor
+// would have an offset of its own, and both would overwrite each other; and another user's pipe
+// cannot be reopened.
 int standard_stream(const fs::path& path) {
   struct stat file {
   }, info{};
@@ -44,18 +44,18 @@ int standard_stream(const fs::path& path) {
   return -1;
 }
 
-// Where a regular file may be replaced: its path without links, or nothing.
+// If the path is a regular file that may be replaced: its path with links resolved, else empty.
 fs::path replaceable(const fs::path& path, const struct stat& file) {
   if (file.st_nlink != 1) return {};
   std::error_code error;
   fs::path place = fs::canonical(path, error);
   struct stat named {};
-  // A link of /proc to a file that was removed names nothing, or something else.
+  // A /proc link to a removed file names nothing, or something else.
   if (error || ::lstat(place.c_str(), &named) != 0 || !same_file(named, file)) return {};
   return place;
 }
 
-// What the temporary file's name begins with.
+// The prefix of the temporary file's name.
 std::string prefix(const fs::path& place) { return (place.parent_path() / ".braid-").string(); }
 
 bool is_link(const fs::path& path) {
@@ -63,16 +63,16 @@ bool is_link(const fs::path& path) {
   return fs::is_symlink(fs::symlink_status(path, error));
 }
 
-// What stands at the place already.
+// The file that exists at the place.
 struct Existing {
-  File file;  // not open when there is nothing
+  File file;  // not open if nothing exists
   struct stat info {};
-  bool made = false;  // by this call: a link named a file that was not there
+  bool made = false;  // created by this call: a link named a missing file
 
   [[nodiscard]] bool regular() const { return S_ISREG(info.st_mode); }
 };
 
-// Opened by its name as given: the kernel judges links and permissions as for any writer.
+// Opened by the given name, so that the kernel checks links and permissions as usual.
 Existing open_existing(const fs::path& path) {
   constexpr int kFlags = O_WRONLY | O_CLOEXEC | O_NOCTTY;
   Existing existing{File(::open(path.c_str(), kFlags))};
@@ -128,7 +128,7 @@ OutputFile::OutputFile(const fs::path& path, std::span<const std::string_view> p
 bool OutputFile::open_temporary() {
   const fs::path folder = place_.has_parent_path() ? place_.parent_path() : fs::path(".");
   File file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
-  // It gets its name by way of /proc. Each one is open until it is published: no more than that.
+  // It is named through /proc when published, and stays open until then; their number is limited.
   if (file.is_open() && file.get() < kMostUnnamed &&
       ::access(fmt::format("/proc/self/fd/{}", file.get()).c_str(), F_OK) == 0) {
     temporary_.file = std::move(file);
@@ -148,7 +148,7 @@ bool OutputFile::stage(std::span<const std::string_view> parts, const struct sta
   }
   const File& file = temporary_.file;
   if (replaced != nullptr) {
-    // The owner first: changing it drops bits of the mode. Not everybody may.
+    // The owner is set first, because chown clears mode bits. It may not be permitted.
     if (::fchown(file.get(), replaced->st_uid, replaced->st_gid) != 0 &&
         ::fchown(file.get(), static_cast<uid_t>(-1), replaced->st_gid) != 0) {
       const int code = errno;
@@ -201,7 +201,7 @@ void OutputFile::publish() {
     temporary_.file.close();
     return;
   }
-  // A mount point, or the file of another user in a folder where only owners remove names.
+  // A mount point, or another user's file in a sticky folder.
   const int code = errno;
   const bool kept = code == EBUSY || code == EPERM || code == EACCES;
   if (!kept || !copy_into_place()) fail(place_, kept ? errno : code);

@@ -20,12 +20,12 @@ struct Variables {
   const char* rank;
   const char* world;
   const char* local_world;
-  bool alone_is_half;  ///< where the one is set without the other, that is a mistake
+  bool alone_is_half;  ///< whether it is an error to set only one of the two
 };
 constexpr Variables kLaunchers[] = {
     {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", true},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", true},
-    // The shell of an allocation has the one, too.
+    // The shell of an allocation also has one of them.
     {"SLURM_PROCID", "SLURM_NTASKS", "", false},
 };
 
@@ -47,7 +47,7 @@ std::string first_of(std::initializer_list<const char*> names) {
   return {};
 }
 
-/// What tells this job from another one of the same machine.
+/// Identifies the job among those of the machine.
 std::string job() {
   std::string name = first_of({"BRAID_JOB", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE"});
   if (!name.empty() || environment("SLURM_JOB_ID").empty()) return name;

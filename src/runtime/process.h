@@ -4,7 +4,7 @@
 
 namespace braid {
 
-/// The number of this process among those of its machine, as its launcher says.
+/// The index of this process on its machine, as its launcher says.
 [[nodiscard]] std::optional<int> local_rank_from_environment();
 
 }  // namespace braid

@@ -31,6 +31,6 @@ int braid_serve_requests(int socket) {
     braid::answer_requests(socket, braid::answer);
     return 0;
   } catch (const std::exception&) {
-    return 1;  // whoever asked sees that this process is gone
+    return 1;  // the requesting process notices that this one is gone
   }
 }

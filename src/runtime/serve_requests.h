@@ -8,9 +8,9 @@
 
 namespace braid {
 
-// The requests that workers (worker_processes.h) answer: kernels to compile and kernels to try.
+// Requests that workers (worker_processes.h) answer: kernels to compile, and kernels to try.
 
-/// A request as a worker wants it: which of them it is, and its bytes.
+/// Serializes a request with its kind.
 struct CompileRequest;
 struct TrialRequest;
 [[nodiscard]] std::string for_worker(const CompileRequest& request);
@@ -19,7 +19,7 @@ struct TrialRequest;
 }  // namespace braid
 
 extern "C" {
-/// All that a worker's program does: answers what comes on a socket until its other end is closed.
-/// Returns its exit code.
+/// The main function of a worker: answers requests on a socket until its other end is closed.
+/// Returns the exit code.
 BRAID_API int braid_serve_requests(int socket);
 }

@@ -7,8 +7,7 @@
 
 namespace braid {
 
-/// Throws kInvalidArgument at `where` when the stream is of another rank or device than it has to
-/// be.
+/// Throws kInvalidArgument at `where` if the stream belongs to another rank or device.
 inline void check_stream(const std::string& where, const Stream& stream, Stream::Home expected) {
   const Stream::Home found = stream.home();
   if (found == expected) return;
@@ -20,7 +19,7 @@ inline void check_stream(const std::string& where, const Stream& stream, Stream:
   throw_invalid(where, "the stream of rank " + rank + " is of another device than the world's");
 }
 
-/// The same of an event or a graph, `what`, of which the stream is to do something.
+/// The same for an event or a graph, named by `what`, that is used on a stream.
 inline void check_same_home(const char* what, Stream::Home found, Stream::Home stream) {
   if (found.rank != stream.rank) {
     throw_invalid(what, "is of rank " + std::to_string(found.rank) + "; expected rank " +

@@ -7,7 +7,7 @@
 namespace braid {
 namespace {
 
-/// A map as it lies in memory. All zeros is a map that `tensormap.replace` completes.
+/// The memory layout of a map. All zeros is a map for `tensormap.replace` to fill in.
 struct Encoded {
   std::uint64_t address;
   std::array<std::uint64_t, TensorMap::kMaxRank> dims;
@@ -33,7 +33,7 @@ bool is_float(TensorMap::Type type) {
   return type == Type::kF16 || type == Type::kF32 || type == Type::kF64 || type == Type::kBf16;
 }
 
-/// What is wrong with a dim and what belongs to it.
+/// The problem with a dim and its properties.
 std::optional<std::string> problem_of_dim(const TensorMap& map, std::size_t d) {
   constexpr std::uint64_t kMostElements = std::uint64_t{1} << 32;
   constexpr std::uint64_t kStrideEnd = std::uint64_t{1} << 40;
@@ -55,7 +55,7 @@ std::optional<std::string> problem_of_dim(const TensorMap& map, std::size_t d) {
   return {};
 }
 
-/// .. and with the pixels of a column.
+/// The problem with the pixels of an im2col map.
 std::optional<std::string> problem_of_pixels(const TensorMap& map) {
   if (map.rank < 3) return fmt::format("columns of {} dims; expected 3 to 5", map.rank);
   if (map.pixels > 1024) {

@@ -1,5 +1,5 @@
-// The program braid-worker, which a library starts that compiles in several processes
-// (WorldOptions::compile_processes): it answers requests on its standard input.
+// The program braid-worker, which the library starts to compile in several processes
+// (WorldOptions::compile_processes). It answers requests on its standard input.
 #include <unistd.h>
 
 #include "runtime/serve_requests.h"

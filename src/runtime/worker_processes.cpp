@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;
 constexpr std::chrono::milliseconds kMoment(50);
 
-/// A message is its length and its bytes. False where the other end is gone.
+/// Sends length and bytes. Returns false if the other end is gone.
 bool send_message(int socket, std::string_view bytes) {
   const std::uint64_t size = bytes.size();
   std::string message(reinterpret_cast<const char*>(&size), sizeof size);
@@ -66,12 +66,12 @@ std::string how_it_ended(int status) {
 
 using Clock = std::chrono::steady_clock;
 
-/// How the process ended; nothing, and it is killed, where it has not by then.
+/// How the process ended; nothing if it has not by then, and it is killed.
 std::optional<int> wait_for(pid_t process, Clock::time_point until) {
   int status = 0;
   while (::waitpid(process, &status, WNOHANG) == 0) {
     if (Clock::now() >= until) {
-      ::kill(process, SIGKILL);  // what it stores in the cache is whole, or not there
+      ::kill(process, SIGKILL);  // its cache entries are complete or absent
       while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
       }
       return {};
@@ -97,7 +97,7 @@ void WorkerProcesses::start(Worker& worker) const {
     throw_environment(command_[0], fmt::format("no socket: {}", std::strerror(errno)));
   }
   worker.socket = File(ends[0]);
-  // One that stops in the middle of a message is as one that does not answer.
+  // A worker that stops within a message counts as not answering.
   const auto microseconds = std::chrono::microseconds(limit_).count();
   const timeval limit{microseconds / 1'000'000, microseconds % 1'000'000};
   for (const int which : {SO_RCVTIMEO, SO_SNDTIMEO}) {
@@ -107,8 +107,8 @@ void WorkerProcesses::start(Worker& worker) const {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, other.get(), STDIN_FILENO);
-  // What the caller's files are is none of its business, and it may outlive them by a moment: who
-  // reads the caller's output must not wait for it.
+  // The worker must not hold the caller's output open: it may outlive the caller by a moment, and
+  // readers of that output would wait for it.
   for (const int output : {STDOUT_FILENO, STDERR_FILENO}) {
     ::posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0);
   }
@@ -133,7 +133,7 @@ void WorkerProcesses::end(Worker& worker) const {
 void WorkerProcesses::give(Worker& worker, std::string_view request) const {
   if (worker.process == 0) start(worker);
   worker.until = Clock::now() + limit_;
-  // One that is gone shows when it is asked for its answer.
+  // A dead worker is detected when its answer is read.
   (void)send_message(worker.socket.get(), request);
 }
 
@@ -184,7 +184,7 @@ void WorkerProcesses::run(std::span<const std::string> requests, const Listener&
       const std::size_t request = of[i]->request;
       const WorkerAnswer answer = take(*of[i]);
       listener.ends(request, answer);
-      occupy(*of[i]);  // before the others' answers: the order told is that of the work
+      occupy(*of[i]);  // before the others' answers, so that progress is reported in order
     }
   }
 }

@@ -16,42 +16,42 @@
 
 namespace braid {
 
-/// What came of a request to a worker.
+/// A worker's answer to a request.
 struct WorkerAnswer {
-  std::optional<std::string> bytes;  ///< nothing where the worker ended before it answered
-  std::string end;  ///< how it did: "ended by signal 9", "did not answer within 600 s"
+  std::optional<std::string> bytes;  ///< nothing if the worker ended before it answered
+  std::string end;  ///< how it ended: "ended by signal 9", "did not answer within 600 s"
 };
 
-/// The most processes that work at one time.
+/// The most processes that run at a time.
 inline constexpr int kMostWorkers = 1024;
 
-/// Processes that work on requests, since NVRTC compiles one kernel at a time in each. They start
-/// when they are first needed and are killed with the object. They have none of this process's
-/// files, its output neither. Not thread safe.
+/// Processes that work on requests in parallel, since NVRTC compiles one kernel at a time per
+/// process. They start when first needed, inherit none of this process's files, and are killed with
+/// the object. Not thread safe.
 class WorkerProcesses {
  public:
-  /// What a request may take: many times what the largest kernel does.
+  /// The limit of a request: many times what the largest kernel takes.
   static constexpr std::chrono::milliseconds kLimit = std::chrono::minutes(10);
 
-  /// `command` starts one, which answers on its standard input (answer_requests), or is killed
-  /// where a request takes longer than `limit`.
+  /// `command` starts a worker, which answers on its standard input (answer_requests). It is killed
+  /// when a request takes longer than `limit`.
   WorkerProcesses(std::vector<std::string> command, std::size_t count,
                   std::chrono::milliseconds limit = kLimit);
   WorkerProcesses(const WorkerProcesses&) = delete;
   WorkerProcesses& operator=(const WorkerProcesses&) = delete;
   ~WorkerProcesses();
 
-  /// How many work at one time.
+  /// How many run at a time.
   [[nodiscard]] std::size_t count() const { return workers_.size(); }
 
   struct Listener {
-    /// Told of each request before a worker gets it. May be empty.
+    /// Called before a worker gets a request. May be empty.
     std::function<void(std::size_t request)> begins;
     std::function<void(std::size_t request, const WorkerAnswer& answer)> ends;
   };
-  /// Has all worked on, in their order as far as there are workers. Returns early, within a moment,
-  /// when `stop` is asked for. Throws kEnvironment where a process cannot be started, and what a
-  /// listener throws. After both nothing but the end of this object may follow.
+  /// Processes all requests, in order as far as workers are free. Returns early, within a moment,
+  /// when `stop` is requested. Throws kEnvironment if a process cannot be started, and what a
+  /// listener throws; in both cases the object may only be destroyed afterwards.
   void run(std::span<const std::string> requests, const Listener& listener,
            const std::stop_token& stop = {});
 
@@ -61,7 +61,7 @@ class WorkerProcesses {
     pid_t process = 0;
     File socket;
     std::size_t request = kIdle;
-    std::chrono::steady_clock::time_point until;  ///< when its answer has to be there
+    std::chrono::steady_clock::time_point until;  ///< when its answer is due
   };
 
   void start(Worker& worker) const;
@@ -74,7 +74,7 @@ class WorkerProcesses {
   std::vector<Worker> workers_;
 };
 
-/// What a worker does: answers the requests that come on a socket until the other end closes it.
+/// The loop of a worker: answers requests on a socket until the other end closes it.
 void answer_requests(int socket, const std::function<std::string(std::string_view)>& answer);
 
 }  // namespace braid

@@ -26,7 +26,8 @@ std::string_view bytes_of(const std::vector<std::uint8_t>& data) {
   return {reinterpret_cast<const char*>(data.data()), data.size()};
 }
 
-// Entry names are unique as long as codegen derives them from the text; a file must be in any case.
+// Codegen derives entry names from the text, so they are unique; file names must be unique in any
+// case.
 std::vector<std::string> file_names(const std::vector<KernelSource>& sources) {
   std::vector<std::string> names;
   std::set<std::string> taken;
@@ -38,7 +39,7 @@ std::vector<std::string> file_names(const std::vector<KernelSource>& sources) {
   return names;
 }
 
-/// What the files hold: hashes, and what only the compiler knows.
+/// The content of code.json: hashes, and what only the compiler knows.
 std::string code_json(const Program& program, const ProgramCode& code,
                       const std::vector<std::string>& names) {
   Json kernels = Json::array();
@@ -59,7 +60,7 @@ std::string code_json(const Program& program, const ProgramCode& code,
          "\n";
 }
 
-/// A file beside code.json, which must have the hash that stands there.
+/// Reads a file beside code.json and checks it against the hash there.
 std::string read_part(const fs::path& path, const Fields& fields, const Place& place,
                       std::string_view key) {
   std::string bytes = read_text(path.string(), kMaxGraphBytes);
@@ -157,7 +158,7 @@ std::vector<KernelReport> write_artifact(
   if (error) {
     throw_environment(directory.string(), fmt::format("cannot be made: {}", error.message()));
   }
-  // All are written before the first takes its place.
+  // All are written before the first is published.
   std::deque<OutputFile> files;
   const auto write = [&](const std::string& name, std::string_view bytes) {
     files.emplace_back(directory / name, std::span(&bytes, 1));

@@ -49,7 +49,7 @@ class SourceCompiler {
     if (tools_.workers != nullptr && which.size() > 1) {
       std::erase_if(missing, [&](std::size_t source) { return find(source); });
       if (missing.size() > 1) {
-        (void)nvrtc_path();  // where there is none nobody need be asked
+        (void)nvrtc_path();  // without NVRTC there is no need to ask workers
         return in_workers(missing);
       }
     }

@@ -9,23 +9,23 @@
 
 namespace braid {
 
-/// A kernel for another process to compile.
+/// A request to another process to compile a kernel.
 struct CompileRequest {
   KernelSource source;
   Target target;
-  std::string cache_dir;  ///< of the compile cache; "": none
+  std::string cache_dir;  ///< compile cache; "" means none
   bool line_info = false;
-  std::string nvrtc;  ///< the file of the library, the same as in the process that asks
+  std::string nvrtc;  ///< path of the library in the requesting process, so that both use the same
 };
 
-/// As bytes. Throws kInvalidArgument for what is none.
+/// Serializes a request; the reader throws kInvalidArgument for malformed bytes.
 [[nodiscard]] std::string to_bytes(const CompileRequest& request);
 [[nodiscard]] CompileRequest compile_request_from(std::string_view bytes);
 
-/// Compiles it: the answer, which holds the kernel or the error. For a process that does nothing
-/// else, as the choice of NVRTC is put into its environment.
+/// Compiles the kernel and returns the answer: the kernel, or the error. For a process that does
+/// nothing else, because the choice of NVRTC is set in its environment.
 [[nodiscard]] std::string answer_to(const CompileRequest& request);
-/// The kernel of an answer; throws its error.
+/// The kernel of an answer; throws the error of a failed one.
 [[nodiscard]] CompiledKernel compiled_from(std::string_view answer);
 
 }  // namespace braid

@@ -21,10 +21,10 @@ namespace {
 constexpr std::uint32_t kPayloadMagic = 0x4b445242;  // "BRDK"
 constexpr int kPayloadFormat = 1;
 
-// An NVRTC program, destroyed on every way out.
+// An NVRTC program that is destroyed on every path.
 class NvrtcProgram {
  public:
-  // `name` is what messages call the text.
+  // `name` is the file name in messages.
   NvrtcProgram(const NvrtcApi& api, const std::string& text, const std::string& name) : api_(api) {
     check("nvrtcCreateProgram",
           api_.nvrtcCreateProgram(&program_, text.c_str(), name.c_str(), 0, nullptr, nullptr));
@@ -65,7 +65,7 @@ class NvrtcProgram {
     if (size > 0) check(call, data_of(program_, bytes.data()));
     return bytes;
   }
-  // The same for a text, whose size counts its trailing NUL.
+  // The same for a text, whose size includes the trailing NUL.
   std::string text(const char* call, SizeFunction size_of, DataFunction data_of) {
     std::string bytes = fetch(call, size_of, data_of);
     while (!bytes.empty() && bytes.back() == '\0') bytes.pop_back();
@@ -89,7 +89,7 @@ int number_before(std::string_view line, std::string_view unit) {
   return value;
 }
 
-// For a real architecture ("sm_80") or a virtual one ("compute_80").
+// Options for a real ("sm_80") or virtual ("compute_80") architecture.
 std::vector<std::string> compile_options(const std::string& architecture, bool line_info) {
   std::vector<std::string> options{"--gpu-architecture=" + architecture, "--fmad=false",
                                    "--std=c++17"};
@@ -105,7 +105,7 @@ std::string key_material(const KernelSource& source, const Target& target,
                      source.text);
 }
 
-// What was in the cache, if it is a kernel.
+// Decodes a cached kernel; nothing if it is damaged.
 std::optional<CompiledKernel> cached_kernel(const std::optional<std::string>& payload) {
   if (!payload) return {};
   std::optional<CompiledKernel> kernel = kernel_from(*payload);
@@ -115,7 +115,7 @@ std::optional<CompiledKernel> cached_kernel(const std::optional<std::string>& pa
 
 std::string maker_of(const NvrtcApi& api) { return "nvrtc " + api.identity; }
 
-/// Null where there is none.
+/// Null if NVRTC is missing.
 const NvrtcApi* find_nvrtc() {
   try {
     return &NvrtcApi::get();
@@ -136,7 +136,7 @@ CompiledKernel compile(const NvrtcApi& api, const KernelSource& source,
                                fmt::join(options, " "), api.nvrtcGetErrorString(result), log));
   }
   CompiledKernel kernel;
-  // A real architecture (sm_XX) yields both the PTX and the cubin of one compilation.
+  // Compiling for a real architecture (sm_XX) gives both PTX and cubin.
   kernel.image = {source.entry, program.ptx(), program.cubin()};
   kernel.resources = parse_ptxas_log(log);
   const std::chrono::duration<double, std::milli> elapsed =
@@ -145,7 +145,8 @@ CompiledKernel compile(const NvrtcApi& api, const KernelSource& source,
   return kernel;
 }
 
-// The first error of a log, "FILE(LINE): error: MESSAGE", thrown as FILE:LINE; without any, `file`.
+// Throws the first error of a log, "FILE(LINE): error: MESSAGE", with the place FILE:LINE; without
+// any, at `file`.
 [[noreturn]] void throw_first_error(std::string_view log, const std::string& file) {
   constexpr std::string_view kError = "error: ";
   while (!log.empty()) {
@@ -173,7 +174,7 @@ KernelResources parse_ptxas_log(std::string_view log) {
   while (!log.empty()) {
     const std::string_view line = log.substr(0, log.find('\n'));
     log.remove_prefix(std::min(log.size(), line.size() + 1));
-    // Device functions that were not inlined print lines of their own: the largest counts.
+    // Functions that were not inlined print lines of their own: the largest counts.
     r.stack_bytes = std::max(r.stack_bytes, number_before(line, "bytes stack frame"));
     r.spill_store_bytes = std::max(r.spill_store_bytes, number_before(line, "bytes spill stores"));
     r.spill_load_bytes = std::max(r.spill_load_bytes, number_before(line, "bytes spill loads"));
@@ -233,7 +234,7 @@ std::optional<CompiledKernel> find_kernel(const KernelSource& source, const Targ
   if (cache == nullptr) return {};
   const std::string material =
       key_material(source, target, compile_options(target.arch(), line_info));
-  // Where there is no NVRTC, what any of them made of the same text serves.
+  // Without NVRTC an entry from any NVRTC version is used.
   const NvrtcApi* const api = find_nvrtc();
   if (api == nullptr) return cached_kernel(cache->get_of_any_maker(material));
   return cached_kernel(cache->get({material, maker_of(*api)}));
@@ -260,14 +261,14 @@ CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
   std::optional<CompiledKernel> made = cached_kernel(cache->get_or_create(key, make));
   if (compiled) return *std::move(compiled);
   if (made) return *std::move(made);
-  cache->put(key, make());  // what was found was written by something that is not this code
+  cache->put(key, make());  // the entry was not written by this code
   return *std::move(compiled);
 }
 
 std::string compile_file(const std::string& text, const std::string& path, const Target& target) {
   const NvrtcApi& api = NvrtcApi::get();
   NvrtcProgram program(api, text, path);
-  // A virtual architecture: PTX alone.
+  // A virtual architecture gives only PTX.
   std::vector<std::string> options = compile_options("compute_" + target.arch().substr(3), true);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   options.push_back("--include-path=" + (folder.empty() ? "." : folder.string()));

@@ -12,7 +12,7 @@ namespace braid {
 
 class DiskCache;
 
-/// What ptxas says of a kernel.
+/// Resource usage of a kernel, as ptxas reports it.
 struct KernelResources {
   int registers = 0;
   int shared_bytes = 0;  ///< static
@@ -28,40 +28,40 @@ struct CompiledKernel {
   bool cache_hit = false;
 };
 
-/// Version of the NVRTC that is loaded, "13.0"; throws kEnvironment with how to get it when there
-/// is none.
+/// Version of the loaded NVRTC, "13.0". Throws kEnvironment, with how to get it, if it is missing.
 [[nodiscard]] std::string nvrtc_version();
-/// The file it was loaded from.
+/// The path of the loaded NVRTC.
 [[nodiscard]] std::string nvrtc_path();
 
-/// Throws kEnvironment, naming both versions and what to install, where NVRTC makes code that the
-/// installed CUDA driver cannot load. A missing NVRTC is told when something is to be compiled.
+/// Throws kEnvironment, naming both versions and what to install, if NVRTC produces code that the
+/// installed CUDA driver cannot load. A missing NVRTC is reported only when something must be
+/// compiled.
 void check_nvrtc_fits_driver();
 
-/// Reads what `ptxas -v` printed for one kernel; what a line lacks stays 0.
+/// Parses the output of `ptxas -v` for one kernel; missing numbers stay 0.
 [[nodiscard]] KernelResources parse_ptxas_log(std::string_view log);
 
 /// Compiles one kernel to PTX and cubin. Options: --gpu-architecture of the target, --fmad=false,
-/// --std=c++17, --ptxas-options=-v, and --generate-line-info where asked. The key in `cache` (may
-/// be null) holds the source, options, target, NVRTC version and cache format; where NVRTC is
-/// missing, an entry of any NVRTC version serves. Throws kInternal with the full compiler log when
-/// the source does not compile, kEnvironment when NVRTC is needed and missing.
+/// --std=c++17, --ptxas-options=-v, and --generate-line-info where asked. The key in `cache`, which
+/// may be null, contains the source, options, target, NVRTC version and cache format; where NVRTC
+/// is missing, an entry of any NVRTC version is used. Throws kInternal with the full compiler log
+/// when the source does not compile, kEnvironment when NVRTC is needed and missing.
 [[nodiscard]] CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
                                             const DiskCache* cache, bool line_info = false);
 
-/// What is in `cache` (may be null) of that kernel.
+/// The cached kernel, if any; `cache` may be null.
 [[nodiscard]] std::optional<CompiledKernel> find_kernel(const KernelSource& source,
                                                         const Target& target,
                                                         const DiskCache* cache, bool line_info);
 
-/// As bytes, for the cache and for other processes: image and resources. Nothing where it is none.
+/// Serializes image and resources, for the cache and for other processes. The reader returns
+/// nothing for malformed bytes.
 [[nodiscard]] std::string to_bytes(const CompiledKernel& kernel);
 [[nodiscard]] std::optional<CompiledKernel> kernel_from(std::string_view bytes);
 
-/// PTX with line information of the CUDA text that a user wrote into the file `path`, which may
-/// include what lies beside it, and CUDA's headers where they are found. Throws
-/// kInvalidArgument with the place and the text of the first error, kEnvironment when NVRTC is
-/// missing.
+/// Compiles a user's CUDA text from the file `path` to PTX with line information. It may include
+/// files beside it, and CUDA's headers if they are found. Throws kInvalidArgument with the place
+/// and text of the first error, kEnvironment when NVRTC is missing.
 [[nodiscard]] std::string compile_file(const std::string& text, const std::string& path,
                                        const Target& target);
 

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An entry: magic, format, key material, payload, then the hash of all bytes before it.
+// An entry has magic, format, key material and payload, then the hash of all bytes before it.
 constexpr std::uint64_t kMagic = 0x3143'4449'4152'42ULL;  // "BRAIDC1"
 constexpr std::uint32_t kFormat = 2;
 constexpr std::size_t kChecksumBytes = 16;
@@ -36,7 +36,7 @@ constexpr std::string_view kTemporaryMark = ".tmp.";
 constexpr auto kLockPatience = std::chrono::minutes(2);
 constexpr auto kLeftoverAge = std::chrono::hours(1);
 
-// Not for others to write, and ours: what it holds is run.
+// The cache holds code that is run, so it must be ours, and only we may write to it.
 bool is_safe(const struct stat& info) {
   return info.st_uid == ::geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
@@ -76,7 +76,7 @@ struct Decoded {
   std::string_view payload;
 };
 
-/// Nothing when the bytes are no intact entry of this format.
+/// Nothing unless the bytes are an intact entry of this format.
 std::optional<Decoded> decode(std::string_view entry) {
   if (entry.size() < kChecksumBytes) return {};
   const std::string_view body = entry.substr(0, entry.size() - kChecksumBytes);
@@ -91,14 +91,14 @@ std::optional<Decoded> decode(std::string_view entry) {
   return decoded;
 }
 
-// Opened without following links, or waiting for anybody where something else stands.
+// Opens without following links and without blocking on special files.
 File open_entry(const File& directory, const std::string& name) {
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
   return File(::openat(directory.get(), name.c_str(), kFlags));
 }
 
-/// The bytes of a file that can be an entry: its owner, its size and its first bytes are looked at
-/// before the rest is read. An entry of another format is none, and sets `of_another_version`.
+/// Reads a file that can be an entry: owner, size and first bytes are checked before the rest is
+/// read. An entry of another format is not read, and sets `of_another_version`.
 std::optional<std::string> read_entry(const File& file, std::uint64_t max_bytes,
                                       bool* of_another_version = nullptr) {
   struct stat info {};
@@ -119,8 +119,8 @@ std::optional<std::string> read_entry(const File& file, std::uint64_t max_bytes,
   return bytes;
 }
 
-// An exclusive lock that ends with its holder, whatever ends it. The file is removed on release, so
-// a lock counts only while the path still names the file that is locked.
+// An exclusive lock, released when its holder ends in any way. The file is removed on release, so a
+// lock counts only while the path still names the locked file.
 class FileLock {
  public:
   FileLock(const File& directory, std::string name, std::chrono::steady_clock::duration patience)
@@ -137,7 +137,7 @@ class FileLock {
   ~FileLock() {
     if (!file_.is_open()) return;
     ::unlinkat(directory_.get(), name_.c_str(), 0);
-    // Unlocks even where a forked child has inherited the descriptor.
+    // Unlocks even if a forked child inherited the descriptor.
     ::flock(file_.get(), LOCK_UN);
   }
 
@@ -150,12 +150,12 @@ class FileLock {
     }, named{};
     if (link ||
         (file.is_open() && (::fstat(file.get(), &locked) != 0 || !S_ISREG(locked.st_mode)))) {
-      // No lock of ours: out of the way with it.
+      // Not a lock of ours: remove it.
       wanted_ = ::unlinkat(directory_.get(), name_.c_str(), 0) == 0;
       return false;
     }
     if (!file.is_open()) {
-      wanted_ = false;  // a directory that cannot be written: nobody else stores either
+      wanted_ = false;  // the directory is not writable, so no process stores there
       return false;
     }
     if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
@@ -178,7 +178,7 @@ class FileLock {
 
 bool is_entry(std::string_view name) { return name.ends_with(kEntrySuffix); }
 
-// What lies in a directory; nothing when it is not open.
+// The names in a directory; nothing when it is not open.
 std::vector<std::string> names_in(const File& directory) {
   std::vector<std::string> names;
   const int own = ::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -192,7 +192,7 @@ std::vector<std::string> names_in(const File& directory) {
   return names;
 }
 
-// Nothing when the name is gone: another process evicts, too.
+// Nothing when the name is gone, since other processes evict too.
 std::optional<struct stat> status_of(const File& directory, const std::string& name) {
   struct stat info {};
   if (::fstatat(directory.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return {};
@@ -216,13 +216,13 @@ void make_private_directory(const fs::path& directory) {
   ::mkdir(directory.c_str(), 0700);
 }
 
-// Publishes a whole entry or nothing.
+// Publishes a complete entry or nothing.
 bool store(const File& directory, const std::string& name, std::string_view entry) {
   std::string temporary;
   File file =
       create_temporary(directory.get(), name + std::string(kTemporaryMark), 0600, &temporary);
   if (!file.is_open()) return false;
-  // Each step must run only when the one before it succeeded; the rename publishes the whole entry.
+  // Each step runs only if the one before succeeded; the rename publishes the complete entry.
   const bool stored =
       write_all(file, entry) && file.close() &&
       ::renameat(directory.get(), temporary.c_str(), directory.get(), name.c_str()) == 0;
@@ -247,7 +247,7 @@ fs::path DiskCache::default_directory() {
 std::string DiskCache::problem() const {
   struct stat info {};
   if (::stat(directory_.c_str(), &info) != 0) {
-    if (errno == ENOENT) return {};  // made at the first write
+    if (errno == ENOENT) return {};  // created at the first write
     return fmt::format("the cache {} is not used: {}", directory_.string(), std::strerror(errno));
   }
   if (!S_ISDIR(info.st_mode)) {
@@ -263,8 +263,8 @@ std::string DiskCache::problem() const {
       directory_.string(), info.st_mode & 07777);
 }
 
-// Everything is done through this descriptor, so that what was judged is what is used. Not open
-// when there is no such directory, or an unsafe one.
+// All accesses use this descriptor, so the directory that was checked is the one that is used. Not
+// open if there is no directory, or an unsafe one.
 File DiskCache::open_directory() const {
   File directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat info {};
@@ -284,7 +284,7 @@ std::optional<std::string> DiskCache::read(const File& directory, const std::str
   }
   if (decoded->key.material != key.material) return {};
   if (!any_maker && decoded->key.maker != key.maker) return {};
-  ::futimens(file.get(), nullptr);  // most recently used; may fail on a read-only disk
+  ::futimens(file.get(), nullptr);  // marks it as most recently used; may fail on a read-only disk
   return std::string(decoded->payload);
 }
 
@@ -317,7 +317,7 @@ void DiskCache::put(const CacheKey& key, std::string_view payload) const {
   make_private_directory(directory_);
   const File directory = open_directory();
   if (!directory.is_open() || !store(directory, entry_name(key), entry)) return;
-  // Looking at every entry costs a system call each, so it is done once per sixteenth of the bound.
+  // Each entry costs a system call to inspect, so this happens once per sixteenth of the bound.
   if ((unchecked_bytes_ += entry.size()) >= max_bytes_ / 16) {
     unchecked_bytes_ = 0;
     prune(max_bytes_);
@@ -331,7 +331,7 @@ std::string DiskCache::get_or_create(const CacheKey& key, const std::function<st
   make_private_directory(directory_);
   const File directory = open_directory();
   const FileLock lock(directory, key_name(key) + std::string(kLockSuffix), kLockPatience);
-  // Another process may have stored it while this one waited.
+  // Another process may have stored it in the meantime.
   if (std::optional<std::string> payload = get(key)) return *std::move(payload);
   if (hit != nullptr) *hit = false;
   std::string payload = make();
@@ -405,17 +405,17 @@ DiskCache::Usage DiskCache::prune(std::uint64_t max_bytes) const {
     if (!is_entry(name)) {
       if (now - used_at(*info) > kLeftoverAge &&
           (name.ends_with(kLockSuffix) || name.find(kTemporaryMark) != std::string::npos)) {
-        remove_at(directory, name);  // left by a process that was killed
+        remove_at(directory, name);  // left over from a killed process
       }
     } else if (!S_ISREG(info->st_mode) || bytes > max_bytes_) {
-      remove(name, bytes);  // nothing that was stored here
+      remove(name, bytes);  // not something that was stored here
     } else {
       entries.push_back({used_at(*info), bytes, std::move(name)});
       total += bytes;
     }
   }
   if (total <= max_bytes) return removed;
-  // To nine tenths, so that the next store does not prune again.
+  // Prunes to nine tenths, so that the next store does not prune again.
   const std::uint64_t goal = max_bytes - max_bytes / 10;
   std::sort(entries.begin(), entries.end(),
             [](const Found& a, const Found& b) { return a.used < b.used; });

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kOldest = 12;  // the oldest version that is looked for
+constexpr int kOldest = 12;  // oldest version that is searched for
 
 std::vector<std::string> candidates() {
   if (std::string path = environment("BRAID_NVRTC"); !path.empty()) return {path};
@@ -45,7 +45,7 @@ std::vector<std::string> candidates() {
   return result;
 }
 
-// Nothing, and why, where the file is not an NVRTC that works.
+// Nothing, with the reason, if the file is not a working NVRTC.
 std::optional<NvrtcApi> open(DynamicLibrary library, std::string& problem) {
   NvrtcApi api;
   api.library = std::move(library);
@@ -64,8 +64,8 @@ std::optional<NvrtcApi> open(DynamicLibrary library, std::string& problem) {
     return {};
   }
   api.version = fmt::format("{}.{}", api.major, minor);
-  // NVRTC opens this one by its plain name, which the loader finds when it is there already: a
-  // wheel lies where the loader does not look.
+  // NVRTC opens this library by its plain name, which succeeds once it is loaded; the loader does
+  // not search wheels.
   const std::string directory = std::filesystem::path(api.library.path()).parent_path();
   api.builtins =
       DynamicLibrary({fmt::format("{}/libnvrtc-builtins.so.{}", directory, api.version)});
@@ -98,7 +98,7 @@ NvrtcApi NvrtcApi::load() {
       too_new = std::move(api);
     }
   }
-  if (too_new) return *std::move(too_new);  // the cpu device runs what any of them makes
+  if (too_new) return *std::move(too_new);  // the cpu device runs what any version makes
   throw_environment("NVRTC", fmt::format("not found; {}. Tried: {}", how_to_get(), failures));
 }
 
@@ -110,7 +110,7 @@ std::string NvrtcApi::driver_problem() const {
   const int wanted = driver / 1000;
   std::string older;
   if (wanted >= kOldest) {
-    // From CUDA 13 on the name of the wheel is without the version.
+    // From CUDA 13 on, the wheel's name has no version.
     const std::string wheel = wanted < 13 ? fmt::format("nvidia-cuda-nvrtc-cu{}", wanted)
                                           : fmt::format("nvidia-cuda-nvrtc=={}.*", wanted);
     older = fmt::format("NVRTC {} (`pip install {}`, BRAID_NVRTC may name it) or ", wanted, wheel);
@@ -140,7 +140,7 @@ std::vector<std::string> NvrtcApi::include_folders() const {
   std::error_code error;
   for (const fs::path& folder : candidates) {
     if (!fs::exists(folder / "cuda_fp16.h", error)) continue;
-    // cooperative_groups.h of CUDA 13 needs the second, which nvcc adds by itself, too.
+    // cooperative_groups.h of CUDA 13 needs the second folder, which nvcc adds by itself too.
     return {folder, folder / "cccl"};
   }
   return {};

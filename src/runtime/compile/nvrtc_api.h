@@ -8,8 +8,8 @@
 
 namespace braid {
 
-// The part of NVRTC that braid calls, as NVIDIA documents it; no CUDA header is needed to build.
-// X(name, result, parameters); a result of type int is an nvrtcResult, 0 for success.
+// The NVRTC functions that braid calls, as NVIDIA documents them; no CUDA header is needed to
+// build. X(name, result, parameters); a result of type int is an nvrtcResult, 0 for success.
 #define BRAID_NVRTC_FUNCTIONS(X)                                                             \
   X(nvrtcVersion, int, (int* major, int* minor))                                             \
   X(nvrtcCreateProgram, int,                                                                 \
@@ -27,30 +27,30 @@ namespace braid {
 
 struct NvrtcApi {
   DynamicLibrary library;
-  DynamicLibrary builtins;  ///< beside it; may be missing where the loader finds it itself
+  DynamicLibrary builtins;  ///< loaded from beside it; may be missing where the loader finds it
   std::string version;      ///< "13.0"
   int major = 0;            ///< 13
-  std::string identity;     ///< version and build: part of every cache key
+  std::string identity;     ///< version and build; part of every cache key
 #define BRAID_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   BRAID_NVRTC_FUNCTIONS(BRAID_DECLARE)
 #undef BRAID_DECLARE
 
-  /// Searches `$BRAID_NVRTC` (a full path; when set, the only one), `$BRAID_CUDA_HOME`,
-  /// `$CUDA_HOME`, /usr/local/cuda, the wheels of Python environments (cuda_wheels()), then the
-  /// loader's own path. Where there is a CUDA driver, the first whose CUDA is of its major version
-  /// or an older one; without such a one the first. What is no NVRTC, or does not work, is passed
-  /// over. Throws kEnvironment with every path that was tried and how to get it.
+  /// Searches `$BRAID_NVRTC` (a full path; if set, the only one), `$BRAID_CUDA_HOME`, `$CUDA_HOME`,
+  /// /usr/local/cuda, the wheels of Python environments (cuda_wheels()), then the loader's own
+  /// path. With a CUDA driver it takes the first whose major version is not newer than the
+  /// driver's; otherwise, or if there is none, the first. Libraries that do not work are skipped.
+  /// Throws kEnvironment with every path that was tried and how to get NVRTC.
   static NvrtcApi load();
-  /// The same, loaded once per process; a failure is not remembered.
+  /// load(), once per process; a failure is not remembered.
   static const NvrtcApi& get();
   static const char* how_to_get();
-  /// Whether a driver of CUDA `driver` (13000; 0 for none) loads what it makes: within one major
-  /// version old drivers do.
+  /// Whether a driver of CUDA `driver` (13000; 0 for none) loads its code. Within a major version
+  /// old drivers do.
   [[nodiscard]] bool fits(int driver) const;
-  /// Why the installed driver does not load what it makes, and what to install; else empty.
+  /// Why the installed driver does not load its code, and what to install; else empty.
   [[nodiscard]] std::string driver_problem() const;
-  /// Where CUDA's headers lie: in `$BRAID_CUDA_HOME`, beside the library, in the wheels, in
-  /// `$CUDA_HOME` or in /usr/local/cuda. Empty when there are none.
+  /// Folders of CUDA's headers: in `$BRAID_CUDA_HOME`, beside the library, in the wheels, in
+  /// `$CUDA_HOME` or in /usr/local/cuda. May be empty.
   [[nodiscard]] std::vector<std::string> include_folders() const;
 };
 

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Empty where there is none.
+/// The path of ptxas, or empty.
 fs::path find_ptxas() {
   if (std::string path = environment("BRAID_PTXAS"); !path.empty()) return path;
   std::vector<fs::path> candidates;
@@ -40,7 +40,7 @@ fs::path find_ptxas() {
   return {};
 }
 
-/// "sm_90a" for a text of `.target sm_90a`.
+/// For a text with `.target sm_90a`: "sm_90a".
 std::string architecture_for(std::string_view ptx, int sm) {
   constexpr std::string_view kTarget = ".target sm_";
   int named = 0;
@@ -54,7 +54,7 @@ std::string architecture_for(std::string_view ptx, int sm) {
   return fmt::format("sm_{}", std::max(named, sm));
 }
 
-/// Of a log of all entries: what is said of this one.
+/// The part of a log that is about this entry.
 std::string_view part_of(std::string_view log, const std::string& entry) {
   constexpr std::string_view kBegins = "Compiling entry function '";
   const std::size_t at = log.find(fmt::format("{}{}'", kBegins, entry));
@@ -63,7 +63,7 @@ std::string_view part_of(std::string_view log, const std::string& entry) {
   return log.substr(0, log.find(kBegins, 1));
 }
 
-/// A folder of its own, removed in the end.
+/// A temporary folder, removed on destruction.
 class Scratch {
  public:
   Scratch() {
@@ -82,7 +82,7 @@ class Scratch {
   fs::path path_;
 };
 
-/// Whether the command ends well; what it says goes to `log`.
+/// Runs the command with its output in `log`; returns whether it succeeded.
 bool run(std::vector<std::string> command, const fs::path& log) {
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 1);

@@ -7,11 +7,10 @@
 
 namespace braid {
 
-/// What ptxas makes of one entry of a PTX text for sm_`sm`; for the architecture that the text
-/// names where that is a newer one, or one that no other fits (sm_90a). Nothing where ptxas is not
-/// found or does not take the text. It is looked for as `$BRAID_PTXAS` (a full path; when set, the
-/// only one), in CUDA toolkits (cuda_toolkits()) and in wheels (cuda_wheels()), Triton's among
-/// them.
+/// The resources that ptxas reports for one entry of a PTX text on sm_`sm`, or on the architecture
+/// that the text names, if that is newer or exclusive (sm_90a). Nothing if ptxas is not found or
+/// rejects the text. It is searched for in `$BRAID_PTXAS` (a full path; if set, the only one), in
+/// CUDA toolkits (cuda_toolkits()) and in wheels (cuda_wheels()), Triton's included.
 [[nodiscard]] std::optional<KernelResources> assembled(const std::string& ptx,
                                                        const std::string& entry, int sm);
 

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In the order of their names, so that a directory reads the same way each time.
+// Sorted by name, so that results are reproducible.
 std::vector<fs::path> children(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> result;
@@ -25,7 +25,7 @@ std::vector<fs::path> children(const fs::path& folder) {
 }  // namespace
 
 fs::path build_environment(const fs::path& libraries) {
-  // build/release/lib/libbraid.so stands beside build/venv.
+  // build/release/lib/libbraid.so has build/venv beside its tree.
   const fs::path tree = libraries.parent_path();
   std::error_code error;
   if (!fs::exists(tree / "CMakeCache.txt", error)) return {};

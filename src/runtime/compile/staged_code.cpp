@@ -49,7 +49,7 @@ void StagedCode::compile(std::size_t variant, const std::stop_token& stop) {
   CompileTools tools = tools_.compile;
   tools.workers = workers.get();
   tools.stop = stop;
-  std::size_t done = done_;  // what a failed variant has compiled does not count
+  std::size_t done = done_;  // kernels of a failed variant do not count
   compile_sources(code_, missing, program_.target, tools, done);
   done_ = done;
   for (const std::size_t source : missing) {

@@ -19,30 +19,30 @@
 
 namespace braid {
 
-/// The code of a program whose variants a thread compiles one after the other. Any thread may ask
-/// for it.
+/// The code of a program whose variants a thread compiles one after the other. Thread safe.
 class StagedCode {
  public:
-  /// What they are compiled with. All is used in that thread, too.
+  /// What the variants are compiled with; the thread uses it too.
   struct Tools {
     CompileTools compile;                                            ///< without workers and stop
     std::function<std::unique_ptr<WorkerProcesses>()> make_workers;  ///< for one variant
-    std::function<void(const CompiledKernel& kernel)> told;          ///< of each once
+    std::function<void(const CompiledKernel& kernel)> told;          ///< called once for each
+                                                                     ///< kernel
   };
 
-  /// Nothing is left to do.
+  /// For a program that is compiled already.
   StagedCode(const Program& program, ProgramCode code);
-  /// Compiles the first variant, and then has the thread do the others.
+  /// Compiles the first variant, then starts the thread for the others.
   StagedCode(const Program& program, Tools tools);
   StagedCode(const StagedCode&) = delete;
   StagedCode& operator=(const StagedCode&) = delete;
-  /// Ends what is under way, after the kernel that this process compiles.
+  /// Stops the thread, once the kernel that this process compiles is done.
   ~StagedCode() = default;
 
-  /// Whether wait() would return or throw at once.
+  /// Whether wait() would return or throw immediately.
   [[nodiscard]] bool is_done(std::size_t variant) const;
-  /// Has this variant compiled before others, and waits. Its kernels are in the result then, and
-  /// stay as they are. Throws why they are not.
+  /// Moves this variant to the front and waits for it. The result then has its kernels, which do
+  /// not change any more. Throws if one does not compile.
   const ProgramCode& wait(std::size_t variant) const;
   /// Waits for all variants.
   [[nodiscard]] const ProgramCode& all() const;
@@ -58,15 +58,15 @@ class StagedCode {
   std::vector<Variant> variants_;
   Tools tools_;
   ProgramCode code_;
-  std::vector<bool> there_;   ///< of each source; the compiling thread's
-  std::size_t done_ = 0;      ///< of them; likewise
-  std::exception_ptr ended_;  ///< what `progress` threw; likewise
-  mutable std::mutex mutex_;  ///< held for what follows
+  std::vector<bool> there_;   ///< for each source; used by the thread alone
+  std::size_t done_ = 0;      ///< number of these; likewise
+  std::exception_ptr ended_;  ///< exception of `progress`; likewise
+  mutable std::mutex mutex_;  ///< guards the following members
   mutable std::condition_variable changed_;
   mutable std::optional<std::size_t> wanted_;
-  std::vector<State> states_;                 ///< of each variant
+  std::vector<State> states_;                 ///< for each variant
   std::vector<std::exception_ptr> failures_;  ///< likewise
-  std::jthread thread_;                       ///< ends first
+  std::jthread thread_;                       ///< destroyed first
 };
 
 }  // namespace braid

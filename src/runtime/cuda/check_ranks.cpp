@@ -15,17 +15,17 @@ namespace braid::cuda {
 namespace {
 
 constexpr std::uint32_t kToken = 0x6d656574;
-// The second launch follows the first at once; this is only reached where it cannot run.
+// The second launch follows immediately; the timeout is reached only if it cannot run.
 constexpr std::uint64_t kTimeoutNs = 2'000'000'000;
 
-// What one of the two kernels leaves in its own memory.
+// The results that a kernel leaves in its own memory.
 struct Words {
-  std::uint32_t arrived;    ///< the token, written by the other
-  std::uint32_t met;        ///< 1 when it arrived while this kernel waited
-  std::uint32_t read_back;  ///< what was read where this kernel wrote, in the memory of the other
+  std::uint32_t arrived;    ///< token written by the other kernel
+  std::uint32_t met;        ///< 1 if it arrived while this kernel waited
+  std::uint32_t read_back;  ///< read back from the other's memory after writing it
 };
 
-// The oldest PTX that has the instructions, so that every driver reads it.
+// The oldest PTX version with these instructions, so that every driver accepts it.
 constexpr const char* kEntry = "braid_meet";
 constexpr const char* kPtx = R"(
 .version 7.0
@@ -64,7 +64,7 @@ DONE:
 }
 )";
 
-// Where one rank's kernel runs.
+// Resources of one rank's kernel.
 struct Side {
   std::size_t gpu;
   std::unique_ptr<Module> module;
@@ -76,7 +76,7 @@ struct Side {
 Side open_side(Device& device, int rank, int gpus) {
   Side side{static_cast<std::size_t>(rank % gpus), device.load(rank, {kEntry, kPtx, {}, {}}),
             device.allocate_shared(rank, sizeof(Words)), device.create_stream(rank)};
-  (void)side.module->function(kEntry);  // loads what loads lazily
+  (void)side.module->function(kEntry);  // forces lazy loading
   return side;
 }
 
@@ -87,7 +87,7 @@ void launch(Side& side, const Side& other) {
   side.stream->launch(side.module->function(kEntry), {{1}, {1}}, args);
 }
 
-// Both at once. What the first uses stays while it runs, whatever becomes of the second.
+// Launches both. The first one's resources stay while it runs, even if the second fails.
 void launch_both(Side& first, Side& second) {
   launch(first, second);
   try {
@@ -158,7 +158,7 @@ void throw_no_peer_access(std::size_t from, std::size_t to, const char* reason) 
 void check_ranks_meet(Device& device, int gpus) {
   try {
     if (device.world() == 1) return;
-    // One side on each GPU; where ranks share them, one more on the first.
+    // One side per GPU, and one more on the first if ranks share GPUs.
     std::vector<Side> sides;
     for (int rank = 0; rank < std::min(device.world(), gpus + 1); ++rank) {
       sides.push_back(open_side(device, rank, gpus));

@@ -12,8 +12,8 @@
 namespace braid::cuda {
 namespace {
 
-// Errors that tell of the machine rather than of braid: initialisation, devices, memory, driver
-// age, peer access, hardware faults.
+// Errors caused by the machine rather than by braid: initialization, devices, memory, driver age,
+// peer access, hardware faults.
 bool is_environment(Result result) {
   switch (result) {
     case 2:    // out of memory
@@ -42,7 +42,7 @@ bool is_environment(Result result) {
   }
 }
 
-// What the driver's refusal of a kernel's code means, and what to do; empty for other results.
+// What it means that the driver refuses a kernel's code, and what to do; empty for other results.
 std::string advice(Result result, const std::string& version) {
   switch (result) {
     case kInvalidImage:
@@ -93,7 +93,7 @@ void Api::check(Result result, const char* call, const std::string& detail) cons
   if (cuGetErrorName(result, &name) != kSuccess || name == nullptr) name = "unknown error";
   if (cuGetErrorString(result, &text) != kSuccess || text == nullptr) text = "no description";
   ErrorCode code = is_environment(result) ? ErrorCode::kEnvironment : ErrorCode::kInternal;
-  // What a caller does while he captures a stream.
+  // Errors of what the caller does while capturing a stream.
   if (result >= kCaptureUnsupported && result <= kCaptureWrongThread) {
     code = ErrorCode::kInvalidArgument;
   }
@@ -125,8 +125,8 @@ Api Api::load(bool virtual_ranks) {
                       fmt::format("{} lacks {}; {}", api.library.path(), missing, how_to_get()));
   }
   if (virtual_ranks) {
-    // Grids that wait for each other on one GPU need a hardware queue each, and no module that
-    // loads (and so synchronises the device) at its first launch.
+    // Grids that wait for each other on one GPU need a hardware queue each, and no module may load
+    // (and so synchronize the device) at its first launch.
     ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   }
@@ -194,7 +194,7 @@ std::string gpu_target(const Api& api, int ordinal) {
                                   "device",
                                   describe_gpu(api, ordinal)));
   }
-  // From Hopper on the instructions of one architecture are in its `a` target.
+  // From Hopper on, architecture-specific instructions need the `a` target.
   return fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
 }
 

@@ -9,8 +9,8 @@
 
 namespace braid::cuda {
 
-// The part of the CUDA driver API that braid calls, as NVIDIA documents it; no CUDA header is
-// needed to build. Handles are opaque pointers, CUresult and CUdevice are int.
+// The CUDA driver functions that braid calls, as NVIDIA documents them; no CUDA header is needed to
+// build. Handles are opaque pointers, CUresult and CUdevice are int.
 using Result = int;
 using Ordinal = int;
 using Address = unsigned long long;
@@ -60,7 +60,7 @@ struct MulticastProperties {
 };
 static_assert(sizeof(MemoryProperties) == 32 && sizeof(MemoryAccess) == 12);
 
-/// CUlaunchAttribute: the value is a union of 64 bytes.
+/// CUlaunchAttribute; the value is a union of 64 bytes.
 struct LaunchAttribute {
   int id;
   alignas(8) union {
@@ -95,7 +95,7 @@ inline constexpr Result kNotFound = 500;
 inline constexpr Result kPeerAccessAlreadyEnabled = 704;
 inline constexpr Result kNotPermitted = 800;
 inline constexpr Result kNotSupported = 801;
-/// The first and the last of what a capture of a stream may be spoilt by.
+/// The first and the last error code about an invalidated capture.
 inline constexpr Result kCaptureUnsupported = 900;
 inline constexpr Result kCaptureWrongThread = 908;
 inline constexpr int kCaptureRelaxed = 2;
@@ -127,7 +127,7 @@ inline constexpr int kLaunchProgrammatic = 6;
 inline constexpr int kJitErrorLogBuffer = 5;
 inline constexpr int kJitErrorLogBufferBytes = 6;
 
-// X(member, exported symbol, parameters). The suffixes are those that cuda.h maps the names to.
+// X(member, exported symbol, parameters). cuda.h maps the names to these suffixed symbols.
 #define BRAID_CUDA_FUNCTIONS(X)                                                                    \
   X(cuInit, "cuInit", (unsigned flags))                                                            \
   X(cuDriverGetVersion, "cuDriverGetVersion", (int* version))                                      \
@@ -194,7 +194,7 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
      unsigned block_y, unsigned block_z, unsigned shared_bytes, StreamHandle stream, void** args,  \
      void** extra))
 
-// The same of what a driver may lack: Api::require.
+// The same for functions that a driver may lack: Api::require.
 #define BRAID_CUDA_OPTIONAL_FUNCTIONS(X)                                                           \
   X(cuStreamWriteValue32, "cuStreamWriteValue32_v2",                                               \
     (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))                   \
@@ -231,7 +231,7 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
   X(cuLaunchKernelEx, "cuLaunchKernelEx",                                                          \
     (const LaunchConfig* config, FunctionHandle function, void** args, void** extra))
 
-/// A call of the driver that failed.
+/// A failed call of the driver.
 class DriverError : public Error {
  public:
   DriverError(ErrorCode code, Result result, const std::string& message)
@@ -244,19 +244,19 @@ class DriverError : public Error {
 
 struct Api {
   DynamicLibrary library;
-  std::string version;  ///< of the CUDA API the driver implements, "13.0"
+  std::string version;  ///< CUDA API version of the driver, "13.0"
   int gpus = 0;
 #define BRAID_DECLARE(name, symbol, parameters) Result(*name) parameters = nullptr;
   BRAID_CUDA_FUNCTIONS(BRAID_DECLARE)
   BRAID_CUDA_OPTIONAL_FUNCTIONS(BRAID_DECLARE)
 #undef BRAID_DECLARE
 
-  /// Throws DriverError with the call's name, the driver's name and text of the error and, where
-  /// the driver refuses code, what to do: kEnvironment when the machine is at fault (no device, no
-  /// memory, an old driver), else kInternal. `detail`, when not empty, is appended.
+  /// Throws DriverError with the call's name and the driver's name and text of the error, and with
+  /// advice if the driver refuses code. It is kEnvironment if the machine is at fault (no device,
+  /// no memory, an old driver), else kInternal. `detail` is appended if not empty.
   void check(Result result, const char* call, const std::string& detail = {}) const;
 
-  /// An optional function; throws kEnvironment where the driver lacks it.
+  /// Returns an optional function; throws kEnvironment if the driver lacks it.
   template <class F>
   [[nodiscard]] F* require(F* function, const char* name) const {
     if (function == nullptr) {
@@ -265,37 +265,36 @@ struct Api {
     return function;
   }
 
-  /// Loads `$BRAID_LIBCUDA`, else libcuda.so.1, and initialises the driver. Throws kEnvironment
-  /// with how to get it when there is no driver or no GPU. With `virtual_ranks` it first asks the
-  /// driver for what several ranks on one GPU need (see docs/architecture.md, Communication),
-  /// unless the user has set it.
+  /// Loads `$BRAID_LIBCUDA`, else libcuda.so.1, and initializes the driver. Throws kEnvironment,
+  /// with how to get it, if there is no driver or no GPU. With `virtual_ranks` it first sets what
+  /// several ranks on one GPU need in the driver's environment (docs/architecture.md,
+  /// Communication), unless the user has set it.
   static Api load(bool virtual_ranks);
-  /// The same, loaded once per process; a failure is not remembered. `virtual_ranks` matters in the
-  /// first call only: the driver reads its environment once.
+  /// load(), once per process; a failure is not remembered. `virtual_ranks` matters only in the
+  /// first call, since the driver reads its environment once.
   static const Api& get(bool virtual_ranks);
   static const char* how_to_get();
 };
 
-/// The newest CUDA whose code the installed driver runs, as 1000 * major + 10 * minor (13000); 0
-/// where there is no driver. Initialises nothing.
+/// The newest CUDA version whose code the installed driver runs, as 1000 * major + 10 * minor
+/// (13000); 0 without a driver. Initializes nothing.
 [[nodiscard]] int driver_cuda_version();
 
-/// "13.0" of 13000.
+/// Formats 13000 as "13.0".
 [[nodiscard]] std::string cuda_version_text(int version);
 
 [[nodiscard]] int device_attribute(const Api& api, int which, Ordinal device);
 
-/// "NVIDIA H200".
+/// The name of a GPU, such as "NVIDIA H200".
 [[nodiscard]] std::string gpu_name(const Api& api, int ordinal);
 
-/// "GPU 0: NVIDIA H200, compute capability 9.0, 139.8 GiB", one line for each GPU.
+/// One line about a GPU: "GPU 0: NVIDIA H200, compute capability 9.0, 139.8 GiB".
 [[nodiscard]] std::string describe_gpu(const Api& api, int ordinal);
 
-/// What kernels for this GPU are compiled for: "sm_86", "sm_90a". Throws kEnvironment below compute
-/// capability 8.0.
+/// The target for a GPU: "sm_86", "sm_90a". Throws kEnvironment below compute capability 8.0.
 [[nodiscard]] std::string gpu_target(const Api& api, int ordinal);
 
-/// Its name in device_model.h's table; empty when it is not there.
+/// The GPU's name in device_model.h's table, or empty.
 [[nodiscard]] std::string_view gpu_model(const Api& api, int ordinal);
 
 }  // namespace braid::cuda

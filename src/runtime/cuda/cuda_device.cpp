@@ -45,7 +45,7 @@ class CudaFunction final : public Function {
   [[nodiscard]] cuda::FunctionHandle handle() const { return handle_; }
 
  private:
-  const Gpu& gpu_;  // held by the module
+  const Gpu& gpu_;  // kept alive by the module
   cuda::FunctionHandle handle_;
 };
 
@@ -59,7 +59,7 @@ class CudaModule final : public Module {
     // The driver takes a number in place of the pointer for the size option.
     std::array<void*, 2> values{log.data(),
                                 reinterpret_cast<void*>(std::uintptr_t{log.size() - 1})};
-    // The driver's own variable, with which it would refuse machine code.
+    // With this variable of its own, the driver would refuse machine code.
     const bool as_ptx = image.cubin.empty() || environment("CUDA_FORCE_PTX_JIT") == "1";
     const void* code = as_ptx ? static_cast<const void*>(image.ptx.c_str())
                               : static_cast<const void*>(image.cubin.data());
@@ -81,7 +81,7 @@ class CudaModule final : public Module {
     cuda::FunctionHandle handle = nullptr;
     const cuda::Result result = gpu_->api().cuModuleGetFunction(&handle, handle_, name.c_str());
     if (result == cuda::kNotFound) throw_invalid(name, "the module has no such entry");
-    // Where modules load lazily, what is wrong with the code shows only here.
+    // With lazy loading, errors in the code show only here.
     gpu_->api().check(result, "cuModuleGetFunction", "kernel " + name);
     return functions_.emplace(name, CudaFunction(*gpu_, handle)).first->second;
   }
@@ -121,7 +121,7 @@ class CudaEvent final : public TimedEvent {
 
 class CudaGraph final : public RecordedGraph {
  public:
-  /// Of a capture that ended with `graph`, which goes away.
+  /// Instantiates a capture that ended with `graph`, which is then destroyed.
   CudaGraph(GpuRef gpu, int rank, cuda::GraphHandle graph) : gpu_(std::move(gpu)), rank_(rank) {
     const Api& api = gpu_->api();
     const cuda::Result result =
@@ -149,11 +149,11 @@ class CudaStream final : public Stream {
     const Current current(*gpu_);
     api_.check(api_.cuStreamCreate(&handle_, cuda::kStreamNonBlocking), "cuStreamCreate");
   }
-  // The caller's.
+  // Wraps the caller's stream.
   CudaStream(GpuRef gpu, int rank, cuda::StreamHandle handle)
       : gpu_(std::move(gpu)), api_(gpu_->api()), rank_(rank), handle_(handle), owned_(false) {
     if (api_.cuStreamGetCtx == nullptr) return;
-    const Current current(*gpu_);  // that of the default streams, which are of none
+    const Current current(*gpu_);  // context of the default streams, which have none of their own
     cuda::Context context = nullptr;
     const cuda::Result result = api_.cuStreamGetCtx(handle_, &context);
     const bool known = result != cuda::kInvalidHandle && result != cuda::kInvalidContext;
@@ -228,7 +228,7 @@ class CudaStream final : public Stream {
   }
   void begin_capture() override {
     const Current current(*gpu_);
-    // Relaxed: what other threads do meanwhile, and this one elsewhere, is none of its business.
+    // Relaxed: other threads' work, and this one's on other streams, does not matter.
     api_.check(api_.require(api_.cuStreamBeginCapture, "cuStreamBeginCapture")(
                    handle_, cuda::kCaptureRelaxed),
                "cuStreamBeginCapture");
@@ -323,7 +323,7 @@ class CudaDevice final : public Device {
       gpus_.push_back(std::make_shared<const Gpu>(api_, ordinal));
       models.insert(cuda::gpu_model(api_, ordinal));
     }
-    // Plans are for what the GPUs are called, where that is known and the same.
+    // Plans are made for the GPUs' model, if it is known and the same for all.
     if (models.size() == 1 && !models.begin()->empty()) target_ = *models.begin();
     for (std::size_t from = 0; from < gpus_.size(); ++from) {
       for (std::size_t to = 0; to < gpus_.size(); ++to) {
@@ -331,7 +331,7 @@ class CudaDevice final : public Device {
       }
     }
     cuda::check_ranks_meet(*this, static_cast<int>(gpus_.size()));
-    // A rank has a GPU of its own in a multicast.
+    // A multicast needs one GPU per rank.
     if (world > 1 && ranks_per_device() == 1) multicast_ = cuda::try_multicast(*this, gpus_);
   }
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kHandleTag = "cuda memory";
 
-/// Tells this process from others, of other machines and containers, too.
+/// Identifies this process, also among other machines and containers.
 std::uint64_t identity() {
   static const std::uint64_t kIdentity = [] {
     std::uint64_t random = 0;
@@ -33,15 +33,15 @@ std::uint64_t identity() {
   return kIdentity;
 }
 
-/// What Memory::export_handle says.
+/// The content of Memory::export_handle.
 struct Handle {
   std::uint64_t process = 0;  ///< identity()
-  std::int64_t number = 0;    ///< of that process, for people
-  Address address = 0;        ///< within it
+  std::int64_t number = 0;    ///< process id, for messages
+  Address address = 0;        ///< address in that process
   std::uint64_t bytes = 0;
-  std::uint64_t mapped_bytes = 0;  ///< of the physical memory
+  std::uint64_t mapped_bytes = 0;  ///< size of the physical memory
   std::string shared;              ///< PhysicalMemory::share()
-  std::string refusal;             ///< why there is none
+  std::string refusal;             ///< why there is no such handle
 
   [[nodiscard]] std::string encode() const {
     ByteWriter out;
@@ -73,7 +73,7 @@ struct Handle {
   }
 };
 
-/// Of this process; of another one where `shared` finds a way.
+/// For this process; for others if `shared` succeeds.
 template <class Share>
 std::string handle_of(Address address, std::size_t bytes, std::size_t mapped_bytes, Share share) {
   Handle handle{identity(), ::getpid(), address, bytes, mapped_bytes, {}, {}};
@@ -85,16 +85,16 @@ std::string handle_of(Address address, std::size_t bytes, std::size_t mapped_byt
   return handle.encode();
 }
 
-/// Memory that is the rank's own.
+/// Memory of one rank.
 class CudaMemory final : public Memory {
  public:
   CudaMemory(GpuRef gpu, std::size_t bytes) : gpu_(std::move(gpu)), bytes_(bytes) {
     const Current current(*gpu_);
-    // The driver refuses zero bytes; its allocations are aligned to 256 bytes or more.
+    // The driver refuses zero bytes; its allocations are aligned to at least 256 bytes.
     gpu_->api().check(gpu_->api().cuMemAlloc(&address_, std::max<std::size_t>(bytes, 256)),
                       "cuMemAlloc", fmt::format("{} bytes", bytes));
   }
-  // The caller's: all of the allocation that holds the address.
+  // The caller's memory: the whole allocation that contains the address.
   CudaMemory(GpuRef gpu, Address address) : gpu_(std::move(gpu)), owned_(false) {
     const Current current(*gpu_);
     const auto range =
@@ -121,10 +121,10 @@ class CudaMemory final : public Memory {
   std::size_t bytes_ = 0;
   Address address_ = 0;
   bool owned_ = true;
-  mutable std::optional<PhysicalMemory> physical_;  ///< where it was made by cuMemCreate
+  mutable std::optional<PhysicalMemory> physical_;  ///< if it was made by cuMemCreate
 };
 
-/// Memory that all GPUs of the process reach, and other processes that import it.
+/// Memory that all GPUs of the process can reach, and processes that import it.
 class SharedMemory final : public Memory {
  public:
   SharedMemory(std::span<const GpuRef> gpus, std::size_t own, std::size_t bytes, std::size_t unit)
@@ -145,7 +145,7 @@ class SharedMemory final : public Memory {
   Mapping mapping_;
 };
 
-/// Another rank's memory. Within a process one address does for all.
+/// Another rank's memory. Within a process all ranks use the same address.
 class ImportedMemory final : public Memory {
  public:
   ImportedMemory(const GpuRef& gpu, const Handle& handle)
@@ -163,18 +163,18 @@ class ImportedMemory final : public Memory {
   }
   [[nodiscard]] std::uint64_t address() const override { return address_; }
   [[nodiscard]] std::size_t size() const override { return bytes_; }
-  /// Its owner does that.
+  /// The owner binds it.
   void bind_multicast(Multicast&, std::size_t) override {}
 
  private:
   std::size_t bytes_;
   Address address_;
-  std::optional<PhysicalMemory> physical_;  ///< where it is of another process
+  std::optional<PhysicalMemory> physical_;  ///< if it belongs to another process
   std::optional<Mapping> mapping_;
 };
 
-/// Pinned memory of the host. With unified addressing, which every 64-bit system has, all GPUs
-/// reach it under the host's own address.
+/// Pinned host memory. With unified addressing, which every 64-bit system has, all GPUs reach it
+/// under the host's address.
 class HostMemory final : public Memory {
  public:
   HostMemory(GpuRef gpu, std::size_t bytes) : gpu_(std::move(gpu)), bytes_(bytes) {
@@ -229,7 +229,7 @@ void check_memory(std::span<const GpuRef> gpus, std::size_t own, Address address
   if (!ask(kPointerMemoryType, type)) {
     throw_invalid("", fmt::format("the driver knows no memory at {:#x}", address));
   }
-  Context context = nullptr;  // memory that is mapped has none
+  Context context = nullptr;  // mapped memory has no context
   if (type == kMemoryTypeDevice && ask(kPointerContext, context) && context != nullptr &&
       std::none_of(gpus.begin(), gpus.end(),
                    [&](const GpuRef& gpu) { return gpu->context() == context; })) {

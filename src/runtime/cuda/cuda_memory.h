@@ -10,23 +10,23 @@
 
 namespace braid::cuda {
 
-// The memory of one device's ranks.
+// Memory of a cuda device's ranks.
 
-/// As Device::allocate.
+/// Implements Device::allocate.
 [[nodiscard]] std::unique_ptr<Memory> allocate_memory(GpuRef gpu, std::size_t bytes);
-/// As Device::allocate_shared: memory of `gpus[own]` that all of them reach. `unit`: of multicasts,
-/// if any.
+/// Implements Device::allocate_shared for `gpus[own]`; all of them can reach the memory. `unit` is
+/// the granularity of multicasts, if any.
 [[nodiscard]] std::unique_ptr<Memory> allocate_shared_memory(std::span<const GpuRef> gpus,
                                                              std::size_t own, std::size_t bytes,
                                                              std::size_t unit);
-/// As Device::allocate_host.
+/// Implements Device::allocate_host.
 [[nodiscard]] std::unique_ptr<Memory> allocate_host_memory(GpuRef gpu, std::size_t bytes);
-/// As Device::find_memory.
+/// Implements Device::find_memory.
 [[nodiscard]] std::unique_ptr<Memory> find_memory(GpuRef gpu, Address address);
-/// As Device::check_memory: what the driver says of it, where it says that.
+/// Implements Device::check_memory, as far as the driver knows the memory.
 void check_memory(std::span<const GpuRef> gpus, std::size_t own, Address address,
                   std::size_t bytes);
-/// As Device::import_memory.
+/// Implements Device::import_memory.
 [[nodiscard]] std::unique_ptr<Memory> import_memory(GpuRef gpu, std::string_view handle);
 
 }  // namespace braid::cuda

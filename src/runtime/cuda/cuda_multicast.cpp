@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kPlace = "multicast";
 constexpr std::string_view kHandleTag = "cuda multicast";
 
-/// What Multicast::export_handle says.
+/// Encodes Multicast::export_handle.
 std::string encode(const PhysicalMemory& object) {
   ByteWriter out;
   out.string(kHandleTag);
@@ -37,7 +37,7 @@ class CudaMulticast final : public Multicast {
     const std::size_t whole = (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit;
     object_.emplace(gpus_.front(), PhysicalMemory::MulticastOf{members, whole});
   }
-  /// Another process's.
+  /// Opens another process's multicast.
   CudaMulticast(std::span<const GpuRef> gpus, std::size_t bytes, std::string_view handle)
       : gpus_(gpus.begin(), gpus.end()), bytes_(bytes) {
     ByteReader in(handle);
@@ -88,13 +88,13 @@ class CudaMulticast final : public Multicast {
   }
 
  private:
-  /// What is bound from here.
+  /// A part that this process has bound.
   struct Part {
     Ordinal device;
     std::size_t offset, bytes;
   };
   std::vector<GpuRef> gpus_;  ///< by rank
-  std::vector<GpuRef> here_;  ///< of the ranks that were added
+  std::vector<GpuRef> here_;  ///< GPUs of the ranks added here
   std::size_t bytes_;
   std::optional<PhysicalMemory> object_;
   std::vector<Part> parts_;
@@ -102,7 +102,7 @@ class CudaMulticast final : public Multicast {
 };
 
 constexpr const char* kEntry = "braid_multicast";
-// Reduces one word of all GPUs, and writes the sum to another one of all GPUs.
+// Reduces one word of all GPUs and stores the sum to another word of all GPUs.
 constexpr const char* kPtx = R"(
 .version 8.1
 .target sm_90
@@ -121,7 +121,7 @@ constexpr const char* kPtx = R"(
 }
 )";
 
-/// Each GPU in turn reduces and writes; all find what all have written.
+/// Each GPU in turn reduces and stores; all check what all have stored.
 void use(Device& device, std::span<const std::unique_ptr<Memory>> memory,
          const Multicast& multicast) {
   std::vector<float> words(memory.size() + 1);

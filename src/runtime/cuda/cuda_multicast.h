@@ -11,25 +11,24 @@
 
 namespace braid::cuda {
 
-/// What GPUs do together by one address.
+/// Whether and how multicast works on the GPUs.
 struct MulticastSupport {
-  std::size_t unit = 0;  ///< bytes; 0 where they do not
-  std::string remark;    ///< why not, where the driver says that they do
+  std::size_t unit = 0;  ///< granularity in bytes; 0 if it does not work
+  std::string remark;    ///< why not, if the driver claims that it does
 };
 
-/// Tries whether memory of the GPUs, on each of which one rank of the device is, can be bound to a
-/// multicast, reduced and written through it: a virtual machine without the switch, or a switch
-/// without its service, is told of only then.
+/// Tries to bind memory of the GPUs, with one rank on each, to a multicast, and to reduce and store
+/// through it. Only such a trial detects a virtual machine without the switch, or a switch without
+/// its service.
 [[nodiscard]] MulticastSupport try_multicast(Device& device, std::span<const GpuRef> gpus);
 
-/// As Device::create_multicast, rank r on gpus[r].
+/// Implements Device::create_multicast, with rank r on gpus[r].
 [[nodiscard]] std::unique_ptr<Multicast> create_multicast(std::span<const GpuRef> gpus,
                                                           std::span<const int> ranks,
                                                           std::size_t bytes,
                                                           std::string_view handle);
 
-/// As Memory::bind_multicast of such memory. Throws kInvalidArgument for a multicast of another
-/// device.
+/// Implements Memory::bind_multicast. Throws kInvalidArgument for a multicast of another device.
 void bind(Multicast& multicast, const PhysicalMemory& memory, std::size_t offset);
 
 }  // namespace braid::cuda

@@ -7,7 +7,7 @@
 
 namespace braid::cuda {
 
-/// The primary context of one GPU. Everything made in it holds it.
+/// The primary context of one GPU. Every object made in it keeps it alive.
 class Gpu {
  public:
   Gpu(const Api& api, int ordinal) : api_(api) {
@@ -28,13 +28,12 @@ class Gpu {
   [[nodiscard]] const Api& api() const { return api_; }
   [[nodiscard]] Context context() const { return context_; }
   [[nodiscard]] Ordinal device() const { return device_; }
-  /// Whether its memory can be mapped at chosen addresses (a virtual GPU may refuse that).
+  /// Whether memory can be mapped at chosen addresses (a virtual GPU may refuse that).
   [[nodiscard]] bool maps_memory() const { return maps_memory_; }
-  /// By what other processes may get such memory: kHandleFile, kHandleFabric, both or neither.
+  /// How other processes can import such memory: kHandleFile, kHandleFabric, both or neither.
   [[nodiscard]] int handle_types() const { return handle_types_; }
 
-  /// Whether the driver says that it takes part in multicasts; whether these work is another
-  /// matter.
+  /// Whether the driver claims multicast support; try_multicast tests it.
   [[nodiscard]] bool has_multicast() const { return has_multicast_; }
 
  private:
@@ -48,8 +47,8 @@ class Gpu {
 
 using GpuRef = std::shared_ptr<const Gpu>;
 
-/// Makes a GPU's context current for a scope; the caller's own current context comes back after it.
-/// Where the context is current already (one GPU, a server's worker thread) this is one call.
+/// Makes a GPU's context current for a scope, and restores the caller's afterwards. If it is
+/// current already (one GPU, a server's worker thread) this is one driver call.
 class Current {
  public:
   explicit Current(const Gpu& gpu) : api_(gpu.api()) {
@@ -72,8 +71,8 @@ class Current {
 };
 
 /// Runs a cleanup call in the GPU's context. Destructors must not throw, and a context that a
-/// failed kernel has poisoned answers every call with an error: there is nothing left to free then.
-/// One that fails once is tried again.
+/// failed kernel has poisoned fails every call: nothing is left to free then. A call that fails is
+/// tried once more.
 template <class Call>
 void release(const GpuRef& gpu, Call call) noexcept {
   for (int attempt = 0; attempt < 2; ++attempt) {

@@ -23,9 +23,9 @@ MemoryProperties properties_of(const Gpu& gpu, int handle_types) {
   return properties;
 }
 
-/// Calls the driver with the GPU's types of handles. One that has a fabric may lack the service
-/// that lends its channels, and says so in many ways: whatever the error, it is asked without the
-/// fabric.
+/// Calls the driver with the GPU's handle types. A GPU with a fabric may lack the service that
+/// grants its channels, which shows as various errors, so after any error the call is repeated
+/// without the fabric.
 template <class Call>
 Result with_handles(const Gpu& gpu, Call call) {
   const int types = gpu.handle_types();
@@ -112,7 +112,7 @@ PhysicalMemory::PhysicalMemory(GpuRef gpu, std::string_view shared, std::size_t 
     if (result == kSuccess) return;
     if (here.empty()) api.check(result, "cuMemImportFromShareableHandle");
   }
-  const File file = take_file(here);  // the driver has one of its own afterwards
+  const File file = take_file(here);  // the driver keeps its own copy
   api.check(import_it(&handle_, reinterpret_cast<void*>(static_cast<std::intptr_t>(file.get())),
                       kHandleFile),
             "cuMemImportFromShareableHandle");
@@ -130,7 +130,7 @@ std::string PhysicalMemory::share() const {
   const Current current(*gpu_);
   const auto export_it =
       api.require(api.cuMemExportToShareableHandle, "cuMemExportToShareableHandle");
-  // Both where there are both: that this process may use the fabric does not say that others may.
+  // Both kinds, if available: other processes may not be able to use the fabric.
   FabricHandle everywhere{};
   const bool fabric = (gpu_->handle_types() & kHandleFabric) != 0 &&
                       export_it(&everywhere, handle_, kHandleFabric, 0) == kSuccess;

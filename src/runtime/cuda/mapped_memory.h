@@ -11,18 +11,18 @@
 
 namespace braid::cuda {
 
-/// What the driver counts by a handle: physical memory of a GPU, or the multicast object that
-/// stands for that of many. Nobody reaches it before it is mapped.
+/// A handle that the driver counts: physical memory of a GPU, or a multicast object over many. It
+/// must be mapped before it can be accessed.
 class PhysicalMemory {
  public:
-  /// New memory that other processes may import where the GPU allows that: as many bytes, up to a
-  /// multiple of the driver's unit and of `unit`.
+  /// Allocates memory, importable by other processes if the GPU allows that. The size is rounded up
+  /// to the driver's granularity and to `unit`.
   PhysicalMemory(GpuRef gpu, std::size_t bytes, std::size_t unit);
-  /// The caller's, which is mapped there. Throws DriverError where it was not made by cuMemCreate.
+  /// The caller's memory mapped at that address. Throws DriverError if cuMemCreate did not make it.
   PhysicalMemory(GpuRef gpu, Address address, std::size_t bytes);
-  /// Another process's, by its share().
+  /// Imports another process's memory from its share().
   PhysicalMemory(GpuRef gpu, std::string_view shared, std::size_t bytes);
-  /// A multicast object for so many GPUs and bytes, a multiple of its unit.
+  /// Parameters of a multicast object: GPUs, and bytes as a multiple of its granularity.
   struct MulticastOf {
     unsigned gpus;
     std::size_t bytes;
@@ -34,8 +34,11 @@ class PhysicalMemory {
 
   [[nodiscard]] const GpuRef& gpu() const { return gpu_; }
   [[nodiscard]] PhysicalHandle handle() const { return handle_; }
-  [[nodiscard]] std::size_t size() const { return bytes_; }  ///< bytes, a multiple of the driver's
-  /// Bytes by which other processes import it as long as this exists. Throws kEnvironment where
+  [[nodiscard]] std::size_t size() const {
+    return bytes_;
+  }  ///< bytes, a multiple of the driver's
+     ///< granularity
+  /// A handle with which other processes import it while this object exists. Throws kEnvironment if
   /// they cannot.
   [[nodiscard]] std::string share() const;
 
@@ -49,13 +52,13 @@ class PhysicalMemory {
   mutable OfferedFile offer_;
 };
 
-/// Of multicast objects for so many GPUs, in bytes.
+/// The granularity in bytes of multicast objects over so many GPUs.
 [[nodiscard]] std::size_t multicast_unit(const Gpu& gpu, unsigned gpus);
 
-/// Addresses at which some GPUs of this process reach physical memory.
+/// A mapping of physical memory at an address that some GPUs of this process can use.
 class Mapping {
  public:
-  /// The first GPU is the one that it is made on.
+  /// The first GPU is the one that owns the mapping.
   Mapping(const PhysicalMemory& memory, std::span<const GpuRef> gpus);
   ~Mapping() = default;
   Mapping(const Mapping&) = delete;

@@ -9,7 +9,7 @@
 
 namespace braid::nccl {
 
-// The part of NCCL that braid calls, as NVIDIA documents it; no header of it is needed to build.
+// The NCCL functions that braid calls, as NVIDIA documents them; its header is not needed to build.
 // ncclResult_t, ncclDataType_t and ncclRedOp_t are int, handles are opaque pointers.
 using Result = int;
 using DataType = int;
@@ -21,13 +21,13 @@ struct UniqueId {
   char internal[128];
 };
 
-/// ncclConfig_t as of 2.18, the oldest that is used. Newer ones are longer, and take what is
-/// missing from the version that it says.
+/// ncclConfig_t as of 2.18, the oldest supported version. Newer versions have more fields, and use
+/// defaults according to the version stated in it.
 struct Config {
   std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;
   unsigned version = 21800;
-  int blocking = INT_MIN;  ///< INT_MIN: as NCCL chooses
+  int blocking = INT_MIN;  ///< INT_MIN: NCCL's choice
   int cga_cluster_size = INT_MIN;
   int min_ctas = INT_MIN;
   int max_ctas = INT_MIN;
@@ -48,7 +48,7 @@ inline constexpr DataType kInt64 = 4;
 inline constexpr DataType kFloat16 = 6;
 inline constexpr DataType kFloat32 = 7;
 inline constexpr DataType kBfloat16 = 9;
-inline constexpr DataType kFloat8e4m3 = 10;  ///< reduced from 2.24 on, by sm_90 and later
+inline constexpr DataType kFloat8e4m3 = 10;  ///< reductions need NCCL 2.24 and sm_90
 inline constexpr DataType kFloat8e5m2 = 11;
 
 inline constexpr RedOp kSum = 0;
@@ -92,21 +92,21 @@ inline constexpr RedOp kAvg = 4;
 
 struct Api {
   DynamicLibrary library;
-  int number = 0;       ///< 22809 of 2.28.9
+  int number = 0;       ///< 22809 for 2.28.9
   std::string version;  ///< "2.28.9"
 #define BRAID_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   BRAID_NCCL_FUNCTIONS(BRAID_DECLARE)
 #undef BRAID_DECLARE
 
-  /// Throws with the call's name, NCCL's text for the result, and what it said last of `comm`,
-  /// which may be null: kEnvironment where the machine or a peer is at fault, else kInternal.
-  /// Neither success nor what is still in progress is an error.
+  /// Throws with the call's name, NCCL's text for the result, and its last message about `comm`,
+  /// which may be null. It is kEnvironment if the machine or a peer is at fault, else kInternal.
+  /// Success and in-progress are no errors.
   void check(Result result, const char* call, Comm comm, const std::string& where) const;
 
-  /// Loads $BRAID_LIBNCCL, else libnccl.so.2 from where CUDA toolkits and Python wheels put it or
-  /// the loader finds it. Throws kEnvironment with how to get it.
+  /// Loads $BRAID_LIBNCCL, else libnccl.so.2 from CUDA toolkits, Python wheels or the loader's
+  /// path. Throws kEnvironment with how to get it.
   static Api load();
-  /// The same, loaded once per process; a failure is not remembered.
+  /// load(), once per process; a failure is not remembered.
   static const Api& get();
   static const char* how_to_get();
 };

@@ -35,7 +35,7 @@ nccl::RedOp red_op(ReduceOp op) {
   return nccl::kSum;
 }
 
-/// What is reduced as this dtype; -1 where NCCL cannot.
+/// The NCCL type in which the dtype is reduced; -1 if NCCL cannot.
 nccl::DataType data_type(DType dtype, int version) {
   switch (dtype) {
     case DType::kF32:
@@ -81,7 +81,7 @@ void NcclCommunicator::check(Result result, const char* call) const {
   api_.check(result, call, comm_, where_);
 }
 
-/// The first member makes the id for all.
+/// The first member creates the id for all.
 std::string NcclCommunicator::offer() {
   if (options_.index != 0 || options_.callers != nullptr) return {};
   nccl::UniqueId id{};
@@ -99,7 +99,7 @@ void NcclCommunicator::connect(std::span<const std::string> offers) {
   }
   std::memcpy(id.internal, offers[0].data(), sizeof id.internal);
   nccl::Config config;
-  config.blocking = 0;  // so that a member that does not come can be given up
+  config.blocking = 0;  // non-blocking, so that waiting for a missing member can be given up
   config.max_ctas = static_cast<int>(kCommunicatorBlocks);
   ready_ = aborted_ = false;
   device_.with_current(options_.rank, [&] {
@@ -160,7 +160,8 @@ void NcclCommunicator::enqueue(const CollectiveCall& work, Stream& stream) {
     throw_environment(where_, "the communicator was aborted; expected recover() first");
   }
   const auto enqueued = [&] { call(work, handle); };
-  device_.with_current(options_.rank, std::ref(enqueued));  // as which it needs no memory
+  device_.with_current(options_.rank, std::ref(enqueued));  // called through a reference, which
+                                                            // needs no memory
 }
 
 void NcclCommunicator::call(const CollectiveCall& work, nccl::StreamHandle stream) {
@@ -169,7 +170,7 @@ void NcclCommunicator::call(const CollectiveCall& work, nccl::StreamHandle strea
   void* receive = at<void>(work.receive);
   const std::size_t bytes = work.count * dtype_size(work.dtype);
   if (work.op == Op::kAllToAll) return all_to_all(work, stream);
-  // What is only moved is bytes.
+  // Data that is only moved is treated as bytes.
   if (work.op == Op::kBroadcast) {
     return check(api_.ncclBroadcast(send, receive, bytes, nccl::kUint8, work.root, comm_, stream),
                  "ncclBroadcast");
@@ -238,7 +239,7 @@ void NcclCommunicator::abort() noexcept {
   try {
     device_.with_current(options_.rank, [&] { api_.ncclCommAbort(comm_); });
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
-    // A device that is lost ends all work by itself.
+    // A lost device ends all work by itself.
   }
 }
 
@@ -247,7 +248,7 @@ void NcclCommunicator::release() noexcept {
   const nccl::Comm comm = std::exchange(comm_, nullptr);
   if (comm == nullptr || aborted_ || options_.callers != nullptr) return;
   try {
-    // One that is not ready would wait for the others.
+    // A communicator that is not ready would wait for the others.
     device_.with_current(options_.rank,
                          [&] { ready_ ? api_.ncclCommDestroy(comm) : api_.ncclCommAbort(comm); });
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)

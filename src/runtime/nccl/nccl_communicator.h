@@ -13,18 +13,18 @@
 
 namespace braid {
 
-/// A communicator of NCCL, made through the rendezvous, or the caller's.
+/// An NCCL communicator, created through the rendezvous or supplied by the caller.
 class NcclCommunicator final : public Communicator {
  public:
   struct Options {
     std::string group;
-    int rank = 0;              ///< of the world
-    std::size_t index = 0;     ///< of the rank in the group
-    std::size_t members = 1;   ///< of the group
-    std::uint64_t timeout_ns;  ///< of the others' coming
-    void* callers = nullptr;   ///< the caller's ncclComm_t, if any
+    int rank = 0;              ///< rank in the world
+    std::size_t index = 0;     ///< index in the group
+    std::size_t members = 1;   ///< size of the group
+    std::uint64_t timeout_ns;  ///< limit of the wait for the others
+    void* callers = nullptr;   ///< the caller's ncclComm_t, or null
   };
-  /// Throws kEnvironment, with how to get it, where there is no NCCL.
+  /// Throws kEnvironment, with how to get it, if NCCL is missing.
   NcclCommunicator(Device& device, Options options);
   ~NcclCommunicator() override;
   NcclCommunicator(const NcclCommunicator&) = delete;
@@ -44,16 +44,16 @@ class NcclCommunicator final : public Communicator {
   void check_callers() const;
   void call(const CollectiveCall& call, nccl::StreamHandle stream);
   void all_to_all(const CollectiveCall& call, nccl::StreamHandle stream);
-  /// Gives the communicator back; it may be in use no more.
+  /// Destroys the communicator, which must not be in use.
   void release() noexcept;
 
   const nccl::Api& api_;
   Device& device_;
   Options options_;
   std::string where_;  ///< for errors: "group 'tp', rank 1"
-  std::mutex mutex_;   ///< of comm_ and aborted_, which abort() uses from its own thread
+  std::mutex mutex_;   ///< guards comm_ and aborted_, which abort() uses from another thread
   nccl::Comm comm_ = nullptr;
-  bool ready_ = false;  ///< all members have come
+  bool ready_ = false;  ///< all members have joined
   bool aborted_ = false;
 };
 

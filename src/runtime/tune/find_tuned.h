@@ -7,10 +7,10 @@
 
 namespace braid {
 
-/// Whose times a plan goes by.
+/// The device whose times a plan uses.
 struct TunedFor {
   Target target;
-  std::string gpu;  ///< its own name; "" where a plan is made without one
+  std::string gpu;  ///< the GPU's own name; "" if a plan is made without one
 };
 
 /// Answers from the database at `path`, for plans for this device and this machine's NVRTC: the

@@ -18,7 +18,7 @@ Graph lone_kernel(const KernelSpec& spec) {
     ValueId operand = graph.add_input(body.inputs()[i]);
     const std::string& group = body.value(body.input_values()[i]).comm_group;
     if (!group.empty()) {
-      // An input is the caller's memory: what peers read is a copy of it.
+      // An input is in the caller's memory, so peers read a copy of it.
       const NodeId copy = graph.add_node(fmt::format("c{}", i), "copy", {operand});
       operand = graph.node(copy).outputs[0];
       graph.set_comm_group(operand, group);
@@ -30,7 +30,7 @@ Graph lone_kernel(const KernelSpec& spec) {
   for (std::size_t i = 0; i < body.outputs().size(); ++i) {
     const ValueId output = graph.node(kernel).outputs[i];
     const std::string& group = body.value(body.outputs()[i]).comm_group;
-    // What peers read of it may be nobody's value afterwards.
+    // The part that peers read may be overwritten in the end.
     group.empty() ? graph.add_output(output) : graph.set_comm_group(output, group);
   }
   return graph;

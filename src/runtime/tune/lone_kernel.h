@@ -5,9 +5,9 @@
 
 namespace braid {
 
-/// A graph that is this kernel and nothing else, on operands of its own: what a tuner runs. One
-/// that waits for peers runs on all ranks of its group, and what these read of each other is copied
-/// into the group's arena first.
+/// A graph with only this kernel, on operands of its own, which a tuner runs. If the kernel waits
+/// for peers, it runs on all ranks of its group, and what they read of each other is first copied
+/// into the group's arena.
 [[nodiscard]] Graph lone_kernel(const KernelSpec& spec);
 
 }  // namespace braid

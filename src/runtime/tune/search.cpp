@@ -6,20 +6,20 @@
 namespace braid {
 namespace {
 
-/// Doublings between two configurations, over all settings.
+/// The distance of two configurations: doublings, summed over all settings.
 double distance(const Config& a, const Config& b) {
   double sum = 0;
   for (const auto& [name, value] : a) {
     const auto other = b.find(name);
     if (other == b.end()) continue;
-    // Settings that start at 0 are no part of a search.
+    // Settings that start at 0 are not searched.
     if (value <= 0 || other->second <= 0) continue;
     sum += std::abs(std::log2(static_cast<double>(value) / static_cast<double>(other->second)));
   }
   return sum;
 }
 
-/// Whether one setting differs, by no more than a doubling.
+/// Whether one setting differs, by at most a factor of two.
 bool one_step(const Config& a, const Config& b) { return distance(a, b) <= 1; }
 
 class Search {
@@ -30,14 +30,15 @@ class Search {
   void note(std::size_t candidate, std::optional<double> ns) {
     tried_[candidate] = true;
     ns_[candidate] = ns;
-    // One that does not run says that those around it are no good, either.
+    // A candidate that does not run counts as this much slower than estimated, so its neighbours do
+    // too.
     constexpr double kFailed = 4;
     const double off = ns ? *ns / space_.rough_ns[candidate] : kFailed;
     seen_.push_back({candidate, std::log(off)});
   }
 
-  /// At most `count` that were not tried: in turns the most promising of all, and of those that
-  /// are one step from the best.
+  /// At most `count` untried candidates: alternately the most promising of all, and of those one
+  /// step from the best.
   [[nodiscard]] std::vector<std::size_t> next(std::size_t count) const {
     std::vector<std::pair<double, std::size_t>> left;
     for (std::size_t c = 0; c < tried_.size(); ++c) {
@@ -65,7 +66,7 @@ class Search {
  private:
   struct Seen {
     std::size_t candidate;
-    double off;  ///< logarithm of what its rough time is to be multiplied by
+    double off;  ///< logarithm of the correction of its rough time
   };
 
   [[nodiscard]] double promise(std::size_t candidate) const {

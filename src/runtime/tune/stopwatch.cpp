@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kFlushBytes = std::size_t{256} << 20U;
 constexpr int kTurns = 15;
 
-/// A kernel that is ready to run, and its times so far.
+/// A kernel ready to run, and its times so far.
 struct Runner {
   std::size_t request = 0;
   Executable executable;
@@ -43,7 +43,7 @@ std::vector<Trial> Stopwatch::time(std::span<const TrialRequest> requests) {
   WorldOptions options;
   options.target = requests[0].target.str();
   options.cache_dir = requests[0].cache_dir;
-  options.warning = [](std::string_view) {};  // whoever tunes has told of it
+  options.warning = [](std::string_view) {};  // the tuner has reported it already
   const World world = World::open(options, device_);
   std::vector<Runner> runners;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -53,7 +53,7 @@ std::vector<Trial> Stopwatch::time(std::span<const TrialRequest> requests) {
       for (std::size_t input = 0; input < requests[i].graph.inputs().size(); ++input) {
         runner.executable.set_input(0, requests[i].graph.inputs()[input].name, inputs_[0][input]);
       }
-      runner.executable.run();  // what the first run alone does
+      runner.executable.run();  // one-time work of the first run
       runner.executable.synchronize();
       runners.push_back(std::move(runner));
     } catch (const Error& error) {

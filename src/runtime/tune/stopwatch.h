@@ -14,12 +14,12 @@ namespace braid {
 /// Times kernels on a GPU.
 class Stopwatch {
  public:
-  /// `device` has one rank.
+  /// `device` must have one rank.
   explicit Stopwatch(std::shared_ptr<Device> device);
 
-  /// Times of kernels with equal operands that were compiled before, and are in the cache of the
-  /// first one. They take turns, each time with a cold L2, and the median counts: what changes as
-  /// the GPU warms up changes all alike.
+  /// Times kernels with equal operands that are compiled already and in the cache of the first
+  /// request. They run in turns, each time with a cold L2, and the median counts, so that the GPU's
+  /// warming up affects all alike.
   [[nodiscard]] std::vector<Trial> time(std::span<const TrialRequest> requests);
 
  private:
@@ -28,7 +28,7 @@ class Stopwatch {
   std::shared_ptr<Device> device_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Memory> flush_;  ///< larger than any L2
-  std::string inputs_of_;          ///< the interface that `inputs_` are for
+  std::string inputs_of_;          ///< the interface that `inputs_` were made for
   RankTensors inputs_;
 };
 

@@ -23,7 +23,7 @@
 namespace braid {
 namespace {
 
-/// The algorithm of the kernel's collective; "" where it has none.
+/// The algorithm of the kernel's collective; "" if it has none.
 std::string_view algorithm_of(const Graph& body) {
   for (const Node& node : body.nodes()) {
     if (node.op->op_class == OpClass::kCollective) return *node.attr<std::string>("algorithm");
@@ -31,8 +31,8 @@ std::string_view algorithm_of(const Graph& body) {
   return {};
 }
 
-/// Each packet is polled behind a branch of its own, which the counts take for a round trip of its
-/// own; but those that a thread waits for are under way together: the one polled most counts.
+/// Each packet is polled behind its own branch, so counting sees separate round trips; but a
+/// thread's packets are in flight together, so only the one polled most often counts.
 void poll_together(KernelCounts& counts) {
   std::uint64_t all = 0, most = 0;
   for (const LineCounts& line : counts.lines) {
@@ -44,11 +44,11 @@ void poll_together(KernelCounts& counts) {
   counts.chain.loads = std::max(0.0, counts.chain.loads - static_cast<double>(all - most) / warps);
 }
 
-/// The time of a program whose only launches are those of one kernel.
+/// The time of a program that launches only this kernel.
 Trial count(const TrialRequest& request, Program program, ProgramCode code) {
   const DeviceModel& device = device_model(request.target);
   const std::string algorithm(algorithm_of(*program.kernels.front().spec.body));
-  // Counts do not tell how long a barrier takes.
+  // Counts do not include the time of barriers.
   const double waits = algorithm.empty() ? 0 : barriers_ns(algorithm, device);
   WorldOptions options;
   options.device = DeviceKind::kCpu;
@@ -56,7 +56,7 @@ Trial count(const TrialRequest& request, Program program, ProgramCode code) {
   options.count = true;
   options.count_sample = true;
   options.world = static_cast<int>(program.world);
-  options.warning = [](std::string_view) {};  // whoever tunes has told of it
+  options.warning = [](std::string_view) {};  // the tuner has reported it already
   const World world = World::open(options);
   Executable executable = Executable::Impl::make(world, std::move(program), std::move(code));
   executable.prepare(request.bindings);
@@ -80,11 +80,11 @@ Trial attempt(const TrialRequest& request) {
   try {
     PassContext context;
     context.target = request.target;
-    // Not lower(): a kernel would make the copies of what peers read.
+    // Not lower(), which would merge the copies for peers into a kernel.
     Program program = build_program(request.graph, context);
     const DiskCache cache(request.cache_dir.empty() ? DiskCache::default_directory()
                                                     : std::filesystem::path(request.cache_dir));
-    // A device that counts says of which line.
+    // A counting device reports lines.
     ProgramCode code = compile_program(program, {.cache = &cache, .line_info = request.count});
     for (const CompiledKernel& kernel : code.compiled) {
       const int spills = kernel.resources.spill_store_bytes + kernel.resources.spill_load_bytes;

@@ -37,7 +37,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// One of so many candidates is tried; where there are few, all are.
+/// One in so many candidates is tried; all of them where there are few.
 constexpr std::size_t kPart = 10;
 constexpr std::size_t kFew = 16;
 constexpr std::size_t kMostWorkers = 8;
@@ -57,23 +57,23 @@ Bindings all_bindings(const Graph& graph, const Bindings& given) {
   return check_bindings(graph, bindings);
 }
 
-/// A kernel of the program, whatever launches it, and what it may be.
+/// A kernel of the program with its candidates, whatever launches it.
 struct Subject {
   std::shared_ptr<const Graph> body;
-  Bindings bindings;  ///< of its symbols
+  Bindings bindings;  ///< values of its symbols
   TuneKey key;
   SearchSpace space;
-  std::vector<Trial> trials;  ///< of each candidate; without time and note where it was not tried
+  std::vector<Trial> trials;  ///< for each candidate; without time and note if not tried
   TunedKernel result;
 };
 
-/// Whether the kernel runs on the ranks of a group.
+/// Whether the kernel waits for other ranks of a group.
 bool waits_for_peers(const Graph& kernel) { return !kernel.groups().empty(); }
 
-/// One candidate that is being tried.
+/// A candidate being tried.
 struct Attempt {
   std::size_t candidate;
-  std::string text;  ///< hash of the kernel's
+  std::string text;  ///< hash of the kernel's text
   TrialRequest request;
 };
 
@@ -112,8 +112,8 @@ class Tuner {
   }
 
  private:
-  /// Tries each option of each choice that a pass leaves to trials; the program becomes that with
-  /// the quickest.
+  /// Tries the options of each choice that a pass leaves to trials, and lowers the program again
+  /// with the fastest.
   void choose() {
     const std::map<std::string, PlanChoice> known = choices_by_kernels();
     for (const auto& [kernels, choice] : known) {
@@ -140,7 +140,7 @@ class Tuner {
     subjects_.clear();
   }
 
-  /// Those of the last lowering that can be tried here, each once.
+  /// The choices of the last lowering that can be tried here, each once.
   std::map<std::string, PlanChoice> choices_by_kernels() {
     std::map<std::string, PlanChoice> choices;
     for (PlanChoice& choice : std::exchange(choices_, {})) {
@@ -157,7 +157,7 @@ class Tuner {
     return choices;
   }
 
-  /// What came of the trials of a kernel; null where there were none.
+  /// The trials of a kernel; null if there were none.
   [[nodiscard]] const TunedKernel* tried(const Graph& kernel) const {
     const std::string key = kernel_key(kernel);
     for (const Subject& subject : subjects_) {
@@ -166,7 +166,7 @@ class Tuner {
     return nullptr;
   }
 
-  /// One that is tried in its default configuration alone.
+  /// A subject that is tried only in its default configuration.
   [[nodiscard]] Subject default_subject(const std::shared_ptr<const Graph>& body,
                                         std::string name) const {
     const KernelSpec spec{body, default_config(*body, target_)};
@@ -179,7 +179,7 @@ class Tuner {
     return subject;
   }
 
-  /// What came of the trials of one.
+  /// The result of the trials for one choice.
   [[nodiscard]] TunedChoice result_of(const PlanChoice& choice) const {
     TunedChoice result{.op = choice.op,
                        .operands = choice.operands,
@@ -243,7 +243,7 @@ class Tuner {
   [[nodiscard]] Subject subject_of(const ProgramKernel& kernel, std::string key) const {
     Subject subject;
     subject.body = kernel.spec.body;
-    // A kernel of another bucket runs at the largest values of its own.
+    // A kernel of another bucket runs at the largest values of its own range.
     subject.bindings = max_bindings(subject.body->symbols());
     for (auto& [name, value] : subject.bindings) {
       const std::int64_t wanted = bindings_.at(name);
@@ -276,7 +276,7 @@ class Tuner {
     return subject;
   }
 
-  /// What is left of the budget is shared out by how much is to be tried.
+  /// The deadline of the current part: the remaining budget is divided by the work left.
   [[nodiscard]] Clock::time_point deadline() const {
     double all = 0;
     for (std::size_t i = at_; i < subjects_.size(); ++i) {
@@ -326,7 +326,7 @@ class Tuner {
     return ns;
   }
 
-  /// Adds what is to be tried, unless it is known or there is no such kernel.
+  /// Adds the candidate to the attempts, unless its result is known or there is no such kernel.
   void prepare(Subject& subject, std::size_t candidate, std::vector<Attempt>& attempts) {
     const KernelSpec spec{subject.body, subject.space.candidates[candidate]};
     Attempt attempt{
@@ -349,7 +349,7 @@ class Tuner {
     note(subject, candidate, *known);
   }
 
-  /// Where a worker ends before it has answered, what it tried is one that does not run.
+  /// If a worker ends before it answers, its candidate counts as one that does not run.
   void try_all(const std::vector<Attempt>& attempts,
                const std::function<void(std::size_t attempt, const Trial& trial)>& done) {
     if (!workers_) {
@@ -367,7 +367,7 @@ class Tuner {
                              }});
   }
 
-  /// With the default, whose time when it was timed first is what all times go by.
+  /// Times the attempts together with the default, whose first time is the reference.
   void time(Subject& subject, const std::vector<Attempt>& attempts,
             std::span<const std::size_t> which) {
     std::vector<TrialRequest> requests;
@@ -412,12 +412,12 @@ class Tuner {
   const Graph& graph_;
   const TuneOptions& options_;
   PassContext context_;
-  std::vector<PlanChoice> choices_;  ///< of the last lowering
+  std::vector<PlanChoice> choices_;  ///< from the last lowering
   Program program_;
-  Bindings bindings_;  ///< of the graph's symbols
+  Bindings bindings_;  ///< values of the graph's symbols
   Target target_;
-  std::optional<WorkerProcesses> workers_;  ///< none: this process tries all itself
-  std::optional<Stopwatch> stopwatch_;      ///< none: times are estimated
+  std::optional<WorkerProcesses> workers_;  ///< unset: this process does all trials
+  std::optional<Stopwatch> stopwatch_;      ///< unset: times are estimated
   std::optional<TuneDatabase> database_;
   std::vector<Subject> subjects_;
   std::size_t at_ = 0;

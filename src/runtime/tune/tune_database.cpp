@@ -15,8 +15,8 @@ namespace braid {
 namespace {
 
 constexpr int kFormat = 1;
-constexpr int kBusyMs = 30'000;  // how long one process waits for another one's row
-// What a query may take: seconds, or a check of some millions of trials.
+constexpr int kBusyMs = 30'000;  // how long a process waits for another one's write
+// Limit of a query: seconds, or a scan of some millions of trials.
 constexpr int kStepsOfATurn = 1000, kMostTurns = 100'000;
 constexpr const char* kTable = R"(
   CREATE TABLE IF NOT EXISTS trials (
@@ -49,7 +49,7 @@ std::optional<Config> config_from(std::string_view text) {
   return config;
 }
 
-/// A statement with its values; columns are text, or a number that may be missing.
+/// A statement with bound values; columns are text, or a number that may be null.
 class Statement {
  public:
   explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
@@ -71,7 +71,7 @@ class Statement {
       bind(*part);
     }
   }
-  /// SQLITE_ROW, SQLITE_DONE or an error.
+  /// Returns SQLITE_ROW, SQLITE_DONE or an error.
   [[nodiscard]] int step() { return sqlite3_step(statement_); }
   [[nodiscard]] std::string text(int column) {
     const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
@@ -117,7 +117,7 @@ struct TuneDatabase::Impl {
     if (code != SQLITE_OK) fail(code);
     return Statement(made);
   }
-  /// Its only row, or its first one.
+  /// Steps to its only or first row.
   void first(Statement& statement) const {
     if (const int code = statement.step(); code != SQLITE_ROW) fail(code);
   }
@@ -126,12 +126,13 @@ struct TuneDatabase::Impl {
     const int code = sqlite3_exec(db, sql, nullptr, nullptr, nullptr);
     if (code != SQLITE_OK) fail(code);
   }
-  /// What SQLite asks every so many steps of its machine; the file says how many these are.
+  /// Progress handler of SQLite, called every kStepsOfATurn steps: a crafted file cannot make
+  /// queries run forever.
   static int is_enough(void* impl) { return ++static_cast<Impl*>(impl)->turns > kMostTurns; }
 
   std::string where;
   sqlite3* db = nullptr;
-  int turns = 0;  ///< of the statement made last
+  int turns = 0;  ///< of the current statement
 };
 
 std::string kernel_key(const Graph& body) { return hash_of(std::string_view(body_key(body))); }
@@ -149,7 +150,7 @@ TuneDatabase::TuneDatabase(const std::filesystem::path& path, bool create)
   if (std::filesystem::is_directory(path, error)) {
     throw_invalid(impl_->where, "is a directory; expected a database of braid tune");
   }
-  // A whole path is a path whatever it is called: "file:x" and ":memory:" are names, too.
+  // As an absolute path, names such as "file:x" and ":memory:" have no special meaning.
   const std::string whole = std::filesystem::absolute(path).string();
   if (const int code = sqlite3_open_v2(whole.c_str(), &impl_->db, flags, nullptr);
       code != SQLITE_OK) {
@@ -185,7 +186,7 @@ TuneDatabase::TuneDatabase(const std::filesystem::path& path, bool create)
                                             kind.empty() ? "no" : "the " + kind));
   }
   {
-    // Damage may be where no statement of ours would meet it.
+    // Damage may be where our statements would not meet it.
     Statement check = impl_->statement("PRAGMA quick_check(1)");
     impl_->first(check);
     if (const std::string found = check.text(0); found != "ok") {

@@ -12,52 +12,51 @@
 
 namespace braid {
 
-/// For what a trial holds.
+/// The conditions of a trial.
 struct TuneKey {
   std::string kernel;     ///< hash of its body: kernel_key()
-  std::string symbols;    ///< their values, "S=4,T=128"
-  std::string arch;       ///< what it is compiled for, "sm_90a"
-  std::string device;     ///< whose time it is: that of a DeviceModel, or a GPU's own name
+  std::string symbols;    ///< symbol values, "S=4,T=128"
+  std::string arch;       ///< compile target, "sm_90a"
+  std::string device;     ///< device of the time: a DeviceModel's name, or a GPU's own
   std::string measure;    ///< kEstimated or kMeasured
   std::string toolchain;  ///< "NVRTC 13.0"
 };
 inline constexpr const char* kEstimated = "estimated";
 inline constexpr const char* kMeasured = "measured";
 
-/// One configuration that was tried.
+/// A trial of one configuration.
 struct TuneRow {
   TuneKey key;
   Config config;
   std::string text;  ///< hash of the kernel's text in this configuration
   Trial trial;
-  std::string braid = {};  ///< the version that tried it: put() stores its own
+  std::string braid = {};  ///< version that made the trial; put() stores its own
 };
-/// This one's.
+/// The version that this library stores.
 [[nodiscard]] std::string_view tuner_version();
 
-/// What names a kernel in a database, whatever graph it is in.
+/// Identifies a kernel in a database, whatever graph it is in.
 [[nodiscard]] std::string kernel_key(const Graph& body);
-/// "S=4,T=128".
+/// Formats symbol values: "S=4,T=128".
 [[nodiscard]] std::string symbols_text(const Bindings& bindings);
 
-/// Everything that was tried, in a file of SQLite that several processes may use at a time: each
-/// row is a transaction of its own, so whoever is killed loses no row that was stored.
+/// All trials, in an SQLite file that several processes may use at the same time. Each row is a
+/// transaction of its own, so a killed process loses no stored row.
 class TuneDatabase {
  public:
-  /// Opens the file; `create` makes it where it is not there. Throws kInvalidArgument for what is
-  /// no such database, or of another format, kEnvironment where it cannot be opened.
+  /// Opens the file; with `create` it is created if missing. Throws kInvalidArgument for a file
+  /// that is no such database or has another format, kEnvironment if it cannot be opened.
   TuneDatabase(const std::filesystem::path& path, bool create);
   TuneDatabase(TuneDatabase&&) noexcept;
   ~TuneDatabase();
 
-  /// Stores it in the place of one of the same key and configuration. Throws kEnvironment.
+  /// Stores a row, replacing one of the same key and configuration. Throws kEnvironment.
   void put(const TuneRow& row);
-  /// Nothing where this text was not tried so.
+  /// Nothing if this text was not tried under these conditions.
   [[nodiscard]] std::optional<Trial> find(const TuneKey& key, const Config& config,
                                           std::string_view text) const;
-  /// All of a kernel, whatever the rest of the key and the version of braid are, in the order in
-  /// which they were stored.
-  /// What is no row that put() makes is left out.
+  /// All rows of a kernel, for any conditions and versions, in the order in which they were stored.
+  /// Rows that put() would not make are skipped.
   [[nodiscard]] std::vector<TuneRow> rows_of(std::string_view kernel) const;
 
  private:
