@@ -9,10 +9,10 @@
 
 namespace braid {
 
-/// What the blocks of a step's kernel did when, from their marks, protocol::kMarksOfBlock for each
-/// block: each lasts until the block's next one. `step` is the whole launch, whose begin and the
-/// first mark count as one time, since clocks of devices and of events differ; what blocks had no
-/// room to note is missing.
+/// The activities of the blocks of a step's kernel, from their marks (protocol::kMarksOfBlock per
+/// block); each lasts until the block's next mark. `step` is the whole launch. Its begin and the
+/// first mark are taken to be the same time, since clocks of devices and of events differ.
+/// Activities for which blocks had no room are missing.
 [[nodiscard]] std::vector<StepTime> block_times(const StepTime& step,
                                                 std::span<const protocol::Mark> marks);
 

@@ -23,7 +23,7 @@ std::string text(const DeviceTensor& tensor) {
   throw_invalid(name, fmt::format("is bound to {}; expected {}", text(tensor), expected));
 }
 
-/// A dim of one element is never stepped along: any stride does. Nor is any where there is none.
+/// The stride of a dim with one element does not matter; with zero elements no stride does.
 bool is_dense(const DeviceTensor& tensor) {
   if (tensor.strides.empty()) return true;
   std::int64_t step = 1;
@@ -36,7 +36,7 @@ bool is_dense(const DeviceTensor& tensor) {
 }
 
 void check_extents(const std::string& name, const DeviceTensor& tensor) {
-  std::int64_t left = std::numeric_limits<std::int64_t>::max() / 8;  // bytes of an element
+  std::int64_t left = std::numeric_limits<std::int64_t>::max() / 8;  // in bytes of elements
   for (const std::int64_t extent : tensor.shape) {
     if (extent < 0) refuse(name, tensor, "no negative dim");
     if (extent > left) refuse(name, tensor, "fewer elements");

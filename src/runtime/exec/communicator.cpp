@@ -35,7 +35,7 @@ GroupCall::~GroupCall() {
   try {
     communicator_->end_group();
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-    // What came first says more.
+    // The first error is more informative.
   }
 }
 

@@ -13,8 +13,8 @@
 namespace braid {
 
 /// One rank's end of a group without symmetric memory. All members make the same calls in the same
-/// order. Those of ranks that live here are made as one: begin_group() on any of them, enqueue() on
-/// each, end_group(), and finish() on each.
+/// order. Ranks in this process call as a group: begin_group() on any of them, enqueue() on each,
+/// end_group(), and finish() on each.
 class Communicator {
  public:
   Communicator(Device& device, int rank);
@@ -22,33 +22,33 @@ class Communicator {
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  /// What the other members need to know of this one before all connect; anew each time.
+  /// The bytes that other members need before they connect; new for each connect().
   [[nodiscard]] virtual std::string offer() = 0;
-  /// `offers` are those of all members, in order. Forgets whatever was before; no work may be in
-  /// flight. A group call as enqueue() is; settle() ends it.
+  /// Connects. `offers` are those of all members, in order. Earlier state is discarded; no work may
+  /// be in flight. Like enqueue() it is part of a group call, which settle() completes.
   virtual void connect(std::span<const std::string> offers) = 0;
   virtual void begin_group() {}
   virtual void end_group() {}
-  /// Waits, bounded, until what was begun in the last group is under way.
+  /// Waits, bounded, until what the last group call began is established.
   virtual void settle() {}
 
-  /// Returns before the collective is done. Throws kInvalidArgument for what it cannot do.
+  /// Enqueues a collective. Throws kInvalidArgument for an unsupported one.
   virtual void enqueue(const CollectiveCall& call, Stream& stream) = 0;
   void begin(Stream& stream);
   void finish(Stream& stream);
 
-  /// Why no collective will end any more; empty where all is well. From any thread.
+  /// Why no collective will complete any more; empty while all is well. Thread safe.
   [[nodiscard]] virtual std::string async_error() { return {}; }
-  /// Lets the work that waits for peers end; what it computes is worth nothing. From any thread.
+  /// Ends work that waits for peers; its results are invalid. Thread safe.
   virtual void abort() noexcept = 0;
 
-  /// How far the rank's work has come; one that has begun and not ended waits for its peers.
+  /// The progress of this rank's work. Work that has begun and not ended waits for peers.
   struct Progress {
     std::uint32_t begun = 0, ended = 0;
     bool operator==(const Progress&) const = default;
   };
   [[nodiscard]] Progress progress() const;
-  /// Counts from the start again. No work may be in flight.
+  /// Resets the counts. No work may be in flight.
   void forget_progress();
 
  private:
@@ -56,7 +56,7 @@ class Communicator {
   std::uint32_t calls_ = 0;
 };
 
-/// A group call on one of several communicators, also where something in it throws.
+/// A scope that begins and ends a group call, also when an exception leaves it.
 class GroupCall {
  public:
   explicit GroupCall(Communicator& communicator) : communicator_(&communicator) {
@@ -68,7 +68,7 @@ class GroupCall {
   void end() { std::exchange(communicator_, nullptr)->end_group(); }
 
  private:
-  Communicator* communicator_;  ///< null once it has ended
+  Communicator* communicator_;  ///< null once the call has ended
 };
 
 }  // namespace braid

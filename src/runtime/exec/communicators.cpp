@@ -28,7 +28,7 @@ StagedCommunicator::Options staged(const Program& program, const std::string& gr
   return options;
 }
 
-/// Null where the caller has none for the group.
+/// The caller's communicator for the group, or null.
 void* callers_communicator(const Communicators::Callers& callers, const std::string& group,
                            std::size_t local, std::span<const int> ranks) {
   const auto found = callers.find(group);
@@ -52,7 +52,7 @@ Communicators::Communicators(const Program& program, Device& device, std::span<c
       groups_.push_back(step.group);
     }
   }
-  // NCCL refuses ranks that share a GPU, and can do without where they do.
+  // NCCL refuses ranks that share a GPU; they use the staged communicator.
   const bool needs_nccl = device.kind() == "cuda" && device.ranks_per_device() == 1;
   for (std::size_t local = 0; local < ranks_.size(); ++local) {
     const int rank = ranks_[local];

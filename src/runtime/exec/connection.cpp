@@ -39,7 +39,7 @@ void Connection::flush() {
     const ssize_t n = ::send(socket_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    // Where the other end is gone, receive() says so.
+    // If the other end is gone, receive() reports it.
     sent_ = n < 0 ? out_.size() : sent_ + static_cast<std::size_t>(n);
   }
   out_.clear();
@@ -55,11 +55,11 @@ bool Connection::receive() {
     if (n <= 0) return false;
     heard_ = Clock::now();
     in_.append(piece.data(), static_cast<std::size_t>(n));
-    if (in_.size() > limit_ + sizeof(Header)) return true;  // a flood is looked at in pieces
+    if (in_.size() > limit_ + sizeof(Header)) return true;  // processes a flood of bytes in parts
   }
 }
 
-/// Memory grows with what comes, not with what is announced.
+/// Memory grows with what arrives, not with announced sizes.
 bool Connection::damaged() const {
   if (in_.size() < sizeof(Header)) {
     return std::memcmp(in_.data(), &kMagic, std::min(in_.size(), sizeof kMagic)) != 0;

@@ -11,24 +11,25 @@
 
 namespace braid {
 
-/// What the ends of a rendezvous over sockets send each other.
+/// The frames between ends of a socket rendezvous.
 enum class FrameKind : std::uint32_t {
-  kGreeting = 1,  ///< by who listens, so that nobody sends anything to a stranger: its format
-  kHello,         ///< who comes
-  kWelcome,       ///< all are there
-  kRefused,       ///< why; the others go on
-  kForeign,       ///< this is another job
+  kGreeting = 1,  ///< format; sent first by the listener, so that nobody sends anything to a
+                  ///< stranger
+  kHello,         ///< who connects
+  kWelcome,       ///< all have arrived
+  kRefused,       ///< reason of the refusal; the others go on
+  kForeign,       ///< the listener belongs to another job
   kGather,        ///< bytes of an end's ranks
-  kResult,        ///< of all ranks
-  kBeat,          ///< nothing but that the end is there
-  kLost,          ///< why no round will end any more
+  kResult,        ///< bytes of all ranks
+  kBeat,          ///< heartbeat
+  kLost,          ///< why no round will complete any more
 };
 struct Frame {
   FrameKind kind = FrameKind::kBeat;
   std::string payload;
 };
 
-/// A socket that carries frames. Never blocks.
+/// A non-blocking socket that carries frames.
 class Connection {
  public:
   using Clock = std::chrono::steady_clock;
@@ -38,21 +39,22 @@ class Connection {
   explicit Connection(File socket) : socket_(std::move(socket)) {}
 
   [[nodiscard]] const File& socket() const { return socket_; }
-  /// Larger frames are refused from now on.
+  /// Refuses larger frames from now on.
   void set_limit(std::size_t bytes) { limit_ = bytes; }
 
-  /// Sends now what goes now, the rest in flush().
+  /// Sends as much as possible now; flush() sends the rest.
   void send(FrameKind kind, std::string_view payload = {});
   void flush();
   [[nodiscard]] bool has_unsent() const { return sent_ < out_.size(); }
 
-  /// Takes what has come; false when the other end has closed. What came before is still there.
+  /// Reads what has arrived; returns false if the other end has closed. Earlier frames remain
+  /// available.
   bool receive();
   [[nodiscard]] std::optional<Frame> next();
-  /// What comes next is no frame.
+  /// Whether the next bytes are not a frame.
   [[nodiscard]] bool damaged() const;
 
-  /// When something last came.
+  /// When something last arrived.
   [[nodiscard]] Clock::time_point heard() const { return heard_; }
   void set_heard(Clock::time_point when) { heard_ = when; }
 
@@ -60,7 +62,7 @@ class Connection {
   File socket_;
   std::size_t limit_ = kMostFromStrangers;
   std::string in_, out_;
-  std::size_t sent_ = 0;  ///< of out_
+  std::size_t sent_ = 0;  ///< bytes of out_ already sent
   Clock::time_point heard_ = Clock::now();
 };
 

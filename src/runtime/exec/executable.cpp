@@ -21,8 +21,8 @@
 namespace braid {
 namespace {
 
-// A grid that waits runs only if it is resident with those it waits for: a block on some
-// multiprocessor and a hardware queue for each rank of a GPU. The cpu device runs them all.
+// A grid that waits runs only if it is resident together with those it waits for: it needs a
+// multiprocessor per block, and a hardware queue per rank of a GPU. The cpu device runs any grid.
 void check_resident(const Program& program, const Device& device) {
   const bool waits =
       std::any_of(program.kernels.begin(), program.kernels.end(),
@@ -35,7 +35,8 @@ void check_resident(const Program& program, const Device& device) {
                             device.ranks_per_device(), kMaxCollectiveBlocks));
 }
 
-// A cubin runs on GPUs of its major version from its minor one on; one of sm_90a on sm_90 alone.
+// A cubin runs on GPUs of the same major version and an equal or later minor one; sm_90a only on
+// sm_90.
 void check_target(const Program& program, const Device& device) {
   if (device.kind() == "cpu") return;
   const Target gpu = Target::parse(device.target());
@@ -151,7 +152,7 @@ Executable Executable::another() {
 Executable::Executable(Executable&&) noexcept = default;
 Executable& Executable::operator=(Executable&&) noexcept = default;
 Executable::~Executable() {
-  // What it waits for is not in a fork.
+  // A fork lacks the threads that destruction would wait for.
   if (impl_ != nullptr && impl_->world->is_fork()) (void)impl_.release();
 }
 
@@ -214,7 +215,7 @@ void Executable::set_input(int rank, std::string_view name, const HostTensor& te
   Stream& stream = impl().ranks[local]->stream_after_runs();
   stream.copy_from_host(plan.addresses[local][static_cast<std::size_t>(input->buffer)],
                         tensor.data.data(), bytes);
-  stream.synchronize();  // the tensor is the caller's and may go away
+  stream.synchronize();  // the caller may free the tensor after the call
 }
 
 void Executable::run() { run(std::span<Stream* const>()); }
@@ -264,7 +265,7 @@ void Executable::poison_outputs() {
       if (bytes.empty()) continue;
       stream.copy_from_host(plan.addresses[local][static_cast<std::size_t>(output.buffer)],
                             bytes.data(), bytes.size());
-      stream.synchronize();  // the bytes go away
+      stream.synchronize();  // the bytes are freed next
     }
   }
 }

@@ -53,7 +53,7 @@ Executable::Impl::Impl(std::shared_ptr<World::Impl> world_impl,
 }
 
 Executable::Impl::~Impl() {
-  // Work in flight uses the memory that goes away now; its errors have no one left to tell.
+  // Work in flight uses memory that is about to be freed. Its errors are dropped.
   try {
     drain(failed ? 0 : world->timeout_ns);
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
@@ -71,10 +71,10 @@ void Executable::Impl::meet() {
   for (RankCard& card : own_cards) card.arenas.clear();
   for (RankCard& card : own_cards) card.communicators.clear();
   if (heap.has_multicasts()) {
-    (void)exchange_cards(rendezvous, own_cards);  // nobody binds memory before all take part
+    (void)exchange_cards(rendezvous, own_cards);  // nobody binds memory before all have joined
     world->take_part([&] { heap.bind(); });
   }
-  (void)exchange_cards(rendezvous, own_cards);  // nobody runs before all can
+  (void)exchange_cards(rendezvous, own_cards);  // nobody runs before all are ready
   if (communicators.empty()) return;
   world->take_part([&] { communicate(all); });
   (void)exchange_cards(rendezvous, own_cards);
@@ -135,7 +135,7 @@ void Executable::Impl::communicate(const std::vector<RankCard>& cards) {
 
 void Executable::Impl::reset() {
   const std::lock_guard lock(giving_up);
-  for (const auto& stream : urgent) stream->synchronize();  // what it writes must not come later
+  for (const auto& stream : urgent) stream->synchronize();  // its writes must not arrive later
   cancelled = false;
   for (const auto& rank : ranks) rank->reset();
   synchronize_all(ranks);
@@ -147,7 +147,7 @@ void Executable::Impl::drain(std::uint64_t patience_ns) {
   try {
     synchronize_all(ranks);
   } catch (const std::exception&) {
-    watch.finish();  // what it found says more
+    watch.finish();  // the watch's error is more informative
     throw;
   }
   watch.finish();
@@ -158,10 +158,10 @@ void Executable::Impl::recover() {
   try {
     drain(0);
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-    // Told when it was found.
+    // Reported when it was found.
   }
   const std::lock_guard lock(world->meeting);
-  world->rendezvous->barrier();  // nobody's kernels wait any more
+  world->rendezvous->barrier();  // no kernel waits after this
   reset();
   if (!communicators.empty()) {
     std::vector<std::string> mine;
@@ -178,11 +178,11 @@ void Executable::Impl::fail() {
   ++world->tallies.failures;
   has_run = false;
   failed = true;
-  if (!world->all_here()) return;  // the others do not know of it
+  if (!world->all_here()) return;  // other worlds do not know of the failure yet
   try {
     recover();
   } catch (const std::exception&) {
-    // A device that is lost says so at every call.
+    // A lost device reports the error at every call.
     failed = false;
   }
 }
@@ -199,14 +199,14 @@ void Executable::Impl::synchronize() {
   }
   if (failed) {
     if (world->all_here()) fail();
-    return;  // told already
+    return;  // reported already
   }
   if (cancelled) {
     const Error error = *interruption();
     fail();
     throw Error(error);
   }
-  // Also of runs that nobody here knows of: replays.
+  // Includes replays, which this side does not know about.
   std::vector<RankRecord> records;
   for (const auto& rank : ranks) records.push_back({rank->rank(), rank->record()});
   std::optional<Error> error = run_error(program, records, world->timeout_ns);
@@ -251,7 +251,7 @@ void Executable::Impl::check_own(const Plan::Impl* plan, const char* call) const
 }
 
 Bindings Executable::Impl::checked(const Bindings& values) const {
-  // The graph is gone; its symbol table suffices to check values for it.
+  // The graph is gone; a graph with its symbol table suffices to check values.
   Graph interface(program.name);
   for (const auto& [name, symbol] : program.symbols) interface.add_symbol(name, symbol);
   return check_bindings(interface, values);
@@ -285,7 +285,7 @@ std::shared_ptr<const Executable::Plan::Impl> Executable::Impl::make_plan(
 
 void Executable::Impl::make_current(std::shared_ptr<const Plan::Impl> plan) {
   if (plan == current) return;
-  if (!plan->memory.empty()) synchronize();  // what is in flight is judged by the old names
+  if (!plan->memory.empty()) synchronize();  // work in flight is checked with the old names
   for (const auto& memory : plan->memory) {
     world->device->name_parts(memory.address, memory.parts);
   }

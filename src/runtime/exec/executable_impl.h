@@ -20,93 +20,95 @@
 namespace braid {
 
 struct Executable::Plan::Impl {
-  std::shared_ptr<const char> owner;  ///< the token of its executable
-  Bindings bindings;                  ///< complete
+  std::shared_ptr<const char> owner;  ///< identifies its executable
+  Bindings bindings;                  ///< a value for every symbol
   LaunchPlan launches;
   std::vector<std::vector<std::uint64_t>> addresses;  ///< of each buffer, by local rank
-  std::vector<RankContext::NamedMemory> memory;       ///< where the device watches
+  std::vector<RankContext::NamedMemory> memory;       ///< set if the device watches
 };
 
-/// A program on the ranks that live here: what it owns, and the state of its runs.
+/// A program on the ranks of this process: what it owns, and the state of its runs.
 struct Executable::Impl {
-  /// What Executable::compile ends with.
+  /// The last step of Executable::compile.
   [[nodiscard]] static Executable make(const World& world,
                                        std::shared_ptr<const LoadedProgram> loaded);
-  /// The same of a plan and the code of its kernels, wherever they were made.
+  /// The same for a plan and code from elsewhere.
   [[nodiscard]] static Executable make(const World& world, Program program, ProgramCode code);
-  /// To be followed by meet().
+  /// meet() must be called next.
   Impl(std::shared_ptr<World::Impl> world_impl,
        std::shared_ptr<const LoadedProgram> loaded_program);
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl();
 
-  /// Finds the other ranks, all of which do the same.
+  /// Connects to the other ranks, which all do the same.
   void meet();
-  /// What the other ranks must know of a rank that lives here.
+  /// What other ranks must know about the ranks of this process.
   [[nodiscard]] std::vector<RankCard> cards();
   void connect(const std::vector<RankCard>& cards);
-  /// Once all can: a communicator waits for the others while it is made.
+  /// Called once all ranks are ready, since creating a communicator waits for the others.
   void communicate(const std::vector<RankCard>& cards);
 
-  /// Records and all by which ranks wait for each other, on the ranks that live here. Nothing may
-  /// be in flight.
+  /// Resets the records and the state with which ranks wait for each other, on this process's
+  /// ranks. Nothing may be in flight.
   void reset();
-  /// Waits for all runs, on whatever streams; throws the first error. A communicator may wait for
-  /// its peers for so long.
+  /// Waits for all runs, on any streams, and throws the first error. `patience_ns` limits a
+  /// communicator's wait for its peers.
   void drain(std::uint64_t patience_ns);
-  /// Ranks that stopped at different places would wait for epochs that never come.
+  /// Resets all ranks: those that stopped at different places would wait for epochs that never
+  /// come.
   void recover();
-  /// After an error that was found on this side.
+  /// Called after an error on this side.
   void fail();
   void synchronize();
-  /// From any thread.
+  /// Thread safe.
   void cancel();
-  /// Streams that kernels which wait do not hold.
+  /// Creates streams that waiting kernels do not block.
   void make_urgent();
-  /// On these, has all such kernels, those that come later, too, give up. `giving_up` is held.
+  /// Uses these streams to make all waiting kernels, present and later, give up. The caller holds
+  /// `giving_up`.
   void give_up();
-  /// Why what is enqueued comes to nothing, if it does: a rank is lost, or cancel().
+  /// Why enqueued work is void, if it is: a lost rank, or cancel().
   [[nodiscard]] std::optional<Error> interruption() const;
-  /// The error of this world's ranks, or why they gave up: what another rank did.
+  /// The error of this world's ranks, or the cause on another rank that made them give up.
   [[nodiscard]] std::optional<Error> with_others(std::optional<Error> error) const;
 
   [[nodiscard]] std::size_t local_of(int rank) const;
   const Plan::Impl& require_prepared(const char* call) const;
   void check_own(const Plan::Impl* plan, const char* call) const;
-  /// A value of every symbol; throws kInvalidArgument.
+  /// A value for every symbol; throws kInvalidArgument.
   [[nodiscard]] Bindings checked(const Bindings& values) const;
   [[nodiscard]] std::shared_ptr<const Plan::Impl> make_plan(const Bindings& values) const;
   void make_current(std::shared_ptr<const Plan::Impl> plan);
-  /// `times`: as LaunchPlan::run wants them, or none.
+  /// `times` are as in LaunchPlan::run, or empty.
   void run(std::span<Stream* const> streams, std::span<Event* const> times = {});
-  /// `stream`: the caller's, or null.
+  /// `stream` is the caller's, or null.
   void run_rank(const std::shared_ptr<const Plan::Impl>& plan, std::size_t local, Stream* stream);
-  /// Throws kInvalidArgument where the caller's stream cannot take the part of this rank.
+  /// Throws kInvalidArgument if the caller's stream cannot be used for this rank.
   void check_stream(const char* call, std::size_t local, const Stream* stream) const;
-  /// Whether a run on these streams is part of a capture: no event from outside may be waited for.
-  /// Throws kInvalidArgument where that cannot be.
+  /// Whether a run on these streams is being captured; then it must not wait for events from
+  /// outside. Throws kInvalidArgument if a run is impossible.
   [[nodiscard]] bool is_recorded(std::span<Stream* const> streams) const;
   std::vector<StepTime> trace();
 
   std::shared_ptr<World::Impl> world;
   std::shared_ptr<const char> token = std::make_shared<const char>();
   std::shared_ptr<const LoadedProgram> loaded;
-  const Program& program;  ///< of it
+  const Program& program;  ///< the loaded program's
   SymmetricHeap heap;
   Communicators communicators;
-  std::vector<std::unique_ptr<RankContext>> ranks;  ///< that live here
+  std::vector<std::unique_ptr<RankContext>> ranks;  ///< of this process
   std::mutex giving_up;                             ///< held while abort words change
-  std::vector<std::unique_ptr<Stream>> urgent;      ///< of each rank, when it is needed
+  std::vector<std::unique_ptr<Stream>> urgent;      ///< for each rank, created when needed
   std::atomic<bool> cancelled = false;              ///< until reset()
-  std::optional<std::uint64_t> on_loss;             ///< in the world's LossWatch
-  std::vector<Stream*> own;                         ///< as Lanes::streams
-  std::vector<Event*> events;                       ///< as Lanes::events
-  std::vector<Stream*> lanes;                       ///< of the run that is enqueued
-  std::mutex parts;                                 ///< held where run_rank() changes the next two
-  std::shared_ptr<const Plan::Impl> current;        ///< null when prepare() is due
-  bool has_run = false;                             ///< outputs are there, or under way
-  std::atomic<bool> failed = false;                 ///< a run failed, and recover() is due
+  std::optional<std::uint64_t> on_loss;             ///< its entry in the world's LossWatch
+  std::vector<Stream*> own;                         ///< see Lanes::streams
+  std::vector<Event*> events;                       ///< see Lanes::events
+  std::vector<Stream*> lanes;                       ///< for the run being enqueued
+  std::mutex parts;                                 ///< held while run_rank() changes the next two
+  std::shared_ptr<const Plan::Impl> current;        ///< null if prepare() is required
+  bool has_run = false;                             ///< outputs exist, or are being computed
+  std::atomic<bool> failed = false;                 ///< a run failed, and recover() is required
 };
 
 }  // namespace braid

@@ -10,7 +10,7 @@
 
 namespace braid {
 
-/// As Device::import_memory, of memory that rank `peer` gave: an error says whose it is.
+/// Device::import_memory for memory of rank `peer`, which errors name.
 inline std::unique_ptr<Memory> import_peer(Device& device, int rank, int peer,
                                            std::string_view handle) {
   try {

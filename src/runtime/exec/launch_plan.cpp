@@ -65,7 +65,7 @@ class LaunchPlan::Builder {
       for (local_ = 0; local_ < ranks_.size(); ++local_) add_step();
     }
     meet();
-    // Only now: the values do not move any more.
+    // Only now, when the values will not move any more.
     plan_.arguments_.reserve(places_of_arguments_.size());
     for (const std::size_t place : places_of_arguments_) {
       plan_.arguments_.push_back(plan_.values_.data() + place);
@@ -106,7 +106,7 @@ class LaunchPlan::Builder {
       case Step::Kind::kEventWait:
         return add_event(Record::What::kWait, step_->stream, step_->event);
       case Step::Kind::kCollective:
-        return;  // of all ranks at once
+        return;  // for all ranks at once
     }
   }
 
@@ -119,7 +119,7 @@ class LaunchPlan::Builder {
     plan_.records_.push_back(record);
   }
 
-  /// The other streams begin where the first one stands, and the first one ends with all of them.
+  /// At the start the other streams wait for the first one; at the end it waits for them.
   void part() {
     const Step begin{.name = "the begin of a run"};
     step_ = &begin;
@@ -152,7 +152,7 @@ class LaunchPlan::Builder {
     if (record.bytes > 0) plan_.records_.push_back(record);
   }
 
-  /// Where a copy's buffer is, on this rank or on the peer that it names.
+  /// The address of a copy's buffer, on this rank or on the peer that it names.
   [[nodiscard]] std::uint64_t operand(int index, const std::optional<Step::Peer>& peer) const {
     if (!peer) return address(index);
     const Buffer& b = buffer(index);
@@ -219,8 +219,8 @@ class LaunchPlan::Builder {
     plan_.records_.push_back(record);
   }
 
-  // Appends the value of one argument. The machine is little endian: a 32-bit argument is the first
-  // half of its word.
+  // Appends the value of one argument. The machine is little endian, so a 32-bit argument is the
+  // first half of its word.
   void add_argument(const KernelParam& param) {
     switch (param.kind) {
       case KernelParam::Kind::kInput:
@@ -260,7 +260,7 @@ class LaunchPlan::Builder {
     }
   }
 
-  /// Room for the value of the next argument; stays in place until the one after it.
+  /// Room for the value of the next argument, valid until the one after it.
   std::span<std::uint8_t> add_value(std::size_t bytes, std::size_t alignment) {
     end_of_values_ = (end_of_values_ + alignment - 1) / alignment * alignment;
     places_of_arguments_.push_back(end_of_values_);
@@ -297,7 +297,7 @@ class LaunchPlan::Builder {
     return group_members(program_, group, places().rank);
   }
 
-  /// The place in the group of the rank `shift` after this one, which wraps.
+  /// The index in the group of the rank `shift` after this one, cyclically.
   [[nodiscard]] std::int64_t rank_after(const std::string& group, std::int64_t shift) const {
     const std::vector<std::int64_t> all = members(group);
     const auto size = static_cast<std::int64_t>(all.size());
@@ -305,7 +305,7 @@ class LaunchPlan::Builder {
     return ((own + shift) % size + size) % size;
   }
 
-  /// Where this rank finds the arena of a group on another one.
+  /// The address of another rank's arena of a group, as this rank sees it.
   [[nodiscard]] std::uint64_t arena_of(const std::string& group, std::int64_t rank) const {
     const auto arena = static_cast<std::int64_t>(symmetric_arena(group));
     return element(element(places().peer_arenas, arena, "arena", *step_), rank, "rank", *step_);
@@ -325,9 +325,9 @@ class LaunchPlan::Builder {
   std::uint64_t timeout_ns_;
   LaunchPlan& plan_;
   int streams_, events_;
-  IndexRange range_;                              ///< the steps that run
-  int used_ = 1;                                  ///< their streams
-  std::vector<std::size_t> places_of_arguments_;  ///< among the values
+  IndexRange range_;                              ///< steps of the variant that runs
+  int used_ = 1;                                  ///< number of their streams
+  std::vector<std::size_t> places_of_arguments_;  ///< offsets in the values
   std::size_t end_of_values_ = 0;
   const Step* step_ = nullptr;
   std::size_t step_index_ = 0;

@@ -10,26 +10,26 @@
 
 namespace braid {
 
-/// A program and its code, loaded on the ranks that live here. Executables share it, in several
-/// threads.
+/// A program and its code, loaded on the ranks of this process. Executables in several threads
+/// share it.
 class LoadedProgram {
  public:
-  /// Loads all.
+  /// Loads all kernels.
   LoadedProgram(Device& device, std::vector<int> ranks, Program program, ProgramCode code);
-  /// Its variants are compiled one after the other, and loaded when they are asked for: not in that
-  /// thread, as a driver may refuse it where somebody is capturing.
+  /// Compiles variants one after the other in a thread, and loads each when it is asked for: not in
+  /// that thread, where a driver may refuse it during a capture.
   LoadedProgram(Device& device, std::vector<int> ranks, Program program, StagedCode::Tools tools);
   LoadedProgram(const LoadedProgram&) = delete;
   LoadedProgram& operator=(const LoadedProgram&) = delete;
 
   [[nodiscard]] const Program& program() const { return program_; }
-  /// All of it, for which it waits.
+  /// Waits for all code.
   [[nodiscard]] const ProgramCode& code() const { return code_.all(); }
-  /// Whether load() need not wait for a compile.
+  /// Whether load() returns without waiting for a compile.
   [[nodiscard]] bool is_compiled(std::size_t variant) const { return code_.is_done(variant); }
-  /// Waits for the code of a variant, and loads what is not loaded yet.
+  /// Waits for the code of a variant, and loads the kernels not yet loaded.
   void load(std::size_t variant) const;
-  /// Of each kernel of the program, on ranks[local]; null where its variant is not loaded.
+  /// For each kernel of the program, on ranks[local]; null if its variant is not loaded.
   [[nodiscard]] std::vector<Function*> functions(std::size_t local) const;
 
  private:
@@ -39,9 +39,10 @@ class LoadedProgram {
   std::vector<int> ranks_;
   Program program_;
   StagedCode code_;
-  std::vector<IndexRange> kernels_;                                    ///< of each variant
-  mutable std::mutex mutex_;                                           ///< held for what follows
-  mutable std::vector<bool> loaded_;                                   ///< each variant
+  std::vector<IndexRange> kernels_;                                    ///< for each variant
+  mutable std::mutex mutex_;                                           ///< guards the following
+                                                                       ///< members
+  mutable std::vector<bool> loaded_;                                   ///< for each variant
   mutable std::vector<std::vector<std::unique_ptr<Module>>> modules_;  ///< by rank and source
   mutable std::vector<std::vector<Function*>> functions_;              ///< by rank
 };

@@ -49,7 +49,7 @@ void LossWatch::call(const std::function<void()>& act) {
   try {
     act();
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-    // Of a device that is lost, too: its own calls tell.
+    // A lost device also reports itself through its own calls.
   }
 }
 

@@ -12,7 +12,7 @@
 
 namespace braid {
 
-/// Looks whether a rank of another end is lost, and does then what stops those who wait for it.
+/// Watches for the loss of a rank of another end, and then calls what stops waits for it.
 class LossWatch {
  public:
   explicit LossWatch(std::shared_ptr<const Rendezvous> rendezvous);
@@ -20,10 +20,10 @@ class LossWatch {
   LossWatch(const LossWatch&) = delete;
   LossWatch& operator=(const LossWatch&) = delete;
 
-  /// `act` is called once at most, on a thread of its own, or by this call where a rank is lost
+  /// `act` is called at most once, on a thread of its own, or within this call if a rank is lost
   /// already.
   std::uint64_t add(std::function<void()> act);
-  /// It is not called any more once this has returned.
+  /// Once this has returned, the action is not called any more.
   void remove(std::uint64_t id);
 
  private:

@@ -15,7 +15,7 @@ using protocol::Record;
 constexpr const char* kEntry = "braid_meet";
 constexpr std::uint32_t kThreads = 32;
 
-/// A thread signals to a member and waits for one, and for each 32nd after it.
+/// Each thread signals to a member and waits for one, then for every 32nd after it.
 constexpr const char* kMeet = R"(.version 7.0
 .target sm_80
 .address_size 64

@@ -9,35 +9,35 @@
 
 namespace braid {
 
-/// The kernel by which ranks wait for each other and do nothing else, on the ranks that live here.
-/// It is PTX of the library's own and is compiled by nobody but the device.
+/// The kernel with which ranks of this process only wait for others. It is PTX of the library's
+/// own, since NVRTC may be missing here; only the device compiles it.
 ///
-/// One block. The words of one use are, on each rank, an epoch and then a flag of each member; as
-/// in the kernels of programs, flags are epochs that only grow, fences carry the data, and who
-/// waits for too long says so in its record and sets the abort words of all (codegen/protocol.h).
+/// It has one block. On each rank a use owns an epoch and a flag per member. As in programs'
+/// kernels, flags are growing epochs, fences order the data, and a wait that expires is written to
+/// the record and sets the abort words of all (codegen/protocol.h).
 class PadKernel {
  public:
-  /// For pads of so many ranks.
+  /// For pads of that many ranks.
   explicit PadKernel(std::size_t members) : members_(members) {}
 
-  /// Of the words of one use, which each rank has.
+  /// Size of the words of one use, on each rank.
   [[nodiscard]] std::int64_t flag_bytes() const {
     return static_cast<std::int64_t>((members_ + 1) * sizeof(std::uint32_t));
   }
-  /// The calls of `local` come after this.
+  /// Must be called before calls for `local`.
   void load(Device& device, std::span<const int> ranks);
 
-  /// Some of the members.
+  /// A range of members.
   struct Range {
     std::uint32_t first = 0, end = 0;
   };
   struct Launch {
-    std::span<const std::uint64_t> pads;  ///< of each member, as this rank sees them
-    std::uint32_t rank = 0;               ///< its index among them
-    Range signaled = {};                  ///< whom it signals first,
-    Range awaited = {};                   ///< and for whom it waits then
-    std::int64_t flags = 0;               ///< the offset of the words in each
-    std::uint32_t step = 0;               ///< for the record
+    std::span<const std::uint64_t> pads;  ///< pads of each member, as this rank sees them
+    std::uint32_t rank = 0;               ///< this rank's index among them
+    Range signaled = {};                  ///< members to signal first
+    Range awaited = {};                   ///< members to wait for then
+    std::int64_t flags = 0;               ///< offset of the words in each pad
+    std::uint32_t step = 0;               ///< step number in the record
     std::uint64_t record = 0;
     std::uint64_t timeout_ns = 0;
   };

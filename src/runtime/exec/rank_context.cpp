@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kArenaAlignment = 256;
 
-/// Memory of the caller's allocator.
+/// Memory from the caller's allocator.
 class CallersMemory final : public Memory {
  public:
   CallersMemory(const Device& device, const Allocator& allocator, int rank, std::size_t bytes)
@@ -205,7 +205,7 @@ std::vector<RankContext::NamedMemory> RankContext::named_memory(const Bindings& 
   for (std::size_t a = 0; a < named.size(); ++a) named[a].address = arena_address(a);
   for (const MemoryPart& head : heap_.heads(local_)) {
     for (std::size_t a = 0; a < named.size(); ++a) {
-      const std::uint64_t offset = head.address - named[a].address;  // large when it lies before
+      const std::uint64_t offset = head.address - named[a].address;  // huge if it lies before
       if (offset < static_cast<std::uint64_t>(program_.arenas[a].bytes)) {
         named[a].parts.push_back(head);
       }
@@ -216,9 +216,11 @@ std::vector<RankContext::NamedMemory> RankContext::named_memory(const Bindings& 
     const Buffer& buffer = program_.buffers[b];
     const bool shared =
         program_.variants.empty() || static_cast<int>(b) < program_.variants.front().buffers.first;
-    if (!shared && !own.has(static_cast<int>(b))) continue;  // of a variant that does not run
+    if (!shared && !own.has(static_cast<int>(b)))
+      continue;  // belongs to a variant that does not
+                 // run
     if (buffer.slice) continue;
-    if (bound_[b]) continue;  // the caller's memory, and the caller's to name
+    if (bound_[b]) continue;  // the caller's memory is named by the caller
     const std::int64_t bytes = numel(buffer.type.shape).evaluate(bindings) *
                                static_cast<std::int64_t>(dtype_size(buffer.type.dtype));
     named[static_cast<std::size_t>(buffer.arena)].parts.push_back(

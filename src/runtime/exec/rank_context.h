@@ -17,11 +17,11 @@
 
 namespace braid {
 
-/// What one rank of an executable owns here: its record, its arenas but for the symmetric ones, its
-/// streams, and the addresses that the caller bound.
+/// What one rank of an executable owns: its record, its arenas except symmetric ones, its streams,
+/// and the addresses that the caller bound.
 class RankContext {
  public:
-  /// `heap` holds the rank as number `local`. Parameters and io get memory in allocate_unbound().
+  /// In `heap` the rank has number `local`. Parameters and io get memory in allocate_unbound().
   RankContext(Device& device, const Allocator& allocator, const LoadedProgram& loaded,
               const SymmetricHeap& heap, std::size_t local, int rank);
 
@@ -30,42 +30,39 @@ class RankContext {
   [[nodiscard]] const std::vector<std::unique_ptr<Event>>& events() const { return events_; }
   [[nodiscard]] Stream& stream() const { return *streams_[0]; }
 
-  /// The stream of the run that is enqueued now: the caller's or, where that is null, the rank's
-  /// own, behind all runs before. Not behind them where the run is `recorded`, on a stream that is
-  /// being captured.
+  /// The stream of the run being enqueued: the caller's or, if null, the rank's own; it is ordered
+  /// behind all earlier runs. A run `recorded` on a capturing stream is not.
   [[nodiscard]] Stream& begin_run(Stream* callers, bool recorded);
-  /// To be called when all of it is enqueued.
+  /// Called when the whole run is enqueued.
   void end_run(Stream& stream, bool recorded);
-  /// The rank's own stream, behind all that was enqueued for it.
+  /// The rank's own stream, behind everything enqueued for it.
   [[nodiscard]] Stream& stream_after_runs();
 
-  /// From now on the buffer lies in the caller's memory.
+  /// Places the buffer in the caller's memory from now on.
   void bind(std::size_t buffer, DeviceTensor tensor) { bound_[buffer] = std::move(tensor); }
-  /// Throws kInvalidArgument where what the caller has bound does not hold it at these values.
+  /// Throws kInvalidArgument if a bound tensor does not fit at these values.
   void check_bound(const Bindings& bindings) const;
-  /// Has the parameters of `other`, the same rank of another executable of the program: where the
-  /// caller bound them, or in its arena.
+  /// Shares the parameters of `other`, the same rank of another executable of the program: the
+  /// caller's bindings, or its arena.
   void share_parameters(RankContext& other);
-  /// Memory for the arenas of which the caller has not bound all.
+  /// Allocates the arenas that the caller has not bound completely.
   void allocate_unbound();
-  /// Where everything lies now. All arenas must be there.
+  /// The current addresses. All arenas must exist.
   [[nodiscard]] RankPlaces places();
-  /// What lies where in each allocation at these bindings, with the allocation's address.
+  /// The named parts of an allocation at these bindings, with its address.
   struct NamedMemory {
     std::uint64_t address;
     std::vector<MemoryPart> parts;
   };
   [[nodiscard]] std::vector<NamedMemory> named_memory(const Bindings& bindings) const;
 
-  /// What the blocks of a step did when, where its kernel notes that; else nothing. No work may be
-  /// in flight.
+  /// The marks of a step's blocks, if its kernel records them. No work may be in flight.
   [[nodiscard]] std::span<const protocol::Mark> marks(std::size_t step) const;
   void clear_marks();
 
-  /// What kernels noted since the last reset. No work may be in flight.
+  /// What kernels recorded since the last reset. No work may be in flight.
   [[nodiscard]] protocol::Record record() const;
-  /// Enqueues that the record, and all by which ranks wait for each other, are as before the first
-  /// run.
+  /// Enqueues a reset of the record and of all state with which ranks wait for each other.
   void reset();
 
  private:
@@ -77,21 +74,21 @@ class RankContext {
   Device& device_;
   const Allocator& allocator_;
   const LoadedProgram& loaded_;
-  const Program& program_;  ///< of it
+  const Program& program_;  ///< the loaded program's
   const SymmetricHeap& heap_;
   std::size_t local_;
   int rank_;
-  // Destroyed in reverse: streams before memory.
-  std::unique_ptr<Memory> record_;  ///< a protocol::Record that the host sees
-  std::unique_ptr<Memory> marks_;   ///< that the host sees; null where none are noted
-  std::vector<std::span<protocol::Mark>> marks_of_;  ///< of each step
-  /// Null until needed, and where symmetric. Parameters may be shared.
+  // Destroyed in reverse order: streams before memory.
+  std::unique_ptr<Memory> record_;                   ///< a host-visible protocol::Record
+  std::unique_ptr<Memory> marks_;                    ///< host-visible; null if none are recorded
+  std::vector<std::span<protocol::Mark>> marks_of_;  ///< for each step
+  /// Null until needed, and for symmetric arenas. Parameters may be shared.
   std::vector<std::shared_ptr<Memory>> arenas_;
-  std::vector<std::optional<DeviceTensor>> bound_;  ///< the caller's, for each buffer
-  std::unique_ptr<Event> end_of_run_;  ///< of the last one, where that is on a caller's stream
-  bool foreign_ = false;               ///< and the rank's own stream does not wait for it yet
-  std::vector<std::unique_ptr<Event>> events_;    ///< as Lanes wants them
-  std::vector<std::unique_ptr<Stream>> streams_;  ///< of the program, by number
+  std::vector<std::optional<DeviceTensor>> bound_;  ///< for each buffer: the caller's tensor
+  std::unique_ptr<Event> end_of_run_;  ///< end of the last run, if it was on a caller's stream
+  bool foreign_ = false;               ///< the rank's own stream does not wait for it yet
+  std::vector<std::unique_ptr<Event>> events_;    ///< as in Lanes
+  std::vector<std::unique_ptr<Stream>> streams_;  ///< by the program's numbers
 };
 
 }  // namespace braid

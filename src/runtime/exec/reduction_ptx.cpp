@@ -10,12 +10,12 @@
 namespace braid {
 namespace {
 
-/// How one dtype is read, reduced and written. `{0}` in a text is the register that is loaded or
-/// stored, of type `type` and named %a...; %h and %r are free.
+/// PTX that loads, reduces and stores one dtype. In these texts `{0}` is the index of the register
+/// that is loaded or stored, of type `type` and named %a...; %h and %r are scratch.
 struct Arithmetic {
-  const char* type;   ///< of the registers that are reduced
-  const char* load;   ///< from [%x] into %a{0}
-  const char* store;  ///< %a0 to [%x]
+  const char* type;   ///< type of the registers
+  const char* load;   ///< from [%x] to %a{0}
+  const char* store;  ///< from %a0 to [%x]
   bool is_float;
 };
 

@@ -17,20 +17,20 @@ namespace {
 constexpr const char* kPlace = "rendezvous";
 constexpr std::uint32_t kCardFormat = 3;
 
-/// What the ends of one process share.
+/// State shared by the ends of one process.
 struct Hall {
   std::vector<std::vector<int>> parties;
   int world = 0;
   std::chrono::duration<double> timeout{};
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<bool> here;            ///< the parties that came to the round under way
-  std::vector<std::string> bytes;    ///< of that round, by rank
-  std::uint64_t round = 0;           ///< rounds that are over
-  std::vector<std::string> results;  ///< of the last of them; nobody begins another one before all
-                                     ///< have left it: see `readers`
+  std::vector<bool> here;            ///< parties that have reached the current round
+  std::vector<std::string> bytes;    ///< bytes of the current round, by rank
+  std::uint64_t round = 0;           ///< number of finished rounds
+  std::vector<std::string> results;  ///< of the last round; the next one begins only when all have
+                                     ///< read them: see `readers`
   std::size_t readers = 0;
-  std::string broken;  ///< why no round will end any more
+  std::string broken;  ///< why no round will complete any more
 };
 
 class HallEnd final : public Rendezvous {
@@ -88,7 +88,7 @@ class HallEnd final : public Rendezvous {
   }
 
  private:
-  /// The first rank that has not come.
+  /// The first rank that has not arrived.
   [[nodiscard]] int missing() const {
     for (std::size_t p = 0; p < hall_->parties.size(); ++p) {
       if (!hall_->here[p] && p != party_) return hall_->parties[p][0];
@@ -104,7 +104,7 @@ class HallEnd final : public Rendezvous {
   std::size_t party_;
 };
 
-/// An end over the caller's own means.
+/// An end over the caller's own all-gather.
 class CallbackEnd final : public Rendezvous {
  public:
   CallbackEnd(int rank, int world, AllGather all_gather)
@@ -145,7 +145,7 @@ RankCard decode(std::string_view bytes, std::size_t rank) {
   const auto format = in.value<std::uint32_t>();
   card.failure = in.string();
   card.hash = in.string();
-  // Each arena takes eight bytes at least: a damaged count ends the loop.
+  // Each arena takes at least eight bytes, which bounds a damaged count.
   const auto arenas = std::min<std::uint64_t>(in.value<std::uint64_t>(), bytes.size());
   for (std::uint64_t a = 0; a < arenas; ++a) card.arenas.emplace_back(in.string());
   card.communicators = in.string();

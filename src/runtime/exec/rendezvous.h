@@ -7,18 +7,19 @@
 
 namespace braid {
 
-/// What a rank tells the others of its program before the first launch, or of memory that they
+/// What a rank tells the others about its program before the first launch, or about memory to
 /// share.
 struct RankCard {
   std::string failure;              ///< why it cannot take part; else empty
-  std::string hash;                 ///< of its plan, worked out by itself
-  std::vector<std::string> arenas;  ///< Memory::export_handle of each symmetric arena, or nothing
-  std::string communicators;        ///< Communicators::offers, or nothing
-  std::string memory = {};          ///< what it asks for where that is memory; then no hash
+  std::string hash;                 ///< hash of its plan, computed by itself
+  std::vector<std::string> arenas;  ///< Memory::export_handle of each symmetric arena, if any
+  std::string communicators;        ///< Communicators::offers, if any
+  std::string memory = {};          ///< description of the memory it asks for; then there is no
+                                    ///< hash
 };
 
-/// Exchanges the cards of this end's ranks for those of all ranks, by rank. Throws where a rank
-/// failed, and where two ranks have different plans or memory: they would hang or read garbage.
+/// Exchanges the cards of this end's ranks for those of all ranks, by rank. Throws if a rank
+/// failed, or if two ranks have different plans or memory: they would hang or read garbage.
 [[nodiscard]] std::vector<RankCard> exchange_cards(Rendezvous& rendezvous,
                                                    const std::vector<RankCard>& mine);
 

@@ -11,7 +11,7 @@ namespace {
 
 using protocol::Record;
 
-/// Null where the program has none such.
+/// The step, or null if the program has none with that index.
 const Step* step_at(const Program& program, std::uint32_t index) {
   return index < program.steps.size() ? &program.steps[index] : nullptr;
 }
@@ -28,7 +28,7 @@ std::string lost_wait(const Program& program, int rank, const Record& r) {
   std::string where = fmt::format("step {}", r.step);
   if (kernel != nullptr) {
     where += fmt::format(" '{}' ({} kernel)", step->name, kernel->needs.template_name);
-    // Kernels know ranks by their index in the group.
+    // Kernels use indices in the group.
     const auto members = group_members(program, kernel->needs.comm_group, rank);
     if (r.peer < members.size()) peer = members[r.peer];
   }
@@ -37,7 +37,7 @@ std::string lost_wait(const Program& program, int rank, const Record& r) {
       where, r.block, r.slot, peer, r.expected, r.seen);
 }
 
-/// The name that the node had before it stood in a kernel.
+/// The node's name in the graph before it was fused into a kernel.
 std::string node_name(const Program& program, const Record& r) {
   const Step* step = step_at(program, r.step);
   if (step == nullptr) return fmt::format("step {}", r.step);

@@ -11,14 +11,14 @@
 namespace braid {
 
 struct RankRecord {
-  int rank = 0;  ///< of the world
+  int rank = 0;  ///< rank in the world
   protocol::Record record{};
 };
 
-/// What the records of a run say; nothing when all is well. kTimeout, naming for
-/// each rank that recorded one the step, kernel, block, slot and the peer that did not signal,
-/// when a wait was lost: whatever else went wrong may follow from it. Else kInvalidArgument with
-/// the node, the rank and the value of an index out of range, of the earliest step.
+/// The error in the records of a run; nothing if there is none. If a wait expired: kTimeout, naming
+/// for each rank that recorded one the step, kernel, block, slot and the silent peer; other
+/// failures may be its consequences. Else kInvalidArgument, naming the node, the rank and the value
+/// of the out-of-range index of the earliest step.
 [[nodiscard]] std::optional<Error> run_error(const Program& program,
                                              std::span<const RankRecord> records,
                                              std::uint64_t timeout_ns);

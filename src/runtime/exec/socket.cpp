@@ -72,7 +72,7 @@ std::vector<SocketAddress> resolve(const std::string& host) {
 SocketAddress local_address(const std::string& name) {
   sockaddr_un local{};
   local.sun_family = AF_UNIX;
-  // What begins with a zero is no path.
+  // A name that begins with a zero byte is not a path.
   const std::size_t used = std::min(name.size(), sizeof local.sun_path - 1);
   std::memcpy(local.sun_path + 1, name.data(), used);
   SocketAddress address;
@@ -84,7 +84,7 @@ SocketAddress local_address(const std::string& name) {
 File listen_at(const SocketAddress& address) {
   File socket = open_socket(address);
   if (!socket.is_open()) return socket;
-  set_option(socket, SOL_SOCKET, SO_REUSEADDR);  // a job that is over leaves its port for a while
+  set_option(socket, SOL_SOCKET, SO_REUSEADDR);  // a finished job's port stays occupied for a while
   if (::bind(socket.get(), pointer(address), address.bytes) == 0 &&
       ::listen(socket.get(), kBacklog) == 0) {
     return socket;
@@ -139,7 +139,7 @@ void linger(const File& socket) {
   for (int tries = 0; tries < 1000; ++tries) {
     int unsent = 0;
     if (::ioctl(socket.get(), SIOCOUTQ, &unsent) != 0 || unsent == 0) return;
-    pollfd broken{socket.get(), 0, 0};  // asks for errors alone
+    pollfd broken{socket.get(), 0, 0};  // polls only for errors
     if (::poll(&broken, 1, 1) != 0) return;
   }
 }

@@ -10,32 +10,32 @@
 
 namespace braid {
 
-/// Where a process can be reached.
+/// The address of a process.
 struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t bytes = 0;
 
-  /// Of one over TCP.
+  /// For a TCP address.
   [[nodiscard]] SocketAddress with_port(int port) const;
 };
 
-/// The addresses of a host by its name or number. Throws kInvalidArgument where there is none.
+/// The addresses of a host, given by name or number. Throws kInvalidArgument if there is none.
 [[nodiscard]] std::vector<SocketAddress> resolve(const std::string& host);
-/// Of a name, on this machine alone; no file stands for it. At most 100 characters.
+/// An address on this machine, of at most 100 characters, without a file.
 [[nodiscard]] SocketAddress local_address(const std::string& name);
 
-// All sockets here are non-blocking; what fails is not open and leaves errno.
+// All sockets here are non-blocking. On failure the result is not open and errno is set.
 
-/// Listens; connections may wait at once from many others.
+/// Listens, with room for many waiting connections.
 [[nodiscard]] File listen_at(const SocketAddress& address);
 [[nodiscard]] int port_of(const File& listener);
-/// Not open when nobody waits.
+/// Not open if no connection waits.
 [[nodiscard]] File accept_from(const File& listener);
-/// Waits for at most so long.
+/// Waits for at most `timeout_ms`.
 [[nodiscard]] File connect_to(const SocketAddress& address, int timeout_ms);
 
-/// Waits until the other machine has all that was sent, for a second at most: closing would throw
-/// away what is under way.
+/// Waits, for at most a second, until the peer has received everything: closing would discard data
+/// in flight.
 void linger(const File& socket);
 
 }  // namespace braid

@@ -23,9 +23,9 @@ using std::chrono::milliseconds;
 
 constexpr const char* kPlace = "rendezvous";
 constexpr std::uint32_t kFormat = 1;
-constexpr std::size_t kMostGuests = 64;  // that have not said who they are
+constexpr std::size_t kMostGuests = 64;  // connections that have not said who they are
 constexpr milliseconds kTick{20};
-constexpr milliseconds kLateComers{1000};  // are told of a loss
+constexpr milliseconds kLateComers{1000};  // how long late arrivals are told of a loss
 
 /// The payload of kHello.
 struct Hello {
@@ -64,8 +64,8 @@ milliseconds in_ms(double seconds) {
   return milliseconds(static_cast<std::int64_t>(seconds * 1e3));
 }
 
-/// Where rank 0 listens when somebody else has the port: a name and no other port, which may be
-/// that of the next job's launcher.
+/// The address of rank 0 if another program has the port: a name, and no other port, which the next
+/// job's launcher might use.
 SocketAddress beside_port(const SocketOptions& options) {
   return local_address(
       fmt::format("braid {} {} {}", ::geteuid(), options.port, hash_of(options.job)));
@@ -83,7 +83,7 @@ File listen_for(const SocketOptions& options) {
                                         options.port, std::strerror(errno)));
 }
 
-/// The side of rank 0 until all are there.
+/// Rank 0's side, until all have arrived.
 class Gathering {
  public:
   explicit Gathering(const SocketOptions& options)
@@ -123,7 +123,7 @@ class Gathering {
     return static_cast<int>(std::find(here_.begin(), here_.end(), false) - here_.begin());
   }
 
-  /// Until something comes, or it is time to say that this end is there.
+  /// Waits until something arrives, or a heartbeat is due.
   void wait() {
     std::vector<pollfd> files{{listener_.get(), POLLIN, 0}};
     for (const Peer& guest : guests_) {
@@ -169,7 +169,7 @@ class Gathering {
     }
   }
 
-  /// Whether the guest stays.
+  /// Whether the connection is kept.
   bool meet(Peer& guest, const Frame& frame) {
     const std::optional<Hello> hello =
         frame.kind == FrameKind::kHello ? decode_hello(frame.payload) : std::nullopt;
@@ -199,7 +199,7 @@ class Gathering {
     return true;
   }
 
-  /// Who is here is told at once; who comes within a moment is told, too.
+  /// Tells a loss to all who are here, and to those who arrive within a moment.
   void lose(const Loss& loss) {
     if (!loss_.text.empty()) return;
     loss_ = loss;
@@ -226,11 +226,11 @@ class Gathering {
   Clock::time_point deadline_;
   std::vector<bool> here_;  ///< by rank
   std::list<Peer> guests_;
-  Loss loss_;  ///< its text is empty while all is well
+  Loss loss_;  ///< no loss while its text is empty
   Clock::time_point next_beat_ = Clock::now();
 };
 
-/// The side of another rank: looks for rank 0 until it is found, then waits for all.
+/// The other ranks' side: searches for rank 0, then waits for all.
 class Search {
  public:
   explicit Search(const SocketOptions& options)
@@ -254,7 +254,7 @@ class Search {
   }
 
  private:
-  /// Nothing where nobody of this job listens.
+  /// Nothing if nobody of this job listens there.
   std::optional<Peer> ask(const SocketAddress& address, milliseconds patience) {
     if (Clock::now() >= deadline_) {
       throw Error(ErrorCode::kTimeout, kPlace,
@@ -282,7 +282,7 @@ class Search {
   bool is_welcome(Connection& connection) const {
     for (bool expected = false;; expected = true) {
       const std::optional<Frame> frame = read(connection, in_ms(options_.timeout_s));
-      if (!frame && !expected) return false;  // another job's, which is complete, maybe
+      if (!frame && !expected) return false;  // belongs to another job, which may be complete
       if (!frame) {
         const bool silent = Clock::now() - connection.heard() >= in_ms(options_.timeout_s);
         throw_environment(
@@ -297,7 +297,7 @@ class Search {
     }
   }
 
-  /// The next frame; nothing when none comes in time, or ever.
+  /// The next frame; nothing if none arrives in time, or at all.
   static std::optional<Frame> read(Connection& connection, milliseconds patience) {
     const auto until = Clock::now() + patience;
     for (;;) {

@@ -10,15 +10,15 @@
 
 namespace braid {
 
-/// Another end of a rendezvous, as this one reaches it.
+/// Another end of a rendezvous, as seen from this one.
 struct Peer {
   Connection connection;
-  std::vector<int> ranks;  ///< that live there; of rank 0's end but rank 0 is known
-  bool gone = false;       ///< nothing comes from there any more
+  std::vector<int> ranks;  ///< ranks there; of rank 0's end only rank 0 is known
+  bool gone = false;       ///< nothing arrives from it any more
 };
 
-/// Finds the other ends, as the process of rank 0 or as another one. `options.ranks` is ascending.
-/// The former returns all of them in order, the latter that of rank 0. Throws as meet_by_socket.
+/// Finds the other ends, for rank 0 or for another rank. `options.ranks` is ascending. Rank 0 gets
+/// all ends in order, the others that of rank 0. Throws as meet_by_socket.
 [[nodiscard]] std::vector<Peer> await_others(const SocketOptions& options);
 [[nodiscard]] std::vector<Peer> join_rank_0(const SocketOptions& options);
 

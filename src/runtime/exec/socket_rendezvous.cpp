@@ -14,8 +14,8 @@
 #include "runtime/exec/socket.h"
 #include "runtime/exec/socket_peers.h"
 
-// A star around the end of rank 0: it collects the bytes of a round and sends them to all. One
-// thread of each end does all that comes, says that the end is there, and sees who is not.
+// A star around rank 0's end, which collects the bytes of a round and sends them to all. In each
+// end a thread handles what arrives, sends heartbeats and detects silent ends.
 
 namespace braid {
 namespace {
@@ -32,7 +32,7 @@ std::string encode(std::uint64_t round, const std::vector<std::string>& bytes) {
   return out.take();
 }
 
-/// Nothing when it is not of that round, or not of so many ranks.
+/// Nothing if it is of another round, or of another number of ranks.
 std::optional<std::vector<std::string>> decode(std::string_view payload, std::uint64_t round,
                                                std::size_t ranks) {
   ByteReader in(payload);
@@ -63,7 +63,7 @@ class SocketEnd final : public Rendezvous {
   }
 
   ~SocketEnd() override {
-    if (is_fork()) {  // without the thread
+    if (is_fork()) {  // a fork does not have the thread
       if (thread_.joinable()) thread_.detach();
       return;
     }
@@ -120,7 +120,7 @@ class SocketEnd final : public Rendezvous {
     (void)!::write(wake_.get(), &one, sizeof one);
   }
 
-  /// At the hub: what came of an end. The last one ends the round.
+  /// At the hub: bytes of an end. The last one completes the round.
   void take(const std::vector<int>& ranks, std::vector<std::string> bytes) {
     if (std::find(came_.begin(), came_.end(), true) == came_.end()) first_came_ = Clock::now();
     for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -145,7 +145,7 @@ class SocketEnd final : public Rendezvous {
     changed_.notify_all();
   }
 
-  /// Only the first loss counts: others follow from it.
+  /// Only the first loss counts; later ones follow from it.
   void lose(const Loss& loss) {
     if (!loss_.text.empty()) return;
     loss_ = loss;
@@ -200,11 +200,10 @@ class SocketEnd final : public Rendezvous {
     }
   }
 
-  /// Says that this end is there, and looks who has not done so for long.
+  /// Sends a heartbeat, and looks for ends that have been silent too long.
   void look_at_the_clock() {
     const Clock::time_point now = Clock::now();
-    // While this process did not run itself (it was stopped, as the others were, maybe) it could
-    // not hear anyone.
+    // While this process was stopped (maybe together with the others) it could hear nobody.
     const auto gap = now - std::exchange(last_look_, now);
     const bool slept = gap > beat_ + timeout_ / 4;
     const bool beats = now >= next_beat_;
@@ -223,7 +222,7 @@ class SocketEnd final : public Rendezvous {
           fmt::format("rank {} did not come within {:g} s", missing, options_.patience_s)});
   }
 
-  /// What the others wait for though this end goes.
+  /// Sends what others still wait for when this end goes away.
   void send_the_rest() {
     const auto until = Clock::now() + std::chrono::seconds(1);
     for (Peer& peer : peers_) {
@@ -239,17 +238,17 @@ class SocketEnd final : public Rendezvous {
   const pid_t process_ = ::getpid();
   const bool is_hub_;
   const milliseconds timeout_;
-  const milliseconds beat_;  ///< between signs of life
-  std::mutex rounds_;        ///< held for a whole round
+  const milliseconds beat_;  ///< between heartbeats
+  std::mutex rounds_;        ///< held during a whole round
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Peer> peers_;           ///< all others, or that of rank 0
-  std::uint64_t round_ = 0;           ///< rounds that are over
-  std::vector<bool> came_;            ///< at the hub, by rank, to the round under way
-  std::vector<std::string> bytes_;    ///< of that round
-  Clock::time_point first_came_;      ///< to that round
-  std::vector<std::string> results_;  ///< of the last round
-  Loss loss_;                         ///< its text is empty while all is well
+  std::vector<Peer> peers_;           ///< all others, or only rank 0's
+  std::uint64_t round_ = 0;           ///< number of finished rounds
+  std::vector<bool> came_;            ///< at the hub, by rank: arrived in the current round
+  std::vector<std::string> bytes_;    ///< bytes of the current round
+  Clock::time_point first_came_;      ///< first arrival of that round
+  std::vector<std::string> results_;  ///< results of the last round
+  Loss loss_;                         ///< no loss while its text is empty
   Clock::time_point last_look_ = Clock::now();
   Clock::time_point next_beat_ = Clock::now();
   bool stop_ = false;

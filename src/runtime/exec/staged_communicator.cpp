@@ -30,7 +30,7 @@ StagedCommunicator::StagedCommunicator(Device& device, Options options)
     kernels_[{dtype, op}] = device.load(
         options_.rank,
         {kReductionEntry, reduction_ptx(dtype, op, options_.members.size()), {}, "communicator"});
-    (void)kernels_[{dtype, op}]->function(kReductionEntry);  // loads what loads lazily
+    (void)kernels_[{dtype, op}]->function(kReductionEntry);  // forces lazy loading
   }
 }
 
@@ -95,7 +95,7 @@ void StagedCommunicator::enqueue(const CollectiveCall& call, Stream& stream) {
     throw_internal(options_.group, fmt::format("an operand of {} bytes; expected {} at most", bytes,
                                                options_.stage_bytes));
   }
-  hear(stream, Word::kDone, epoch - 1);  // nobody reads what lay in the stage any more
+  hear(stream, Word::kDone, epoch - 1);  // nobody reads the previous contents of the stage any more
   const auto root = static_cast<std::size_t>(call.root);
   if (call.op != CollectiveCall::Op::kBroadcast || root == options_.index) {
     stream.copy(stages_[options_.index], call.send, bytes);
@@ -157,7 +157,7 @@ void StagedCommunicator::abort() noexcept {
       alarm_->write_value(memory_->address() + w * sizeof(std::uint32_t), past);
     }
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-    // A device that is lost ends all work by itself.
+    // A lost device ends all work by itself.
   }
 }
 

@@ -18,7 +18,7 @@ using protocol::Record;
 
 constexpr std::size_t kAlignment = 16;
 constexpr int kMaxChannels = 1024;
-/// Of a card's handles.
+/// The indices of a card's handles.
 enum : std::size_t { kPads, kData, kOffset, kHandles };
 
 std::size_t members_of(const std::string& place, const SymmetricBlock::Spec& spec, int world) {
@@ -43,7 +43,7 @@ std::size_t members_of(const std::string& place, const SymmetricBlock::Spec& spe
   return size;
 }
 
-/// What all ranks must ask for alike.
+/// What all ranks must agree on.
 std::string description(const SymmetricBlock::Spec& spec) {
   std::string text = fmt::format("symmetric memory '{}' of {} bytes, {} channels, over {} ranks",
                                  spec.name, spec.bytes, spec.options.channels, spec.group.size);
@@ -67,7 +67,8 @@ std::shared_ptr<SymmetricBlock> SymmetricBlock::make(World::Impl& world, Spec sp
   const std::vector<RankCard> all = exchange_cards(*world.rendezvous, cards);
   world.take_part([&] { block->connect(all); });
   for (RankCard& card : cards) card.arenas.clear();
-  (void)exchange_cards(*world.rendezvous, cards);  // nobody frees anything before all have it
+  (void)exchange_cards(*world.rendezvous, cards);  // nobody frees anything before all have imported
+                                                   // it
   return block;
 }
 
@@ -229,7 +230,7 @@ std::uint64_t SymmetricBlock::buffer(int rank, int peer, std::span<const std::in
   }
   const std::string type = fmt::format("{}[{}]", dtype_name(dtype), fmt::join(shape, ", "));
   bool fits = offset <= spec_.bytes;
-  std::size_t room = fits ? (spec_.bytes - offset) / dtype_size(dtype) : 0;  // elements
+  std::size_t room = fits ? (spec_.bytes - offset) / dtype_size(dtype) : 0;  // in elements
   const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
   for (const std::int64_t extent : shape) {
     if (extent < 0) throw_invalid(place(), fmt::format("{} has a negative extent", type));
@@ -258,7 +259,7 @@ void SymmetricBlock::refuse_if_lost() const {
   if (const std::optional<Error> loss = world_.loss()) throw Error(*loss);
 }
 
-/// Steps of a record: the channels of barriers, then the pairs.
+/// Step numbers in a record: the channels of barriers, then the pairs.
 std::int64_t SymmetricBlock::pair_number(int channel, std::size_t from, std::size_t to) const {
   const auto members = static_cast<std::int64_t>(members_);
   return (channel * members + static_cast<std::int64_t>(from)) * members +
@@ -360,7 +361,7 @@ void SymmetricBlock::check() const {
 
 void SymmetricBlock::recover() {
   const std::lock_guard lock(world_.meeting);
-  world_.rendezvous->barrier();  // nobody's kernels wait any more
+  world_.rendezvous->barrier();  // no kernel waits after this
   reset();
   world_.rendezvous->barrier();
 }

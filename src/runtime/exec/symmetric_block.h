@@ -16,11 +16,11 @@
 
 namespace braid {
 
-/// What a SymmetricMemory is: on each rank that lives here its data, pads by which the members wait
-/// for each other, and where those of the peers are.
+/// The implementation of a SymmetricMemory: on each rank of this process its data, its pads (flags
+/// with which the members wait for each other), and the addresses of the peers' data and pads.
 ///
-/// Pads are, at the same offsets on all ranks: a head as an arena's (protocol.h), the flags of a
-/// barrier for each channel, and for each channel and pair of members those of their signals.
+/// Pads have the same offsets on all ranks: a head like an arena's (protocol.h), the flags of a
+/// barrier for each channel, and the flags of signals for each channel and pair of members.
 class SymmetricBlock {
  public:
   struct Spec {
@@ -28,12 +28,12 @@ class SymmetricBlock {
     Group group;
     std::size_t bytes = 0;
     SymmetricOptions options;
-    /// Of the caller's memory on each rank that lives here; nothing where it is to be allocated.
+    /// The caller's memory on each rank of this process; empty if it is to be allocated.
     std::vector<std::uint64_t> addresses;
   };
   /// Collective.
   static std::shared_ptr<SymmetricBlock> make(World::Impl& world, Spec spec);
-  /// Throws where this rank cannot take part; nothing is known of the others yet.
+  /// Throws if this rank cannot take part; nothing is known about the others yet.
   SymmetricBlock(World::Impl& world, Spec spec);
   ~SymmetricBlock();
   SymmetricBlock(const SymmetricBlock&) = delete;
@@ -52,19 +52,19 @@ class SymmetricBlock {
   void recover();
 
  private:
-  /// A rank that lives here.
+  /// A rank of this process.
   struct Here {
     int rank = 0;
     std::vector<int> members;
-    std::uint32_t index = 0;               ///< among the members
-    std::unique_ptr<Memory> pads, data;    ///< `data` holds the caller's where it is his
-    std::uint64_t data_offset = 0;         ///< in that
-    std::unique_ptr<Memory> record;        ///< a protocol::Record that the host sees
-    std::vector<std::uint64_t> peer_pads;  ///< of each member, as this one sees them
+    std::uint32_t index = 0;               ///< index among the members
+    std::unique_ptr<Memory> pads, data;    ///< `data` refers to the caller's memory if that is used
+    std::uint64_t data_offset = 0;         ///< offset in data
+    std::unique_ptr<Memory> record;        ///< a host-visible protocol::Record
+    std::vector<std::uint64_t> peer_pads;  ///< for each member, as this one sees them
     std::vector<std::uint64_t> peer_data;  ///< likewise
-    std::unique_ptr<Stream> urgent;        ///< for what must not wait for kernels
-    std::unique_ptr<Event> end_of_use;     ///< of release()
-    bool used = false;                     ///< there was one
+    std::unique_ptr<Stream> urgent;        ///< stream for work that must not wait for kernels
+    std::unique_ptr<Event> end_of_use;     ///< recorded by release()
+    bool used = false;                     ///< release() was called before
   };
 
   [[nodiscard]] Here open(std::size_t local);
@@ -79,24 +79,24 @@ class SymmetricBlock {
   [[nodiscard]] std::size_t local_of(int rank) const;
   /// The index of `peer` among the members of `here`.
   [[nodiscard]] std::size_t index_of(const Here& here, int peer) const;
-  /// The same of another rank than itself.
+  /// The same, for a rank other than itself.
   [[nodiscard]] std::size_t index_of_other(const Here& here, int peer) const;
-  /// Before something is enqueued for `here`.
+  /// Called before something is enqueued for `here`.
   void check_use(const Here& here, const Stream& stream, int channel) const;
   void check_stream(const Here& here, const Stream& stream) const;
   void refuse_if_lost() const;
   [[nodiscard]] std::int64_t pair_number(int channel, std::size_t from, std::size_t to) const;
-  /// The part of `here` in a signal from one member to another.
+  /// Enqueues the part of `here` in a signal from one member to another.
   void pass(const Here& here, std::size_t from, std::size_t to, Stream& stream, int channel) const;
   [[nodiscard]] std::string lost_wait(const Here& here, const protocol::Record& record) const;
 
   World::Impl& world_;
   Spec spec_;
-  std::size_t members_;       ///< of an instance
-  PadKernel barrier_, pair_;  ///< of all members, and of one that signals to another
-  std::vector<Here> here_;    ///< as World::ranks
+  std::size_t members_;       ///< in an instance of the group
+  PadKernel barrier_, pair_;  ///< for all members, and for a signal between two
+  std::vector<Here> here_;    ///< in the order of World::ranks
   std::vector<std::unique_ptr<Memory>> imported_;
-  std::optional<std::uint64_t> on_loss_;  ///< in the world's LossWatch
+  std::optional<std::uint64_t> on_loss_;  ///< its entry in the world's LossWatch
 };
 
 }  // namespace braid

@@ -29,7 +29,7 @@ SymmetricMemory SymmetricMemory::register_memory(const World& world, const std::
               world.impl(), {name, group, bytes, options, {addresses.begin(), addresses.end()}})};
 }
 
-// By the ranks that share it: equal names of different ranks do not meet.
+// Keyed by the ranks that share it: equal names of different ranks are separate.
 SymmetricMemory SymmetricMemory::workspace(const World& world, const std::string& name,
                                            const Group& group, std::size_t min_bytes,
                                            std::span<Stream* const> streams) {
@@ -37,7 +37,7 @@ SymmetricMemory SymmetricMemory::workspace(const World& world, const std::string
   const std::lock_guard lock(w.meeting);
   const auto instances = group_instances(group, world.size());
   const auto found = w.workspaces.find(instances);
-  // A group that is none, of another size than its ranks say, is refused as it is made.
+  // A group whose size contradicts its ranks is refused when it is created.
   const bool known = found != w.workspaces.end() && found->second->spec().group.size == group.size;
   const std::size_t had = known ? found->second->spec().bytes : 0;
   if (had > 0 && had >= min_bytes) return {world.impl_, found->second};

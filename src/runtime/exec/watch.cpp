@@ -40,7 +40,7 @@ void Watch::loop() {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kPeriod, [&] { return stop_; })) {
     if (!error_) error_ = look();
-    // Again and again: a peer's word may hold back what comes behind.
+    // Repeatedly: a peer's word may hold back later ones.
     if (error_) communicators_.abort();
   }
 }

@@ -14,32 +14,32 @@
 
 namespace braid {
 
-/// Looks after communicators while the host waits for work that waits for peers: where one says
-/// that it has failed, or has waited for longer than the timeout, or a rank is lost, all are
-/// aborted, so that the work ends. Without communicators it does nothing.
+/// Watches communicators while the host waits for work that waits for peers. When one reports an
+/// error or has waited longer than the timeout, or when a rank is lost, all are aborted, so that
+/// the work ends. Without communicators it does nothing.
 class Watch {
  public:
-  /// `loss` says which rank is lost and how, if any; from any thread.
+  /// `loss` says which rank is lost and how, if any; it is thread safe.
   Watch(Communicators& communicators, std::uint64_t timeout_ns,
         std::function<std::optional<Error>()> loss);
   ~Watch() { stop(); }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  /// To be called when the work has ended; throws what was found.
+  /// Called when the work has ended; throws what was found.
   void finish();
 
  private:
   using Clock = std::chrono::steady_clock;
   void loop();
   void stop();
-  /// The first failure now, if any.
+  /// The first failure so far, if any.
   [[nodiscard]] std::optional<Error> look();
 
   Communicators& communicators_;
   std::chrono::nanoseconds timeout_;
   std::function<std::optional<Error>()> loss_;
-  std::vector<Communicator::Progress> last_;  ///< of each communicator, when it changed
+  std::vector<Communicator::Progress> last_;  ///< of each communicator, when it last changed
   std::vector<Clock::time_point> since_;
   std::optional<Error> error_;
   std::mutex mutex_;

@@ -137,7 +137,7 @@ std::unique_ptr<WorkerProcesses> World::Impl::make_workers() const {
 
 CompileTools World::Impl::tools(WorkerProcesses* workers) const {
   const auto tell = [this](std::size_t done, std::size_t total, std::string_view what) {
-    // What is compiled is for nobody then.
+    // If a rank is lost, nobody needs the compile's result.
     if (const std::optional<Error> lost = loss()) throw Error(*lost);
     if (progress) progress(done, total, what);
   };
@@ -193,9 +193,9 @@ void World::Impl::take_part(const std::function<void()>& work) {
     try {
       (void)exchange_cards(*rendezvous, std::vector<RankCard>(ranks().size(), card));
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-      // It tells of this very failure, or of one that the others know already.
+      // It reports this very failure, or one that the others know already.
     }
-    // What failed may be that a rank, which is lost, had what was needed.
+    // A lost rank may be the cause of the failure.
     const auto* error = dynamic_cast<const Error*>(&problem);
     const bool elsewhere = error != nullptr && error->code() == ErrorCode::kEnvironment;
     if (const std::optional<Error> lost = loss(); lost && elsewhere) throw Error(*lost);
@@ -210,7 +210,7 @@ std::optional<Error> World::Impl::loss() const {
 }
 
 Target World::Impl::target_of(const Graph& graph) const {
-  // The cpu device runs what was compiled for any target.
+  // The cpu device runs code of any target.
   const bool any = device->kind() == "cpu";
   return choose_target(graph, target.empty() && !any ? device->target() : target);
 }
