@@ -117,8 +117,8 @@ BRAID_API braid_status braid_memory_estimate(braid_world world, const char* grap
 /** Writes the plan and its kernels into a directory. braid_load needs neither NVRTC nor the graph.
  * */
 BRAID_API braid_status braid_save(braid_executable executable, const char* directory);
-/** Loads what braid_save wrote. BRAID_INVALID_ARGUMENT for a plan of another version of braid, for
- * another GPU or for another number of ranks. */
+/** Loads what braid_save wrote. BRAID_INVALID_ARGUMENT for a format or a kernel's text of another
+ * version of braid, for another GPU and for another number of ranks. */
 BRAID_API braid_status braid_load(braid_world world, const char* directory,
                                   braid_executable* executable);
 /** A second instance of the same program, to run beside it in another thread. Nothing is compiled

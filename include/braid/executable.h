@@ -73,9 +73,9 @@ class BRAID_API Executable {
   /// kInvalidArgument when the graph's world size differs from the world's.
   static Executable compile(const Graph& graph, const World& world, const PassConfig& passes = {});
   /// Loads a saved plan instead of lowering: reads and checks the program.json at `path`. Nothing
-  /// is compiled where the kernels lie beside it, as `braid compile` and save() write them. Throws
-  /// kInvalidArgument for the first mismatch: another version of braid, another number of ranks,
-  /// the wrong GPU.
+  /// is compiled if the kernels lie beside it, as `braid compile` and save() write them. Throws
+  /// kInvalidArgument for the first mismatch: a format or a kernel's text of another version of
+  /// braid, another number of ranks, the wrong GPU.
   static Executable load(const std::string& path, const World& world);
   /// What compile() would allocate on each rank; compiles and allocates nothing. A caller who binds
   /// all inputs, parameters and outputs saves the arenas "parameters" and "io".
