@@ -53,7 +53,7 @@ class Hazards {
   /// One use of bytes by a step.
   struct Use {
     int time;
-    int buffer;
+    int buffer;             ///< -1: the bytes it left are no buffer's value
     int part;               ///< part of that buffer: Access::part
     bool by_peers = false;  ///< a write by copies of peers, complete once all ranks have met
     /// Two different parts of one buffer never overlap. Where they lie depends on the rank.

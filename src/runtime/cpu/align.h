@@ -4,7 +4,7 @@
 
 namespace braid::cpu {
 
-/// The least multiple of `align` that is not below `value`.
+/// `value` rounded up to a multiple of `align`.
 constexpr std::uint64_t align_up(std::uint64_t value, std::uint64_t align) {
   return (value + align - 1) / align * align;
 }

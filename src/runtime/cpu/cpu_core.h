@@ -24,14 +24,14 @@ namespace braid::cpu {
 
 struct Allocation;
 
-/// The linked code of a program: for each entry the variants that were asked for.
+/// The linked code of a program: for each entry the variants requested so far.
 struct Variants {
   explicit Variants(std::size_t entries) : linked(entries) {}
   std::mutex mutex;
   std::vector<std::array<std::unique_ptr<Jit::Linked>, 2>> linked;
 };
 
-/// What all objects of one device share; it lives until the last of them is gone.
+/// State shared by all objects of one device, which keep it alive.
 struct Core {
   Core(const CpuOptions& options, int threads)
       : world(options.world),
@@ -44,7 +44,7 @@ struct Core {
         faults(options.catch_faults ? std::make_unique<FaultHandler>() : nullptr),
         engine(threads, sanitizer.get(), scheduler.get(), counter.get()) {}
 
-  /// Ranks load the same text: it is parsed once while any of them holds it.
+  /// Ranks load the same text, so it is parsed once while any of them holds it.
   std::shared_ptr<const Program> parse(const std::string& text) {
     const std::lock_guard lock(mutex);
     std::weak_ptr<const Program>& known = programs[text].program;
@@ -53,8 +53,8 @@ struct Core {
     return program;
   }
 
-  /// Where no variable of its own tells one rank's code from another's, ranks share it, too: the
-  /// kernel of a process that has many ranks takes few mappings.
+  /// Ranks share code too, unless variables of its own distinguish them: so a kernel of a process
+  /// with many ranks takes few mappings.
   std::shared_ptr<Variants> variants(const Program& program) {
     const std::size_t entries = program.entries().size();
     if (program.globals_bytes() != 0) return std::make_shared<Variants>(entries);
@@ -68,25 +68,25 @@ struct Core {
   [[nodiscard]] bool watches() const { return sanitizer != nullptr || counter != nullptr; }
 
   int world;
-  std::unique_ptr<Sanitizer> sanitizer;  ///< null when nothing is checked
-  std::unique_ptr<Scheduler> scheduler;  ///< null to take turns
-  std::unique_ptr<Counter> counter;      ///< null when nothing is counted
+  std::unique_ptr<Sanitizer> sanitizer;  ///< null if nothing is checked
+  std::unique_ptr<Scheduler> scheduler;  ///< null: round robin
+  std::unique_ptr<Counter> counter;      ///< null if nothing is counted
   Jit jit;
   AddressRange range;
   MulticastTable multicasts;
-  std::unique_ptr<FaultHandler> faults;  ///< null where the host has its own
+  std::unique_ptr<FaultHandler> faults;  ///< null if the host handles faults itself
   Engine engine;
   std::mutex mutex;
   struct Known {
     std::weak_ptr<const Program> program;
     std::weak_ptr<Variants> variants;
   };
-  std::unordered_map<std::string, Known> programs;  ///< by their text
-  /// By address: ranks share memory within the device.
+  std::unordered_map<std::string, Known> programs;  ///< by text
+  /// By address, since ranks share memory within the device.
   std::map<std::uint64_t, std::weak_ptr<Allocation>> allocations;
 };
 
-/// A stretch of memory, until the last rank that holds it is gone.
+/// An allocation, freed when the last rank that holds it is gone.
 struct Allocation {
   Allocation(std::shared_ptr<Core> core_of_it, int rank_of_it, std::size_t bytes)
       : core(std::move(core_of_it)), rank(rank_of_it), memory(core->range, bytes) {
@@ -95,7 +95,7 @@ struct Allocation {
     }
     if (core->counter != nullptr) core->counter->memory().add(rank, address(), bytes);
   }
-  /// That of another device, in another process maybe.
+  /// Imports the allocation of another device, possibly in another process.
   Allocation(std::shared_ptr<Core> core_of_it, int rank_of_it, std::size_t bytes, MemoryFile shared)
       : core(std::move(core_of_it)),
         rank(rank_of_it),
@@ -115,9 +115,9 @@ struct Allocation {
   }
 
   std::shared_ptr<Core> core;
-  int rank;  ///< whose it is, here or elsewhere
+  int rank;  ///< the owner, on this or the other device
   GuardedMemory memory;
-  MemoryFile file;  ///< not open before the memory is exported
+  MemoryFile file;  ///< not open until the memory is exported
 };
 
 template <class To, class From>

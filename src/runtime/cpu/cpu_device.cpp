@@ -58,8 +58,7 @@ class Code {
   [[nodiscard]] const MulticastTable& multicasts() const { return core_->multicasts; }
   [[nodiscard]] std::shared_ptr<const Program> shared_program() const { return program_; }
 
-  /// Compiles the variant of an entry that its launches most likely want. Throws when it cannot
-  /// run.
+  /// Compiles the variant that launches will most likely use. Throws if the entry cannot run.
   void prepare(std::size_t entry) { kernel(entry, !program_->entries()[entry].needs_general); }
 
   /// The variant for full rows of 32 threads, or for any block; compiled on first use.
@@ -93,7 +92,7 @@ class Code {
   std::shared_ptr<const Program> program_;
   std::string file_;
   std::shared_ptr<Variants> variants_;
-  GuardedMemory globals_;  ///< none for a module without variables
+  GuardedMemory globals_;  ///< empty for a module without variables
 };
 
 class CpuFunction final : public Function {
@@ -168,7 +167,7 @@ class CpuFunction final : public Function {
 
   void check(const LaunchConfig& config, std::size_t args) const {
     const auto& [grid, block, shared, attributes] = config;
-    // A kernel that may begin early may also begin late: attributes.programmatic asks for nothing.
+    // A kernel that may begin early may also begin late, so attributes.programmatic is ignored.
     check_cluster(config);
     if (args != entry().parameters.size()) {
       throw_invalid(name(), "takes " + std::to_string(entry().parameters.size()) +
@@ -203,7 +202,7 @@ class CpuFunction final : public Function {
     return code_->program().module().functions[function];
   }
 
-  /// As it is launched, or else as it is declared.
+  /// The launch's cluster, else the declared one.
   [[nodiscard]] Dim3 cluster_of(const LaunchConfig& config) const {
     const auto& [x, y, z] = declared().required_cluster;
     return x != 0 && config.attributes.cluster == Dim3{} ? Dim3{x, y, z}
@@ -230,8 +229,8 @@ class CpuFunction final : public Function {
     }
   }
 
-  /// What the kernel promised the compiler about its blocks, which the registers of a GPU and our
-  /// code count on. As in CUDA, .maxntid bounds the product of the extents only.
+  /// Checks promises of the kernel about its blocks, on which register allocation on GPUs and our
+  /// code rely. As in CUDA, .maxntid bounds only the product of the extents.
   void check_declared_shape(Dim3 block) const {
     const auto& [x, y, z] = declared().required_threads;
     if (x != 0 && (block.x != x || block.y != y || block.z != z)) {
@@ -250,7 +249,8 @@ class CpuFunction final : public Function {
   std::shared_ptr<Code> code_;
   std::size_t entry_;
   std::uint32_t max_shared_ = 0;
-  std::atomic<const Kernel*> kernels_[2] = {nullptr, nullptr};  ///< several threads launch it
+  std::atomic<const Kernel*> kernels_[2] = {nullptr, nullptr};  ///< used by several launching
+                                                                ///< threads
 };
 
 class CpuModule final : public Module {
@@ -329,7 +329,7 @@ class CpuStream final : public Stream {
     });
   }
 
-  /// The bytes are taken before the call returns; where it is captured, at each replay.
+  /// The bytes are copied before the call returns; in a capture, at each replay.
   void copy_from_host(std::uint64_t dst, const void* src, std::size_t bytes) override {
     if (bytes == 0) return;
     check_host("copy_from_host", src);
@@ -369,7 +369,7 @@ class CpuStream final : public Stream {
   }
   void wait(Event& event) override {
     const auto& awaited = ours<CpuEvent>(event);
-    check_same_home("event", {awaited.home.device, state_->rank}, home());  // of any rank
+    check_same_home("event", {awaited.home.device, state_->rank}, home());  // any rank's event
     core_->engine.wait(state_, awaited.state);
   }
 
@@ -377,7 +377,7 @@ class CpuStream final : public Stream {
     check_word(address);
     run(sizeof value, [=, core = core_.get()](StreamState& on) {
       const std::atomic_ref<std::uint32_t> word(*reinterpret_cast<std::uint32_t*>(address));
-      // First: whoever sees the value knows what this stream knows.
+      // Comes first: whoever sees the value knows what this stream knows.
       if (core->sanitizer != nullptr) core->sanitizer->told(*on.clock, address);
       word.store(value, std::memory_order_release);
     });
@@ -420,7 +420,7 @@ class CpuStream final : public Stream {
     if (core.sanitizer != nullptr) core.sanitizer->host_wrote(*on.clock, dst, bytes);
   }
 
-  /// Small work on an idle stream is done at once, the rest by a worker.
+  /// Small work on an idle stream is done at once, other work by a worker.
   template <class Body>
   void run(std::size_t bytes, Body body) {
     if (bytes == 0) return;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kHandleTag = "cpu memory";
 constexpr std::uint32_t kHandleFormat = 3;
 
-/// The checks know what the ranks of one device do, and of no other accesses.
+/// The checks cover accesses by ranks of this device only.
 constexpr const char* kWatched =
     "a device that checks or counts what kernels do shares none with another one; expected all "
     "ranks in one process";
@@ -126,7 +126,8 @@ std::unique_ptr<Memory> import_memory(const std::shared_ptr<Core>& core, std::st
 }
 
 std::unique_ptr<Memory> find_memory(const std::shared_ptr<Core>& core, std::uint64_t address) {
-  std::shared_ptr<Allocation> allocation;  // freed, if it is the last hold, without the lock
+  std::shared_ptr<Allocation> allocation;  // destroyed outside the lock, if it is the last
+                                           // reference
   const std::lock_guard lock(core->mutex);
   const auto next = core->allocations.upper_bound(address);
   if (next != core->allocations.begin()) allocation = std::prev(next)->second.lock();

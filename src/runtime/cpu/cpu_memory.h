@@ -10,21 +10,21 @@
 
 namespace braid::cpu {
 
-// The memory of one device's ranks, and what leads from one device or process to another. Ranks
-// are those of the device.
+// Memory of one device's ranks, and its sharing between devices and processes. `rank` is a rank of
+// the device.
 
 [[nodiscard]] std::unique_ptr<Memory> allocate_memory(const std::shared_ptr<Core>& core, int rank,
                                                       std::size_t bytes);
-/// As Device::import_memory.
+/// Implements Device::import_memory.
 [[nodiscard]] std::unique_ptr<Memory> import_memory(const std::shared_ptr<Core>& core,
                                                     std::string_view handle);
-/// As Device::find_memory.
+/// Implements Device::find_memory.
 [[nodiscard]] std::unique_ptr<Memory> find_memory(const std::shared_ptr<Core>& core,
                                                   std::uint64_t address);
-/// As Device::check_memory, which throws at `where`. Memory of the process that the device has not
-/// allocated does as well, but where accesses are checked.
+/// Implements Device::check_memory; throws at `where`. Memory of the process that the device did
+/// not allocate is accepted, unless accesses are checked.
 void check_memory(Core& core, std::uint64_t address, std::size_t bytes, const char* where);
-/// As Device::create_multicast.
+/// Implements Device::create_multicast.
 [[nodiscard]] std::unique_ptr<Multicast> create_multicast(const std::shared_ptr<Core>& core,
                                                           std::span<const int> ranks,
                                                           std::size_t bytes);

@@ -20,8 +20,8 @@ bool goes_back(const ptx::Function& function, std::size_t from, const ptx::Opera
                      [&](const auto& element) { return goes_back(function, from, element); });
 }
 
-/// Entry::straight_length. One that sleeps, or moves or multiplies more than a vector, is not:
-/// nobody knows what it takes.
+/// Computes Entry::straight_length. A kernel that sleeps, or that moves or multiplies more than a
+/// vector, has none, since its time is unknown.
 std::uint32_t straight_length(const ptx::Function& function) {
   for (std::size_t i = 0; i < function.body.size(); ++i) {
     const ptx::Instruction& instruction = function.body[i];

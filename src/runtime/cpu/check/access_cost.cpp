@@ -6,8 +6,8 @@
 namespace braid::cpu {
 namespace {
 
-/// How many different units of 1 << shift bytes the busiest bank has, of lanes that are in one unit
-/// each and ascend in each bank, as they mostly do; 0 where they do not.
+/// The number of different units of 1 << shift bytes in the busiest bank, for lanes that are in one
+/// unit each and ascend within each bank, as is usual; 0 for other lanes.
 std::uint32_t busiest_of_ascending(const std::uint64_t* addresses, std::uint32_t lanes,
                                    unsigned shift) {
   std::array<std::uint64_t, 32> last;  // NOLINT: of the banks that have one
@@ -27,10 +27,10 @@ std::uint32_t busiest_of_ascending(const std::uint64_t* addresses, std::uint32_t
   return most;
 }
 
-/// The same of words, whatever the lanes do.
+/// The same for words, for any lanes.
 std::uint32_t busiest_bank(const std::uint64_t* addresses, std::uint32_t lanes,
                            std::uint32_t bytes) {
-  // The different words of each bank, as lists: at most 9 words of 8 lanes, or 5 of 16.
+  // Lists of the different words of each bank: at most 9 words of 8 lanes, or 5 of 16.
   constexpr std::uint8_t kEnd = 255;
   std::array<std::uint64_t, 160> words{};
   std::array<std::uint8_t, 160> next{};
@@ -74,7 +74,7 @@ SharedCost cost_in_phases(const std::uint64_t* addresses, std::uint32_t mask, st
   return cost;
 }
 
-/// Lanes of 8 bytes are served 16 at a time, of 16 bytes 8 at a time.
+/// 8-byte accesses are served 16 lanes at a time, 16-byte accesses 8 lanes at a time.
 std::uint32_t lanes_of_phase(std::uint32_t bytes) { return bytes >= 16 ? 8 : bytes >= 8 ? 16 : 32; }
 
 }  // namespace

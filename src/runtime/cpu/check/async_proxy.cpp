@@ -1,4 +1,4 @@
-// Copies that go on beside the warp that issued them. Bulk copies are agents of their own, which
+// Copies that continue beside the warp that issued them. Bulk copies are agents of their own, which
 // know what their warp knew when it issued them; others learn of them where they wait.
 
 #include <fmt/format.h>
@@ -95,9 +95,9 @@ void Sanitizer::check_async(const Lane& lane, const Stretch& at, bool writes,
   }
 }
 
-/// What warps stored the async proxy sees from a fence.proxy.async on, whoever runs it in between;
-/// and all that was there before the kernel. Of cp.async the ISA does not say it, and kernels of
-/// Triton and CUTLASS that feed wgmma by it have no such fence.
+/// The async proxy sees what warps stored only behind a fence.proxy.async, run by any warp in
+/// between, and whatever was there before the kernel. The ISA does not require it for cp.async, and
+/// kernels of Triton and CUTLASS that feed wgmma by cp.async have no such fence.
 void Sanitizer::check_proxy(const Lane& lane, const Stretch& at) {
   const Access& before = at.cell.write;
   if ((checks_ & kCheckRace) == 0 || before.when.time == 0 || before.copied) return;
@@ -127,8 +127,8 @@ std::uint32_t Sanitizer::twin_of(std::uint32_t agent) {
   return agents_[agent].twin;
 }
 
-/// All that the warp knows others to have written is seen by the async proxy, too: of each agent a
-/// twin says up to when. Twins are known and handed on as agents are.
+/// Makes all writes that the warp knows of visible to the async proxy: each agent has a twin, whose
+/// time says up to when. Twins are known and handed on like agents.
 void Sanitizer::fence_async(WarpCheck& warp) {
   const std::lock_guard lock(mutex_);
   std::vector<Epoch> known;
@@ -153,7 +153,7 @@ void Sanitizer::commit_group(WarpCheck& warp) {
   warp.groups.emplace_back(warp.next_group++, std::exchange(warp.open, {}));
 }
 
-/// The bytes of all but the `pending` youngest groups are there, written now.
+/// The bytes of all but the `pending` youngest groups have arrived, and count as written now.
 void Sanitizer::wait_group(WarpCheck& warp, std::uint32_t pending) {
   const std::lock_guard lock(mutex_);
   while (warp.groups.size() > pending) {
@@ -173,7 +173,7 @@ void Sanitizer::wait_group(WarpCheck& warp, std::uint32_t pending) {
   }
 }
 
-// --- bulk groups: of each thread, in their order ---
+// --- bulk groups: per thread, in order ---
 
 void Sanitizer::bulk_issued(WarpCheck& warp, std::uint32_t lane, std::uint32_t time,
                             std::uint32_t line) {
@@ -203,7 +203,7 @@ void Sanitizer::bulk_wait(WarpCheck& warp, std::uint32_t lanes, std::uint32_t pe
   }
 }
 
-/// Its block may be gone before the copies have read their shared memory.
+/// Bulk copies must be waited for, as their block may end before they have read its shared memory.
 void Sanitizer::end_bulk(WarpCheck& warp) {
   for (const auto& [lane, groups] : warp.bulk) {
     const Epoch reads{copies_of(warp, kBulkReads), groups.last};
@@ -224,7 +224,7 @@ void Sanitizer::exit_block(const WarpCheck& last, const VectorClock& known, std:
   if (region == nullptr) return;
   region->kind = Region::kExited;
   if ((checks_ & kCheckSync) == 0) return;
-  // Copies are end_block()'s.
+  // end_block() handles copies.
   const auto judge = [&](const Access& access, std::uint64_t address) {
     const AgentInfo& agent = agents_[access.when.agent];
     if (access.when.time == 0 || known.knows(access.when) || agent.block == last.block) return;
@@ -265,14 +265,15 @@ void Sanitizer::end_block(const std::shared_ptr<LaunchCheck>& launch, std::uint6
   launch->in_flight.erase(copies);
 }
 
-// --- mbarriers: what a phase hands on, from its end ---
+// --- mbarriers: knowledge that a phase hands on when it completes ---
 
 void Sanitizer::Phases::Known::join(const VectorClock& clock, std::uint64_t block, bool wide) {
   by_block[block].join(clock);
   if (wide) all.join(clock);
 }
 
-/// After access(): the write becomes one of an agent that a fence of inits hands on by itself.
+/// Called after access(): the write becomes one of a separate agent, which a fence of inits hands
+/// on.
 void Sanitizer::initialize(WarpCheck& warp, std::uint64_t barrier) {
   const std::lock_guard lock(mutex_);
   phases_.erase(barrier);
@@ -299,7 +300,7 @@ void Sanitizer::arrive_at(WarpCheck& warp, std::uint64_t barrier, bool wide, boo
   if (completes) phases.done = phases.now;
 }
 
-/// After access(): it is the copy that completes, not the warp.
+/// Called after access(): the copy completes the phase, not the warp.
 void Sanitizer::copied_to(WarpCheck& warp, std::uint64_t barrier, bool completes) {
   const std::lock_guard lock(mutex_);
   const Epoch copy{warp.copy->agent, warp.copy->time};

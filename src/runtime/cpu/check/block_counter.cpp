@@ -19,7 +19,7 @@ TouchedBytes::Effect effect_of(AccessCode code) {
           .writes = code.kind == AccessCode::kStore || atomic};
 }
 
-/// Whether 32 lanes lie side by side.
+/// Whether 32 lanes are contiguous.
 bool is_row(const std::uint64_t* addresses, std::uint64_t bytes) {
   if (addresses[31] - addresses[0] != 31 * bytes) return false;
   std::uint64_t differences = 0;
@@ -31,7 +31,7 @@ constexpr std::uint64_t kLineBytes = 128;
 
 std::uint64_t sector_of(std::uint64_t address) { return address / SectorSet::kBytes; }
 
-/// That a load fills. Copies to shared memory fill none.
+/// The registers that a load fills; none for copies to shared memory.
 std::uint64_t registers_of(AccessCode code) {
   return code.kind == AccessCode::kLoad ? (code.bytes + 3U) / 4 : 0;
 }
@@ -60,7 +60,7 @@ void BlockCounter::next_block(std::uint64_t block, std::uint32_t blocks, bool fo
   block_ = block;
   blocks_ = blocks;
   glance_ = glance;
-  // A sample's own blocks are spread over the grid.
+  // The blocks of a sample are spread over the grid.
   looks_ = glance || (launch_->sample() == nullptr && launch_->glances().has(block));
   looked_ = {};
 }
@@ -78,7 +78,7 @@ void BlockCounter::end_block() {
 
 bool BlockCounter::looks_at(std::uint32_t warp, AccessCode code) {
   if (!looks_) return false;
-  // The memory of a block that does not count stays as it is.
+  // A block that does not count must not change memory.
   if (glance_ && effect_of(code).writes) looked_[warp] = ReadGlances::kAccesses;
   if (!effect_of(code).reads || looked_[warp] >= ReadGlances::kAccesses) return false;
   ++looked_[warp];
@@ -106,7 +106,7 @@ void BlockCounter::global_lanes(std::uint32_t warp, const std::uint64_t* address
   const TouchedBytes::Effect effect = effect_of(code);
   const std::uint64_t bytes = code.bytes;
   TouchedBytes::Page* page = nullptr;
-  // Neighbours are often in one word of a page: it is touched once for all.
+  // Neighbours are often in one word of a page, which is then touched once for all.
   std::size_t word = 0;
   std::uint64_t bits = 0;
   const auto touch = [&] {
@@ -121,7 +121,7 @@ void BlockCounter::global_lanes(std::uint32_t warp, const std::uint64_t* address
       touch();
       page = &page_of(address);
     }
-    // Constants and what else is no memory of a rank.
+    // Skips constants and other memory that belongs to no rank.
     if (!page->piece().holds(address)) continue;
     if (looks) seen_.add(sector_of(address), sector_of(address + bytes - 1));
     if (glance_) continue;

@@ -6,13 +6,13 @@
 namespace braid::cpu {
 namespace {
 
-/// Places along an axis of `extent`: its ends, and `between` others apart from each other.
+/// Positions along an axis of `extent`: its ends, and `between` spaced ones between them.
 std::vector<std::uint64_t> places(std::uint64_t extent, std::uint64_t between) {
   std::vector<std::uint64_t> chosen{0};
   const std::uint64_t inner = extent < 2 ? 0 : extent - 2;
   between = std::min(between, inner);
   for (std::uint64_t i = 0; i < between; ++i) {
-    // The middle of the i-th part of the inner places.
+    // The middle of part i of the inner positions.
     chosen.push_back(1 + (2 * i + 1) * inner / (2 * between));
   }
   if (extent > 1) chosen.push_back(extent - 1);
@@ -29,7 +29,7 @@ std::size_t part(std::uint64_t place, std::uint64_t extent) {
 BlockSample::BlockSample(Dim3 grid) : grid_(grid), groups_(27) {
   const std::array<std::uint64_t, 3> extents = {grid.x, grid.y, grid.z};
   const auto axes = std::count_if(extents.begin(), extents.end(), [](auto e) { return e > 1; });
-  // Many along a single axis: kernels often number the tiles of a matrix by it.
+  // Many along a single axis, because kernels often number the tiles of a matrix with one axis.
   const std::uint64_t between = axes <= 1 ? 14 : axes == 2 ? 4 : 2;
   std::array<std::array<std::uint64_t, 3>, 3> in_part{};
   for (std::size_t axis = 0; axis < 3; ++axis) {

@@ -8,20 +8,20 @@
 
 namespace braid::cpu {
 
-/// Blocks of a grid that stand for all: along each axis the first, the last and some between. Those
-/// that are first, last or between along the same axes are a group, whose counts are scaled to all
-/// of its blocks.
+/// A sample of a grid's blocks: along each axis the first, the last and some between. Blocks that
+/// are first, between or last along the same axes form a group, whose counts are scaled to all of
+/// its blocks.
 class BlockSample {
  public:
   struct Group {
-    std::uint64_t blocks = 0;  ///< of the grid
-    std::uint64_t chosen = 0;  ///< of these
+    std::uint64_t blocks = 0;  ///< in the grid
+    std::uint64_t chosen = 0;  ///< of these, in the sample
     [[nodiscard]] double weight() const {
       return static_cast<double>(blocks) / static_cast<double>(chosen);
     }
   };
   explicit BlockSample(Dim3 grid);
-  /// Ascending.
+  /// Sorted ascending.
   [[nodiscard]] const std::vector<std::uint64_t>& blocks() const { return blocks_; }
   [[nodiscard]] const std::vector<Group>& groups() const { return groups_; }
   [[nodiscard]] std::size_t group_of(std::uint64_t block) const;

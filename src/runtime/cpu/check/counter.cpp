@@ -24,7 +24,8 @@ InstructionClass class_of(const ptx::Instruction& instruction) {
   return is_float ? InstructionClass::kFloat : InstructionClass::kInteger;
 }
 
-/// 2 m n k of "m16n8k16", of which a warp in a group has a quarter. Of a sparse A half is there.
+/// 2 m n k for "m16n8k16"; a warp of a warp group has a quarter. A sparse A has half of its
+/// elements.
 std::uint64_t mma_flops(const ptx::Instruction& instruction) {
   if (class_of(instruction) != InstructionClass::kMatrix) return 0;
   for (const std::string& modifier : instruction.modifiers) {

@@ -18,17 +18,17 @@ namespace braid::cpu {
 /// Counts what kernels do. Thread safe.
 class Counter {
  public:
-  /// With `sample` launches are counted by a sample of their blocks.
+  /// With `sample`, only a sample of each launch's blocks runs.
   explicit Counter(bool sample) : sample_(sample) {}
   [[nodiscard]] RankMemory& memory() { return memory_; }
 
   struct Shape {
     Dim3 grid;
-    std::uint32_t threads = 0, shared_bytes = 0;  ///< of a block
-    bool clusters = false;                        ///< its blocks are in clusters
+    std::uint32_t threads = 0, shared_bytes = 0;  ///< per block
+    bool clusters = false;                        ///< its blocks form clusters
   };
-  /// Kernels of the same name and text are counted together. All blocks run where they are in
-  /// clusters or wait for each other.
+  /// Launches of kernels with the same name and text are counted together. All blocks run if they
+  /// form clusters or wait for each other.
   std::shared_ptr<LaunchCount> start_launch(int rank, const std::string& kernel,
                                             const ptx::Function& function,
                                             std::shared_ptr<const void> keep, const Shape& shape);
@@ -37,22 +37,22 @@ class Counter {
   [[nodiscard]] std::vector<KernelCounts> counts() const;
 
  private:
-  /// What all launches of one kernel come to.
+  /// The sum over all launches of one kernel.
   struct Kernel {
     std::string name;
     const ptx::Function* function = nullptr;
-    std::shared_ptr<const void> keep;  ///< what owns the function
+    std::shared_ptr<const void> keep;  ///< keeps the function alive
     CountSites sites;
     Tally sum;
     std::uint64_t launches = 0;
     std::uint64_t blocks = 0, blocks_run = 0;
-    std::uint64_t busiest = 0;  ///< of each launch
+    std::uint64_t busiest = 0;  ///< summed over launches
     std::uint32_t threads = 0, shared_bytes = 0;
-    std::uint64_t read_bytes = 0, written_bytes = 0;  ///< at least
+    std::uint64_t read_bytes = 0, written_bytes = 0;  ///< minimum traffic
     bool waits = false;                               ///< its blocks wait for others
-    std::vector<WarpChain> chains;                    ///< by block of the sites
+    std::vector<WarpChain> chains;                    ///< by block of the count sites
     std::vector<bool> joined;                         ///< by instruction
-    std::vector<double> shared_reads;                 ///< of the last launch
+    std::vector<double> shared_reads;                 ///< from the last launch
     [[nodiscard]] KernelCounts counts() const;
     [[nodiscard]] WarpChain chain() const;
   };

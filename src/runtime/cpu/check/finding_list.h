@@ -11,26 +11,25 @@
 
 namespace braid::cpu {
 
-/// Findings by their causes: a line that is unrolled has many instructions, and is one.
+/// Findings grouped by cause: the many instructions of an unrolled line have one cause.
 class FindingList {
  public:
   struct Cause {
     std::string kind;
-    std::string what;  ///< without_numbers() of a message
+    std::string what;  ///< without_numbers() of the message
     std::string buffer;
     std::uint16_t kernel = 0;
-    std::uint64_t place = 0;  ///< that both have who come from one line of a source
-    std::uint64_t other = 0;  ///< the same of the other side
-    // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that <=> is compared with
+    std::uint64_t place = 0;  ///< equal for findings of one source line
+    std::uint64_t other = 0;  ///< the same for the other side
     auto operator<=>(const Cause&) const = default;
   };
 
-  /// Keeps the first of its cause, of 100 causes at most.
+  /// Keeps the first finding of each cause, for at most 100 causes.
   void add(Cause cause, Finding finding);
-  /// Each says how many more there are of its cause.
+  /// Each finding says how many more have the same cause.
   [[nodiscard]] std::vector<Finding> list() const;
 
-  /// A message but for addresses, sizes and registers.
+  /// A message without addresses, sizes and registers.
   static std::string without_numbers(std::string_view message);
 
  private:
@@ -39,7 +38,7 @@ class FindingList {
     Finding first;
     std::size_t more = 0;
   };
-  std::map<Cause, std::size_t> places_;  ///< in `groups_`
+  std::map<Cause, std::size_t> places_;  ///< index in `groups_`
   std::vector<Group> groups_;
 };
 

@@ -1,4 +1,4 @@
-// What the sanitizer found, in words.
+// The texts of the sanitizer's findings.
 
 #include <fmt/format.h>
 
@@ -57,7 +57,8 @@ std::string SourceLines::inlined(std::uint32_t ptx_line) const {
 
 std::pair<std::string, std::int64_t> Sanitizer::name_of(const Region& region,
                                                         std::uint64_t address) const {
-  const MemoryPart* before = nullptr;  // what was run out of, where no part holds the address
+  const MemoryPart* before = nullptr;  // the part whose end was passed, where no part has the
+                                       // address
   for (const MemoryPart& part : region.parts) {
     if (address < part.address) break;
     before = &part;
@@ -105,7 +106,7 @@ void Sanitizer::keep(const Known& known, Finding finding) {
 }
 
 FindingList::Cause Sanitizer::cause_of(const Known& known, const Finding& finding) const {
-  // The line of a source, and of code inlined there, where the PTX tells.
+  // The source line, and the inlined place, where the PTX tells.
   const auto place_of = [&](std::size_t kernel, std::uint32_t line) -> std::uint64_t {
     const SourceLines& source = sources_[kernel];
     const SourceMap::Place place =
@@ -127,7 +128,7 @@ FindingList::Cause Sanitizer::cause_of(const Known& known, const Finding& findin
   return cause;
 }
 
-/// For Known: the line of another access, or whose host it was.
+/// For Known: the line of another access, or the stream whose host work it was.
 std::uint64_t Sanitizer::known_side(const Access& access) const {
   const AgentInfo& agent = agents_[access.when.agent];
   if (agent.block == kHostBlock) return kHostBlock - static_cast<unsigned>(agent.rank);

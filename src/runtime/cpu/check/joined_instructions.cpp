@@ -11,7 +11,7 @@
 namespace braid::cpu {
 namespace {
 
-/// What can be part of another instruction, or take one in.
+/// Kinds of instructions that can be merged into, or absorb, another one.
 enum class Kind : std::uint8_t { kOther, kProduct, kShift, kSum, kBits, kTest, kWiden, kAccess };
 
 Kind kind_of(const ptx::Instruction& instruction) {
@@ -74,8 +74,8 @@ std::vector<bool> joined_instructions(const ptx::Function& function, const Contr
   for (int b = 0; b < flow.size(); ++b) {
     const Block& block = flow.block(b);
     const bool loop = block.taken == b || block.next == b;
-    std::unordered_map<int, std::uint32_t> givers;     // by register that the block writes
-    std::vector<bool> took(block.last - block.first);  // has another one in it
+    std::unordered_map<int, std::uint32_t> givers;     // writer of each register in the basic block
+    std::vector<bool> took(block.last - block.first);  // has absorbed another instruction
     for (std::uint32_t i = block.first; i < block.last; ++i) {
       const ptx::Instruction& instruction = function.body[i];
       const RegisterUse use = register_use(instruction);
@@ -86,7 +86,7 @@ std::vector<bool> joined_instructions(const ptx::Function& function, const Contr
         changes = changes || giver != givers.end() || writes[r] != 1;
         if (giver == givers.end() || took[i - block.first]) continue;
         const std::uint32_t g = giver->second;
-        // Of one that has another in it there is no room left, but in an address.
+        // An instruction that absorbed another has no room left, except in an address.
         if (kind != Kind::kAccess && (reads[r] != 1 || took[g - block.first])) continue;
         if (!takes_in(kind, function.body[g])) continue;
         joined[g] = true;

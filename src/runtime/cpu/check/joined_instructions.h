@@ -7,9 +7,9 @@
 
 namespace braid::cpu {
 
-/// Of each instruction of a kernel, whether ptxas leaves none of its own for it: it becomes part of
-/// the one that uses its result (a product or a shift and a sum, three terms or three operands of
-/// bits, a constant that an address begins with), or goes out of a loop that does not change it.
+/// For each instruction whether ptxas generates none for it: because it is merged into the user of
+/// its result (a product or a shift with a sum, three terms or three bitwise operands, a constant
+/// offset of an address), or because it is loop-invariant and hoisted.
 [[nodiscard]] std::vector<bool> joined_instructions(const ptx::Function& function,
                                                     const ControlFlow& flow);
 

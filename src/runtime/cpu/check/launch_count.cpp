@@ -58,10 +58,10 @@ LaunchCount::LeastBytes LaunchCount::least_bytes() const {
   return bytes;
 }
 
-/// What each group was the first to touch, scaled: blocks that share their rows with others of a
-/// row, and their columns with others of a column, are told apart by that. Kernels that number
-/// their blocks otherwise seem to touch more, but not more than there is: the ends of a grid reach
-/// the ends of a buffer.
+/// Scales the bytes that each group was the first to touch. This separates blocks that share their
+/// rows with others of a row, and their columns with others of a column. Kernels that number their
+/// blocks otherwise seem to touch more, but not more than exists: the ends of a grid reach the ends
+/// of a buffer.
 LaunchCount::LeastBytes LaunchCount::scaled_bytes() const {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> reaches;
   for (std::size_t l = 0; l < sites_.lines().size(); ++l) {
@@ -71,7 +71,7 @@ LaunchCount::LeastBytes LaunchCount::scaled_bytes() const {
   }
   std::sort(reaches.begin(), reaches.end());
   LeastBytes bytes;
-  std::uint64_t next = 0;  // a page that two buffers share is the first one's
+  std::uint64_t next = 0;  // a page shared by two buffers belongs to the first
   for (std::size_t first = 0; first < reaches.size();) {
     auto [from, to] = reaches[first];
     for (++first; first < reaches.size() && reaches[first].first < to; ++first) {

@@ -14,22 +14,22 @@
 
 namespace braid::cpu {
 
-/// One launch that is counted. Thread safe, but that blocks of a sample run one after the other.
+/// The counts of one launch. Thread safe, except that blocks of a sample run one after the other.
 class LaunchCount {
  public:
-  /// With a `sample` only its blocks run, and what they come to is scaled to all.
+  /// With a `sample`, only its blocks run, and their counts are scaled.
   LaunchCount(const CountSites& sites, const RankMemory& memory, TouchedBytes::Pool& pages,
               int rank, std::uint64_t blocks, std::optional<BlockSample> sample);
   [[nodiscard]] const CountSites& sites() const { return sites_; }
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] TouchedBytes& touched() { return touched_; }
   [[nodiscard]] ReadGlances& glances() { return glances_; }
-  /// Null where all blocks run.
+  /// Null if all blocks run.
   [[nodiscard]] const BlockSample* sample() const { return sample_ ? &*sample_ : nullptr; }
-  /// What blocks did; those of a sample are of this group of it.
+  /// Adds what blocks did; in a sample they belong to this group.
   void add(const Tally& tally, std::size_t group);
 
-  // Once all blocks have ended.
+  // Called once all blocks have ended.
   [[nodiscard]] Tally sum() const;
   struct LeastBytes {
     std::uint64_t read = 0, written = 0;
@@ -37,7 +37,7 @@ class LaunchCount {
   [[nodiscard]] LeastBytes least_bytes() const;
 
  private:
-  /// Bytes that blocks of a group were the first to read, and to write, in a page.
+  /// Bytes of a page that blocks of a group were the first to read, and to write.
   struct Fresh {
     std::uint64_t read = 0, written = 0;
   };
@@ -51,8 +51,8 @@ class LaunchCount {
   ReadGlances glances_;
   std::mutex mutex_;
   std::vector<Tally> sums_;                            ///< by group
-  std::vector<std::map<std::uint64_t, Fresh>> fresh_;  ///< of a sample: by group, by page
-  std::map<std::uint64_t, Fresh> known_;               ///< by page, all groups so far
+  std::vector<std::map<std::uint64_t, Fresh>> fresh_;  ///< in a sample: by group, then by page
+  std::map<std::uint64_t, Fresh> known_;               ///< by page, over all groups so far
 };
 
 }  // namespace braid::cpu

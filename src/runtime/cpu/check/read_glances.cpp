@@ -6,7 +6,7 @@
 namespace braid::cpu {
 namespace {
 
-/// Those of either. In order, as they are.
+/// The union of two sorted sets.
 SectorBits both(const SectorBits& a, const SectorBits& b) {
   SectorBits all;
   all.reserve(a.size() + b.size());
@@ -46,7 +46,7 @@ std::vector<double> ReadGlances::shares() const {
     std::uint64_t together = 0;
     for (const SectorBits& sectors : rows) together += sectors_of(sectors);
     shares.push_back(static_cast<double>(together) / static_cast<double>(alone));
-    // Two of them make one that is twice as long.
+    // Two rows are merged into one of twice the length.
     for (std::size_t r = 0; r < rows.size(); r += 2) {
       rows[r / 2] = r + 1 < rows.size() ? both(rows[r], rows[r + 1]) : std::move(rows[r]);
     }

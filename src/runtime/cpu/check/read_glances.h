@@ -9,14 +9,14 @@
 
 namespace braid::cpu {
 
-/// What some blocks in a row read first: the sectors of the first accesses of each of their warps.
-/// Blocks that run at one time go through what they read in step, so how much of it they have in
-/// common shows there. Thread safe.
+/// What some consecutive blocks read first: the sectors of the first accesses of each of their
+/// warps. Blocks that run at the same time progress in step, so this shows how much they read in
+/// common. Thread safe.
 class ReadGlances {
  public:
-  static constexpr std::uint32_t kAccesses = 192;  ///< of each warp
+  static constexpr std::uint32_t kAccesses = 192;  ///< per warp
 
-  /// Of a grid of so many blocks: some from its middle.
+  /// For a grid of that many blocks: chooses some from its middle.
   explicit ReadGlances(std::uint64_t blocks);
   [[nodiscard]] std::uint64_t first() const { return first_; }
   [[nodiscard]] std::uint64_t blocks() const { return blocks_; }
@@ -24,7 +24,7 @@ class ReadGlances {
     return first_ <= block && block < first_ + blocks_;
   }
   void add(std::uint64_t block, SectorBits sectors);
-  /// As KernelCounts::shared_reads.
+  /// Computes KernelCounts::shared_reads.
   [[nodiscard]] std::vector<double> shares() const;
 
  private:

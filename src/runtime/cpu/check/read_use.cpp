@@ -24,7 +24,7 @@ class Follower {
       take(i);
       if (!i.is(Op::kLd) && !i.is(Op::kStrongLd)) use_.crosses_lanes = true;
     }
-    // Its values go where no register says.
+    // The values escape from registers.
     if (!grew_) use_.always = true;
     while (grew_ && !use_.always) {
       grew_ = false;
@@ -40,7 +40,7 @@ class Follower {
                        [&](const Operand& element) { return holds(element); });
   }
 
-  /// Its results come from what is followed.
+  /// Its results depend on followed values.
   void take(const Instruction& i) {
     for (const int reg : register_use(i).writes) {
       if (followed_.has(reg)) continue;
@@ -74,7 +74,7 @@ class Follower {
     }
   }
 
-  /// A store that the sanitizer hears of.
+  /// Whether it is a store that the sanitizer observes.
   static bool is_store(const Instruction& i) {
     return (i.is(Op::kSt) || i.is(Op::kStrongSt) || i.is(Op::kRed) || i.is(Op::kAtom) ||
             i.is(Op::kStmatrix)) &&

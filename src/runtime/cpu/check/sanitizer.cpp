@@ -226,13 +226,13 @@ VectorClock Sanitizer::now(const WarpCheck& warp) const {
 }
 
 bool Sanitizer::ordered(const WarpCheck& warp, const Access& before) const {
-  // Copies of one agent are not.
+  // Copies of one agent are not ordered by issue.
   if (warp.asynchronous) return warp.seen.knows(before.when);
   return before.when.agent == warp.agent ? before.when.time <= warp.time
                                          : warp.seen.knows(before.when);
 }
 
-/// Whether the scope of an access by `warp` holds the agent.
+/// Whether the scope of an access by `warp` includes the agent.
 bool Sanitizer::in_scope(const WarpCheck& warp, std::uint8_t scope, std::uint32_t agent) const {
   if (scope >= 3) return true;
   const AgentInfo& mine = agents_[warp.agent];
@@ -241,7 +241,8 @@ bool Sanitizer::in_scope(const WarpCheck& warp, std::uint8_t scope, std::uint32_
   return scope == 2 || (mine.stream == other.stream && mine.block == other.block);
 }
 
-/// Morally strong: both strong, each within the other's scope. They do not race.
+/// Morally strong: both are strong, and each is within the other's scope. Such accesses do not
+/// race.
 bool Sanitizer::both_strong(const Lane& lane, const Access& before) const {
   if (lane.code.scope == 0 || before.scope == 0) return false;
   if (!in_scope(lane.warp, lane.code.scope, before.when.agent)) return false;
@@ -263,7 +264,7 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
   for (std::uint32_t rest = mask; rest != 0;) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
     const Lane lane{warp, l, line, code, addresses[l]};
-    // Weak accesses side by side are one.
+    // Contiguous weak accesses are treated as one.
     std::uint32_t lanes = 1;
     const auto next_is_at = [&](std::uint64_t address) {
       return l + lanes < 32 && (rest >> (l + lanes) & 1U) != 0 && addresses[l + lanes] == address;
@@ -293,7 +294,7 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
       const std::uint64_t word = lane.address / 4 * 4;
       warp.atomics.emplace_back(word, word_at(word));
     }
-    // Lanes that read the same are one, too.
+    // Lanes that read the same address are treated as one too.
     while (code.scope == 0 && !writes && lanes < 32 && next_is_at(lane.address)) ++lanes;
     rest = l + lanes == 32 ? 0 : rest >> (l + lanes) << (l + lanes);
   }
@@ -313,9 +314,9 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
   return "";
 }
 
-/// Whether `bytes` bytes from the lane's address are in the region, and in its own stretch or in
-/// planned buffers if there are some. Parts that touch are one stretch here: an element never lies
-/// across two buffers.
+/// Whether `bytes` bytes from the lane's address are in the region, and in the lane's own stretch
+/// or in planned buffers, if there are any. Adjacent parts count as one stretch: an element never
+/// spans two buffers.
 bool Sanitizer::holds(const Region* region, const Lane& lane, std::size_t bytes) const {
   const std::uint64_t address = lane.address;
   if (region == nullptr || address - region->address + bytes > region->bytes) return false;
@@ -329,7 +330,7 @@ bool Sanitizer::holds(const Region* region, const Lane& lane, std::size_t bytes)
   return next != region->covered.begin() && address + bytes <= std::prev(next)->second;
 }
 
-/// Records what is wrong with the place of one lane's access. Returns a message when it must not be
+/// Records what is wrong with the address of a lane's access. Returns a message if it must not be
 /// done.
 std::string Sanitizer::judge_place(const Lane& lane, const Region* region, std::size_t bytes) {
   const AccessCode code = lane.code;
@@ -337,7 +338,7 @@ std::string Sanitizer::judge_place(const Lane& lane, const Region* region, std::
   if (region == nullptr || lane.address - region->address + bytes > region->bytes) {
     const char* where = region == nullptr ? "in no allocation" : "at the end of an allocation";
     std::string message = what + fmt::format("at {:#x}, which is {}", lane.address, where);
-    // The neighbour it ran out of, if there is one.
+    // The neighbouring region whose bounds were exceeded, if any.
     if (region == nullptr) region = nearest(lane.address);
     if ((checks_ & kCheckBounds) != 0) add(lane, "bounds", message, region);
     return message;
@@ -363,7 +364,7 @@ std::string Sanitizer::judge_place(const Lane& lane, const Region* region, std::
   return message;
 }
 
-/// The region that begins or ends next to an address in none.
+/// The region that begins or ends next to an address outside of all regions.
 const Sanitizer::Region* Sanitizer::nearest(std::uint64_t address) const {
   const auto next = regions_.upper_bound(address);
   const Region* above = next == regions_.end() ? nullptr : &next->second;
@@ -406,7 +407,7 @@ void Sanitizer::check_cell(const Lane& run, const Stretch& at, bool writes, cons
   keep_read(cell, warp, access);
 }
 
-/// What a store writes there, and what is there.
+/// Compares what a store writes with what is there.
 Sanitizer::Same Sanitizer::compare(const Lane& run, const Stretch& at, const Values& values) {
   std::array<std::uint8_t, 512> stored{};
   for (std::size_t b = 0; b < at.bytes; ++b) {
@@ -426,7 +427,7 @@ StoredFloats Sanitizer::floats_of(LaunchCheck& launch, std::uint32_t line) {
   return known->second;
 }
 
-/// A read takes the place of one that it follows and stands for.
+/// Records a read; it replaces an earlier one that it follows.
 void Sanitizer::keep_read(Cell& cell, const WarpCheck& warp, const Access& access) const {
   for (std::uint8_t o = 0; o < cell.other_count; ++o) {
     const Access& before = cell.others[o];
@@ -438,14 +439,14 @@ void Sanitizer::keep_read(Cell& cell, const WarpCheck& warp, const Access& acces
   cell.keep(access, false);
 }
 
-/// Judges what was done before with the bytes that an access touches now; `same`: it writes what
-/// they hold. Returns whether it writes what others wrote that nothing orders before it.
+/// Checks an access against earlier accesses to its bytes. `same` means that it writes what they
+/// hold. Returns whether it writes over unordered writes of others.
 bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, Same same) {
   const Cell& cell = at.cell;
   const auto races = [&](const Access& before) {
     return !ordered(lane.warp, before) && !both_strong(lane, before);
   };
-  // Of several writes of one value any that comes before a read makes it known.
+  // If several unordered writes have one value, a read needs to follow only one of them.
   bool known = false;
   for (std::uint8_t o = 0; o < cell.other_count; ++o) {
     known = known || (!writes && cell.is_same(o) &&
@@ -481,8 +482,8 @@ bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, Sa
   return joins;
 }
 
-/// What strong accesses hand on: a release publishes what its warp knows, an acquire learns it,
-/// both only where each is within the other's scope. With fences around, relaxed ones do the same.
+/// Synchronization by strong accesses: a release publishes what its warp knows, an acquire learns
+/// it, if each is within the other's scope. Relaxed accesses do the same together with fences.
 void Sanitizer::synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores) {
   WarpCheck& warp = lane.warp;
   const AccessCode code = lane.code;
@@ -491,7 +492,7 @@ void Sanitizer::synchronize(const Lane& lane, std::uint64_t address, bool loads,
   const bool releases =
       code.order == AccessCode::kRelease || code.order == AccessCode::kAcquireRelease;
   const int rank = agents_[warp.agent].rank;
-  // How far off the writer is, where that is within the scope.
+  // The distance of the writer, if within the scope.
   std::size_t distance = 0;
   const auto found = published_.find(address);
   if (loads && found != published_.end()) {
@@ -509,7 +510,7 @@ void Sanitizer::synchronize(const Lane& lane, std::uint64_t address, bool loads,
   const VectorClock all = releases ? now(warp) : VectorClock();
   for (std::size_t reach = 1; reach <= code.scope; ++reach) {
     next.clocks[reach] = releases ? all : warp.fenced[reach];
-    // A read-modify-write continues the release that it read.
+    // A read-modify-write continues the release sequence that it read.
     if (distance != 0) next.clocks[reach].join(found->second.clocks[std::max(reach, distance)]);
   }
   if (releases) ++warp.time;
@@ -518,7 +519,7 @@ void Sanitizer::synchronize(const Lane& lane, std::uint64_t address, bool loads,
 
 constexpr std::size_t kElementStride = 256;
 
-/// A byte of what a lane stores, its elements side by side.
+/// A byte of the elements that a lane stores.
 std::uint8_t Sanitizer::Values::byte(std::uint32_t lane, std::size_t index) const {
   return start[index / bytes * kElementStride + lane * bytes + index % bytes];
 }
@@ -595,7 +596,7 @@ void Sanitizer::arrive(WarpCheck& warp, VectorClock& barrier) {
   ++warp.time;
 }
 
-/// What fences before it cover.
+/// Publishes only what earlier fences cover.
 void Sanitizer::arrive_relaxed(const WarpCheck& warp, VectorClock& barrier) {
   const std::lock_guard lock(mutex_);
   barrier.join(warp.fenced[2]);

@@ -35,7 +35,7 @@ struct AccessCode {
     kSwap,
     kCopyFrom,
     kCopyTo,
-    kBulkFrom,  ///< of the async proxy
+    kBulkFrom,  ///< by the async proxy
     kBulkTo,
     kMatrixFrom  ///< the same of wgmma
   };
@@ -48,34 +48,34 @@ struct AccessCode {
   JoinedLoad joined{};
 };
 
-/// What it does, for people.
+/// A description of the access, for people.
 std::string_view verb(AccessCode::Kind kind);
-/// The coordinates of number `index` of a grid or a block.
+/// The coordinates of index `index` in a grid or block.
 Dim3 position(std::uint64_t index, Dim3 extent);
 
-/// What the checker knows of one stream: its host work is an agent of its own.
+/// The checker's state of one stream. The stream's host work is an agent of its own.
 struct StreamClock {
   int rank = 0;
   std::uint32_t agent = 0;
   std::uint32_t time = 0;
   VectorClock seen;
-  /// Agents of the warps of its kernels, by block and warp: kernels of one stream are ordered, so
-  /// they use the same ones again.
+  /// Agents of its kernels' warps, by block and warp. Kernels of a stream are ordered, so they
+  /// reuse the agents.
   std::unordered_map<std::uint64_t, std::uint32_t> warps;
-  /// Those of their copies, by warp (block and number) and channel.
+  /// Agents of these warps' copies, by warp (block and number) and channel.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> copies;
 };
 
-/// Where the lines of a kernel are, for people.
+/// Source places of a kernel's lines, for people.
 struct SourceLines {
   std::string ptx_file, cuda_file;
   std::shared_ptr<const SourceMap> map;
-  /// Code without a file is called after its kernel, and so is the source behind a PTX file that
-  /// does not name it.
+  /// Code without a file name is named after its kernel, and so is the source of a PTX file that
+  /// names none.
   static SourceLines of(const std::string& kernel, std::string_view file,
                         std::shared_ptr<const SourceMap> map);
   [[nodiscard]] std::uint32_t cuda_line(std::uint32_t ptx_line) const;  ///< 0 if unknown
-  /// The place of the code itself, where it was inlined into that line; else "".
+  /// Where the code was inlined from, if it was inlined into that line; else "".
   [[nodiscard]] std::string inlined(std::uint32_t ptx_line) const;
 };
 
@@ -87,9 +87,9 @@ struct LaunchCheck {
   Dim3 grid, block;
   SourceLines source;
   std::shared_ptr<const ptx::Function> code;
-  std::map<std::uint32_t, ReadUse> uses;         ///< by line, of what was asked for
-  std::map<std::uint32_t, StoredFloats> floats;  ///< the same
-  VectorClock start;                             ///< what has happened before it
+  std::map<std::uint32_t, ReadUse> uses;         ///< by line, computed on demand
+  std::map<std::uint32_t, StoredFloats> floats;  ///< likewise
+  VectorClock start;                             ///< what happened before the launch
   VectorClock end;                               ///< what its finished warps know
   /// The last copy of an agent that completes on an mbarrier, by block and agent.
   struct InFlight {
@@ -106,12 +106,12 @@ struct WarpCheck {
   std::uint32_t agent = 0;
   std::uint32_t time = 0;
   VectorClock seen;
-  /// By relaxed loads: counts from the next fence on whose scope reaches as far as the writer is:
-  /// in the block (1), on the device (2), elsewhere (3).
+  /// Knowledge acquired by relaxed loads, effective from the next fence whose scope reaches the
+  /// writer: in the block (1), on the device (2), elsewhere (3).
   std::array<VectorClock, 4> acquired;
-  /// Up to the last fence whose scope reaches that far: what a relaxed store hands on there.
+  /// Knowledge up to the last fence whose scope reaches that far, which a relaxed store publishes.
   std::array<VectorClock, 4> fenced;
-  // cp.async: bytes on their way, by group; the open group is the last one.
+  // cp.async: bytes in flight, by group; the open group is the last one.
   struct Copy {
     std::uint64_t address;
     std::uint32_t bytes;
@@ -119,58 +119,58 @@ struct WarpCheck {
   std::deque<std::pair<std::uint32_t, std::vector<Copy>>> groups;
   std::uint32_t next_group = 1;
   std::vector<Copy> open;
-  /// Words of its last atomic with their values before: one that changed nothing may be a poll.
+  /// Words of its last atomic with their previous values: one that changed nothing may be a poll.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> atomics;
-  // Copies that go on beside it: the one that is judged now, an agent of its own, and the groups of
-  // each lane.
-  bool asynchronous = false;  ///< this is such a copy
+  // Bulk copies: whether this is the agent of one, and the groups of each lane.
+  bool asynchronous = false;  ///< this is the agent of a copy
   std::unique_ptr<WarpCheck> copy;
   struct BulkGroups {
-    std::vector<std::uint32_t> committed;  ///< times of the last copy of each
-    std::uint32_t last = 0;                ///< that was issued
-    std::uint32_t line = 0;                ///< its line
+    std::vector<std::uint32_t> committed;  ///< time of the last copy of each group
+    std::uint32_t last = 0;                ///< time of the last issued copy
+    std::uint32_t line = 0;                ///< and its line
   };
   std::map<std::uint32_t, BulkGroups> bulk;
   WgmmaCheck wgmma;
-  Epoch inits;  ///< its mbarrier.inits are those of an agent of its own
-  // What it last polled, for a deadlock's report.
+  Epoch inits;  ///< its mbarrier.inits belong to a separate agent
+  // The word that it last polled, for the report of a deadlock.
   std::uint64_t polled = 0;
   std::uint32_t polled_line = 0;
   std::uint8_t polled_lane = 0;
 };
 
-/// Finds what a kernel may not do: accesses out of bounds and misaligned, reads of memory that
-/// nobody wrote, uses of registers that the thread did not write, races by happens-before over the
-/// scopes of the PTX memory model, and deadlocks. Warps are the agents: lanes of one are taken as
-/// ordered, but for those of one store. It judges one interleaving, but a race is found in any in
-/// which both sides happen. Thread safe.
+/// Detects illegal behaviour of kernels: out-of-bounds and misaligned accesses, reads of
+/// uninitialized memory, uses of registers that the thread did not write, deadlocks, and data races
+/// by happens-before over the scopes of the PTX memory model. Warps are the agents: the lanes of
+/// one count as ordered, except within one store. It checks one interleaving, but finds a race in
+/// any in which both accesses happen. Thread safe.
 class Sanitizer {
  public:
-  /// Of braid/checks.h.
+  /// `checks` are bits of braid/checks.h.
   explicit Sanitizer(unsigned checks) : checks_(checks) {}
 
   // --- memory ---
-  /// `lane_bytes`: of the stretch that each lane of a warp has for itself, 0 where all may go.
+  /// `lane_bytes` is the size of each lane's private stretch, 0 if all lanes may access all of it.
   void add_memory(int rank, std::uint64_t address, std::size_t bytes, std::string name,
                   bool initialized, std::size_t lane_bytes = 0);
   void remove_memory(std::uint64_t address);
-  /// Addresses for multimem instructions alone; these come with those of the memory behind them.
+  /// Adds addresses for multimem instructions only. Accesses through them are reported with the
+  /// addresses of the memory behind them.
   void add_multicast(std::uint64_t address, std::size_t bytes);
-  /// As Device::name_parts.
+  /// Implements Device::name_parts.
   void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts);
 
   // --- the host ---
   std::shared_ptr<StreamClock> open_stream(int rank);
-  /// What the host knows when it hands work to a stream.
+  /// The host's knowledge when it hands work to a stream.
   VectorClock host_clock();
-  /// The host waited for the stream.
+  /// Called when the host has waited for the stream.
   void host_waited(const StreamClock& stream);
-  /// The stream goes on with what was known elsewhere.
+  /// The stream learns what `clock` has.
   void join(StreamClock& stream, const VectorClock& clock);
   VectorClock clock_of(const StreamClock& stream);
-  /// The stream's host work wrote there. That is not judged, only remembered.
+  /// Records a write by the stream's host work, without checking it.
   void host_wrote(StreamClock& stream, std::uint64_t address, std::size_t bytes);
-  /// The same of a word by which it tells others, and: the stream has waited for what it tells.
+  /// The same for a word with which it signals others; and a wait of the stream for such a word.
   void told(StreamClock& stream, std::uint64_t word);
   void heard(StreamClock& stream, std::uint64_t word);
 
@@ -185,61 +185,62 @@ class Sanitizer {
                   std::uint32_t index);
   void end_warp(WarpCheck& warp);
 
-  /// The values of a store, `count` elements of `bytes` to a lane.
+  /// The values of a store: `count` elements of `bytes` per lane.
   struct Values {
     const std::uint8_t* start;
     std::uint32_t bytes;
     std::uint32_t count;
     [[nodiscard]] std::uint8_t byte(std::uint32_t lane, std::size_t index) const;
-    /// Of two lanes, or but for rounding.
+    /// Whether two lanes store the same value, or values that differ only by rounding.
     [[nodiscard]] bool same(std::uint32_t a, std::uint32_t b,
                             StoredFloats rounded = StoredFloats::kNone) const;
   };
-  /// One access of the lanes of `mask`. Returns a message when it must not be done. `values`: what
-  /// a store writes, where that is known.
+  /// Checks one access by the lanes of `mask`. Returns a message if it must not be done. `values`
+  /// are what a store writes, if known.
   std::string access(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
                      AccessCode code, std::uint32_t line, const Values* values = nullptr);
-  /// A weak store of the lanes of `mask`, after access(): no two may differ on one place.
+  /// Checks a weak store by the lanes of `mask`, after access(): no two lanes may write different
+  /// values to one place.
   void stores(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
               const Values& values, std::uint32_t line);
   void fence(WarpCheck& warp, std::uint8_t scope);
-  /// fence.mbarrier_init: one of the warp's mbarrier.inits alone.
+  /// fence.mbarrier_init: a fence only for the warp's mbarrier.inits.
   void fence_inits(WarpCheck& warp);
-  /// An operation over lanes, run by those of `here`; members[lane] is the mask that a lane gives.
+  /// Checks an operation over lanes, executed by the lanes of `here`; members[lane] is the member
+  /// mask that a lane gives.
   void members(WarpCheck& warp, const std::uint32_t* members, std::uint32_t here,
                std::uint32_t live, std::uint32_t line);
   void commit_group(WarpCheck& warp);
   void wait_group(WarpCheck& warp, std::uint32_t pending);
 
-  // --- wgmma (wgmma_check.cpp): what it reads is for async_access(); registers go by numbers ---
+  // --- wgmma (wgmma_check.cpp): its reads go to async_access(); registers are numbered ---
   void wgmma_fence(WarpCheck& warp);
-  /// `what`: of its operands, the same for all warps of a group.
+  /// `what` is a hash of its operands, equal for all warps of a group.
   void wgmma_issue(WarpCheck& warp, std::span<const std::uint32_t> sums,
                    std::span<const std::uint32_t> inputs, std::uint64_t what, std::uint32_t line);
-  /// Other instructions: those that move a register, and those that do more. `sets`: it writes a
+  /// Other instructions: wgmma_move copies a register, wgmma_use does more. `sets`: it writes a
   /// constant.
   void wgmma_move(WarpCheck& warp, std::uint32_t to, std::uint32_t from);
   void wgmma_touch(WarpCheck& warp, std::span<const std::uint32_t> reads,
                    std::span<const std::uint32_t> writes, bool sets, std::uint32_t line);
   void wgmma_commit(WarpCheck& warp);
   void wgmma_waited(std::span<WarpCheck* const> group, std::uint32_t pending, std::uint32_t line);
-  /// A warp comes to a barrier, or does so .relaxed, and is let go by it.
+  /// A warp arrives at a barrier, arrives .relaxed, or is released by it.
   void arrive(WarpCheck& warp, VectorClock& barrier);
   void arrive_relaxed(const WarpCheck& warp, VectorClock& barrier);
   void depart(WarpCheck& warp, const VectorClock& barrier);
 
   // --- the async proxy (async_proxy.cpp) ---
-  /// The channels of a warp's copies, each of which completes in order; others are the address of
-  /// the mbarrier on which copies complete.
+  /// Channels of a warp's copies; each completes in order. Other channels are the address of the
+  /// mbarrier on which copies complete.
   static constexpr std::uint64_t kBulkReads = 0, kBulkWrites = 1, kMatrix = 2, kInits = 3,
                                  kLastChannel = 15;
-  /// Lanes of the warp issue a copy, or whatever the async proxy does in their name. Returns its
-  /// time in the channel; what it does to memory is said by async_access() before anything else is
-  /// issued.
+  /// Lanes of the warp issue a copy, or other work of the async proxy. Returns its time in the
+  /// channel. Its accesses must be reported by async_access() before anything else is issued.
   std::uint32_t start_async(WarpCheck& warp, std::uint64_t channel, std::uint32_t lane,
                             std::uint32_t line);
   /// The async proxy reads (kBulkFrom), writes (kBulkTo) or reduces to (kAtomic) these bytes.
-  /// Returns a message when it must not. `data`: what it writes, where that is known.
+  /// Returns a message if it must not. `data` is what it writes, if known.
   std::string async_access(WarpCheck& warp, std::uint64_t address, std::size_t bytes,
                            AccessCode code, std::uint32_t lane, std::uint32_t line,
                            const std::uint8_t* data = nullptr);
@@ -247,30 +248,30 @@ class Sanitizer {
   void finish_async(WarpCheck& warp, std::uint64_t channel, std::uint32_t time);
   /// fence.proxy.async.
   void fence_async(WarpCheck& warp);
-  /// Of copies from shared memory; bulk_wait leaves `pending` groups of each lane.
+  /// For copies from shared memory; bulk_wait leaves `pending` groups of each lane in flight.
   void bulk_issued(WarpCheck& warp, std::uint32_t lane, std::uint32_t time, std::uint32_t line);
   void bulk_commit(WarpCheck& warp, std::uint32_t lanes);
   void bulk_wait(WarpCheck& warp, std::uint32_t lanes, std::uint32_t pending, bool reads_only);
-  /// All warps of a block in a cluster have ended, which knew that much; their shared memory may be
-  /// gone for the others.
+  /// All warps of a block in a cluster have ended, with this knowledge; from now on its shared
+  /// memory may be gone for the others.
   void exit_block(const WarpCheck& last, const VectorClock& known, std::uint64_t shared);
   /// All warps of a block, and of its cluster, have ended.
   void end_block(const std::shared_ptr<LaunchCheck>& launch, std::uint64_t block);
-  /// A new mbarrier, and one that is none any more; a releasing arrival at one, and the end of a
-  /// copy; an acquiring test that found the phase complete. `wide`: for all of the cluster;
-  /// `completes`: the phase.
+  /// mbarriers: initialization and invalidation; a releasing arrival, and the completion of a copy;
+  /// an acquiring test that found the phase complete. `wide` means cluster scope; `completes` means
+  /// that it completes the phase.
   void initialize(WarpCheck& warp, std::uint64_t barrier);
   void reset_phases(std::uint64_t barrier);
   void arrive_at(WarpCheck& warp, std::uint64_t barrier, bool wide, bool completes);
   void copied_to(WarpCheck& warp, std::uint64_t barrier, bool completes);
   void wait_for(WarpCheck& warp, std::uint64_t barrier, bool wide);
 
-  /// Stores and finished blocks so far: what can let a waiting block go on.
+  /// Counts stores and finished blocks: events that can release a waiting block.
   [[nodiscard]] std::uint64_t progress();
-  /// %globaltimer: a clock of its own, that goes on with accesses and with looks at it. So a
-  /// deadline does not depend on how busy the machine is, and a seed is a run.
+  /// %globaltimer: a virtual clock, advanced by accesses and by reads of it. So deadlines do not
+  /// depend on the machine's load, and a seed determines a run.
   [[nodiscard]] std::uint64_t now_ns();
-  /// Records that these warps, of blocks that only poll, wait for ever.
+  /// Records that these warps, of blocks that only poll, wait forever.
   void deadlock(const std::vector<const WarpCheck*>& warps);
   /// Those lanes use a register that they did not write, as `what` says.
   void undefined(WarpCheck& warp, std::uint32_t lanes, const char* what, std::uint32_t reg,
@@ -279,8 +280,7 @@ class Sanitizer {
   void report(WarpCheck& warp, std::string_view kind, std::string message, std::uint32_t line);
 
   [[nodiscard]] std::vector<Finding> findings();
-  /// What looks like a finding and harms nothing: writes of the same value, and reads whose values
-  /// nobody uses.
+  /// Harmless findings: writes of the same value, and reads whose values nobody uses.
   [[nodiscard]] std::vector<Finding> notes();
 
  private:
@@ -290,29 +290,31 @@ class Sanitizer {
     int rank = 0;
     std::size_t lane_bytes = 0;
     enum Kind : std::uint8_t { kPlain, kMulticast, kExited };
-    Kind kind = kPlain;  ///< else addresses for multimem alone, or of a block that has exited
+    Kind kind = kPlain;  ///< other kinds: addresses for multimem only, or of a block that has
+                         ///< exited
     std::string name;
-    std::vector<MemoryPart> parts;                   ///< may overlap: buffers that live in turn
-    std::map<std::uint64_t, std::uint64_t> covered;  ///< start -> end, apart from each other
+    std::vector<MemoryPart> parts;                   ///< may overlap, for buffers live at different
+                                                     ///< times
+    std::map<std::uint64_t, std::uint64_t> covered;  ///< start -> end of disjoint stretches
     std::unique_ptr<Shadow> shadow;
   };
   /// What a release published at an address.
   struct Published {
-    std::array<VectorClock, 4> clocks;  ///< by how far off the reader is, as WarpCheck::acquired
+    std::array<VectorClock, 4> clocks;  ///< by the reader's distance, as in WarpCheck::acquired
     int rank = 0;
     std::uint64_t block = 0;
     const LaunchCheck* launch = nullptr;
   };
-  /// What those that came to an mbarrier knew: up to now, and up to the end of its last phase.
+  /// Knowledge of those that arrived at an mbarrier: so far, and up to the end of its last phase.
   struct Phases {
     struct Known {
       VectorClock all;
-      std::map<std::uint64_t, VectorClock> by_block;  ///< for others of the block alone
+      std::map<std::uint64_t, VectorClock> by_block;  ///< visible to the own block only
       void join(const VectorClock& clock, std::uint64_t block, bool wide);
     };
     Known now, done;
   };
-  /// What one instruction does by lanes that follow each other in memory, `lane` the first.
+  /// One instruction's accesses by lanes that are contiguous in memory; `lane` is the first.
   struct Lane {
     WarpCheck& warp;
     std::uint32_t lane;
@@ -326,51 +328,50 @@ class Sanitizer {
       return result;
     }
   };
-  /// Findings that say the same. `other`: known_side() of it, or a register.
+  /// Key of equal findings. `other` is its known_side(), or a register.
   struct Known {
     std::string kind;
     std::uint16_t kernel;
     std::uint32_t line;
     std::uint64_t other;
-    // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that <=> is compared with
     auto operator<=>(const Known&) const = default;
   };
 
-  /// A read that races: its value may be discarded.
+  /// A racing read whose value may be discarded.
   struct Suspect {
     Known known;
-    Finding finding;  ///< if it is not
+    Finding finding;  ///< reported if the value is used
     std::string note;
-    std::uint32_t time = 0;  ///< of the read
+    std::uint32_t time = 0;  ///< time of the read
     const ReadUse* use = nullptr;
   };
-  /// A read of bytes that nobody wrote: another warp of its block may come to write them.
+  /// A read of uninitialized bytes, which another warp of the block may write later.
   struct Unwritten {
     Known known;
     Finding finding;
     struct Bytes {
       std::uint64_t start, end;
-      std::uint32_t lane;  ///< that reads the first
+      std::uint32_t lane;  ///< first reading lane
       std::uint32_t width;
       std::uint32_t time;
-      std::uint32_t lanes;  ///< all that read some of it
+      std::uint32_t lanes;  ///< lanes that read some of it
     };
     std::vector<Bytes> bytes;
-    std::uint64_t origin = 0;  ///< where the finding's offset is 0
-    bool counts = false;       ///< whatever becomes of the values
+    std::uint64_t origin = 0;  ///< address of the finding's offset 0
+    bool counts = false;       ///< it counts whatever becomes of the values
   };
-  /// The last store of a line by a warp, and all lanes that ever stored there.
+  /// The last store of a line by a warp, and all lanes that have stored there.
   struct Stored {
     std::uint32_t time = 0;
     std::uint32_t lanes = 0;
   };
-  /// A write beside others that nothing orders: of what they wrote, or of a float that is as good.
+  /// How a write compares to unordered ones: different, the same value, or equal up to rounding.
   enum class Same : std::uint8_t { kNo, kValue, kRounded };
-  /// Who read what an access races with.
+  /// The reader in a race.
   struct Reader {
     std::uint32_t agent, time, line;
   };
-  /// A stretch of memory of one history, and its first byte.
+  /// A stretch of memory with one history, and its first byte.
   struct Stretch {
     const Region& region;
     Cell& cell;
@@ -398,7 +399,7 @@ class Sanitizer {
   std::uint32_t twin_of(std::uint32_t agent);
   void end_bulk(WarpCheck& warp);
   void race(const Lane& lane, const Region& region, const Access& before, std::string_view what);
-  /// Whether the access is one of the block's other warps.
+  /// Whether the access is by another warp of the same block.
   [[nodiscard]] bool in_block(const WarpCheck& warp, const Access& before) const;
   [[nodiscard]] std::optional<Reader> reader(const Lane& lane, const Access& before,
                                              std::string_view what) const;
@@ -416,7 +417,7 @@ class Sanitizer {
   [[nodiscard]] bool both_strong(const Lane& lane, const Access& before) const;
   [[nodiscard]] bool in_scope(const WarpCheck& warp, std::uint8_t scope, std::uint32_t agent) const;
   void synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores);
-  /// One finding for each kind, kernel, line and other side.
+  /// Adds a finding, one per kind, kernel, line and other side.
   void add(const Lane& lane, std::string_view kind, std::string message, const Region* region,
            std::string other = "", std::uint64_t side = 0);
   void keep(const Known& known, Finding finding);
@@ -435,15 +436,16 @@ class Sanitizer {
     std::uint64_t block;  ///< kHostBlock for the host work of a stream
     std::uint32_t warp;
     std::uint32_t stream;
-    LaunchCheck* launch = nullptr;  ///< that runs it, or ran it last and is not over
+    LaunchCheck* launch = nullptr;  ///< the launch that runs it, or last ran it and has not ended
     bool ended = false;
-    std::uint32_t start = 0;                           ///< its time when it started
+    std::uint32_t start = 0;                           ///< its time at the start
     std::unordered_map<std::uint32_t, Stored> stores;  ///< by line
     enum Role : std::uint8_t { kWarp, kCopies, kInits, kTwin };
-    Role role = kWarp;       ///< else: of its copies, its mbarrier.inits, or what copies see of it
-    std::uint32_t twin = 0;  ///< the agent that is that
-    std::uint32_t issued = 0;  ///< copies, or inits
-    bool matrix = false;       ///< its copies are the reads of wgmma
+    Role role = kWarp;       ///< other roles: its copies, its mbarrier.inits, or its stores as seen
+                             ///< by copies
+    std::uint32_t twin = 0;  ///< the agent with that role
+    std::uint32_t issued = 0;  ///< number of copies or inits
+    bool matrix = false;       ///< its copies are reads of wgmma
   };
 
   std::mutex mutex_;
@@ -452,23 +454,22 @@ class Sanitizer {
   Region* last_region_ = nullptr;
   std::vector<AgentInfo> agents_;
   std::vector<std::string> kernels_;
-  std::vector<Dim3> block_shapes_;  ///< of each kernel, the last launch's
+  std::vector<Dim3> block_shapes_;  ///< by kernel, from the last launch
   std::vector<Dim3> grid_shapes_;
   std::vector<SourceLines> sources_;
   std::uint32_t streams_ = 0;
   VectorClock host_;
   std::unordered_map<std::uint64_t, Published> published_;
-  std::map<std::uint64_t, Phases> phases_;     ///< of each mbarrier
-  std::map<std::uint64_t, VectorClock> told_;  ///< of each word, what its last writer knew
+  std::map<std::uint64_t, Phases> phases_;     ///< by mbarrier
+  std::map<std::uint64_t, VectorClock> told_;  ///< by word: knowledge of its last writer
   std::uint64_t progress_ = 0;
   std::uint64_t ticks_ = 0;
   FindingList findings_;
   std::set<Known> known_;
   std::map<Known, Finding> notes_;
-  std::map<std::pair<std::uint32_t, Known>, Suspect> suspects_;  ///< by the reader
+  std::map<std::pair<std::uint32_t, Known>, Suspect> suspects_;  ///< by reader
   std::map<std::pair<std::uint32_t, Known>, Unwritten> unwritten_;
-  std::vector<std::pair<Unwritten*, std::size_t>>
-      fresh_;  ///< stretches, of the access that is judged
+  std::vector<std::pair<Unwritten*, std::size_t>> fresh_;  ///< stretches of the current access
 };
 
 }  // namespace braid::cpu

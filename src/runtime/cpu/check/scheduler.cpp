@@ -15,7 +15,7 @@ const Operation* find(const std::vector<Operation>& operations, const Agent& age
   return nullptr;
 }
 
-/// Launches of a stream are in order.
+/// Launches of a stream are ordered.
 bool in_program_order(const Operation& before, const Operation& after) {
   const auto& [rank, launch, block, warp] = before.agent;
   const auto& [other_rank, other_launch, other_block, other_warp] = after.agent;
@@ -50,7 +50,7 @@ std::size_t Scheduler::choose(std::span<const Operation* const> enabled) {
   }
 }
 
-/// By the seed: a rank, a block of a rank, or one store of all that come up.
+/// The seed chooses a rank, a block of a rank, or one store among all.
 bool Scheduler::is_victim(const Operation& operation) {
   const std::uint64_t number = schedule_.seed / 3;
   const auto world = static_cast<std::uint64_t>(world_);
@@ -66,7 +66,7 @@ bool Scheduler::is_victim(const Operation& operation) {
   }
 }
 
-/// The victim only goes on when nobody else can; the others take turns.
+/// The victim goes on only if nobody else can; the others take turns.
 std::size_t Scheduler::delay(std::span<const Operation* const> enabled) {
   for (const Operation* operation : enabled) {
     if (!operation->writes || !counted_.insert(operation->agent).second) continue;
@@ -78,7 +78,7 @@ std::size_t Scheduler::delay(std::span<const Operation* const> enabled) {
   const Operation& operation = *enabled[chosen];
   if (operation.writes) {
     counted_.erase(operation.agent);
-    // Held once; the stores of this warp that follow are like all others.
+    // It is held back once; later stores of this warp are not.
     if (operation.agent == held_) held_.reset();
   }
   return chosen;
@@ -124,7 +124,7 @@ std::size_t Scheduler::explore(std::span<const Operation* const> enabled) {
 
 /// Adds to each step the warps that could have gone first with another result.
 void Scheduler::find_races() {
-  // clocks[i]: the steps that happen before step i ends, as a bit each.
+  // clocks[i]: a bit for each step that happens before the end of step i.
   std::vector<std::vector<bool>> clocks(steps_.size(), std::vector<bool>(steps_.size()));
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Operation& operation = steps_[i].operation();

@@ -13,34 +13,34 @@
 
 namespace braid::cpu {
 
-/// What a warp is about to do: a strong access. Weak ones are judged by happens-before, whatever
-/// the order, so that only the order of these can show in a program without races.
+/// The next operation of a warp: a strong access. Weak accesses are checked by happens-before in
+/// any order, so in a program without races only the order of strong ones can matter.
 struct Operation {
-  /// Who: rank, launch of the rank's stream since the run began, block, warp.
+  /// Rank, launch of the rank's stream since the run began, block, warp.
   using Agent = std::tuple<int, std::uint64_t, std::uint64_t, std::uint32_t>;
   Agent agent;
-  std::uint64_t blocks = 1;  ///< of the grid
+  std::uint64_t blocks = 1;  ///< in the grid
   std::uint32_t line = 0;
   bool writes = false;
-  std::vector<std::uint64_t> words;  ///< addresses / 4, in order, each once
+  std::vector<std::uint64_t> words;  ///< addresses / 4, sorted and unique
 
   [[nodiscard]] int rank() const { return std::get<0>(agent); }
-  /// Whether the order of the two can matter.
+  /// Whether the order of the two operations can matter.
   [[nodiscard]] bool depends_on(const Operation& other) const;
 };
 
-/// Chooses which of the stopped warps goes on, one operation at a time, in a checked run.
+/// Chooses which stopped warp continues, one operation at a time, in a checked run.
 ///
-/// All interleavings are those that differ in the order of dependent operations: dynamic partial
-/// order reduction with sleep sets (Flanagan and Godefroid, POPL 2005).
+/// "All interleavings" means all that differ in the order of dependent operations, found by dynamic
+/// partial order reduction with sleep sets (Flanagan and Godefroid, POPL 2005).
 class Scheduler {
  public:
   Scheduler(const Schedule& schedule, int world);
 
-  /// One of the operations (at least one), as an index. Those given can all go on.
+  /// Chooses one of the operations (at least one), all of which are enabled; returns its index.
   std::size_t choose(std::span<const Operation* const> enabled);
 
-  /// The run is over: readies the next one; false when there is no other left.
+  /// Ends a run and prepares the next one; false when none is left.
   bool next_interleaving();
 
  private:
@@ -60,14 +60,14 @@ class Scheduler {
   Schedule schedule_;
   int world_;
   std::mt19937_64 random_;
-  // A delay: the one store that is held back, once it came up.
+  // For kDelay: the store that is held back, once it occurred.
   std::uint64_t stores_ = 0;
   std::set<Operation::Agent> counted_;
   std::optional<Operation::Agent> held_;
-  // An exploration.
+  // For kAll.
   std::vector<Step> steps_;
   std::size_t at_ = 0;
-  bool redundant_ = false;  ///< this run repeats another one
+  bool redundant_ = false;  ///< this run repeats an earlier one
 };
 
 }  // namespace braid::cpu

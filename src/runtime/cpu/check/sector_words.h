@@ -7,16 +7,16 @@
 
 namespace braid::cpu {
 
-/// Sets of sectors of global memory, by their number: 64 in a row to a word.
+/// Sets of global-memory sectors by number: 64 consecutive ones per word.
 using SectorBits = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
-/// How many sectors there are in a set.
+/// The number of sectors in a set.
 [[nodiscard]] std::uint64_t sectors_of(const SectorBits& words);
 
-/// Such a set that grows.
+/// A set of sectors that grows.
 class SectorWords {
  public:
-  /// The sectors from one to another.
+  /// Adds the sectors from `first` to `last`.
   void add(std::uint64_t first, std::uint64_t last) {
     for (std::uint64_t number = first / 64; number <= last / 64; ++number) {
       const std::uint64_t from = number == first / 64 ? first % 64 : 0;
@@ -24,7 +24,7 @@ class SectorWords {
       bits_of(number) |= ~std::uint64_t{0} >> (63 - (to - from)) << from;
     }
   }
-  /// In no order.
+  /// In no particular order.
   [[nodiscard]] const SectorBits& words() const { return words_; }
   void clear();
 
@@ -40,7 +40,7 @@ class SectorWords {
     places_[place] = static_cast<std::uint32_t>(words_.size());
     return words_.back().second;
   }
-  /// Blocks go through rows that lie a power of two apart.
+  /// Hashes the number: blocks access rows that are a power of two apart.
   [[nodiscard]] std::size_t first_place(std::uint64_t number) const {
     return (number * 0x9e3779b97f4a7c15 >> 32U) & (places_.size() - 1);
   }
@@ -50,7 +50,8 @@ class SectorWords {
   void grow();
 
   SectorBits words_;
-  std::vector<std::uint32_t> places_;  ///< a power of two of them: of a word its index + 1, or 0
+  std::vector<std::uint32_t> places_;  ///< hash table, its size a power of two: index of a word +
+                                       ///< 1, or 0
 };
 
 }  // namespace braid::cpu

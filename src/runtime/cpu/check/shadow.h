@@ -12,15 +12,15 @@
 
 namespace braid::cpu {
 
-/// One access that a stretch of bytes remembers, by consecutive lanes of a warp.
+/// An access remembered for a stretch of bytes, by consecutive lanes of a warp.
 struct Access {
   Epoch when;
-  std::uint32_t line = 0;       ///< of the PTX; 0 for the host
-  std::uint16_t kernel = 0;     ///< index of its name
-  std::uint8_t lane = 0;        ///< that accessed the first byte
+  std::uint32_t line = 0;       ///< PTX line; 0 for the host
+  std::uint16_t kernel = 0;     ///< index of the kernel's name
+  std::uint8_t lane = 0;        ///< lane that accessed the first byte
   std::uint8_t scope : 2 = 0;   ///< of a strong access: 1 cta, 2 gpu, 3 sys; 0 for a weak one
   std::uint8_t width : 4 = 15;  ///< each lane accessed 2^width bytes
-  bool copied : 1 = false;      ///< by a cp.async
+  bool copied : 1 = false;      ///< by cp.async
 
   /// The same access for the bytes from `distance` on.
   [[nodiscard]] Access after(std::size_t distance) const {
@@ -30,23 +30,22 @@ struct Access {
   }
 };
 
-/// What is known of bytes with one history: their last write, and earlier accesses that it does not
-/// stand for. Those are the reads since then that are not ordered, and weak accesses before a
-/// strong write: another strong access may race with them, but not with that write.
+/// The history of bytes: their last write, and earlier accesses that it does not supersede. Those
+/// are unordered reads since then, and weak accesses before a strong write: another strong access
+/// may race with them, but not with that write.
 struct Cell {
   static constexpr std::size_t kOthers = 4;
   Access write;
-  std::array<Access, kOthers> others;  ///< the first `other_count` of them
+  std::array<Access, kOthers> others;  ///< the first `other_count` are used
   std::uint8_t other_count = 0;
   std::uint8_t other_writes = 0;  ///< bit i: others[i] is a write
-  std::uint8_t other_same = 0;    ///< bit i: of the same value as `write`, which nothing orders
+  std::uint8_t other_same = 0;    ///< bit i: others[i] wrote the same value as `write`, unordered
   bool initialized = false;
-  std::uint32_t async =
-      0;  ///< number of the cp.async group that writes it, until that is waited for
+  std::uint32_t async = 0;  ///< number of the cp.async group that writes it, until waited for
 
   [[nodiscard]] bool is_write(std::size_t other) const { return (other_writes >> other & 1U) != 0; }
   [[nodiscard]] bool is_same(std::size_t other) const { return (other_same >> other & 1U) != 0; }
-  /// What finds no room is forgotten.
+  /// Keeps an access; it is dropped if there is no room.
   void keep(const Access& access, bool writes, bool same = false) {
     if (other_count == kOthers) return;
     const auto bit = static_cast<std::uint8_t>(1U << other_count);
@@ -54,8 +53,8 @@ struct Cell {
     if (same) other_same |= bit;
     others[other_count++] = access;
   }
-  /// A new last write. A strong one does not stand for the weak accesses before it, nor one of the
-  /// `same` value for the writes that nothing orders before it.
+  /// Sets the last write. A strong write does not supersede earlier weak accesses, and a write of
+  /// the `same` value does not supersede unordered writes.
   void replace_write(const Access& access, bool same = false) {
     const Access before = std::exchange(write, access);
     const std::size_t count = std::exchange(other_count, std::uint8_t{0});
@@ -80,8 +79,8 @@ struct Cell {
   }
 };
 
-/// The shadow of one stretch of memory: one cell for each 512 bytes, what a warp accesses at most
-/// at a time, and smaller ones where an access touched a part of them.
+/// The shadow of a range of memory: one cell per 512 bytes, the most that a warp accesses at a
+/// time, and smaller cells where an access touched a part.
 class Shadow {
  public:
   Shadow(std::uint64_t address, std::size_t bytes, bool initialized)
@@ -106,7 +105,7 @@ class Shadow {
   static constexpr std::array<std::size_t, 5> kSizes = {512, 64, 16, 4, 1};
   struct Node {
     Cell cell;
-    std::unique_ptr<Node[]> parts;  ///< of the next size; then the cell says nothing
+    std::unique_ptr<Node[]> parts;  ///< cells of the next smaller size; if set, this cell is unused
   };
 
   template <std::size_t Level, class Visit>

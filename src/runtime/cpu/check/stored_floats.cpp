@@ -20,7 +20,7 @@ using ptx::Instruction;
 using ptx::Op;
 using ptx::Operand;
 
-/// Follows registers back to the arithmetic that they come from.
+/// Follows registers back to the arithmetic that defines them.
 class Origin {
  public:
   explicit Origin(const ptx::Function& function)
@@ -49,7 +49,7 @@ class Origin {
   }
 
   void come_from(const Instruction& i) {
-    if (i.is(Op::kLd) || i.is(Op::kStrongLd)) return;  // as its other origins say
+    if (i.is(Op::kLd) || i.is(Op::kStrongLd)) return;  // decided by its other origins
     if (i.is(Op::kMov) || i.is(Op::kMovVector) || i.is(Op::kShfl) || i.is(Op::kShflSync)) {
       return follow(i.operands[1]);
     }
@@ -63,7 +63,7 @@ class Origin {
     kind_ = kind;
   }
 
-  /// By the first type, which is that of the result.
+  /// Uses the first type, which is the result's.
   static StoredFloats result_of(const Instruction& i) {
     constexpr std::array<std::pair<std::string_view, StoredFloats>, 7> kTypes = {
         {{"f32", StoredFloats::kF32},

@@ -7,14 +7,14 @@
 
 namespace braid::cpu {
 
-/// What a store writes, where all that it writes comes from one kind of arithmetic.
+/// The type of a store's values, if they all come from arithmetic of one float type.
 enum class StoredFloats : std::uint8_t { kNone, kF16, kBf16, kF32, kF64 };
 
-/// Of the stores of a line. Follows moves, selections and shuffles back to what computes.
+/// The type for the stores of a line. Follows moves, selections and shuffles back to arithmetic.
 StoredFloats stored_floats(const ptx::Function& function, std::uint32_t line);
 
-/// Whether values are as close as those that one sum has in two orders: up to 2^-16 of their size
-/// for f32 (of a few hundred terms), 2^-45 for f64, and two roundings for 16 bits.
+/// Whether values are as close as the same sum in two orders: within 2^-16 of their size for f32
+/// (some hundred terms), 2^-45 for f64, and two roundings for 16 bits.
 bool differ_by_rounding(StoredFloats kind, const std::uint8_t* a, const std::uint8_t* b,
                         std::size_t bytes);
 

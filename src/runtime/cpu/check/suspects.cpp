@@ -1,5 +1,5 @@
-// What may turn out to be no finding, or another one: races of reads whose values are discarded,
-// writes of the same value, and reads of bytes that another warp has yet to write.
+// Suspicious events that may turn out harmless, or to be another finding: racing reads whose values
+// are discarded, writes of the same value, and reads of bytes that another warp has yet to write.
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ bool Sanitizer::in_block(const WarpCheck& warp, const Access& before) const {
   return mine.rank == other.rank && mine.stream == other.stream && mine.block == other.block;
 }
 
-/// Of two accesses that race, whose read counts only if its value does.
+/// The reader among two racing accesses, if the race counts only when the value is used.
 std::optional<Sanitizer::Reader> Sanitizer::reader(const Lane& lane, const Access& before,
                                                    std::string_view what) const {
   if (what == kRead) return Reader{before.when.agent, before.when.time, before.line};
@@ -31,7 +31,7 @@ std::optional<Sanitizer::Reader> Sanitizer::reader(const Lane& lane, const Acces
   return Reader{lane.warp.agent, lane.warp.time, lane.line};
 }
 
-/// What the reader does with the value; null where that is not known any more.
+/// How the reader uses the value; null if that is no longer known.
 const ReadUse* Sanitizer::use_of(const Reader& reader) {
   const AgentInfo& agent = agents_[reader.agent];
   if (agent.launch == nullptr || reader.time < agent.start) return nullptr;
@@ -66,7 +66,7 @@ void Sanitizer::race(const Lane& lane, const Region& region, const Access& befor
   suspects_.emplace(std::pair(reads->agent, known), std::move(suspect));
 }
 
-/// Whether one of `lanes` stored at a place that the values reach, since it read them.
+/// Whether one of `lanes` has stored at a place that depends on the values since it read them.
 bool Sanitizer::is_stored(const AgentInfo& reader, const ReadUse& use, std::uint32_t time,
                           std::uint32_t lanes) {
   if (use.crosses_lanes) lanes = ~0U;
@@ -77,7 +77,7 @@ bool Sanitizer::is_stored(const AgentInfo& reader, const ReadUse& use, std::uint
   });
 }
 
-/// The reader is done with the value, or never will be.
+/// Decides a suspect whose reader is done with the value, or never will be.
 void Sanitizer::judge(std::uint32_t agent, const Suspect& suspect) {
   const AgentInfo& reader = agents_[agent];
   if (!reader.ended || is_stored(reader, *suspect.use, suspect.time, ~0U)) {
@@ -89,7 +89,7 @@ void Sanitizer::judge(std::uint32_t agent, const Suspect& suspect) {
   note->second.message = suspect.note;
 }
 
-/// The warp has ended.
+/// Decides the suspects of a warp that has ended.
 void Sanitizer::settle(std::uint32_t agent) {
   auto suspect = suspects_.lower_bound({agent, Known{}});
   while (suspect != suspects_.end() && suspect->first.first == agent) {
@@ -99,7 +99,7 @@ void Sanitizer::settle(std::uint32_t agent) {
   settle_values(agent);
 }
 
-/// Of the bytes that nobody wrote those count whose values reached something.
+/// Uninitialized bytes count if their values reached something.
 void Sanitizer::settle_values(std::uint32_t agent) {
   const AgentInfo& reader = agents_[agent];
   auto read = unwritten_.lower_bound({agent, Known{}});
@@ -116,7 +116,7 @@ void Sanitizer::settle_values(std::uint32_t agent) {
   }
 }
 
-/// Warps write one value to one place.
+/// Adds a note: warps write the same value to one place.
 void Sanitizer::note(const Lane& lane, const Region& region, const Access& before, Same same) {
   if ((checks_ & kCheckRace) == 0) return;
   const Known known{"race", lane.warp.launch->kernel_index, lane.line, known_side(before)};
@@ -154,7 +154,7 @@ void Sanitizer::add_unwritten(const Lane& lane, const Stretch& at) {
       {at.address, at.address + at.bytes, lane.lane, lane.code.bytes, lane.warp.time, 0});
 }
 
-/// What was read there was for another warp to write, with a barrier in between.
+/// The uninitialized bytes were to be written by another warp, with a barrier in between.
 void Sanitizer::is_written(const Access& read, std::uint64_t start, std::uint64_t end) {
   if ((checks_ & kCheckRace) == 0) return;
   const auto found =
@@ -176,7 +176,7 @@ void Sanitizer::is_written(const Access& read, std::uint64_t start, std::uint64_
   if (found->second.bytes.empty()) unwritten_.erase(found);
 }
 
-/// No warp will write what the warps of ended launches have read.
+/// Warps of ended launches will not write what others have read.
 void Sanitizer::settle_unwritten(bool all) {
   for (auto read = unwritten_.begin(); read != unwritten_.end();) {
     const AgentInfo& agent = agents_[read->first.first];

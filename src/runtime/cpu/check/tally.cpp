@@ -85,7 +85,7 @@ CountSites::CountSites(const ptx::Function& function, const ControlFlow& flow) {
   std::set<std::uint32_t> starts;
   for (const cpu::Block& block : flow.blocks()) starts.insert(block.first);
   for (const cpu::Block& block : flow.blocks()) {
-    // What stands at the end of a block is its terminator, unless the next block starts there.
+    // A block ends with its terminator, unless the next block starts there.
     const bool ends = block.last < function.body.size() &&
                       (block.first == block.last || !starts.contains(block.last));
     const bool branches = block.end == BlockEnd::kBranch || block.end == BlockEnd::kGuardedExit;

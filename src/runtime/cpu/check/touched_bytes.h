@@ -25,7 +25,7 @@ class RankMemory {
   };
   void add(int rank, std::uint64_t address, std::size_t bytes);
   void remove(std::uint64_t address);
-  /// The one that has bytes in [begin, end), which are at most a page: pieces are pages apart.
+  /// The piece with bytes in [begin, end), a range of at most a page; pieces are pages apart.
   [[nodiscard]] Piece find(std::uint64_t begin, std::uint64_t end) const;
 
  private:
@@ -33,9 +33,8 @@ class RankMemory {
   std::map<std::uint64_t, Piece> pieces_;
 };
 
-/// Which bytes of memory one launch read before it wrote them, and which it wrote. Thread safe: a
-/// byte that is written before it is read, in the order of the kernel's own barriers and flags, is
-/// so here.
+/// For one launch, the bytes of memory that it read before it wrote them, and those that it wrote.
+/// Thread safe; the order of accesses is that of the kernel's own barriers and flags.
 class TouchedBytes {
  public:
   static constexpr std::uint64_t kPageBytes = 4096;
@@ -44,14 +43,14 @@ class TouchedBytes {
   };
   class Page {
    public:
-    /// Of nothing touched so far.
+    /// Resets to an untouched page.
     void reset(std::uint64_t number, RankMemory::Piece piece);
     [[nodiscard]] std::uint64_t number() const { return number_; }
-    /// Of the rank's memory that is in the page.
+    /// The rank's memory that the page is in.
     [[nodiscard]] const RankMemory::Piece& piece() const { return piece_; }
-    /// Bytes from `offset` on, those beyond the page left out.
+    /// Touches bytes from `offset` on; those beyond the page are ignored.
     void touch(std::uint64_t offset, std::uint64_t bytes, Effect effect);
-    /// Those bytes of a word of 64 whose bits are set.
+    /// Touches the bytes of a 64-byte word whose bits are set.
     void touch_word(std::size_t word, std::uint64_t bits, Effect effect) {
       const std::uint64_t fresh = bits & ~written_[word].load(std::memory_order_relaxed);
       if (fresh == 0) return;
@@ -67,7 +66,8 @@ class TouchedBytes {
     static void add(std::atomic<std::uint64_t>& word, std::uint64_t bits) {
       if ((bits & ~word.load(std::memory_order_relaxed)) == 0) return;
       if (bits == ~std::uint64_t{0}) {
-        word.store(bits, std::memory_order_relaxed);  // whatever others add
+        word.store(bits, std::memory_order_relaxed);  // all bits are set, whatever others add
+                                                      // meanwhile
       } else {
         word.fetch_or(bits, std::memory_order_relaxed);
       }
@@ -78,7 +78,8 @@ class TouchedBytes {
     Bits read_{}, written_{};
   };
 
-  /// Pages that no launch uses: the system takes longer to give memory than a launch to fill it.
+  /// Pages that no launch uses, kept because allocating them takes longer than a launch takes to
+  /// fill them.
   class Pool {
    public:
     std::unique_ptr<Page> take();
@@ -93,7 +94,7 @@ class TouchedBytes {
   ~TouchedBytes();
   TouchedBytes(const TouchedBytes&) = delete;
   TouchedBytes& operator=(const TouchedBytes&) = delete;
-  /// Stays where it is.
+  /// The page's address does not change.
   Page& page(std::uint64_t number);
   void for_each(const std::function<void(const Page&)>& body) const;
 

@@ -8,16 +8,15 @@
 
 namespace braid::cpu {
 
-/// A moment of one agent (a warp, or the host work of a stream): what it did up to then.
+/// A point in time of one agent (a warp, or the host work of a stream).
 struct Epoch {
   std::uint32_t agent = 0;
-  std::uint32_t time = 0;  ///< 0 is before everything
+  std::uint32_t time = 0;  ///< 0 precedes everything
 };
 
-/// What has happened before a point, per agent. The warps of a launch start from the same base and
-/// learn little: a clock is that base and what it knows beyond it, and only one that learns much
-/// has a table of its own. (Vector clocks: Mattern 1988; epochs: FastTrack, Flanagan and Freund
-/// 2009.)
+/// What has happened before a point, per agent. The warps of a launch share a base and learn little
+/// beyond it, so a clock is that base and a few epochs; only a clock that learns much gets a table
+/// of its own. (Vector clocks: Mattern 1988; epochs: FastTrack, Flanagan and Freund 2009.)
 class VectorClock {
  public:
   [[nodiscard]] std::uint32_t time_of(std::uint32_t agent) const {
@@ -56,7 +55,7 @@ class VectorClock {
     }
     for (const Epoch& epoch : other.beyond_) add(epoch);
   }
-  /// Calls visit(epoch) for what is known beyond a base that others share.
+  /// Calls visit(epoch) for what is known beyond the shared base.
   template <class Visit>
   void visit_beyond(const Visit& visit) const {
     for (const Epoch& epoch : beyond_) visit(epoch);
@@ -64,7 +63,7 @@ class VectorClock {
       if ((*own_)[agent] != 0) visit(Epoch{agent, (*own_)[agent]});
     }
   }
-  /// The same knowledge as a base, for many clocks to start from.
+  /// The same knowledge as a base for many clocks.
   [[nodiscard]] VectorClock as_base() const {
     VectorClock clock = *this;
     if (!beyond_.empty()) clock.own();
@@ -75,11 +74,11 @@ class VectorClock {
 
  private:
   using Table = std::vector<std::uint32_t>;
-  static constexpr std::size_t kMostBeyond = 40;  ///< the 32 warps of a block, and some
+  static constexpr std::size_t kMostBeyond = 40;  ///< the 32 warps of a block, and some more
 
   static bool before(const Epoch& epoch, std::uint32_t agent) { return epoch.agent < agent; }
 
-  /// The table that says it all, for this clock to change.
+  /// The clock's own mutable table.
   Table& own() {
     if (own_ == nullptr) {
       own_ = base_ == nullptr ? std::make_shared<Table>() : std::make_shared<Table>(*base_);
@@ -99,9 +98,10 @@ class VectorClock {
     for (std::size_t i = 0; i < table->size(); ++i) times[i] = std::max(times[i], (*table)[i]);
   }
 
-  std::shared_ptr<Table> base_;  ///< changed by nobody
-  std::shared_ptr<Table> own_;   ///< all of `base_` and more; shared by copies, `beyond_` is empty
-  std::vector<Epoch> beyond_;    ///< later than in `base_`, by agent
+  std::shared_ptr<Table> base_;  ///< immutable
+  std::shared_ptr<Table> own_;   ///< everything in `base_` and more; shared by copies; then
+                                 ///< `beyond_` is empty
+  std::vector<Epoch> beyond_;    ///< later than in `base_`, sorted by agent
 };
 
 }  // namespace braid::cpu

@@ -15,10 +15,10 @@ namespace {
 
 enum class Step : std::uint8_t { kNone, kArithmetic, kShared, kMatrix, kLoad };
 constexpr std::size_t kSteps = 5;
-// About how many clocks each takes: which chain is the longest is much the same on all GPUs.
+// Approximate clocks of each step: the longest chain is much the same on all GPUs.
 constexpr std::array<double, kSteps> kClocks = {0, 4, 30, 33, 500};
 
-/// How one comes to a result.
+/// The chain of steps that leads to a result.
 struct Path {
   double clocks = 0;
   std::array<float, kSteps> steps{};
@@ -32,7 +32,7 @@ struct Path {
     if (step != Step::kNone) next.last = step;
     return next;
   }
-  /// What is left of it `after` so many clocks: of its last step.
+  /// What remains of it `after` so many clocks, counted from its last step.
   [[nodiscard]] Path left(double after) const {
     if (clocks <= after || last == Step::kNone) return {};
     const double part = (clocks - after) / kClocks[static_cast<std::size_t>(last)];
@@ -52,10 +52,10 @@ bool waits_for_copies(const ptx::Instruction& instruction) {
   return instruction.is(ptx::Op::kCpAsyncWait) || instruction.is(ptx::Op::kCpAsyncWaitAll);
 }
 
-/// What its result, or who comes behind it, waits for.
+/// The kind of step that users of the result wait for.
 Step step_of(const ptx::Instruction& instruction) {
   const auto unit = ptx::traits(instruction).unit;
-  if (ptx::is_wgmma(instruction)) return Step::kNone;  // it is waited for, where it is
+  if (ptx::is_wgmma(instruction)) return Step::kNone;  // its wait is counted where it is waited for
   if (instruction.is(ptx::Op::kWgmmaWait)) {
     return instruction.operands[0].bits == 0 ? Step::kMatrix : Step::kNone;
   }
@@ -65,7 +65,7 @@ Step step_of(const ptx::Instruction& instruction) {
       if (ptx::has_modifier(instruction, "param") || ptx::has_modifier(instruction, "const")) {
         return Step::kNone;
       }
-      // Nobody waits for what these do here.
+      // Nothing waits for the results of these.
       for (const std::string_view name : {"cp", "st", "red", "prefetch"}) {
         if (begins(instruction, name)) return Step::kNone;
       }
@@ -89,21 +89,21 @@ Step step_of(const ptx::Instruction& instruction) {
   }
 }
 
-/// Of what is several instructions of a GPU.
+/// The number of GPU instructions of one PTX instruction.
 double times(const ptx::Instruction& instruction) {
   return begins(instruction, "div") || begins(instruction, "rem") || begins(instruction, "sqrt")
              ? 8
              : 1;
 }
 
-/// Runs through blocks, as one warp alone does.
+/// Simulates one warp running through blocks.
 class Walk {
  public:
   Walk(const ptx::Function& function, const std::vector<RegisterUse>& uses)
       : function_(function), uses_(uses) {}
 
-  /// From the end of the block before on; returns how long it takes until the last of its
-  /// instructions begins.
+  /// Runs a block from the end of the previous one; returns the time until its last instruction
+  /// begins.
   Path through(const Block& block) {
     for (auto result = results_.begin(); result != results_.end();) {
       result->second = result->second.left(end_.clocks);
@@ -116,7 +116,7 @@ class Walk {
     if (block.predicate >= 0) wait_for(end_, results_[block.predicate]);
     return end_;
   }
-  /// In the last block: waits for asynchronous copies, and their sum as WarpChain has it.
+  /// In the last block: waits for asynchronous copies, and their sum as WarpChain defines it.
   [[nodiscard]] double copy_waits() const { return copy_waits_; }
   [[nodiscard]] double copies() const { return copies_; }
 
@@ -147,8 +147,8 @@ class Walk {
     if (kind == Step::kMatrix && use.writes.empty()) wait_for(ordered_, result);
   }
 
-  /// Beside the groups that stay under way there is the one that it uses from here on; and where
-  /// the next copies come behind the wait, the place that they go to.
+  /// Besides the groups that stay in flight, one is used from here on; if the next copies are
+  /// issued behind the wait, so is their destination.
   void wait_for_copies(const ptx::Instruction& instruction, const Path& start) {
     double under_way = 0;
     if (instruction.is(ptx::Op::kCpAsyncWait)) {
@@ -168,7 +168,7 @@ class Walk {
   bool copied_last_ = false;
 };
 
-/// The blocks that lead to this one, itself last: through loops, which lead back from below, many
+/// The path of blocks to this one, which is last; loops, whose back edges come from below, run many
 /// times.
 std::vector<int> way_to(int block, const ControlFlow& flow) {
   constexpr std::size_t kMost = 64, kMostInstructions = 1 << 14;
@@ -194,8 +194,8 @@ std::vector<WarpChain> warp_chains(const ptx::Function& function, const ControlF
   }
   std::vector<WarpChain> chains(flow.blocks().size());
   std::vector<bool> known(chains.size());
-  // From below, so that a loop's last block speaks for all of them: what is loaded turns ahead is
-  // waited for in some turns and blocks alone.
+  // From the end, so that the last block of a loop represents all of them: loads issued turns ahead
+  // are waited for only in some turns and blocks.
   for (int b = flow.size() - 1; b >= 0; --b) {
     if (known[static_cast<std::size_t>(b)]) continue;
     const std::vector<int> way = way_to(b, flow);

@@ -8,10 +8,10 @@
 
 namespace braid::cpu {
 
-/// What a warp waits for in each block of a kernel, once: along the longest chain of instructions
-/// each of which needs the one before. As ptxas orders them: each begins as soon as its operands
-/// are there, but loads stay behind stores and barriers. What the blocks before, in a loop the
-/// block itself, have asked for is on its way; in a loop it is the average of many turns.
+/// The waits of a warp in each basic block of a kernel, for one execution: along the longest chain
+/// of dependent instructions. As ptxas schedules them, each instruction begins when its operands
+/// are ready, but loads stay behind stores and barriers. Requests of preceding blocks (in a loop,
+/// of the block itself) are in flight; loops are averaged over many turns.
 [[nodiscard]] std::vector<WarpChain> warp_chains(const ptx::Function& function,
                                                  const ControlFlow& flow);
 

@@ -1,4 +1,4 @@
-// What the sanitizer knows of wgmma. Its reads of shared memory are those of the async proxy.
+// The sanitizer's rules for wgmma. Its reads of shared memory belong to the async proxy.
 
 #include "runtime/cpu/check/wgmma_check.h"
 
@@ -62,14 +62,14 @@ void Sanitizer::wgmma_touch(WarpCheck& warp, std::span<const std::uint32_t> read
   for (const std::uint32_t number : writes) {
     WgmmaCheck::Register& reg = wgmma.at(number);
     judge(reg, "write");
-    // Compilers set sums to zero right before the product, behind the fence.
+    // Compilers zero the sums right before the product, behind the fence.
     reg = {.written = sets ? 0 : line};
   }
 }
 
 void Sanitizer::wgmma_commit(WarpCheck& warp) { warp.wgmma.ends.push_back(warp.wgmma.issued); }
 
-/// All but the youngest groups of these warps are over, and each of them knows it.
+/// All but the youngest groups of these warps are complete, and each of them knows it.
 void Sanitizer::wgmma_waited(std::span<WarpCheck* const> group, std::uint32_t pending,
                              std::uint32_t line) {
   const std::uint64_t sequence = group.front()->wgmma.sequence;

@@ -5,22 +5,22 @@
 
 namespace braid::cpu {
 
-/// What a warp under check has to do with wgmma. Groups are numbered from 1; the open one is
-/// the next after those that were committed.
+/// A checked warp's wgmma state. Groups are numbered from 1; the open group follows the committed
+/// ones.
 struct WgmmaCheck {
-  /// A register that holds sums or elements of A somewhere, or is moved to or from one.
+  /// A register that holds sums or elements of A, or is moved to or from one.
   struct Register {
-    std::uint32_t group = 0;    ///< the last that has to do with it
-    std::uint32_t line = 0;     ///< of that product
+    std::uint32_t group = 0;    ///< the last group that uses it
+    std::uint32_t line = 0;     ///< line of that product
     bool sum = false;           ///< it writes the register
-    std::uint32_t written = 0;  ///< line of an instruction, since the last wgmma.fence
+    std::uint32_t written = 0;  ///< line of its last write since the last wgmma.fence
   };
   std::vector<Register> registers;
   bool fenced = false;
-  std::uint32_t waited = 0;         ///< the last group that is known to be over
+  std::uint32_t waited = 0;         ///< the last group known to be complete
   std::uint32_t issued = 0;         ///< time of the last product in its channel
-  std::vector<std::uint32_t> ends;  ///< of each committed group, such a time
-  /// Of all it ran since its group last met: the four warps run the same.
+  std::vector<std::uint32_t> ends;  ///< for each committed group
+  /// A hash of everything it ran since its warp group last met: the four warps must run the same.
   std::uint64_t sequence = 0;
 
   Register& at(std::uint32_t number) {

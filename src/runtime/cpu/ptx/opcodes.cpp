@@ -11,7 +11,7 @@
 namespace braid::cpu::ptx {
 namespace {
 
-/// An entry as it is written.
+/// An entry as written in opcodes.inc.
 struct Entry {
   Op op;
   std::string_view names, modifiers, operands;
@@ -155,7 +155,7 @@ std::span<const Opcode* const> entries_of(std::string_view name) {
   return it->second;
 }
 
-/// Whether a modifier is one that the table calls `name`, with a number for a '#'.
+/// Whether a modifier matches `name` of the table, in which '#' stands for a number.
 bool is_called(std::string_view modifier, std::string_view name) {
   const std::size_t at = name.find('#');
   if (at == std::string_view::npos) return modifier == name;
@@ -192,7 +192,7 @@ bool knows(const Opcode& opcode, const std::string& modifier) {
          });
 }
 
-/// How many operands are wanted, where `found` is another number.
+/// A text for the expected number of operands, if `found` differs.
 std::string wanted(const Opcode& opcode, std::size_t found) {
   const auto needed = static_cast<std::size_t>(
       std::count_if(opcode.operands.begin(), opcode.operands.end(),
@@ -329,7 +329,7 @@ Choices::Choices(const Opcode& entry, const Instruction& instruction)
   }
 }
 
-/// Notes a modifier as the choice of the first group that can still take it.
+/// Assigns a modifier to the first group that can still take it.
 bool Choices::pick(const std::string& modifier) {
   std::optional<Type> type;
   bool parsed = false;

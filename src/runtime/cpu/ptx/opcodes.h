@@ -21,22 +21,22 @@ enum class Op : std::uint8_t {
 
 using Unit = InstructionClass;
 
-/// What an instruction means for the order in which a warp runs.
+/// The effect of an instruction on the order in which a warp runs.
 enum class Flow : std::uint8_t {
   kNext,
   kBranch,
   kExit,
   kPolls,    ///< a loop around it may be waiting for another thread
-  kSleeps,   ///< the same, and it waits itself
-  kBarrier,  ///< waits for other warps, and gives no result
-  kArrives,  ///< comes to a barrier and goes on
-  kWaits,    ///< waits for other warps, and goes on with what it knew
+  kSleeps,   ///< the same, and it sleeps
+  kBarrier,  ///< waits for other warps, without a result
+  kArrives,  ///< arrives at a barrier and continues
+  kWaits,    ///< waits for other warps, with a result
 };
 
 /// How the shape of a result follows from those of the operands (see ShapeAnalysis).
 enum class ShapeRule : std::uint8_t {
-  kPure,  ///< computed by each lane from its operands: uniform where they are
-  // The same, with tables that are followed further:
+  kPure,  ///< computed by each lane from its operands: uniform if they are
+  // The same, with tables that are tracked further:
   kSum,
   kDifference,
   kProduct,
@@ -48,35 +48,35 @@ enum class ShapeRule : std::uint8_t {
   kMove,
   kConvert,
   kSame,
-  // More than the operands decides:
-  kLoad,     ///< uniform where the address is, but for each lane's own memory
-  kGroup,    ///< the same for all lanes that one member mask (operand 2, if there) names
-  kUniform,  ///< the same for all lanes
-  kLanes,    ///< each lane its own
+  // Not decided by the operands alone:
+  kLoad,     ///< uniform if the address is, except in per-lane memory
+  kGroup,    ///< equal for all lanes named by a member mask (operand 2, if present)
+  kUniform,  ///< equal for all lanes
+  kLanes,    ///< different per lane
 };
 
-/// Where the results of an instruction are defined.
+/// Where (in which lanes) the results of an instruction are defined.
 enum class DefinedRule : std::uint8_t {
   kInputs,    ///< where all operands are
-  kAlways,    ///< the sanitizer looks at memory, not at registers
-  kSelect,    ///< where the operand that is chosen is
-  kBitwise,   ///< where both sides are, or one that decides
-  kParts,     ///< of a vector operand any part may count
-  kShuffle,   ///< as the values go
-  kGroup,     ///< all lanes have what all lanes gave
-  kElements,  ///< each element where that of the last operand is, or of a matrix product's C
+  kAlways,    ///< the sanitizer checks memory, not registers
+  kSelect,    ///< where the selected operand is
+  kBitwise,   ///< where both sides are, or one that decides the result
+  kParts,     ///< any part of a vector operand may be used
+  kShuffle,   ///< follows the shuffled values
+  kGroup,     ///< all lanes get what all lanes gave
+  kElements,  ///< per element: where that of the last operand is, or of a matrix product's C
 };
 
 struct Traits {
-  std::optional<Unit> unit;  ///< for the counter; by the types when absent
+  std::optional<Unit> unit;  ///< for the counter; derived from the types if absent
   Flow flow = Flow::kNext;
   ShapeRule shape = ShapeRule::kPure;
   DefinedRule defined = DefinedRule::kInputs;
-  bool parts = false;  ///< its operands may be parts of registers: `%r1.b0`
+  bool parts = false;  ///< operands may be parts of registers: `%r1.b0`
 
-  /// It does more than compute its results: where its guard is false it must not run.
+  /// Whether it has effects besides its results, so that it must not run where its guard is false.
   [[nodiscard]] bool has_effects() const;
-  /// Its results depend on nothing but its operands.
+  /// Whether its results depend only on its operands.
   [[nodiscard]] bool is_pure() const { return shape < ShapeRule::kLoad; }
 };
 
@@ -97,16 +97,16 @@ inline bool is_address(Use use) { return use == Use::kAddress || use == Use::kTe
 struct Opcode {
   struct Name {
     std::string_view opcode;
-    std::vector<std::string_view> head;  ///< the modifiers that belong to it
+    std::vector<std::string_view> head;  ///< modifiers that belong to its name
   };
-  /// Modifiers of one kind.
+  /// A group of alternative modifiers.
   struct Group {
     enum class Need : std::uint8_t { kOne, kMaybe, kMany };
-    /// kNumber: integers with a sign or without; kBits: .b16 to .b64.
+    /// kNumber: signed or unsigned integers; kBits: .b16 to .b64.
     enum class Types : std::uint8_t { kNone, kNumber, kBits, kInt, kFloat, kAny };
     Need need = Need::kOne;
     Types types = Types::kNone;
-    bool behind = false;  ///< comes behind the group before it
+    bool behind = false;  ///< must come behind the preceding group
     std::vector<std::string_view> names;
   };
   struct OperandUse {
@@ -123,54 +123,53 @@ struct Opcode {
   bool any_operands = false;
 
   [[nodiscard]] bool has_result() const;
-  /// Its result is an operand, too.
+  /// Whether its result is also an operand.
   [[nodiscard]] bool updates() const;
   [[nodiscard]] bool has_address() const;
   [[nodiscard]] bool reads_carry() const;
 };
 
-/// All entries, by Op.
+/// All entries, indexed by Op.
 std::span<const Opcode> opcodes();
 
 inline bool Instruction::is(Op op) const { return entry != nullptr && entry->op == op; }
 
-/// Those of the entry, or those of no instruction.
+/// The traits of the instruction's entry; default traits if it has none.
 const Traits& traits(const Instruction& instruction);
 
 bool has_modifier(const Instruction& instruction, std::string_view name);
 
-/// A matrix product of a warp group.
+/// Whether it is a matrix product of a warp group.
 bool is_wgmma(const Instruction& instruction);
 
-/// A matrix product whose A has half of its elements.
+/// Whether it is a matrix product with a sparse A.
 bool is_sparse(const Instruction& instruction);
 
-/// Finds the entry that the opcode and the modifiers of an instruction fit; null without one.
+/// The entry that matches an instruction's opcode and modifiers, or null.
 const Opcode* find_opcode(const Instruction& instruction);
 
-/// `entry` with the modifiers behind its first name.
+/// Makes an instruction of `entry` with these modifiers behind its first name.
 Instruction make_instruction(Op entry, std::vector<std::string> modifiers,
                              std::vector<Operand> operands, std::uint32_t line);
 
-/// Throws what is wrong with an instruction that no entry fits, or whose operands its entry does
-/// not take.
+/// Throws a description of the error if no entry matches, or if the operands do not fit.
 void require_known(const Instruction& instruction);
 
-/// What the modifiers of an instruction choose from the groups of its entry.
+/// The choice that an instruction's modifiers make in each group of its entry.
 class Choices {
  public:
   static constexpr std::size_t kMaxGroups = 14;
 
-  /// Nothing is chosen where they do not fit: see fits().
+  /// If they do not fit, nothing is chosen: see fits().
   Choices(const Opcode& entry, const Instruction& instruction);
   explicit Choices(const Instruction& instruction) : Choices(*instruction.entry, instruction) {}
 
   [[nodiscard]] bool fits() const { return name_ >= 0; }
-  /// Which of the entry's names it bears.
+  /// Index of the entry's name that is used.
   [[nodiscard]] int name() const { return name_; }
   [[nodiscard]] bool has(std::string_view modifier) const;
-  /// The place of the modifier that was picked from the group that begins with `first`, or -1.
-  /// `nth`: of several such groups.
+  /// Index of the modifier chosen in the group that begins with `first`, or -1. `nth` selects among
+  /// several such groups.
   [[nodiscard]] int of(std::string_view first, int nth = 0) const;
   [[nodiscard]] Type type(std::size_t nth = 0) const { return types_[nth]; }
 
@@ -180,7 +179,7 @@ class Choices {
   const Opcode& entry_;
   const Instruction& instruction_;
   int name_ = -1;
-  std::array<std::int8_t, kMaxGroups> picked_{};  ///< by group; -1 for nothing
+  std::array<std::int8_t, kMaxGroups> picked_{};  ///< by group; -1 for none
   std::array<Type, 2> types_{};
 };
 

@@ -28,13 +28,13 @@ struct Type {
   bool operator==(const Type&) const = default;
 };
 
-/// Reads ".f16x2" and the like, without the dot.
+/// Parses ".f16x2" and the like, without the dot.
 std::optional<Type> parse_type(std::string_view name);
 
-/// kCluster: the shared memory of all blocks of a cluster.
+/// kCluster is the shared memory of all blocks of a cluster.
 enum class Space : std::uint8_t { kGeneric, kParam, kGlobal, kShared, kLocal, kConst, kCluster };
 
-/// The most that a cluster may have, where a device is asked for more than it must have.
+/// The largest cluster; a device need not support it.
 inline constexpr std::uint32_t kMaxClusterBlocks = 16;
 
 struct Register {
@@ -44,20 +44,20 @@ struct Register {
 
 /// A module-scope, function-scope or parameter variable.
 struct Variable {
-  /// An address of another variable in the initial value.
+  /// The address of another variable within an initial value.
   struct Relocation {
     std::uint64_t offset;
     int variable;
     std::int64_t addend;
-    std::uint32_t bytes = 8;  ///< of the address that are kept ..
-    std::uint32_t shift = 0;  ///< .. from this bit on
+    std::uint32_t bytes = 8;  ///< bytes of the address that are kept
+    std::uint32_t shift = 0;  ///< starting from this bit
   };
   std::string name;
   Space space = Space::kGlobal;
   std::uint64_t size = 0;
   std::uint32_t align = 1;
-  std::uint32_t element = 1;  ///< bytes of its type, without the vector
-  std::string type;           ///< that, "u64"
+  std::uint32_t element = 1;  ///< element size in bytes, without the vector
+  std::string type;           ///< element type, "u64"
   std::uint32_t line = 0;
   bool dynamic = false;  ///< `.extern .shared x[]`: starts where the static shared memory ends
   std::vector<std::uint8_t> init;
@@ -102,9 +102,9 @@ enum class Special : std::uint8_t {
   kZero
 };
 
-/// By its name: "%tid.x".
+/// Looks up a name such as "%tid.x".
 std::optional<Special> parse_special(std::string_view name);
-/// The names that are known, in order; "%envreg<32>" stands for 32 of them, "%tid" for its parts.
+/// All known names in order; "%envreg<32>" stands for 32 of them, "%tid" for its components.
 std::vector<std::string> special_names();
 
 struct Operand {
@@ -115,23 +115,24 @@ struct Operand {
     kFloat64,   ///< `bits` of an f64
     kVariable,  ///< address of variable `index`, plus `bits`
     kSpecial,   ///< `index` is a Special
-    kVector,    ///< `elements`: {a, b}, or the list of a call
+    kVector,    ///< `elements`: {a, b}, or the argument list of a call
     kMemory,    ///< `elements[0]` is the base (register, variable or integer), plus `bits`;
-                ///< `elements[1]`, where it is there, the coordinates in a tensor
+                ///< `elements[1]`, if present, has the coordinates in a tensor
     kLabel,     ///< `index` into Function::labels
     kFunction,  ///< `index` into Module::functions
     kPair,      ///< `elements`: p|q
     kSink,      ///< `_`
   };
   Form form = Form::kInteger;
-  /// The bytes or halves of a register that a video instruction names: "b3210", the last is at[0].
+  /// The bytes or halves of a register that a video instruction selects: "b3210", whose last is
+  /// at[0].
   struct Parts {
     std::uint8_t bits = 0;
     std::uint8_t count = 0;
     std::array<std::uint8_t, 4> at{};
   };
   bool negated = false;  ///< !p
-  bool minus = false;    ///< -r, of vmad
+  bool minus = false;    ///< -r, in vmad
   Parts parts;
   std::int32_t index = 0;
   std::uint64_t bits = 0;
@@ -154,18 +155,18 @@ struct Opcode;
 enum class Op : std::uint8_t;
 
 struct Instruction {
-  std::string name;                    ///< "ld", as it was written
-  const Opcode* entry = nullptr;       ///< what it is; null for what the table does not have
+  std::string name;                    ///< "ld", as written
+  const Opcode* entry = nullptr;       ///< null if the table has none
   std::vector<std::string> modifiers;  ///< "global", "v4", "f32", "L1::no_allocate"
   std::vector<Operand> operands;
   std::int32_t guard = -1;  ///< predicate register, or -1
   bool guard_negated = false;
   std::uint32_t line = 0;
-  std::uint32_t source_line = 0;  ///< of the CUDA text, by the last `.loc`; 0 if none
-  std::uint32_t inlined = 0;      ///< of inlined code: index into Module::inlined, plus one
+  std::uint32_t source_line = 0;  ///< line of the CUDA text, from the last `.loc`; 0 if none
+  std::uint32_t inlined = 0;      ///< for inlined code: index in Module::inlined, plus one
   [[nodiscard]] bool is(Op op) const;
   [[nodiscard]] std::string full_name() const;
-  /// The last of the modifiers that is a type.
+  /// The last modifier that is a type.
   [[nodiscard]] std::optional<Type> type() const;
 };
 
@@ -174,16 +175,16 @@ struct Function {
   bool is_entry = false;
   bool has_body = false;
   std::vector<int> params;   ///< variables
-  std::vector<int> results;  ///< variables, of a `.func`
+  std::vector<int> results;  ///< variables, for a `.func`
   std::vector<Register> registers;
   std::vector<int> locals;  ///< variables declared in the body
   std::vector<Instruction> body;
-  std::vector<std::uint32_t> labels;  ///< label -> index of the instruction that follows it
+  std::vector<std::uint32_t> labels;                ///< index of the instruction behind each label
   std::array<std::uint32_t, 3> max_threads{};       ///< .maxntid, zeros when absent
   std::array<std::uint32_t, 3> required_threads{};  ///< .reqntid, zeros when absent
   std::array<std::uint32_t, 3> required_cluster{};  ///< .reqnctapercluster, zeros when absent
   std::uint32_t max_cluster = 0;                    ///< .maxclusterrank, 0 when absent
-  bool explicit_cluster = false;                    ///< launched in clusters or not at all
+  bool explicit_cluster = false;                    ///< must be launched in clusters
   std::uint32_t line = 0;
   std::optional<Error> error;  ///< why it cannot run; then only the name is known
 };
@@ -191,12 +192,12 @@ struct Function {
 struct Module {
   std::vector<Function> functions;
   std::vector<Variable> variables;
-  std::string source_file;           ///< that of the source lines, as `.file` names it
+  std::string source_file;           ///< file of the source lines, from `.file`
   std::vector<std::string> inlined;  ///< "mine.cuh:5 in outer"
-  std::vector<int> addressed;        ///< functions that may be called by their address
+  std::vector<int> addressed;        ///< functions whose address is taken
 };
 
-/// What a pointer to a function holds.
+/// The value of a pointer to a function.
 constexpr std::uint64_t function_address(int index) {
   return (static_cast<std::uint64_t>(index) + 1) << 4U;
 }
@@ -204,14 +205,13 @@ constexpr std::uint64_t function_address(int index) {
 /// Throws braid::Error (kInvalidArgument, place "ptx") for `line`.
 [[noreturn]] void fail(std::uint32_t line, const std::string& message);
 
-/// Parses PTX text (a trailing NUL is fine). What it does not fully understand of a function
-/// becomes that function's error, "ptx:LINE: ...", and of a variable that of every function that
-/// uses it; of anything else it throws that. Never crashes.
+/// Parses PTX text (a trailing NUL is fine). An error within a function becomes that function's
+/// error, "ptx:LINE: ..."; one in a variable becomes the error of every function that uses it.
+/// Other errors are thrown. Never crashes.
 Module parse(std::string_view text);
 
-/// Replaces the calls in `entry` by the bodies of their functions, those by address by a choice of
-/// all that it may be. Throws on recursion and functions without a body, and the error of a
-/// function that is called.
+/// Inlines all calls in `entry`; a call by address becomes a selection among all possible targets.
+/// Throws for recursion, for functions without a body, and the error of a called function.
 void inline_calls(Module& module, Function& entry);
 
 }  // namespace braid::cpu::ptx

@@ -12,7 +12,7 @@ struct Parser::Operator {
   Constant (*reals)(double x, double y) = nullptr;
 };
 
-/// The binary operator that comes next, or null.
+/// The next binary operator, or null.
 const Parser::Operator* Parser::find_operator() const {
   using C = const Constant&;
   static constexpr auto kTruth = [](bool value) { return Constant{value ? 1U : 0U}; };
@@ -89,7 +89,7 @@ const Parser::Operator* Parser::find_operator() const {
          return Constant{a.bits % b.bits, kEither(a, b)};
        }}};
   const Token& first = peek();
-  // A lone percent sign is a name to the lexer.
+  // To the lexer a lone percent sign is a name.
   if (first.kind != TokenKind::kPunct && first.text != "%") return nullptr;
   const Token& second = peek(1);
   const bool pair = second.kind == TokenKind::kPunct && second.glued;
@@ -109,7 +109,7 @@ Parser::Constant Parser::apply(const Operator& how, const Constant& a, const Con
   return how.integers(a, b);
 }
 
-/// A constant integer.
+/// Parses a constant integer expression.
 Parser::Constant Parser::expression() {
   const Token& first = peek();
   const Constant value = constant();
@@ -118,8 +118,8 @@ Parser::Constant Parser::expression() {
   return value;
 }
 
-/// A constant of operators that bind more tightly than `strength`; of any, and c ? a : b, by
-/// default.
+/// Parses a constant expression of operators that bind more tightly than `strength`; by default
+/// any, including c ? a : b.
 Parser::Constant Parser::constant(int strength) {
   Constant value = constant_atom();
   for (const Operator* next = find_operator(); next != nullptr && next->strength > strength;

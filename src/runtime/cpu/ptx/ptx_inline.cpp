@@ -10,7 +10,7 @@ namespace {
 constexpr int kMaxDepth = 32;
 constexpr std::size_t kMaxBody = 1 << 20;
 
-/// Copies callee bodies into one function: registers, labels and variables get new indices.
+/// Copies callee bodies into one function; registers, labels and variables get new indices.
 class Inliner {
  public:
   Inliner(Module& module, Function& entry) : module_(module), out_(entry) {}
@@ -108,7 +108,7 @@ class Inliner {
     fail(call.line, "call: " + why);
   }
 
-  /// A call: what it gets and gives as it was written, and as variables.
+  /// A call: its arguments and results as written, and as variables.
   struct Call {
     const Instruction& instruction;
     std::vector<Operand> results, arguments;
@@ -144,7 +144,7 @@ class Inliner {
     }
     const int after = new_label();
     if (instruction.guard >= 0) {
-      // Who does not call goes around it.
+      // Lanes whose guard is false branch around the call.
       out_.body.push_back(in_place_of(instruction, Op::kBra, {label(after)}));
       out_.body.back().guard_negated = !instruction.guard_negated;
     }
@@ -161,7 +161,7 @@ class Inliner {
     place(after);
   }
 
-  /// What a call by address may call: its targets, or the functions of its prototype whose address
+  /// Possible targets of a call by address: its list, or functions of its prototype whose address
   /// is taken anywhere.
   std::vector<int> candidates(const Call& call, const Operand& list) const {
     std::vector<int> result;
@@ -224,8 +224,8 @@ class Inliner {
     }
   }
 
-  /// The variables that stand for the parameters of a function: those that the call names, or new
-  /// ones for its registers and constants.
+  /// The variables for a function's parameters: those that the call names, or new ones for
+  /// registers and constants.
   std::vector<int> bind(const Call& call, const std::vector<Operand>& actual,
                         const std::vector<int>& formal, VariableMap& variables) {
     std::vector<int> result;
@@ -249,7 +249,7 @@ class Inliner {
     return result;
   }
 
-  /// Between a register, or a constant, and a parameter.
+  /// Moves a value between a register (or constant) and a parameter.
   void move(const Call& call, Op op, int place, const Operand& value) {
     std::vector<Operand> operands = {variable_in_brackets(place), value};
     if (op == Op::kLd) std::swap(operands[0], operands[1]);

@@ -57,7 +57,7 @@ class Lexer {
       } else if (c == ' ' || c == '\t' || c == '\r') {
         ++at_;
       } else if ((c == '/' && peek(1) == '/') || (c == '#' && starts_line())) {
-        // A comment, or what a preprocessor left.
+        // A comment or a preprocessor line.
         while (at_ < text_.size() && text_[at_] != '\n') ++at_;
       } else if (c == '/' && peek(1) == '*') {
         at_ += 2;
@@ -108,7 +108,7 @@ class Lexer {
     }
   }
 
-  /// It belongs to whoever reads it: other kernels of the text may be sound.
+  /// Marks a bad token. Its reader reports it, since other kernels of the text may be fine.
   void bad(Token& token, std::string_view why) {
     token = {.kind = TokenKind::kBad, .text = why, .line = token.line};
     while (is_name(peek())) ++at_;

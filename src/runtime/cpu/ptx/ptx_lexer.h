@@ -14,21 +14,21 @@ enum class TokenKind : std::uint8_t {
   kFloat64,
   kString,
   kPunct,
-  kBad,  ///< no token of PTX: `text` says why, `bits` may be the character
+  kBad,  ///< not a PTX token: `text` says why, `bits` may be the character
   kEnd
 };
 
-/// `text` views the lexed buffer. A kDot token is ".name" with its dot cut off; `bits` holds the
-/// value of a number.
+/// `text` refers to the lexed buffer. A kDot token is ".name" without its dot; `bits` is the value
+/// of a number.
 struct Token {
   TokenKind kind = TokenKind::kEnd;
   std::string_view text;
   std::uint64_t bits = 0;
   std::uint32_t line = 1;
-  bool glued = false;  ///< no space before it
+  bool glued = false;  ///< without a space before it
 };
 
-/// Cuts any text into tokens; the last one is kEnd.
+/// Splits a text into tokens; the last one is kEnd.
 std::vector<Token> tokenize(std::string_view text);
 
 }  // namespace braid::cpu::ptx

@@ -66,7 +66,7 @@ std::string Parser::describe() const {
 
 void Parser::declare(const std::string& name, Symbol symbol) {
   const auto [it, fresh] = scopes_[scope_].symbols.emplace(name, symbol);
-  // A function or an external variable may be declared again.
+  // Functions and external variables may be redeclared.
   if (!fresh && !(symbol.kind == it->second.kind && symbol.index == it->second.index)) {
     error("'" + name + "' is declared twice");
   }
@@ -131,7 +131,7 @@ Module Parser::run() {
   return std::move(module_);
 }
 
-/// .alias NAME, FUNCTION; of which NAME is declared before.
+/// .alias NAME, FUNCTION; NAME must be declared before.
 void Parser::alias() {
   take();
   const auto function = [&]() -> Function& {
@@ -147,7 +147,7 @@ void Parser::alias() {
   expect(";");
 }
 
-/// The declaration at `start` cannot be read: that is for who uses what it declares to know.
+/// Skips an unreadable declaration at `start`; users of what it declares report the error.
 void Parser::give_up(std::size_t start, std::size_t variables, const Error& why) {
   scope_ = depth_ = 0;
   function_ = nullptr;
@@ -172,7 +172,7 @@ void Parser::give_up(std::size_t start, std::size_t variables, const Error& why)
     return;
   }
   skip_body();
-  // Variables of its body take no room.
+  // Variables of its body take no space.
   module_.variables.resize(variables);
   const auto known = std::find_if(module_.functions.begin(), module_.functions.end(),
                                   [&](const Function& f) { return f.name == name; });
@@ -189,7 +189,7 @@ void Parser::give_up(std::size_t start, std::size_t variables, const Error& why)
   function.error = why;
 }
 
-/// Whether this is what only a declaration of the module begins with.
+/// Whether the next token can only begin a module-level declaration.
 bool Parser::starts_function() const {
   const std::string_view text = peek().text;
   if (peek().kind != TokenKind::kDot) return false;
@@ -198,8 +198,8 @@ bool Parser::starts_function() const {
   return text == "entry" || text == "func" || text == "visible" || text == "weak";
 }
 
-/// From a function's name on, to what follows it. Where its braces do not match, that is the next
-/// function.
+/// Skips from a function's name to the end of its body, or to the next function if braces do not
+/// match.
 void Parser::skip_body() {
   int open = 0;
   for (; peek().kind != TokenKind::kEnd; ++at_) {
@@ -237,7 +237,7 @@ void Parser::declaration() {
   error("expected a declaration, found " + describe());
 }
 
-/// One declarator of a variable: alignment, type, name and array suffix, after the space.
+/// Parses a variable's declarator behind the space: alignment, type, name and array suffix.
 Variable Parser::declarator(Space space, std::uint32_t& align, std::optional<Type>& type,
                             unsigned& vector) {
   std::string_view type_name;
@@ -288,7 +288,7 @@ Variable Parser::declarator(Space space, std::uint32_t& align, std::optional<Typ
   return variable;
 }
 
-/// The values of a variable; where its size is open they give it.
+/// Parses the values of a variable; they determine an open size.
 void Parser::initializer(Variable& variable, Type type) {
   const unsigned bytes = type.total_bits() / 8;
   const bool open_size = std::exchange(variable.dynamic, false);
@@ -311,13 +311,14 @@ void Parser::initializer(Variable& variable, Type type) {
     at += bytes;
   } while (open > 0);
   if (open_size) {
-    // Of rows of a known length the last may be short.
+    // The last row of known length may be incomplete.
     variable.size = (at + variable.size - 1) / variable.size * variable.size;
     variable.init.resize(variable.size, 0);
   }
 }
 
-/// x, x + 4, generic(x) + 4, or 0xff00(x), which is a byte of it. False where a number comes.
+/// Parses x, x + 4, generic(x) + 4, or 0xff00(x), which is one byte of it. False if a number
+/// follows.
 bool Parser::initial_address(Variable& variable, std::uint64_t at, unsigned bytes) {
   Variable::Relocation address{at, 0, 0, bytes, 0};
   const bool generic = peek().kind == TokenKind::kIdentifier && peek().text == "generic";
@@ -419,8 +420,8 @@ void Parser::variables(bool external) {
   expect(";");
 }
 
-/// Parameters of `owner`, or of a prototype, whose names do not matter. A register of a function is
-/// a variable for the caller.
+/// Parses the parameters of `owner`, or of a prototype, whose names are ignored. A function's
+/// register parameter is a variable for the caller.
 std::vector<int> Parser::parameter_list(Function* owner) {
   std::vector<int> list;
   expect("(");
@@ -450,7 +451,7 @@ std::vector<int> Parser::parameter_list(Function* owner) {
   return list;
 }
 
-/// Up to three numbers, of which those that are left out are 1.
+/// Parses up to three numbers; missing ones are 1.
 std::array<std::uint32_t, 3> Parser::extent(const std::string& of, std::uint64_t most) {
   std::array<std::uint32_t, 3> result{1, 1, 1};
   std::size_t axis = 0;

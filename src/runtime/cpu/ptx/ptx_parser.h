@@ -13,7 +13,7 @@
 
 namespace braid::cpu::ptx {
 
-/// A recursive descent parser of PTX modules: declarations are in ptx_parser.cpp, function bodies
+/// A recursive-descent parser of PTX modules: declarations are in ptx_parser.cpp, function bodies
 /// in ptx_parser_body.cpp, constants in ptx_constants.cpp. Nested `{ }` blocks are scopes of
 /// registers, variables and labels.
 class Parser {
@@ -40,7 +40,7 @@ class Parser {
     int parent;
     std::unordered_map<std::string, Symbol> symbols;
   };
-  /// A use of a label that may be declared later: resolved at the end of the function.
+  /// A use of a label, resolved at the end of the function.
   struct LabelUse {
     std::string name;
     int scope;
@@ -88,11 +88,10 @@ class Parser {
   [[nodiscard]] std::uint64_t kernel_source_file() const;
   std::uint32_t source_line(std::array<std::uint64_t, 3>& place);
   void location();
-  /// Code that was inlined.
+  /// The origin of inlined code.
   struct Inlined {
     std::uint64_t file, line;
     std::string_view function;  ///< a label in .debug_str
-    // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that <=> is compared with
     auto operator<=>(const Inlined&) const = default;
   };
   std::uint32_t inlined_place(const Inlined& place);
@@ -121,7 +120,7 @@ class Parser {
   struct Constant {
     std::uint64_t bits = 0;
     bool is_unsigned = false;
-    bool is_real = false;  ///< `bits` are those of a double
+    bool is_real = false;  ///< `bits` encode a double
   };
   struct Operator;
   [[nodiscard]] const Operator* find_operator() const;
@@ -141,24 +140,24 @@ class Parser {
   int scope_ = 0;
   int depth_ = 0;
   Function* function_ = nullptr;
-  /// Parameters and results of a function that are registers of it: each with its variable.
+  /// Parameters and results that are registers of a function, each with its variable.
   struct RegisterParameter {
     int register_index;
     int variable;
   };
   std::vector<RegisterParameter> register_arguments_, register_results_;
-  std::vector<Error> broken_;  ///< why a variable of the module cannot be used
+  std::vector<Error> broken_;  ///< errors of unusable module variables
   std::vector<LabelUse> label_uses_;
   std::uint32_t source_line_ = 0;
-  std::uint32_t inlined_ = 0;  ///< where the code of the last .loc was inlined from, or 0
+  std::uint32_t inlined_ = 0;  ///< origin of the code of the last .loc, or 0
   std::map<Inlined, std::uint32_t> inlined_places_;
   std::map<std::uint64_t, std::string_view> files_;
   std::map<std::string_view, std::string> strings_;  ///< of .debug_str, by label
-  std::uint64_t source_file_ = 1;  ///< whose lines count: that of the first kernel
-  /// FILE, LINE and COLUMN of a .loc -> the line of source_file_ that it stands for.
+  std::uint64_t source_file_ = 1;  ///< file whose lines count: that of the first kernel
+  /// Maps FILE, LINE and COLUMN of a .loc to the line of source_file_ that it stands for.
   std::map<std::array<std::uint64_t, 3>, std::uint32_t> places_;
-  std::int32_t carry_ = -1;   ///< the predicate that stands for the carry flag, once used
-  bool takes_parts_ = false;  ///< the instruction that is read (ptx::Traits::parts)
+  std::int32_t carry_ = -1;   ///< predicate that stands for the carry flag, once used
+  bool takes_parts_ = false;  ///< for the current instruction (ptx::Traits::parts)
   std::map<std::pair<int, std::string>, std::vector<Operand>> target_tables_;
 };
 

@@ -28,7 +28,7 @@ void Parser::body(Function& function) {
   Instruction end;
   end.line = peek().line;
   move_results(end);
-  // From here on an unresolved name is a label that never came.
+  // From here on an unresolved name is a missing label.
   std::vector<std::uint32_t> resolved(label_uses_.size());
   for (std::size_t i = 0; i < label_uses_.size(); ++i) {
     const LabelUse& use = label_uses_[i];
@@ -64,7 +64,7 @@ void Parser::move_results(const Instruction& where) {
   }
 }
 
-/// Notes that a function may be called by its address.
+/// Records that a function's address is taken.
 int Parser::address_taken(int function) {
   auto& all = module_.addressed;
   if (std::find(all.begin(), all.end(), function) == all.end()) all.push_back(function);
@@ -114,7 +114,7 @@ void Parser::registers() {
     error("registers of type " + describe() + " are not supported");
   }
   if (type->total_bits() > 64) {
-    // One of 128 bits is a pair.
+    // A 128-bit register is a pair.
     lanes = 2;
     type->bits = 64;
   }
@@ -204,7 +204,7 @@ Operand Parser::label_use(const std::string& name) {
           .index = static_cast<std::int32_t>(label_uses_.size()) - 1};
 }
 
-/// brx.idx becomes a chain of compares and branches; an index out of range takes the last target.
+/// Lowers brx.idx to a chain of compares and branches; an index out of range takes the last target.
 void Parser::lower_indexed_branch(Instruction branch) {
   if (branch.operands.size() != 2 || !branch.operands[0].is_register() || branch.guard >= 0 ||
       branch.operands[1].form != Operand::Form::kLabel) {
@@ -258,7 +258,7 @@ void Parser::instruction() {
   }
   if (result.is(Op::kBrx)) return lower_indexed_branch(std::move(result));
   if (result.is(Op::kCall)) {
-    // Of a call by address the last operand says what it may call.
+    // The last operand of a call by address names the possible targets.
     if (!result.operands.empty() && result.operands.back().form == Operand::Form::kLabel) {
       const LabelUse use = label_uses_[static_cast<std::size_t>(result.operands.back().index)];
       if (const auto* targets = find_targets(use)) {
@@ -278,8 +278,8 @@ void Parser::instruction() {
   function_->body.push_back(std::move(result));
 }
 
-/// The carry flag becomes a predicate: a second result of what writes it, the last operand of what
-/// reads it.
+/// Makes the carry flag explicit as a predicate: a second result of writers, the last operand of
+/// readers.
 void Parser::expose_carry(Instruction& instruction) {
   if (instruction.entry == nullptr || instruction.operands.empty()) return;
   const bool reads = instruction.entry->reads_carry();
@@ -295,7 +295,7 @@ void Parser::expose_carry(Instruction& instruction) {
   if (reads) instruction.operands.push_back(carry);
 }
 
-/// a[2] is an element where an address in brackets stands, and elsewhere its address.
+/// In brackets a[2] is an element; elsewhere it is its address.
 Operand Parser::operand(bool address) {
   if (accept("{")) return elements("}");
   if (accept("[")) return memory();
@@ -341,7 +341,7 @@ Operand Parser::memory() {
   return result;
 }
 
-/// All of it, or the part that a letter names.
+/// The whole register, or the component that a letter names.
 Operand Parser::vector_register(const Symbol& symbol) {
   Operand whole{.form = Operand::Form::kVector};
   for (int k = 0; k < symbol.count; ++k) {
@@ -356,7 +356,7 @@ Operand Parser::vector_register(const Symbol& symbol) {
   return whole.elements[place % 4];
 }
 
-/// A register, or the part of it that a video instruction names.
+/// A register, or the part of it that a video instruction selects.
 Operand Parser::plain_register(int index) {
   Operand result = Operand::of_register(index);
   if (!takes_parts_ || peek().kind != TokenKind::kDot || !peek().glued) return result;
@@ -376,7 +376,7 @@ Operand Parser::plain_register(int index) {
   return result;
 }
 
-/// One of them, or a vector of four by its name alone.
+/// One component, or all four for the plain name.
 Operand Parser::special_register(const std::string& name, std::uint32_t line) {
   if (const auto special = parse_special(name)) {
     return {.form = Operand::Form::kSpecial, .index = static_cast<std::int32_t>(*special)};

@@ -1,4 +1,4 @@
-// Where the code comes from: .loc, .file and the names in .debug_str.
+// Source places of the code: .loc, .file and the names in .debug_str.
 
 #include <cxxabi.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace braid::cpu::ptx {
 namespace {
 
-/// "outer" of "_Z5outerIfET_PKS0_", which is "float outer<float>(float const*)".
+/// "outer" for "_Z5outerIfET_PKS0_", which demangles to "float outer<float>(float const*)".
 std::string function_name(const std::string& symbol) {
   constexpr std::size_t kLongest = 4096;
   if (symbol.size() > kLongest) return symbol.substr(0, kLongest);
@@ -34,7 +34,7 @@ std::string function_name(const std::string& symbol) {
 
 }  // namespace
 
-/// The file of the first .loc in the first kernel; 1 without any.
+/// The file of the first .loc in the first kernel; 1 if there is none.
 std::uint64_t Parser::kernel_source_file() const {
   bool in_kernel = false;
   for (std::size_t t = 0; t + 1 < tokens_.size(); ++t) {
@@ -45,8 +45,8 @@ std::uint64_t Parser::kernel_source_file() const {
   return 1;
 }
 
-/// Reads FILE LINE COLUMN: the line in the kernel's file; for a header the line that an earlier
-/// .loc gave as its caller, or 0.
+/// Parses FILE LINE COLUMN and returns the line in the kernel's file; for a header the line of an
+/// earlier .loc that called it, or 0.
 std::uint32_t Parser::source_line(std::array<std::uint64_t, 3>& place) {
   for (std::uint64_t& value : place) value = integer();
   if (place[0] == source_file_) return static_cast<std::uint32_t>(place[1]);
@@ -54,9 +54,9 @@ std::uint32_t Parser::source_line(std::array<std::uint64_t, 3>& place) {
   return known == places_.end() ? 0 : known->second;
 }
 
-/// .loc FILE LINE COLUMN [, function_name LABEL, inlined_at FILE LINE COLUMN]: of code that was
-/// inlined, the line that called it says more than the helper's own. A helper of a header that was
-/// inlined into another is followed up to the kernel's file.
+/// .loc FILE LINE COLUMN [, function_name LABEL, inlined_at FILE LINE COLUMN]. For inlined code the
+/// calling line is more informative than the helper's own. A helper of a header that was inlined
+/// into another is followed to the kernel's file.
 void Parser::location() {
   const std::uint32_t line = take().line;
   std::array<std::uint64_t, 3> place{};
@@ -75,7 +75,7 @@ void Parser::location() {
   }
 }
 
-/// The number of a place, from 1 on.
+/// The number of a place, starting at 1.
 std::uint32_t Parser::inlined_place(const Inlined& place) {
   const auto known = static_cast<std::uint32_t>(inlined_places_.size() + 1);
   return inlined_places_.try_emplace(place, known).first->second;
@@ -92,7 +92,7 @@ void Parser::file() {
   while (peek().kind != TokenKind::kEnd && peek().line == line) take();
 }
 
-/// A section holds nothing that runs; of strings that it labels the text is kept.
+/// Skips a section, which has no code; keeps the text of labelled strings.
 void Parser::skip_section() {
   take();
   const bool strings = peek().text == "debug_str";
@@ -111,7 +111,7 @@ void Parser::skip_section() {
   } while (open > 0);
 }
 
-/// Gives the module the names, which stand behind the code.
+/// Sets the module's source names, which stand behind the code.
 void Parser::name_sources() {
   const auto file_name = [&](std::uint64_t index) {
     const auto file = files_.find(index);

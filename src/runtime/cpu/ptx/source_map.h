@@ -6,15 +6,15 @@
 
 namespace braid::cpu {
 
-/// Where the lines of PTX text come from, as its .loc and .file directives say.
+/// Source places of the lines of a PTX text, from its .loc and .file directives.
 struct SourceMap {
   struct Place {
-    std::uint32_t line = 0;     ///< of `file`, or 0
-    std::uint32_t inlined = 0;  ///< of code that was inlined there: index of `inlined` plus one
+    std::uint32_t line = 0;     ///< line of `file`, or 0
+    std::uint32_t inlined = 0;  ///< for code inlined there: index in `inlined` plus one
   };
-  std::string file;                  ///< without its folder; empty if it has no name
+  std::string file;                  ///< without its folder; empty if unnamed
   std::vector<std::string> inlined;  ///< "mine.cuh:5 in outer"
-  std::vector<Place> places;         ///< by line of the PTX
+  std::vector<Place> places;         ///< by PTX line
 
   [[nodiscard]] Place at(std::uint32_t ptx_line) const {
     return ptx_line < places.size() ? places[ptx_line] : Place{};

@@ -9,8 +9,8 @@ namespace {
 struct Name {
   std::string_view name;
   Special special;
-  int axes = 0;   ///< x, y and z are one after the other from `special` on
-  int count = 0;  ///< numbered from 0 on, where that is not 0
+  int axes = 0;   ///< x, y and z follow each other from `special` on
+  int count = 0;  ///< if not 0, the names are numbered from 0
 };
 
 constexpr Name kNames[] = {
@@ -49,7 +49,7 @@ constexpr Name kNames[] = {
     {"%cluster_ctarank", Special::kClusterRank},
     {"%cluster_nctarank", Special::kClusterSize},
     {"%is_explicit_cluster", Special::kExplicitCluster},
-    // Where the blocks of a grid meet, as CUDA's headers have it.
+    // The workspace in which the blocks of a grid synchronize, as in CUDA's headers.
     {"%envreg1", Special::kGridWorkspaceHigh},
     {"%envreg2", Special::kGridWorkspaceLow},
     {"%envreg", Special::kZero, 0, 32},
@@ -64,7 +64,7 @@ bool is_number(std::string_view rest, int count) {
   return status == std::errc() && end == rest.data() + rest.size() && value >= 0 && value < count;
 }
 
-/// Of a name with axes: x, y, z or w, which is always zero.
+/// The x, y, z or w component of a register; w is always zero.
 std::optional<Special> axis(Special first, std::string_view rest) {
   const std::size_t at = rest.size() == 2 && rest[0] == '.' ? std::string_view("xyzw").find(rest[1])
                                                             : std::string_view::npos;

@@ -20,10 +20,11 @@ Flow flow_of(const Instruction& i) { return ptx::traits(i).flow; }
 bool is_exit(const Instruction& i) { return flow_of(i) == Flow::kExit; }
 bool is_branch(const Instruction& i) { return flow_of(i) == Flow::kBranch; }
 
-/// A barrier that gives no result: a warp can leave the kernel there and come back later.
+/// A barrier without a result: a warp can leave the kernel function there and return later.
 bool parks(const Instruction& i) { return flow_of(i) == Flow::kBarrier && i.guard < 0; }
 
-/// Of what may be polled: shared memory, an mbarrier, a fence that no other block sees.
+/// Whether polled state is visible to this block only: shared memory, an mbarrier, a block-scope
+/// fence.
 bool stays_in_block(const Instruction& instruction) {
   if (instruction.name == "mbarrier") return true;
   return std::any_of(
@@ -42,7 +43,7 @@ bool reads_time(const Operand& operand) {
   return std::any_of(operand.elements.begin(), operand.elements.end(), reads_time);
 }
 
-/// Its results follow from registers and memory, and it leaves memory as it is.
+/// Whether its results depend only on registers and memory, and it does not change memory.
 bool only_looks(const Instruction& i) {
   using ptx::Op;
   using ptx::Unit;
@@ -108,8 +109,8 @@ void ControlFlow::require_known(const ptx::Function& function) const {
 void ControlFlow::build(const ptx::Function& function) {
   const auto& body = function.body;
   const auto size = static_cast<std::uint32_t>(body.size());
-  // Cut at labels, after terminators and after barriers; one empty exit block stands for the end of
-  // the text.
+  // Splits at labels, after terminators and after barriers; one empty exit block stands for the
+  // end.
   std::vector<int> block_at(size + 1, -1);
   std::vector<std::uint32_t> starts{0, size};
   for (const std::uint32_t label : function.labels) starts.push_back(label);
@@ -174,7 +175,8 @@ void ControlFlow::build(const ptx::Function& function) {
 }
 
 void ControlFlow::order_blocks() {
-  // Iterative depth-first search; `taken` first, so that the fall-through comes earlier.
+  // Iterative depth-first search; `taken` goes first, so that the fall-through gets the earlier
+  // number.
   std::vector<int> post;
   std::vector<std::uint8_t> state(blocks_.size());
   std::vector<int> stack{0};
@@ -216,8 +218,8 @@ void ControlFlow::order_blocks() {
 }
 
 void ControlFlow::find_post_dominators() {
-  // Cooper, Harvey and Kennedy's iteration on the reversed graph. Lanes that die at a guarded exit
-  // do not count as a way to the end, except in loops that have no other.
+  // Post-dominators by Cooper, Harvey and Kennedy's iteration on the reversed graph. A guarded exit
+  // does not count as a path to the end, except in loops that have no other.
   const int n = size();
   const int end = n;
   std::vector<int> order;  // post order of the reversed graph

@@ -7,7 +7,7 @@
 
 namespace braid::cpu {
 
-/// Registers an instruction writes and reads. A guarded write also reads its register.
+/// Registers that an instruction writes and reads. A guarded write also reads its register.
 struct RegisterUse {
   std::vector<int> writes;
   std::vector<int> reads;
@@ -32,12 +32,12 @@ class BitSet {
   std::vector<std::uint64_t> words_;
 };
 
-/// How a block ends. Lanes that leave by an exit die; nothing waits for them.
+/// How a block ends. Lanes that exit are dead; nothing waits for them.
 enum class BlockEnd : std::uint8_t {
   kJump,         ///< to `next`
   kBranch,       ///< to `taken` where the predicate holds, else to `next`
   kExit,         ///< all lanes return
-  kGuardedExit,  ///< lanes where the predicate holds return, the others go to `next`
+  kGuardedExit,  ///< lanes where the predicate holds return, others go to `next`
 };
 
 struct Block {
@@ -50,11 +50,12 @@ struct Block {
   int next = -1;
   std::uint32_t line = 0;
   std::vector<int> predecessors;
-  bool parks = false;  ///< its last instruction is a barrier where the warp may leave
+  bool parks = false;  ///< its last instruction is a barrier at which the warp may leave the
+                       ///< function
   bool spins = false;  ///< ends a loop that may wait for other threads: its back edges yield
-  std::uint32_t poll_line = 0;  ///< what that loop polls by, or one of several
-  bool looks = false;           ///< in such a loop that looks at memory, and does nothing to it
-  bool endless = false;         ///< no way leads from it to an exit
+  std::uint32_t poll_line = 0;  ///< a line with which that loop polls
+  bool looks = false;           ///< in a loop that only reads memory
+  bool endless = false;         ///< no path leads from it to an exit
   BitSet live_in, live_out;
 };
 
@@ -62,27 +63,27 @@ struct Block {
 enum class Waits : std::uint8_t {
   kNever,
   kAtBarriers,  ///< only at the ends of blocks that park
-  kAnywhere,    ///< it sleeps, spins, or reduces over a barrier: it needs a stack of its own
+  kAnywhere,    ///< it sleeps, spins, or reduces over a barrier, so it needs a stack of its own
 };
 
-/// Blocks in reverse post order (block 0 is the entry; unreachable code is dropped).
+/// Basic blocks in reverse post order. Block 0 is the entry; unreachable code is dropped.
 class ControlFlow {
  public:
-  /// Throws where an instruction that can be reached is none of the table's.
+  /// Throws for a reachable instruction that is not in the table.
   explicit ControlFlow(const ptx::Function& function);
 
   [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
   [[nodiscard]] const Block& block(int i) const { return blocks_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] int size() const { return static_cast<int>(blocks_.size()); }
 
-  /// The blocks that lanes may be spread over after a divergent end of `block`: all on the way to
-  /// its post-dominator. Returns that post-dominator, or -1 when only the end of the kernel is.
+  /// The blocks over which lanes may be spread after a divergent end of `block`: all on the way to
+  /// its post-dominator. Returns the post-dominator, or -1 if it is the end of the kernel.
   int divergent_region(int block, std::vector<int>& region) const;
 
   [[nodiscard]] Waits waits() const { return waits_; }
-  /// Whether some block looks().
+  /// Whether some block has `looks` set.
   [[nodiscard]] bool looks() const { return looks_; }
-  /// Whether it may wait for other blocks, too: a loop polls global memory.
+  /// Whether it may wait for other blocks: a loop polls global memory.
   [[nodiscard]] bool waits_for_blocks() const { return waits_for_blocks_; }
 
  private:

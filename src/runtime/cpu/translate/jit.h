@@ -36,7 +36,7 @@ struct Kernel {
 /// Parsed PTX with its calls inlined, its variables placed and its parameters laid out.
 class Program {
  public:
-  /// Throws braid::Error on bad PTX outside of its functions and variables (see ptx::parse).
+  /// Throws braid::Error for errors outside of functions and variables (see ptx::parse).
   explicit Program(std::string text);
 
   struct Parameter {
@@ -48,9 +48,9 @@ class Program {
     int function;
     std::vector<Parameter> parameters;
     std::uint32_t parameter_bytes = 0;
-    std::uint32_t shared_align = 1;  ///< of where its shared memory begins
-    bool generic_shared = false;     ///< it has generic addresses of that
-    /// Instructions, where a warp runs each once at most; else 0.
+    std::uint32_t shared_align = 1;  ///< alignment of its shared memory
+    bool generic_shared = false;     ///< it uses generic addresses of shared memory
+    /// The number of instructions, if a warp runs each at most once; else 0.
     std::uint32_t straight_length = 0;
     bool needs_general = false;  ///< its declared block shape has warps that are not full rows
     std::optional<Error> error;  ///< why it cannot run
@@ -60,8 +60,8 @@ class Program {
   [[nodiscard]] const std::shared_ptr<const SourceMap>& source_map() const { return source_map_; }
   [[nodiscard]] const ptx::Module& module() const { return module_; }
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
-  /// Offsets of variables: in the globals block, in parameters, in shared or local memory; the
-  /// private ones per entry.
+  /// Offsets of variables: in the globals block, in parameters, in shared or local memory; private
+  /// ones per entry.
   [[nodiscard]] const std::vector<std::int64_t>& offsets() const { return offsets_; }
   [[nodiscard]] std::uint64_t globals_bytes() const { return globals_bytes_; }
   [[nodiscard]] std::uint32_t local_bytes(int entry) const {
@@ -85,8 +85,8 @@ class Program {
   std::vector<std::uint32_t> shared_bytes_;
 };
 
-/// Compiles programs to host objects (kept in memory and in the cache) and links them. In the cache
-/// they belong to the build that made them: see build_id().
+/// Compiles programs to host objects, kept in memory and in the cache, and links them. Cache
+/// entries belong to the build that made them: see build_id().
 class Jit {
  public:
   Jit(const ObjectCache* cache, Instrumentation instrumentation);
@@ -94,7 +94,7 @@ class Jit {
   Jit(const Jit&) = delete;
   Jit& operator=(const Jit&) = delete;
 
-  /// One linked copy of one variant of an entry; unloaded when it dies.
+  /// A linked copy of one variant of an entry; unloaded on destruction.
   class Linked {
    public:
     Linked(Jit& jit, llvm::orc::JITDylib& library) : jit_(jit), library_(library) {}
@@ -110,13 +110,13 @@ class Jit {
     Kernel kernel_;
   };
 
-  /// Writes the function of a kernel into a module, and verifies it. Throws the entry's error, or
-  /// one for what the device does not know.
+  /// Writes the function of a kernel into a module and verifies it. Throws the entry's error, or
+  /// one for unsupported features.
   static void translate(llvm::Module& out, const Program& program, std::size_t entry, bool aligned,
                         Instrumentation instrumentation, HostCode host = {});
 
-  /// `aligned` picks the variant for blocks whose x extent is a multiple of 32; `globals` is where
-  /// the program's global variables live. Throws as translate().
+  /// `aligned` selects the variant for blocks whose x extent is a multiple of 32; `globals` is the
+  /// address of the program's global variables. Throws like translate().
   std::unique_ptr<Linked> load(const Program& program, std::size_t entry, bool aligned,
                                std::uint8_t* globals);
 

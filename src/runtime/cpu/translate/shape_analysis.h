@@ -11,17 +11,17 @@
 
 namespace braid::cpu {
 
-/// What is known of a register over the 32 lanes of a warp.
+/// What is known about a register over the 32 lanes of a warp.
 ///
-/// kTable: value(lane) = base + table[lane] with one scalar base per warp and a table known at
-/// compile time; all zeros is a uniform value, 0,1,2.. a consecutive one. Arithmetic is modulo the
-/// register's width. The rule that makes code generation simple: the base of a result is the same
+/// kTable: value(lane) = base + table[lane], with one scalar base per warp and a table known at
+/// compile time. An all-zero table is a uniform value, 0,1,2.. a consecutive one. Arithmetic is
+/// modulo the register's width. Code generation is simple because the base of a result is the same
 /// operation applied to the bases of its operands.
 struct Shape {
   enum class Form : std::uint8_t { kUnknown, kTable, kVector };
   Form form = Form::kUnknown;
   std::uint8_t align = 0;        ///< the base is a multiple of 1 << align (63: the base is zero)
-  bool may_be_negative = false;  ///< a subtraction is inside: unsigned widening may wrap
+  bool may_be_negative = false;  ///< computed with a subtraction: unsigned widening may wrap
   std::array<std::int32_t, 32> table{};
 
   [[nodiscard]] bool is_table() const { return form == Form::kTable; }
@@ -38,8 +38,8 @@ struct Shape {
   static Shape vector();
 };
 
-/// Shapes of all registers and, from them, which blocks run with only a part of the live lanes.
-/// The two depend on each other: a divergent branch makes registers written under it vectors.
+/// The shapes of all registers, and the blocks that run with only a part of the live lanes. The two
+/// depend on each other: registers written under a divergent branch become vectors.
 class ShapeAnalysis {
  public:
   /// `aligned`: every warp is full and lies along x (block.x is a multiple of 32).
@@ -52,14 +52,14 @@ class ShapeAnalysis {
   [[nodiscard]] Shape special_shape(ptx::Special special) const;
   [[nodiscard]] Shape operand_shape(const ptx::Operand& operand) const;
 
-  /// The operand's value where the text says it: an integer, or a register that is one.
+  /// The operand's value if the text determines it: an integer, or a register that holds one.
   [[nodiscard]] std::optional<std::uint64_t> known_value(const ptx::Operand& operand) const;
 
   /// The divergent component of a block (an index from 0), or -1 when all live lanes run it.
   [[nodiscard]] int component(int block) const {
     return component_[static_cast<std::size_t>(block)];
   }
-  /// The block where all live lanes of a component meet, or -1 for the end of the kernel.
+  /// The block where all live lanes of a component reconverge, or -1 for the end of the kernel.
   [[nodiscard]] int component_exit(int component) const {
     return exits_[static_cast<std::size_t>(component)];
   }
@@ -87,8 +87,9 @@ class ShapeAnalysis {
   bool aligned_;
   std::vector<Shape> shapes_;
   std::vector<bool> constant_;  ///< registers with one value per lane in the whole run
-  std::vector<std::optional<std::uint64_t>> values_;  ///< of those, what is known
-  std::vector<bool> local_;                           ///< registers that live inside one block
+  std::vector<std::optional<std::uint64_t>> values_;  ///< known values of these
+  std::vector<bool> local_;                           ///< registers that are live only inside one
+                                                      ///< block
   std::vector<bool> divergent_;
   std::vector<int> component_;
   std::vector<int> exits_;

@@ -3,14 +3,15 @@
 
 #include "runtime/cpu/translate/translator.h"
 
-// Sums behind a barrier that all warps of a block add up from shared memory, and what follows from
-// them alone: a mean, a quotient, a root. The first warp that goes on behind the barrier does that
-// for all, where the block runner says that the others follow it (WarpContext::leader).
+// Common work: values that all warps of a block would compute alike behind a barrier, such as a sum
+// over shared memory and what depends only on it (a mean, a quotient, a root). The first warp that
+// continues behind the barrier computes them for all, if the block runner says that the others
+// follow it (WarpContext::leader).
 //
-// Common work is in a block that only a barrier leads to, before anything there that does more than
-// compute: weak loads of shared memory and pure instructions, of nothing but numbers, parameters,
-// the place of the block in the grid, and each other. No warp of a program without races can see
-// another value there than the first one.
+// Common work is in a block that only a barrier leads to, before any instruction with effects
+// there: weak loads of shared memory and pure instructions that depend only on numbers, parameters,
+// the block's index in the grid, and each other. In a program without races no warp can see other
+// values than the first one.
 
 namespace braid::cpu {
 namespace {
@@ -19,7 +20,7 @@ using ptx::Op;
 using ptx::Space;
 using ptx::Special;
 
-/// Less is not worth asking who leads.
+/// Less work is not worth the check.
 constexpr std::size_t kLeast = 4;
 
 bool is_of_block(Special special) {
@@ -36,7 +37,7 @@ void Translator::find_common_work() {
   for (const Instruction& i : function_.body) {
     for (const int r : register_use(i).writes) ++writes[static_cast<std::size_t>(r)];
   }
-  std::vector<bool> alike(function_.registers.size());  // in all warps of a block
+  std::vector<bool> alike(function_.registers.size());  // equal in all warps of a block
   const std::function<bool(const Operand&)> is_alike = [&](const Operand& operand) {
     switch (operand.form) {
       case Operand::Form::kRegister:
@@ -56,7 +57,7 @@ void Translator::find_common_work() {
   const auto space_of = [&](const Instruction& i) {
     return i.is(Op::kLd) ? parse_access(i).space : Space::kGeneric;
   };
-  /// Whether all warps compute the same here, once they have what they read.
+  /// Whether all warps compute the same result here, given equal operands.
   const auto computes_alike = [&](const Instruction& i, const Block& block) {
     const Space space = space_of(i);
     const bool reads = space == Space::kParam || space == Space::kShared;
@@ -66,10 +67,11 @@ void Translator::find_common_work() {
            std::all_of(i.operands.begin() + 1, i.operands.end(), is_alike) &&
            std::all_of(use.writes.begin(), use.writes.end(), [&](int r) {
              return writes[static_cast<std::size_t>(r)] == 1 && shapes_.shape(r).is_table() &&
-                    !block.live_in.has(r);  // nothing before it reads what was there
+                    !block.live_in.has(r);  // nothing before it reads the old value
            });
   };
-  /// Goes through a block up to what does more: behind a barrier shared memory may be read.
+  /// Scans a block up to the first instruction with effects; behind a barrier it may read shared
+  /// memory.
   const auto find = [&](int b, bool behind_barrier,
                         const std::function<void(std::uint32_t)>& found) {
     const Block& block = flow_.block(b);
@@ -81,7 +83,7 @@ void Translator::find_common_work() {
       found(k);
     }
   };
-  find(0, false, [](std::uint32_t) {});  // which all run
+  find(0, false, [](std::uint32_t) {});  // the entry block, which all run
   const std::vector<bool> always = alike;
   for (int b = 1; b < flow_.size(); ++b) {
     const Block& block = flow_.block(b);
@@ -96,7 +98,7 @@ void Translator::find_common_work() {
       continue;
     }
     for (const std::uint32_t k : work) is_common_[k] = true;
-    // Results are what others read.
+    // Results are values that other code reads.
     BitSet read = block.live_out;
     if (block.predicate >= 0) read.add(block.predicate);
     for (std::uint32_t k = block.first; k < block.last; ++k) {
@@ -111,7 +113,7 @@ void Translator::find_common_work() {
   }
 }
 
-/// Behind the barrier that leads to `block`: the first warp does its common work, the others take
+/// Behind the barrier that leads to `block`: the first warp does its common work, the others copy
 /// the results from its registers.
 void Translator::emit_common_work(int block) {
   std::vector<const Instruction*> work;

@@ -30,10 +30,10 @@
 
 namespace braid::cpu {
 
-/// Bytes at the end of the register file through which values pass to run-time helpers.
+/// Bytes at the end of the register file through which values are passed to run-time helpers.
 inline constexpr std::uint32_t kScratchBytes = 128 * 160;
 
-/// Where the variables of a kernel live.
+/// Where the variables of a kernel are.
 struct Layout {
   std::vector<std::int64_t> offsets;           ///< by variable: in params, shared or local memory
   std::vector<llvm::GlobalVariable*> globals;  ///< by variable, for .global and .const
@@ -53,7 +53,7 @@ class Translator {
   Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
              const Layout& layout, bool aligned, Instrumentation instrumentation, HostCode host);
 
-  /// Emits the function under `name` and returns what its launcher needs to know.
+  /// Emits the function under `name` and returns what its launcher must know.
   KernelInfo run(const std::string& name);
 
  private:
@@ -90,9 +90,9 @@ class Translator {
   struct Address {
     ptx::Space space = ptx::Space::kGeneric;
     bool table = false;
-    Value* base = nullptr;     ///< i64, when `table` or `offsets`
-    Shape shape;               ///< when `table`
-    Value* offsets = nullptr;  ///< <32 x i32>: what the lanes add to `base` in shared memory
+    Value* base = nullptr;     ///< i64, with `table` or `offsets`
+    Shape shape;               ///< with `table`
+    Value* offsets = nullptr;  ///< <32 x i32>: the lanes' offsets from `base` in shared memory
     Value* lanes = nullptr;    ///< <32 x i64>, made when needed
   };
   struct Access {
@@ -113,7 +113,7 @@ class Translator {
     bool exchanged = false;  ///< .trans
     std::vector<Operand> registers;
     Address where;
-    Value* lanes = nullptr;  ///< that have the addresses of rows
+    Value* lanes = nullptr;  ///< lanes that have the addresses of rows
   };
   enum class Rounding : std::uint8_t { kNearest, kZero, kDown, kUp };
   /// The modifiers of cvt.
@@ -123,7 +123,7 @@ class Translator {
     bool ftz = false;
     bool positive = false;
     bool saturate = false;
-    bool finite = false;  ///< not beyond the largest of the type
+    bool finite = false;  ///< saturates at the largest finite value
   };
 
   // Control flow: translate_control.cpp
@@ -151,7 +151,7 @@ class Translator {
   void park();
   Value* predicate_of_end(const Block& block);
   void write_back(const BitSet& live);
-  // Wide accesses behind guards: translate_guards.cpp
+  // Wide accesses with guards: translate_guards.cpp
   bool is_guarded_row(std::uint32_t instruction) const;
   std::vector<int> guards_of_rows(std::uint32_t first, std::uint32_t last) const;
   std::vector<std::uint32_t> in_order_of_use(const Block& block, std::uint32_t first,
@@ -231,7 +231,7 @@ class Translator {
   void track(const Instruction& i);
   Value* defined_results(const Instruction& i, Value* lanes);
 
-  // What is counted: translate_counts.cpp
+  // Counting: translate_counts.cpp
   void add_to(std::size_t tally, std::size_t offset, Value* amount);
   void count_block(int block);
   void count_parting(int block, Value* lanes);
@@ -395,16 +395,16 @@ class Translator {
   void op_elsewhere(const Instruction& i);
   void op_policy(const Instruction& i);
 
-  // What is fetched ahead: translate_streams.cpp
+  // Prefetching: translate_streams.cpp
   BitSet find_block_registers() const;
   void find_streams(const std::function<std::uint32_t(std::uint32_t)>& place);
   void prefetch_next(const Instruction& i, const Access& access, const Address& address);
 
-  // What is computed again rather than kept: translate_recompute.cpp
+  // Recomputed values: translate_recompute.cpp
   void find_recomputed();
   void recompute(int reg);
 
-  // What one warp computes for all of its block: translate_common.cpp
+  // Work that one warp does for all of its block: translate_common.cpp
   void find_common_work();
   void emit_common_work(int block);
 
@@ -519,31 +519,34 @@ class Translator {
   HostCode host_;
   ControlFlow flow_;
   CountSites sites_;
-  std::vector<JoinedLoad> joined_;  ///< of each instruction, where accesses are counted
+  std::vector<JoinedLoad> joined_;  ///< by instruction, if accesses are counted
   JoinedLoad joined_now_;
   ShapeAnalysis shapes_;
   llvm::IRBuilder<llvm::TargetFolder> b_;
-  /// Rounds 32 f32 to bf16, until expand_roundings(); null where the host cannot.
+  /// A function that rounds 32 f32 to bf16, until expand_roundings(); null if the host cannot.
   llvm::Function* round_ = nullptr;
   WideValues wide_;
-  /// Of results of min and max: the same, but that a NaN says what it did.
+  /// For results of min and max: the same result with the NaN's original payload.
   llvm::DenseMap<Value*, Value*> raw_extremes_;
 
   llvm::Function* kernel_ = nullptr;
   Value* context_ = nullptr;
   Value* registers_ = nullptr;
   std::vector<std::int32_t> slots_;
-  std::vector<bool> in_place_;               ///< by register: helpers read or write it in its slot
-  std::vector<std::int32_t> recomputed_;     ///< by register: by which instruction; -1 where kept
-  std::vector<std::int32_t> stream_slots_;   ///< by instruction: where it last was; -1 for none
+  std::vector<bool> in_place_;               ///< by register: helpers access it in its slot
+  std::vector<std::int32_t> recomputed_;     ///< by register: the instruction to recompute it with;
+                                             ///< -1 if kept
+  std::vector<std::int32_t> stream_slots_;   ///< by instruction: slot of its last address; -1 for
+                                             ///< none
   std::vector<bool> is_common_;              ///< by instruction: it is common work
   std::vector<bool> is_common_result_;       ///< by register
-  std::vector<std::int32_t> defined_slots_;  ///< by register: lanes that wrote it; -1 for all
+  std::vector<std::int32_t> defined_slots_;  ///< by register: slot with the lanes that wrote it; -1
+                                             ///< for all
   std::uint32_t register_bytes_ = 0;
 
-  // Where the state of the control flow lives in the register file. In memory, as its values would
-  // otherwise meet in a phi at every join, which costs the code generator more than all the rest.
-  std::vector<std::uint32_t> pending_slots_;  ///< by block: lanes that wait to run it
+  // Slots of the control flow's state in the register file. It is in memory, because its values
+  // would meet in a phi at every join, which costs the code generator more than everything else.
+  std::vector<std::uint32_t> pending_slots_;  ///< by block: lanes waiting to run it
   std::uint32_t live_slot_ = 0;
   std::uint32_t mask_slot_ = 0;
   std::vector<std::uint32_t> bits_slots_;  ///< by component: its pending blocks
@@ -556,16 +559,16 @@ class Translator {
   std::vector<llvm::BasicBlock*> resumes_;          ///< where a parked warp goes on
   std::vector<bool> may_pend_;
   std::vector<bool> may_be_partial_;
-  std::vector<std::int32_t> accumulators_;  ///< by register: its number for checks of wgmma, or -1
-  BitSet read_;  ///< registers that some instruction reads, where accesses are checked
+  std::vector<std::int32_t> accumulators_;  ///< by register: its number in wgmma checks, or -1
+  BitSet read_;  ///< registers that some instruction reads, if accesses are checked
   std::vector<int> component_order_;  ///< position of a block in its component
 
-  // While a block is emitted.
+  // State while a block is emitted.
   std::unordered_map<int, Cached> cache_;
-  std::unordered_map<int, llvm::PHINode*> carried_;  ///< from one round of a loop to the next
+  std::unordered_map<int, llvm::PHINode*> carried_;  ///< values carried by a one-block loop
   Value* mask_ = nullptr;                            ///< <32 x i1>, null for all lanes
   Value* mask_bits_ = nullptr;                       ///< i32
-  Value* parked_ = nullptr;  ///< of its last barrier: how the run ends, kEnds to go on
+  Value* parked_ = nullptr;  ///< of its last barrier: how the run ends; kEnds continues
   Value* guard_lanes_ = nullptr;
   Value* guard_scalar_ = nullptr;
   bool divergent_ = false;

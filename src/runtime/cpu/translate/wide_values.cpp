@@ -1,7 +1,7 @@
-// A tuple is the values of a wide access's registers, in order: for elements n * l + k of memory,
-// lane l of value k. It can be had as it lies where its values are the parts of one load, or one
-// scalar in all lanes, or computed by the same operation from such tuples. Two bf16 in one word are
-// two tuples that are rounded together.
+// A tuple has the values of a wide access's registers, in order: lane l of value k is element n * l
+// + k of memory. It is available in memory order if its values are the parts of one load, or one
+// scalar in all lanes, or are computed by the same operation from such tuples. Two bf16 in a word
+// are two tuples that are rounded together.
 
 #include "runtime/cpu/translate/wide_values.h"
 
@@ -26,7 +26,7 @@ using llvm::Value;
 using Tuple = std::vector<Value*>;
 using Pieces = std::vector<Value*>;
 
-/// The value that all elements of all vectors have, or null.
+/// The scalar that all elements of all vectors equal, or null.
 Value* common_scalar(const Tuple& tuple) {
   Value* scalar = llvm::getSplatValue(tuple[0]);
   const bool all = std::all_of(tuple.begin() + 1, tuple.end(),
@@ -66,7 +66,7 @@ std::vector<Value*> WideValues::take_apart(Value* all, unsigned n) {
 
 namespace {
 
-/// One wide store's values.
+/// The values of one wide store.
 class Whole {
  public:
   Whole(llvm::IRBuilderBase& b, llvm::Function* round, unsigned width,
@@ -75,7 +75,7 @@ class Whole {
 
   std::optional<Pieces> find(const Tuple& tuple) {
     if (!is_alike(tuple)) return {};
-    // What others read as well would be computed twice.
+    // A value that others read too would be computed twice.
     for (const Value* value : inside_) {
       for (const llvm::User* user : value->users()) {
         if (!inside_.contains(user)) return {};
@@ -85,7 +85,8 @@ class Whole {
   }
 
  private:
-  /// The f32 that are rounded to the lower (or upper) halves of a tuple's words; empty for others.
+  /// The f32 that are rounded to the lower (or upper) halves of a tuple's words; empty for other
+  /// tuples.
   std::array<Tuple, 2> halves(const Tuple& tuple) {
     using namespace llvm::PatternMatch;  // NOLINT(google-build-using-namespace): as LLVM's do
     std::array<Tuple, 2> result;
@@ -106,7 +107,7 @@ class Whole {
     return result;
   }
 
-  /// All that is between a word and the two values that are rounded to it.
+  /// Marks everything between a word and the two values that are rounded to it.
   void enter_halves(Value* value) {
     auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
     if (instruction == nullptr || !inside_.insert(value).second) return;
@@ -153,7 +154,7 @@ class Whole {
     return result;
   }
 
-  /// Of a tuple that is_alike().
+  /// The tuple must be is_alike().
   const Pieces& pieces_of(const Tuple& tuple) {
     if (const auto known = pieces_.find(tuple); known != pieces_.end()) return known->second;
     return pieces_[tuple] = compute(tuple);
@@ -224,11 +225,11 @@ class Whole {
 
   llvm::IRBuilderBase& b_;
   llvm::Function* round_;
-  unsigned width_;  ///< elements of a piece
+  unsigned width_;  ///< elements per piece
   std::function<Value*(const Tuple&)> loaded_;
   std::map<Tuple, bool> alike_;
   std::map<Tuple, Pieces> pieces_;
-  llvm::DenseSet<const Value*> inside_;  ///< what the tuple alone is computed by
+  llvm::DenseSet<const Value*> inside_;  ///< values used by the tuple alone
 };
 
 }  // namespace

@@ -8,20 +8,21 @@
 
 namespace braid::cpu {
 
-/// Words that lie together in memory, n of each lane. A wide load takes them apart, one vector for
-/// each of its registers, and a wide store puts such vectors together: a dozen shuffles each. What
-/// a program computes alike from all registers of wide loads, and stores by a wide store, is
-/// computed on the words as they lie instead, without a shuffle; a sum over a lane's registers is
-/// not. (As LLVM's VectorCombine folds shuffles that come to nothing, but by what the translator
-/// knows, before there is code for them.)
+/// Words that are contiguous in memory, n per lane. A wide load splits them into one vector per
+/// register, and a wide store joins such vectors, with a dozen shuffles each. Computations that
+/// treat all registers of wide loads alike, and end in a wide store, are done in memory order
+/// instead, without a shuffle; a sum over a lane's registers is not such a computation. (LLVM's
+/// VectorCombine folds redundant shuffles in the same way; this uses what the translator knows,
+/// before the code exists.)
 class WideValues {
  public:
-  /// `round`: a function of 32 f32 to the bits of 32 bf16, or null. It may be called with others.
+  /// `round`: a function that rounds 32 f32 to bf16, or null. It may be called for other values
+  /// too.
   WideValues(llvm::IRBuilderBase& b, llvm::Function* round) : b_(b), round_(round) {}
 
-  /// As deinterleave().
+  /// Like deinterleave().
   std::vector<llvm::Value*> take_apart(llvm::Value* all, unsigned n);
-  /// As interleave(). Values that only served to compute these are dead afterwards.
+  /// Like interleave(). Values used only for the result are dead afterwards.
   llvm::Value* put_together(std::span<llvm::Value* const> values);
 
  private:
