@@ -1,5 +1,5 @@
-// What a block tells those that watch it: the sanitizer, counters, and the scheduler of
-// interleavings, which stops warps in front of their operations.
+// Reports of a block to its observers: the sanitizer, counters, and the scheduler of interleavings,
+// which stops warps before their operations.
 
 #define XXH_INLINE_ALL
 #include <fmt/format.h>
@@ -169,7 +169,7 @@ bool BlockRunner::moved() {
   return any;
 }
 
-/// The warp's last operation is over: one that changed nothing may be a poll.
+/// The warp's last operation is over; if it changed nothing, it may be a poll.
 void BlockRunner::note_done(Warp& warp) {
   if (warp.done.words.empty()) return;
   if (still_there(warp.done.words, warp.done.values)) {
@@ -180,7 +180,7 @@ void BlockRunner::note_done(Warp& warp) {
   warp.done = {};
 }
 
-/// Whether anything that the warp read since it last changed something is different now.
+/// Whether any value that the warp read since its last change is different now.
 bool BlockRunner::reads_are_stale(const Warp& warp) {
   return std::any_of(warp.reads.begin(), warp.reads.end(),
                      [](const auto& read) { return !still_there(read.words, read.values); });
@@ -188,7 +188,7 @@ bool BlockRunner::reads_are_stale(const Warp& warp) {
 
 void BlockRunner::stopped_warps(bool polling, std::uint64_t writes,
                                 std::vector<std::pair<BlockRunner*, Warp*>>& warps) {
-  // What was still there is so until somebody writes.
+  // Values seen unchanged stay so until somebody writes.
   const auto goes_on = [&](Warp& warp) {
     if (!warp.polls || polling) return true;
     if (std::exchange(warp.looked_at, writes) != writes) warp.stale = reads_are_stale(warp);

@@ -13,15 +13,15 @@
 namespace braid::cpu {
 namespace {
 
-/// Rounds of nothing but yields after which a block makes room for others.
+/// Rounds of only yields after which a block makes room for others.
 constexpr int kSpinRounds = 4;
 
-/// Lines that are a page apart share a set of the first cache, which the register files of eight
-/// warps would fill, and a load waits for an older store that only seems to be to its address.
+/// Lines that are a page apart share a set of the first-level cache. The register files of eight
+/// warps would fill it, and a load would wait for an older store to a similar address.
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kRegisterStep = 1536;
 
-/// The low bits of a generic address of shared memory are the address there.
+/// The low bits of a generic address of shared memory are the shared address.
 constexpr std::size_t kWindowAlign = std::size_t{1} << 24;
 
 }  // namespace
@@ -35,12 +35,13 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index, bool glance) 
   block_warps_ = static_cast<std::uint32_t>((launch.block.count() + 31) / 32);
   block_count_ = static_cast<std::uint32_t>(launch.cluster.count());
   warp_count_ = block_warps_ * block_count_;
-  // Only what a failed block left: new clocks would wait for all that was stored before.
+  // Resets only what a failed block left: new clocks would wait for all earlier stores.
   phase_.arrived = 0;
   if (launch.sanitizer != nullptr) phase_ = {};
   if (launch.count != nullptr) {
     counter_.start(*launch.count, index);
-    constexpr std::uint64_t kFollowed = 16;  // about so many, from all parts of the grid
+    constexpr std::uint64_t kFollowed = 16;  // about how many blocks are followed, from all parts
+                                             // of the grid
     const std::uint64_t apart = std::max<std::uint64_t>(1, launch.grid.count() / kFollowed);
     counter_.next_block(index, block_count_,
                         launch.count->sample() != nullptr || index % apart == apart / 2, glance);
@@ -55,8 +56,8 @@ void BlockRunner::start_all(const Launch& launch, std::uint64_t first, std::uint
   more_ = count - 1;
 }
 
-/// Goes on to the next of the blocks that one run() is for. Allocates nothing, as the one before
-/// had all it needs, too.
+/// Moves on to the next block of this run(). Allocates nothing, since the previous block had
+/// everything it needs.
 bool BlockRunner::next() {
   if (more_ == 0 || !error_.empty()) return false;
   --more_;
@@ -65,7 +66,7 @@ bool BlockRunner::next() {
     place();
     return true;
   }
-  // As place(), of which most is as it was.
+  // Like place(), but most state is unchanged.
   Block& block = *blocks_[0];
   const Dim3& grid = launch_->grid;
   if (++block.ctaid[0] == grid.x) {
@@ -80,7 +81,7 @@ bool BlockRunner::next() {
   return true;
 }
 
-/// Readies block, or cluster, `index_`.
+/// Prepares block, or cluster, `index_`.
 void BlockRunner::place() {
   place_blocks(index_);
   if (!takes_turns()) return;
@@ -91,7 +92,7 @@ void BlockRunner::place() {
   }
 }
 
-/// The places of the blocks in the grid, and their shared memory.
+/// Sets the blocks' indices in the grid, and their shared memory.
 void BlockRunner::place_blocks(std::uint64_t index) {
   const Launch& launch = *launch_;
   const Dim3 cluster = launch.cluster;
@@ -121,7 +122,7 @@ void BlockRunner::place_blocks(std::uint64_t index) {
       block.shared_memory = GuardedMemory(*launch.memory, span, kWindowAlign);
       for (const auto& warp : warps_) warp->set_up_for = 0;
     }
-    // Against the pages behind it, where nobody knows the low bits of its addresses.
+    // Placed against the guard pages behind it, if nobody knows the low bits of its addresses.
     GuardedMemory& memory = block.shared_memory;
     windows_[rank] = block.shared = launch.generic_shared ? memory.first() : memory.last(span);
     if (launch.sanitizer != nullptr && bytes > 0) {
@@ -133,7 +134,7 @@ void BlockRunner::place_blocks(std::uint64_t index) {
   }
 }
 
-/// Nobody has run, or come to a barrier.
+/// No warp has run, or arrived at a barrier.
 inline void BlockRunner::begin(Block& block) {
   live_warps_ = warp_count_;
   block.live_warps = block_warps_;
@@ -166,13 +167,13 @@ void BlockRunner::set_up(Warp& warp, std::uint32_t index) {
   if (launch.sanitizer != nullptr) start_checks(warp, warp.warp);
 }
 
-/// Its place in the grid.
+/// Its index in the grid.
 std::uint64_t BlockRunner::number_of(const Block& block) const {
   const auto& [x, y, z] = block.ctaid;
   return x + launch_->grid.x * (y + std::uint64_t{launch_->grid.y} * z);
 }
 
-/// What is the same for all warps of a launch, but for those of other blocks of a cluster.
+/// Sets what is equal for all warps of a launch, except those of other blocks of a cluster.
 void BlockRunner::set_up_launch(Warp& warp) {
   const Launch& launch = *launch_;
   warp.runner = this;
@@ -211,10 +212,10 @@ void BlockRunner::set_up_launch(Warp& warp) {
   warp.leader = nullptr;
 }
 
-/// What is the same for this warp of all blocks of a launch.
+/// Sets what is equal for this warp in all blocks of a launch.
 void BlockRunner::set_up_place(Warp& warp, std::uint32_t index) {
   const Launch& launch = *launch_;
-  // The files of a block's warps begin in different parts of a page.
+  // The register files of a block's warps start at different offsets in a page.
   const std::size_t skip = takes_turns() ? index * kRegisterStep % kPage : 0;
   warp.registers = warp.fiber.registers(launch.kernel.info.register_bytes + kPage) + skip;
   warp.warp = index;
@@ -255,7 +256,7 @@ inline void BlockRunner::warp_done(Warp& warp) {
     check_barrier(block, static_cast<std::uint32_t>(std::countr_zero(used)));
   }
   if (block_count_ == 1) return;
-  // A thread that has ended counts as one that came.
+  // A thread that has exited counts as arrived.
   if (std::exchange(warp.in_cluster_phase, false)) --phase_.arrived;
   check_cluster_barrier();
 }
@@ -291,7 +292,7 @@ void BlockRunner::block_main(void* argument) {
   } while (runner->next());
 }
 
-/// All warps one after the other, for kernels that never wait.
+/// Runs all warps one after the other, for kernels that never wait.
 void BlockRunner::straight_main(void* argument) {
   auto* warp = static_cast<Warp*>(argument);
   BlockRunner* runner = warp->runner;
@@ -319,7 +320,7 @@ BlockRunner::State BlockRunner::run() {
   return state;
 }
 
-/// As Fiber::resume; a fault becomes the error of the block.
+/// Fiber::resume; a fault becomes the block's error.
 bool BlockRunner::resume(Fiber& fiber) {
   const bool returned = fiber.resume();
   if (const auto& fault = fiber.fault()) {
@@ -339,7 +340,7 @@ bool BlockRunner::resume(Fiber& fiber) {
 BlockRunner::State BlockRunner::run_straight() {
   Warp& warp = *warps_[0];
   warp.runner = this;
-  // Buffers first: nothing may throw on a fiber.
+  // Buffers come first: nothing may throw on a fiber.
   set_up(warp, 0);
   warp.fiber.start(&BlockRunner::straight_main, &warp, launch_->kernel.frame_bytes);
   while (!resume(warp.fiber)) {
@@ -350,7 +351,7 @@ BlockRunner::State BlockRunner::run_straight() {
   return State::kDone;
 }
 
-/// Warps that park leave nothing on the stack, so they can share one.
+/// Parked warps leave nothing on the stack, so they can share one.
 BlockRunner::State BlockRunner::run_on_one_stack() {
   Fiber& fiber = warps_[0]->fiber;
   fiber.start(&BlockRunner::block_main, this, launch_->kernel.frame_bytes);
@@ -362,8 +363,8 @@ BlockRunner::State BlockRunner::run_on_one_stack() {
   return error_.empty() ? State::kDone : State::kFailed;
 }
 
-/// Runs all warps of a block for as long as they all end in the same way: at its barrier 0, where
-/// nothing has to be kept of who has come, or for good.
+/// Runs all warps of a block as long as they all end in the same way: at barrier 0, where no record
+/// of arrivals is needed, or for good.
 void BlockRunner::run_warps_together() {
   const WarpFunction run = launch_->kernel.run;
   const auto take = [&](Warp& warp, std::uint32_t end) {
@@ -390,7 +391,7 @@ void BlockRunner::run_warps_together() {
   live_warps_ = warps_[0]->home->live_warps = 0;
 }
 
-/// Each runs to its next barrier, or to its end.
+/// Runs each to its next barrier, or to its end.
 void BlockRunner::run_warps_in_turns() {
   const WarpFunction run = launch_->kernel.run;
   if (block_count_ == 1 && sanitizer() == nullptr) run_warps_together();
@@ -455,7 +456,8 @@ BlockRunner::State BlockRunner::run_waiting() {
   return State::kDone;
 }
 
-/// Warps that wait for one that has left, or that read what nobody wrote, have been seen enough.
+/// For a glance: warps that wait for one that has left, or that read uninitialized memory, have
+/// been seen enough.
 BlockRunner::State BlockRunner::run_glance() {
   if (run_waiting() != State::kDone) {
     for (std::uint32_t w = 0; w < warp_count_; ++w) warps_[w]->fiber.reset();
@@ -506,7 +508,7 @@ std::uint32_t BlockRunner::barrier(Warp& warp, std::uint32_t id, std::uint32_t t
   return come(warp, id, threads / 32, kind);
 }
 
-/// At a barrier for so many warps, 0 for all; returns what the warp is to know.
+/// Arrives at a barrier for `warps` warps, 0 for all; returns the result for the warp.
 std::uint32_t BlockRunner::come(Warp& warp, std::uint32_t id, std::uint32_t warps,
                                 BarrierKind kind) {
   Block& block = *warp.home;
@@ -520,7 +522,7 @@ std::uint32_t BlockRunner::come(Warp& warp, std::uint32_t id, std::uint32_t warp
   }
   block.used_barriers |= 1U << id;
   check_barrier(block, id);
-  // The last to arrive goes on at once.
+  // The last warp to arrive continues immediately.
   const bool waits = warp.status == Warp::Status::kWaiting;
   if (kind == BarrierKind::kPark) return waits ? 1 : 0;
   if (waits) warp.fiber.suspend();
@@ -555,7 +557,7 @@ void BlockRunner::cluster_barrier(Warp& warp, std::uint32_t here, std::uint32_t 
   if (s != nullptr) s->depart(warp.check, phase_.before);
 }
 
-/// Lets all go on where all that live have arrived.
+/// Releases all when all live warps have arrived.
 void BlockRunner::check_cluster_barrier() {
   if (phase_.arrived == 0 || phase_.arrived < live_warps_) return;
   phase_.before = std::exchange(phase_.clock, {});
@@ -568,7 +570,7 @@ void BlockRunner::check_cluster_barrier() {
 }
 
 void BlockRunner::fail(Warp& warp, const char* kind, const char* message, std::uint32_t line) {
-  // Nothing here is destroyed later: what allocates ends before the fiber is left.
+  // Nothing here is destroyed later, so allocations end before the fiber is left.
   error_ = std::string(message) + " (ptx:" + std::to_string(line) + ")";
   if (Sanitizer* s = sanitizer(); s != nullptr && *kind != 0) {
     s->report(warp.check, kind, message, line);

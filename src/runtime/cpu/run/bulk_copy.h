@@ -12,17 +12,17 @@
 
 namespace braid::cpu {
 
-/// For the place of a bulk copy among those that are counted.
+/// The line index of a bulk copy that is not counted.
 inline constexpr std::uint32_t kNotCounted = ~0U;
 
-/// Where a block's tiles lie is told from their addresses, and swizzles repeat every 1024 bytes.
+/// Tiles are located by address, and swizzles repeat every 1024 bytes.
 inline constexpr std::uint32_t kTileAlign = 1024;
 
 /// What helper "copy_bulk" does.
 struct BulkCode {
-  /// kAnswer: of clusterlaunchcontrol, which comes as a load does.
+  /// kAnswer: the answer of clusterlaunchcontrol, which arrives like a load.
   enum What : std::uint8_t { kLoad, kCluster, kStore, kAnswer };
-  /// Of a tensor: a box, four rows, or a column of pixels.
+  /// For a tensor: a box, four rows, or a column of pixels.
   enum Part : std::uint8_t { kTile, kRows, kColumn };
   What what : 2 = kLoad;
   bool reduces : 1 = false;
@@ -36,17 +36,17 @@ struct BulkCode {
   std::uint8_t bits = 0;
 };
 
-/// The operands of a warp's bulk copies, lane by lane, as they lie in scratch memory.
+/// Operands of a warp's bulk copies, by lane, as stored in scratch memory.
 struct BulkOperands {
-  std::uint64_t to[32], from[32];  ///< of tensors one is the address of the map
+  std::uint64_t to[32], from[32];  ///< for tensors one is the map's address
   std::uint64_t barriers[32];
   std::uint32_t sizes[32];
-  std::uint32_t blocks[32];  ///< of the cluster, one bit each; of a masked store the bytes
+  std::uint32_t blocks[32];  ///< cluster blocks, a bit each; for a masked store the bytes
   std::int32_t coordinates[TensorMap::kMaxRank][32];
-  std::int32_t offsets[TensorMap::kMaxRank - 2][32];  ///< of a column's pixels
+  std::int32_t offsets[TensorMap::kMaxRank - 2][32];  ///< for a column's pixels
 };
 
-/// Operations of the tensormap.replace instruction, in the order of its table entry.
+/// The fields of the tensormap.replace instruction, in the order of its table entry.
 enum class TensorMapField : std::uint8_t {
   kAddress,
   kRank,
@@ -61,15 +61,15 @@ enum class TensorMapField : std::uint8_t {
   kAtomicity
 };
 
-/// Bytes side by side in shared memory, and in global memory where they are in the tensor.
+/// Contiguous bytes in shared memory, and in global memory where they are in the tensor.
 struct BulkRow {
-  std::uint64_t global = 0;  ///< where the first would be
+  std::uint64_t global = 0;  ///< address of the first
   std::uint32_t offset = 0;  ///< in shared memory
   std::uint32_t bytes = 0;
-  std::uint32_t first = 0, last = 0;  ///< those from first to before last are in the tensor
+  std::uint32_t first = 0, last = 0;  ///< [first, last) is inside the tensor
 };
 
-/// The row at these coordinates, all but the first of which are in `at`.
+/// The row at these coordinates; `at` has all but the first.
 inline BulkRow row_of(const TensorMap& map, std::int32_t first,
                       const std::array<std::int64_t, TensorMap::kMaxRank>& at) {
   const std::uint64_t size = map.element_bytes();
@@ -92,7 +92,7 @@ inline BulkRow row_of(const TensorMap& map, std::int32_t first,
   return row;
 }
 
-/// Calls visit(row) for the rows of a tensor's box that begins at these coordinates.
+/// Calls visit(row) for the rows of a tensor's box at these coordinates.
 template <class Visit>
 void for_each_row(const TensorMap& map, const std::int32_t* coordinates, const Visit& visit) {
   std::array<std::uint32_t, TensorMap::kMaxRank> at{};
@@ -114,7 +114,7 @@ void for_each_row(const TensorMap& map, const std::int32_t* coordinates, const V
   }
 }
 
-/// .. for four rows of a matrix, from the column coordinates[0] on.
+/// The same for four rows of a matrix, from column coordinates[0] on.
 template <class Visit>
 void for_each_gathered_row(const TensorMap& map, const std::int32_t* coordinates,
                            const Visit& visit) {
@@ -127,8 +127,8 @@ void for_each_gathered_row(const TensorMap& map, const std::int32_t* coordinates
   }
 }
 
-/// .. for the pixels of a column, which begins at these coordinates and goes on along the width,
-/// the height, the depth and the images. `offsets` are from there to the pixels that are copied.
+/// The same for the pixels of a column, which starts at these coordinates and continues along
+/// width, height, depth and images. `offsets` lead from there to the copied pixels.
 template <class Visit>
 void for_each_pixel(const TensorMap& map, const std::int32_t* coordinates,
                     const std::int32_t* offsets, const Visit& visit) {
@@ -151,8 +151,8 @@ void for_each_pixel(const TensorMap& map, const std::int32_t* coordinates,
   }
 }
 
-/// The address of a byte of a box, in the memory of a block: bits of its 16-byte piece are flipped
-/// by those of the line of 128 bytes that it is in.
+/// The swizzled address of a byte of a box in a block's memory: the index of its 16-byte piece is
+/// XORed with bits of its 128-byte line's index.
 inline std::uint32_t swizzled(std::uint32_t address, TensorMap::Swizzle swizzle) {
   const std::uint32_t flips = (1U << static_cast<unsigned>(swizzle)) - 1;
   return address ^ (address >> 7U & flips) << 4U;

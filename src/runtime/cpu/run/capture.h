@@ -9,17 +9,17 @@
 
 namespace braid::cpu {
 
-/// What was recorded on streams: their work in order, each on a lane, of which the first is the
-/// stream that replays it. Events are its own.
+/// Recorded work of streams, in order. Each item is on a lane; lane 0 is the stream that replays
+/// it. It has its own events.
 struct Recording {
   std::vector<std::pair<std::size_t, StreamOp>> items;  ///< each with its lane
-  /// By lane; none in place of the first.
+  /// By lane; null for lane 0.
   std::vector<std::shared_ptr<StreamState>> lanes;
-  /// The end of the last replay: the next one comes behind it.
+  /// End of the last replay, which the next one waits for.
   std::shared_ptr<EventState> end = std::make_shared<EventState>();
 };
 
-/// Work that is being recorded. Guarded by the engine's mutex.
+/// Work being recorded. Guarded by the engine's mutex.
 class Capture {
  public:
   /// Begins on `first`, which becomes lane 0.
@@ -28,18 +28,18 @@ class Capture {
   /// Returns the lane.
   std::size_t join(const std::shared_ptr<StreamState>& stream);
   void add(std::size_t lane, StreamOp op);
-  /// Returns the number by which wait() knows the event.
+  /// Returns the number with which wait() refers to the event.
   std::size_t record(std::size_t lane);
   void wait(std::size_t lane, std::size_t event);
 
   [[nodiscard]] bool is_over() const { return over_; }
-  /// How many lanes do work that the first one does not wait for.
+  /// How many lanes have work that lane 0 does not wait for.
   [[nodiscard]] std::size_t unjoined() const;
-  /// Its streams do their work themselves again. Lanes of what is returned have ranks, no more.
+  /// Ends the capture; its streams execute work again. The result's lanes have only ranks.
   Recording end();
 
  private:
-  using Seen = std::vector<std::size_t>;  ///< of each lane, how many items come before
+  using Seen = std::vector<std::size_t>;  ///< for each lane: number of items that precede
   struct Lane {
     std::weak_ptr<StreamState> stream;
     int rank;

@@ -26,17 +26,17 @@ class Capture;     // capture.h
 struct Recording;  // likewise
 struct StreamState;
 
-/// A point in a stream. `recorded` counts calls of record, `reached` those that were executed.
+/// A point in a stream. `recorded` counts calls of record, `reached` those executed.
 struct EventState {
   std::uint64_t recorded = 0;
   std::uint64_t reached = 0;
   std::vector<std::shared_ptr<StreamState>> waiting;
-  VectorClock clock;  ///< of the stream that recorded it
-  std::string error;  ///< of the stream that recorded it
+  VectorClock clock;  ///< of the recording stream
+  std::string error;  ///< of the recording stream
   bool timed = false;
-  std::chrono::steady_clock::time_point at;  ///< when it was last reached, where timed
-  std::shared_ptr<Capture> capture;          ///< in which it was recorded last, if in one,
-  std::size_t captured = 0;                  ///< by this number
+  std::chrono::steady_clock::time_point at;  ///< when it was last reached, if timed
+  std::shared_ptr<Capture> capture;          ///< the capture in which it was last recorded, if any
+  std::size_t captured = 0;                  ///< its number there
 };
 
 struct RecordOp {
@@ -47,40 +47,40 @@ struct WaitOp {
   std::shared_ptr<EventState> event;
   std::uint64_t count;
 };
-/// Holds the stream back until the word has come to the value (Stream::wait_value).
+/// Holds back the stream until the word reaches the value (Stream::wait_value).
 struct ValueOp {
   std::uint64_t address;
   std::uint32_t value;
   [[nodiscard]] bool reached() const;
 };
-/// Runs on a worker: copies and fills.
+/// Work for a worker: copies and fills.
 struct HostOp {
   std::function<void(StreamState& on)> run;
 };
 struct LaunchOp {
   Launch launch;
   std::string name;
-  std::string_view file;       ///< KernelImage::file; of the code
-  std::shared_ptr<void> keep;  ///< the code
+  std::string_view file;       ///< KernelImage::file
+  std::shared_ptr<void> keep;  ///< keeps the code alive
   std::shared_ptr<const Program> program;
-  const ptx::Function* function = nullptr;  ///< of the program
+  const ptx::Function* function = nullptr;  ///< in the program
 };
 using StreamOp = std::variant<RecordOp, WaitOp, ValueOp, HostOp, std::unique_ptr<LaunchOp>>;
 
 struct StreamState {
   struct Queued {
     StreamOp op;
-    VectorClock host;  ///< what the host knew then
+    VectorClock host;  ///< the host's knowledge at submission
   };
   int rank = 0;
-  std::uint64_t run = 0;       ///< of the engine, when `launches` was last counted
+  std::uint64_t run = 0;       ///< the engine's run in which `launches` was last reset
   std::uint64_t launches = 0;  ///< in that run
   std::deque<Queued> queue;
-  std::shared_ptr<StreamClock> clock;  ///< null when nothing is checked
+  std::shared_ptr<StreamClock> clock;  ///< null if nothing is checked
   bool busy = false;                   ///< an operation is running or waiting
-  std::string error;  ///< the first one since the last synchronize; later work is skipped
-  std::shared_ptr<Capture> capture;  ///< what records its work instead; null where it is done
-  std::size_t lane = 0;              ///< of that
+  std::string error;  ///< the first since the last synchronize; later work is skipped
+  std::shared_ptr<Capture> capture;  ///< records its work; null if it is executed
+  std::size_t lane = 0;              ///< its lane in the capture
 };
 
 /// The worker threads that run the blocks of all streams of all ranks.
@@ -89,66 +89,66 @@ struct StreamState {
 /// other make progress with any number of threads: beyond most_live() started blocks, a new one is
 /// started after every full round in which none finished.
 ///
-/// Where a kernel fails, what the others wait for may never come: until the device is idle again,
-/// blocks that spin and streams that wait for a value are given up, and fail with its error. A
-/// stream that waits for an event of one that failed fails with it.
+/// When a kernel fails, what others wait for may never happen. So until the device is idle again,
+/// spinning blocks and streams that wait for a value are given up and fail with its error. A stream
+/// that waits for an event of a failed stream fails too.
 ///
-/// Where launches are counted, those that wait for others go on one block at a time, and only when
-/// nothing else can: their polls are counted, too, and so are few, and the same in each run.
+/// When launches are counted, those that wait for others proceed one block at a time, and only when
+/// nothing else can: so their polls, which are counted too, are few, and the same in each run.
 ///
-/// Where all blocks only spin, what they wait for comes from another thread or process, which may
-/// want the core: workers yield it, and soon sleep between looks. Where there is no such thread or
-/// process, and no block can come to anything else, they fail.
+/// When all blocks only spin, they wait for another thread or process, which may need the core:
+/// workers yield it, and soon sleep between polls. If there is no such thread or process, and no
+/// block can make progress, they fail.
 class Engine {
  public:
-  /// With a sanitizer (else null) there is one thread, and blocks that poll without end are found.
-  /// With a scheduler work begins when the host waits for it: then a seed is a run. With a counter
-  /// launches are counted. Throws kEnvironment when a thread does not start.
+  /// With a sanitizer (else null) there is one thread, and endless polling is detected. With a
+  /// scheduler work begins when the host waits for it, so that a seed determines a run. With a
+  /// counter launches are counted. Throws kEnvironment when a thread cannot start.
   Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// One to fill in and submit. Where it can be, it is one that ended, with the memory that its
-  /// parameters had.
+  /// A launch to fill in and submit; if possible a finished one, which keeps its parameter memory.
   std::unique_ptr<LaunchOp> new_launch();
-  /// A launch of few instructions runs at once, on the calling thread, if nothing is queued before
-  /// it: to hand it to another takes longer.
+  /// Submits work. A launch of few instructions runs on the calling thread if nothing is queued
+  /// before it, because handing it over takes longer.
   void submit(const std::shared_ptr<StreamState>& stream, StreamOp op);
-  /// Runs `body` at once if nothing is queued before it; returns whether it did.
+  /// Runs `body` immediately if nothing is queued before it; returns whether it did.
   bool run_if_idle(const std::shared_ptr<StreamState>& stream,
                    const std::function<void(StreamState& on)>& body);
   void record(const std::shared_ptr<StreamState>& stream, const std::shared_ptr<EventState>& event);
   void wait(const std::shared_ptr<StreamState>& stream, const std::shared_ptr<EventState>& event);
-  /// Blocks until the stream is empty; returns and clears its error. In a fork it returns at once.
+  /// Blocks until the stream is empty; returns and clears its error. In a fork it returns
+  /// immediately.
   std::string drain(const std::shared_ptr<StreamState>& stream);
-  /// The same of a stream that goes away, with a capture that began on it.
+  /// The same for a stream that is destroyed, with a capture that began on it.
   void close(const std::shared_ptr<StreamState>& stream);
 
-  // As those of Stream (capture.cpp).
+  // Implementations of Stream's functions (capture.cpp).
   void begin_capture(const std::shared_ptr<StreamState>& stream);
   Recording end_capture(const std::shared_ptr<StreamState>& stream);
   bool is_capturing(const std::shared_ptr<StreamState>& stream);
   void replay(const std::shared_ptr<StreamState>& stream, const Recording& recording);
 
-  /// As Device::next_interleaving.
+  /// Implements Device::next_interleaving.
   bool next_interleaving();
-  /// Whether this process is a fork of that with the threads.
+  /// Whether this process is a fork of the one with the threads.
   [[nodiscard]] bool is_fork() const;
-  /// From now on other processes may write to the device's memory.
+  /// From now on other processes may write the device's memory.
   void share_memory() { shares_memory_ = true; }
   [[nodiscard]] int threads() const { return static_cast<int>(workers_.size()); }
 
  private:
   static constexpr std::size_t kMaxLive = 256;
-  static constexpr std::size_t kMaxLiveWarps = 16384;  ///< where polls are counted
+  static constexpr std::size_t kMaxLiveWarps = 16384;  ///< limit if polls are counted
   static constexpr std::uint64_t kMaxChunk = 256;
   static constexpr std::chrono::microseconds kValuePeriod{50};
   static constexpr std::size_t kYields = 100;
-  static constexpr std::size_t kSpareLaunches = 2048;  // as far as a host is ahead of it
+  static constexpr std::size_t kSpareLaunches = 2048;  // how far a host runs ahead of the device
   static constexpr std::size_t kSpareRunners = 128;
   static constexpr int kLooks = 20;
-  static constexpr std::uint64_t kFewInstructions = 512;  // of all warps
+  static constexpr std::uint64_t kFewInstructions = 512;  // of all warps together
   static constexpr std::chrono::microseconds kSpinPeriod{50};
 
   struct Grid {
@@ -158,14 +158,14 @@ class Engine {
     std::uint64_t next = 0;
     std::uint64_t finished = 0;
     bool failed = false;
-    /// Readies the n-th block that runs.
+    /// Prepares the n-th block to run.
     void start(BlockRunner& runner, std::uint64_t n) const;
   };
   struct Suspended {
     std::shared_ptr<Grid> grid;
     std::unique_ptr<BlockRunner> runner;
-    std::uint64_t at = 0;      ///< changes_, since when
-    std::uint64_t stands = 0;  ///< so many runs left it as it was
+    std::uint64_t at = 0;      ///< value of changes_ at its last run
+    std::uint64_t stands = 0;  ///< number of runs that left it unchanged
     [[nodiscard]] bool stood(std::uint64_t changes) const { return at == changes && stands > 1; }
   };
   struct Task {
@@ -220,38 +220,38 @@ class Engine {
   std::condition_variable work_;
   std::condition_variable idle_;
   int sleeping_ = 0;
-  std::deque<std::shared_ptr<Grid>> grids_;  ///< with blocks that are not started
-  std::deque<std::shared_ptr<Grid>> held_;   ///< of these, those that holds_back() names
+  std::deque<std::shared_ptr<Grid>> grids_;  ///< grids with blocks not yet started
+  std::deque<std::shared_ptr<Grid>> held_;   ///< those that holds_back() names
   int running_ = 0;                          ///< workers that run something
   std::deque<Suspended> suspended_;
-  std::vector<std::unique_ptr<BlockRunner>> runners_;  ///< of ended blocks, for others
+  std::vector<std::unique_ptr<BlockRunner>> runners_;  ///< of ended blocks, for reuse
   std::deque<Task> tasks_;
   std::vector<ValueWait> value_waits_;
   std::size_t resumed_in_vain_ = 0;  ///< since a block ended
   std::size_t resumed_idle_ = 0;     ///< since a block did more than spin
-  std::uint64_t changes_ = 0;        ///< things done that may let a block go on
-  int standing_runs_ = 0;            ///< of blocks that stood() when they were resumed, since then
+  std::uint64_t changes_ = 0;        ///< number of events that may let a block continue
+  int standing_runs_ = 0;            ///< runs since then of blocks that stood() when resumed
   std::atomic<bool> shares_memory_ = false;
   Sanitizer* sanitizer_;
   Scheduler* scheduler_;
   Counter* counter_;
   std::uint64_t progress_ = 0;
-  std::uint64_t granted_writes_ = 0;  ///< operations that write, by the scheduler
-  bool polling_ = false;      ///< the last grant was that of a poll, as nobody else could go on
-  std::size_t polls_ = 0;     ///< since the sanitizer last saw progress, or a loop went on
-  std::size_t moves_ = 0;     ///< polls in loops that went on, since the sanitizer saw progress
-  std::size_t draining_ = 0;  ///< host threads that wait, and hand over no more work
+  std::uint64_t granted_writes_ = 0;  ///< writes granted by the scheduler
+  bool polling_ = false;      ///< the last grant was a poll, because nobody else could continue
+  std::size_t polls_ = 0;     ///< since the sanitizer last saw progress, or a loop moved on
+  std::size_t moves_ = 0;     ///< polls in loops that moved on, since the sanitizer saw progress
+  std::size_t draining_ = 0;  ///< host threads that wait, and submit no more work
   bool turn_ = false;
-  std::uint64_t run_ = 0;       ///< interleavings so far
+  std::uint64_t run_ = 0;       ///< number of interleavings so far
   std::size_t unfinished_ = 0;  ///< grids, and waits for values
-  std::string failure_;         ///< of the first kernel that failed since no grid was unfinished
+  std::string failure_;         ///< error of the first failed kernel since the device was last idle
   bool stop_ = false;
   std::uint32_t next_grid_id_ = 0;
-  std::atomic<std::uint32_t> handed_over_ = 0;    ///< work, so many times
-  std::mutex spare_mutex_;                        ///< may be taken inside mutex_
-  std::vector<std::unique_ptr<LaunchOp>> spare_;  ///< ended launches
+  std::atomic<std::uint32_t> handed_over_ = 0;    ///< counts submissions
+  std::mutex spare_mutex_;                        ///< may be taken while holding mutex_
+  std::vector<std::unique_ptr<LaunchOp>> spare_;  ///< finished launches
   std::vector<std::thread> workers_;
-  pid_t process_;  ///< that has them
+  pid_t process_;  ///< process that has the threads
 };
 
 }  // namespace braid::cpu

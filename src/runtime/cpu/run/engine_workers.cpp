@@ -1,4 +1,4 @@
-// What the threads of the engine do.
+// The threads of the engine.
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,7 @@
 namespace braid::cpu {
 namespace {
 
-/// Lets a block do something; what that throws becomes its error.
+/// Runs `body` for a block; an exception becomes its error.
 template <class Body>
 BlockRunner::State caught(std::string& error, Body body) {
   try {
@@ -28,7 +28,7 @@ BlockRunner::State caught(std::string& error, Body body) {
   return BlockRunner::State::kFailed;
 }
 
-/// Runs what `start` readies; its error, if any, comes into `error`.
+/// Prepares blocks by `start`, and runs them; an error goes to `error`.
 template <class Start>
 BlockRunner::State run(std::unique_ptr<BlockRunner>& runner, std::string& error, Start start) {
   const BlockRunner::State state = caught(error, [&] {
@@ -37,7 +37,7 @@ BlockRunner::State run(std::unique_ptr<BlockRunner>& runner, std::string& error,
     return runner->run();
   });
   if (!error.empty()) {
-    runner.reset();  // it stands in the middle of something
+    runner.reset();  // it stopped in the middle of something
   } else if (state == BlockRunner::State::kFailed) {
     error = runner->error();
   }
@@ -50,11 +50,11 @@ bool Engine::have_work() const {
   if (scheduler_ != nullptr && draining_ == 0) return false;
   if (!tasks_.empty() || !grids_.empty()) return true;
   if (held_.empty() && suspended_.empty()) return false;
-  // More may be on its way from the host, or come of what is running.
+  // More may come from the host, or from what is running.
   return !counts_apart() || (running_ == 0 && draining_ != 0);
 }
 
-/// Whether its blocks wait until nobody else can go on.
+/// Whether its blocks wait until nobody else can continue.
 bool Engine::holds_back(const Launch& launch) const {
   return counts_apart() && launch.waits() == Waits::kAnywhere;
 }
@@ -68,11 +68,11 @@ void Engine::Grid::start(BlockRunner& runner, std::uint64_t n) const {
   runner.start(launch, launch.count->glances().first() + (n - counted), true);
 }
 
-/// One with blocks that are not started: grids take turns, so that ranks that wait for each other
+/// A grid with blocks not yet started. Grids take turns, so that ranks that wait for each other
 /// start together.
 std::shared_ptr<Engine::Grid> Engine::take_grid() {
   std::deque<std::shared_ptr<Grid>>& grids = grids_.empty() ? held_ : grids_;
-  // In which order streams came to those that were held back is chance.
+  // The order in which streams reached the held-back launches is arbitrary.
   const auto next = grids_.empty() ? std::min_element(grids.begin(), grids.end(),
                                                       [](const auto& a, const auto& b) {
                                                         return std::pair(a->next, a->stream->rank) <
@@ -84,9 +84,9 @@ std::shared_ptr<Engine::Grid> Engine::take_grid() {
   return grid;
 }
 
-/// Of started blocks, before others have to wait for them, where there are some to start. Polls
-/// that are counted say nothing of a GPU, which has all blocks of such a grid at once: as good as
-/// all.
+/// The most blocks that may be started before others must wait for them. Counted polls say nothing
+/// about a GPU, which runs all blocks of such a grid at once, so there the limit is practically
+/// none.
 std::size_t Engine::most_live() const {
   if (!counts_apart()) return kMaxLive;
   const Launch& next = (grids_.empty() ? held_ : grids_).front()->op->launch;
@@ -98,7 +98,7 @@ std::size_t Engine::most_live() const {
 bool Engine::prefer_new() {
   if (grids_.empty() && held_.empty()) return false;
   if (suspended_.empty() || (counts_apart() && !grids_.empty())) return true;
-  // Everyone who can be there takes part in a choice; who is not there makes others poll.
+  // A choice involves everyone who can be there; missing blocks make others poll.
   const bool all = scheduler_ != nullptr || counts_apart();
   const std::size_t most = most_live();
   if (all && suspended_.size() < most) return true;
@@ -141,8 +141,8 @@ void Engine::worker() {
   }
 }
 
-/// Looks for a moment whether work comes: to sleep and be woken takes longer than a small kernel.
-/// Meanwhile the host may have the core.
+/// Polls briefly for work: to sleep and be woken takes longer than a small kernel. Meanwhile it
+/// yields the core to the host.
 void Engine::look_for_work(std::unique_lock<std::mutex>& lock) {
   const std::uint32_t before = handed_over_.load(std::memory_order_relaxed);
   lock.unlock();
@@ -153,7 +153,7 @@ void Engine::look_for_work(std::unique_lock<std::mutex>& lock) {
   take(lock);
 }
 
-/// Lets those streams go on whose words have come to their values.
+/// Continues the streams whose words have reached their values.
 void Engine::poll_values() {
   for (std::size_t i = 0; i < value_waits_.size();) {
     const bool reached = value_waits_[i].op.reached();
@@ -183,7 +183,7 @@ void Engine::run_task(std::unique_lock<std::mutex>& lock) {
   complete(task.stream);
 }
 
-/// One that runs nothing; null when there is none.
+/// An idle runner, or null.
 std::unique_ptr<BlockRunner> Engine::take_runner() {
   if (runners_.empty()) return nullptr;
   std::unique_ptr<BlockRunner> runner = std::move(runners_.back());
@@ -191,7 +191,7 @@ std::unique_ptr<BlockRunner> Engine::take_runner() {
   return runner;
 }
 
-/// For take_runner(): to map the stacks of its warps is dear.
+/// Keeps a runner for reuse: mapping the stacks of its warps is expensive.
 void Engine::keep(std::unique_ptr<BlockRunner> runner) {
   if (runners_.size() < kSpareRunners) runners_.push_back(std::move(runner));
 }
@@ -203,7 +203,7 @@ void Engine::start_blocks(std::unique_lock<std::mutex>& lock) {
   std::uint64_t count = 1;
   // Blocks that never wait for others run to their end once started.
   if (!launch.takes_turns() || launch.one_stack()) {
-    // Shares that get smaller, so that all workers end at about one time.
+    // Shares decrease, so that all workers finish at about the same time.
     const std::uint64_t shares = workers_.size() == 1 ? 1 : 4 * workers_.size();
     count = std::clamp<std::uint64_t>(left / shares, 1, kMaxChunk);
   }
@@ -268,7 +268,7 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock) {
       if (stood && changes == changes_) --standing_runs_;
       if (rests) note_standing(block, stands, changes);
       suspended_.push_back(std::move(block));
-      // One of them is given up at a time: that may free the others.
+      // Gives up one of them at a time, which may free the others.
       if (sanitizer_ == nullptr) {
         if (failure_.empty() && rests && all_stand()) {
           give_up(suspended_.size() - 1, deadlock(suspended_.back()));
@@ -289,7 +289,7 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock) {
   finish_blocks(block.grid, 1, error);
 }
 
-/// After so many rounds in which every block only spun.
+/// Called after a number of rounds in which every block only spun.
 void Engine::rest(std::size_t rounds) {
   if (rounds > kYields) {
     std::this_thread::sleep_for(kSpinPeriod);
@@ -303,7 +303,7 @@ void Engine::note_change() {
   standing_runs_ = 0;
 }
 
-/// `changes`: when its last run began.
+/// `changes` is the count at the start of its last run.
 void Engine::note_standing(Suspended& block, bool stands, std::uint64_t changes) {
   if (!stands) note_change();
   if (block.at != changes_ || changes != changes_) block.stands = 0;
@@ -311,9 +311,10 @@ void Engine::note_standing(Suspended& block, bool stands, std::uint64_t changes)
   if (stands && changes == changes_) ++block.stands;
 }
 
-/// Whether nothing can let any block go on: twice each has come to what it was before, with nothing
-/// done in between, and nobody else is there to do anything: each thread of the process is a worker
-/// or waits for them. To look for others takes long, and so happens at times that double.
+/// Whether nothing can let any block continue: each has twice returned to its earlier state, with
+/// no event in between, and nobody else can cause one, because each thread of the process is a
+/// worker or waits for them. Looking for other threads takes long, so it happens at doubling
+/// intervals.
 bool Engine::all_stand() const {
   const std::uint64_t looks = suspended_.back().stands;
   if (looks < 2 || (looks & (looks - 1)) != 0 || shares_memory_) return false;
@@ -346,10 +347,10 @@ void Engine::give_up(std::size_t which, const std::string& error) {
   finish_blocks(block.grid, 1, error);
 }
 
-/// Lets a stopped warp do its operation; returns the place of its block.
+/// Lets a stopped warp perform its operation; returns the index of its block.
 std::size_t Engine::grant() {
   std::vector<std::pair<BlockRunner*, BlockRunner::Warp*>> warps;
-  // An atomic operation is progress only when its warp goes on.
+  // An atomic operation is progress only when its warp continues.
   const std::uint64_t writes = sanitizer_->progress() + granted_writes_;
   for (const Suspended& block : suspended_) block.runner->stopped_warps(false, writes, warps);
   std::size_t chosen = 0;
@@ -360,7 +361,7 @@ std::size_t Engine::grant() {
     for (const auto& [runner, warp] : warps) operations.push_back(&warp->operation);
     chosen = scheduler_->choose(operations);
   } else {
-    // Nobody can go on but by polling once more.
+    // Nobody can continue without polling again.
     suspended_.front().runner->stopped_warps(true, writes, warps);
     if (warps.empty()) return 0;
     chosen = (polls_ + moves_) % warps.size();
@@ -390,8 +391,8 @@ void Engine::run_in_place(std::unique_lock<std::mutex>& lock,
   finish_blocks(grid, 1, error);
 }
 
-/// Whether all there is are blocks that polled for long while nobody wrote anything: for very long
-/// where a loop counts, which may end by itself. `block` has just polled.
+/// Whether all blocks have polled for long while nobody wrote anything; for very long if a loop
+/// counts, which may end by itself. `block` has just polled.
 bool Engine::stuck(BlockRunner& block) {
   constexpr std::size_t kRounds = 32;
   constexpr std::size_t kMoves = 1 << 18;

@@ -9,13 +9,12 @@ namespace braid::cpu {
 /// An access of a kernel that the host's processor refused.
 struct Fault {
   std::uint64_t address = 0;
-  bool has_address = false;  ///< else it is one that no host address can be, or it is not aligned
+  bool has_address = false;  ///< otherwise the address is impossible for the host, or misaligned
 };
 
-/// While one lives, a SIGSEGV or SIGBUS of a thread that runs a kernel ends that kernel's fiber
-/// (Fiber::fault). All others go to the handlers that were there before. A handler that comes later
-/// is asked before ours, until another of these is made, whose handler is the one that is asked
-/// first.
+/// While one exists, a SIGSEGV or SIGBUS of a thread that runs a kernel ends that kernel's fiber
+/// (Fiber::fault). All other signals go to the handlers installed before. A handler installed later
+/// is called before ours, until another FaultHandler is made, which is then called first.
 class FaultHandler {
  public:
   FaultHandler();
@@ -24,8 +23,8 @@ class FaultHandler {
   FaultHandler& operator=(const FaultHandler&) = delete;
 };
 
-/// Gives the calling thread a stack for signals, where it has none: that of a fiber is too small.
-/// Lives on the thread.
+/// Gives the calling thread a signal stack if it has none, since a fiber's stack is too small. It
+/// belongs to the thread.
 class SignalStack {
  public:
   SignalStack();

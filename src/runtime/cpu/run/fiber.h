@@ -12,11 +12,11 @@
 
 namespace braid::cpu {
 
-/// A stack that runs one function at a time and can be left in the middle of it. A fiber may be
-/// resumed by another thread than the one that left it, but by one at a time.
+/// A stack that runs one function at a time, which can be suspended. Another thread may resume it,
+/// but only one at a time.
 ///
-/// Rule: generated code has no unwind tables, so a fiber is never unwound; `reset` forgets a
-/// suspended call, which may hold nothing that needs a destructor.
+/// Rule: generated code has no unwind tables, so a fiber is never unwound. `reset` drops a
+/// suspended call, which must hold nothing that needs a destructor.
 class Fiber {
  public:
   using Entry = void (*)(void* argument);
@@ -26,24 +26,24 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Sets what the next `resume` runs, whose own frame takes so much of the stack. What ran before
-  /// is over. Throws kEnvironment when there is no memory for its stack.
+  /// Sets what the next `resume` runs; its own frame takes `frame_bytes` of the stack. The previous
+  /// call is over. Throws kEnvironment if there is no memory for its stack.
   void start(Entry entry, void* argument, std::size_t frame_bytes);
-  /// Runs until the function suspends, faults or returns; true when it returned.
+  /// Runs until the function suspends, faults or returns; true if it returned.
   bool resume();
-  /// Called on the fiber: goes back to the caller of `resume`.
+  /// Called on the fiber: returns to the caller of `resume`.
   void suspend();
   void reset();
 
-  /// The access that it cannot go on from, until it is reset.
+  /// The access with which it failed, until reset.
   [[nodiscard]] const std::optional<Fault>& fault() const { return fault_; }
-  /// The one that the calling thread is on, or null.
+  /// The fiber that the calling thread is on, or null.
   static Fiber* running();
-  /// Called by a signal handler with what the thread is to go on with behind it (a gregset_t): that
-  /// is to leave the fiber for good. False when it has no stack left to do so.
+  /// Called by a signal handler: changes the registers (a gregset_t) with which the thread
+  /// continues, so that it leaves the fiber for good. False if the stack has no room for that.
   bool leave_at(const Fault& fault, long long* registers);
 
-  /// 64-byte aligned memory for the register file, at least `bytes` long.
+  /// Memory for the register file, 64-byte aligned and of at least `bytes` bytes.
   std::uint8_t* registers(std::size_t bytes);
 
  private:
@@ -57,7 +57,7 @@ class Fiber {
   void map_stack(std::size_t bytes);
   void unmap_stack();
 
-  void* stack_ = nullptr;  ///< mapping, guard page first; null before the first start()
+  void* stack_ = nullptr;  ///< mapping with its guard page first; null before the first start()
   std::size_t stack_bytes_ = 0;
   boost::context::detail::fcontext_t self_ = nullptr;
   boost::context::detail::fcontext_t caller_ = nullptr;

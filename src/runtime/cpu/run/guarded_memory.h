@@ -11,23 +11,23 @@
 
 namespace braid::cpu {
 
-/// What the system says of a mapping that it refuses, with what may be done about it.
+/// The system's text for a refused mapping, with advice.
 [[nodiscard]] std::string mapping_error(int code);
 
-/// The addresses of a device's memory: a reserved range in which pieces lie far apart, so that what
-/// reaches beyond one of them, or uses it after its end, meets pages that nobody may touch.
+/// The addresses of a device's memory: a reserved range in which allocations lie far apart, so that
+/// an access beyond one, or after its end, hits inaccessible pages.
 class AddressRange {
  public:
-  /// Throws kEnvironment when the process may not have so many addresses.
+  /// Throws kEnvironment if the process may not reserve that many addresses.
   AddressRange();
   ~AddressRange();
   AddressRange(const AddressRange&) = delete;
   AddressRange& operator=(const AddressRange&) = delete;
 
-  /// How many bytes there are from an address to the end of the piece that holds it: 0 where none
-  /// does; nothing for an address that is not of the range.
+  /// Bytes from an address to the end of its allocation, 0 if there is none; nothing for an address
+  /// outside the range.
   std::optional<std::size_t> left(std::uint64_t address);
-  /// Where an address is: "4 bytes after 400 bytes of memory"; "" when none of it is near.
+  /// Describes an address: "4 bytes after 400 bytes of memory"; "" if no allocation is near.
   std::string describe(std::uint64_t address);
 
  private:
@@ -47,26 +47,26 @@ class AddressRange {
 
   std::mutex mutex_;
   std::size_t size_ = 0;
-  std::size_t gap_ = 0;  ///< between pieces
+  std::size_t gap_ = 0;  ///< between allocations
   std::uint64_t base_ = 0;
-  std::uint64_t first_ = 0;  ///< before it is room for negative offsets
-  std::uint64_t next_ = 0;   ///< where to look for room: old addresses are used again last
+  std::uint64_t first_ = 0;  ///< the space before it is for negative offsets
+  std::uint64_t next_ = 0;   ///< where the search starts: old addresses are reused last
   std::map<std::uint64_t, Piece> pieces_;
 };
 
-/// Memory of a range: zeros at first, and 256-byte aligned. Rounded up to that it ends where a page
-/// begins that nobody may touch.
+/// Memory of a range, zeroed and 256-byte aligned. Its end, rounded up to 256 bytes, is followed by
+/// an inaccessible page.
 class GuardedMemory {
  public:
   GuardedMemory() = default;
-  /// Throws kEnvironment when there is not so much.
+  /// Throws kEnvironment if there is not enough memory.
   GuardedMemory(AddressRange& range, std::size_t bytes) : GuardedMemory(range, bytes, 1, {}) {}
-  /// Whose first page begins at a multiple of `align`; where the process may not have many
-  /// addresses, at one of at least what a block has of shared memory.
+  /// The first page is at a multiple of `align`; if addresses are scarce, at least at one of a
+  /// block's shared memory size.
   GuardedMemory(AddressRange& range, std::size_t bytes, std::size_t align)
       : GuardedMemory(range, bytes, align, {}) {}
-  /// That which another process shares: the file of its share(), and its size(). Throws
-  /// kInvalidArgument where they do not fit.
+  /// Maps memory that another process shares, given the file of its share() and its size(). Throws
+  /// kInvalidArgument if they do not match.
   GuardedMemory(AddressRange& range, std::size_t bytes, const MemoryFile& file)
       : GuardedMemory(range, bytes, 1, file) {}
   ~GuardedMemory();
@@ -75,14 +75,14 @@ class GuardedMemory {
 
   [[nodiscard]] std::uint8_t* data() const { return reinterpret_cast<std::uint8_t*>(data_); }
   [[nodiscard]] std::size_t size() const { return bytes_; }
-  /// Where its first page begins, which is at most a page before data().
+  /// Start of its first page, at most a page before data().
   [[nodiscard]] std::uint8_t* first() const;
-  /// The last `bytes` (at most size(), a multiple of 256), which end at the guard.
+  /// The last `bytes` bytes (at most size(), a multiple of 256), which end at the guard page.
   [[nodiscard]] std::uint8_t* last(std::size_t bytes) const;
-  /// Makes a file of it that others can map; address and contents stay. Nobody may write to it
+  /// Turns it into a file that others can map; address and contents stay. Nobody may write
   /// meanwhile.
   [[nodiscard]] MemoryFile share() { return range_->share(data_); }
-  /// From now on nobody can load or store there: it stands for memory elsewhere.
+  /// Forbids all loads and stores from now on: the addresses stand for memory elsewhere.
   void forbid() { range_->forbid(data_); }
 
  private:

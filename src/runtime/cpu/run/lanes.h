@@ -13,11 +13,11 @@
 
 #include "runtime/cpu/run/runtime_helpers.h"
 
-// What helpers do for one lane: accesses that are whole, and the arithmetic of atomics.
+// Per-lane operations of helpers: single-copy atomic accesses, and the arithmetic of atomics.
 
 namespace braid::cpu {
 
-/// Values of one element of a vector access are this far apart in scratch memory.
+/// Distance in scratch memory of the values of consecutive vector elements.
 inline constexpr std::size_t kElementStride = 256;
 
 template <class Body>
@@ -128,7 +128,7 @@ inline std::uint16_t float_to_bfloat(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
 }
 
-/// The bits of e4m3 (4 of exponent, 3 of fraction) or e5m2 as those of an f32.
+/// Converts the bits of e4m3 or e5m2 to those of an f32.
 inline std::uint32_t from_float8(std::uint32_t code, bool e5m2) {
   const std::uint32_t sign = (code & 0x80U) << 24;
   const std::uint32_t size = code & 0x7fU;
@@ -147,15 +147,15 @@ inline std::uint16_t narrow(AtomicKind kind, float value) {
   return kind == AtomicKind::kHalf ? float_to_half(value) : float_to_bfloat(value);
 }
 
-/// Add, min and max of the 16-bit floats that a word holds. The lesser and the greater of a NaN and
-/// a number are the number.
+/// Add, min and max of the 16-bit floats in a word. Min and max of a NaN and a number are the
+/// number.
 template <class T>
 T combine_halves(AtomicOp op, AtomicKind kind, T old, T a) {
   T result = 0;
   for (unsigned shift = 0; shift < 8 * sizeof(T); shift += 16) {
     const float x = widen(kind, static_cast<std::uint16_t>(old >> shift));
     const float y = widen(kind, static_cast<std::uint16_t>(a >> shift));
-    // Not fmin and fmax, of which a signalling NaN makes a NaN.
+    // Not fmin and fmax, which return NaN for a signalling NaN.
     const float number = x != x ? y : x;
     const float value = op == AtomicOp::kAdd   ? x + y
                         : y != y || x != x     ? number
@@ -166,7 +166,7 @@ T combine_halves(AtomicOp op, AtomicKind kind, T old, T a) {
   return result;
 }
 
-/// The new value of an atomic operation.
+/// The new value after an atomic operation.
 template <class T>
 T combine(AtomicOp op, AtomicKind kind, T old, T a, T b) {
   if (kind >= AtomicKind::kHalf && op <= AtomicOp::kMax) return combine_halves(op, kind, old, a);

@@ -8,8 +8,8 @@
 
 namespace braid::cpu {
 
-/// Exchanges rows and columns of 8x8 elements of 16 bits: three times, each half of the rows joins
-/// the other, element by element.
+/// Transposes 8x8 elements of 16 bits in three steps, each of which interleaves the halves of the
+/// rows.
 inline void transpose(__m128i (&rows)[8]) {
   for (int step = 0; step < 3; ++step) {
     __m128i joined[8];
@@ -21,7 +21,7 @@ inline void transpose(__m128i (&rows)[8]) {
   }
 }
 
-/// 16 elements of `bits` bits, side by side, to bytes.
+/// Widens 16 adjacent elements of `bits` bits to bytes.
 inline __m128i widen(__m128i row, unsigned bits) {
   unsigned __int128 packed = 0;
   std::uint8_t bytes[16];
@@ -33,8 +33,8 @@ inline __m128i widen(__m128i row, unsigned bits) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
 }
 
-/// 16 rows of bytes to two registers of a warp: lane l has, of columns l / 4 and 8 to its right,
-/// rows 4 (l % 4) to the third below.
+/// Rearranges 16 rows of bytes into two registers of a warp: lane l has, of columns l / 4 and 8 to
+/// its right, rows 4 (l % 4) to the third below.
 inline void exchange_bytes(__m128i (&rows)[16]) {
   std::uint8_t from[16][16];
   std::uint8_t to[2][32][4];

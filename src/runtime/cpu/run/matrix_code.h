@@ -6,7 +6,7 @@
 
 namespace braid::cpu {
 
-/// What the elements of a matrix are. kBits: 32 elements of one bit, which count as one.
+/// Element types of matrices. kBits is 32 one-bit elements, which count as one.
 enum class Element : std::uint8_t {
   kF16,
   kBf16,
@@ -22,7 +22,7 @@ enum class Element : std::uint8_t {
   kBits,
   kS32,
   kE3m2,       ///< in the lower 6 bits of a byte
-  kE2m3,       ///< there, too
+  kE2m3,       ///< likewise
   kE2m1,       ///< in the middle 4 bits of a byte
   kE2m1Packed  ///< two in a byte
 };
@@ -32,43 +32,43 @@ inline constexpr unsigned element_bits(Element type) {
   return kBits[static_cast<std::size_t>(type)];
 }
 inline constexpr unsigned register_bits(Element type) { return type == Element::kF64 ? 64 : 32; }
-/// Elements in a register.
+/// Elements per register.
 inline constexpr unsigned packed(Element type) { return register_bits(type) / element_bits(type); }
 
-/// Those of D = A B + C; C and D lie alike.
+/// The matrices of D = A B + C; C and D have the same layout.
 enum class Matrix : std::uint8_t { kA, kB, kSum };
 
-/// How the elements of matrices lie in the registers of a warp.
+/// The layout of matrix elements in the registers of a warp.
 enum class Fragments : std::uint8_t {
-  kMma,     ///< as the PTX manual has it for mma
-  kSparse,  ///< the same for mma.sp: of A there are half of the elements, and where they stand
-  kQuads,   ///< the same for mma.m8n8k4 of f16: four products, by eight lanes each
-  kWmma     ///< which it leaves open
+  kMma,     ///< as the PTX manual defines it for mma
+  kSparse,  ///< for mma.sp: A has half of its elements, and their positions
+  kQuads,   ///< for mma.m8n8k4 of f16: four products, by eight lanes each
+  kWmma     ///< for wmma, which leaves it open
 };
 
 /// What helper "matrix", "wmma_load" and "wmma_store" do.
 struct MatrixCode {
   Fragments fragments = Fragments::kMma;
-  Matrix which = Matrix::kSum;  ///< that is loaded or stored, with `columns` and `d`
+  Matrix which = Matrix::kSum;  ///< matrix to load or store, with `columns` and `d`
   std::uint8_t m = 0, n = 0, k = 0;
   Element a = Element::kF32, b = Element::kF32, c = Element::kF32, d = Element::kF32;
-  bool columns = false;  ///< A, or what is loaded or stored, goes by columns ..
-  bool rows = false;     ///< .. and B by rows
+  bool columns = false;  ///< A, or the matrix to load or store, is column-major
+  bool rows = false;     ///< B is row-major
   bool saturate = false;
-  bool conjunction = false;   ///< of bits; else they differ
+  bool conjunction = false;   ///< for bits: AND, else XOR
   std::uint8_t rounding = 0;  ///< as in PTX: rn, rz, rm, rp
-  std::uint8_t selector = 0;  ///< of a sparse A: which lanes know where its elements stand
+  std::uint8_t selector = 0;  ///< for a sparse A: lanes with the positions of its elements
   std::uint8_t scales = 0;    ///< parts of k with a scale each
   bool fine_scales = false;   ///< ue4m3, else ue8m0
   std::uint8_t unused[3]{};
 
   [[nodiscard]] bool sparse() const { return fragments == Fragments::kSparse; }
-  /// Of the elements that there are.
+  /// Counts only existing elements.
   [[nodiscard]] int height(Matrix matrix) const { return matrix == Matrix::kB ? k : m; }
   [[nodiscard]] int width(Matrix matrix) const {
     return matrix != Matrix::kA ? n : sparse() ? k / 2 : k;
   }
-  /// Registers of a lane.
+  /// Registers per lane.
   [[nodiscard]] unsigned registers(Matrix matrix, Element type) const {
     if (fragments == Fragments::kQuads) return matrix != Matrix::kSum ? 2 : 8 / packed(type);
     if (fragments == Fragments::kWmma && matrix != Matrix::kSum && type == Element::kF16) return 8;
@@ -80,11 +80,11 @@ struct MatrixCode {
 };
 static_assert(sizeof(MatrixCode) == sizeof(MatrixCode::Words));
 
-/// Registers pass through memory, this many bytes apart: those of A, B, C and D one after another,
-/// then where the elements of a sparse A stand, and the scales of A and B.
+/// Registers are passed through memory, this many bytes apart: A, B, C and D in turn, then the
+/// positions of a sparse A's elements, and the scales of A and B.
 inline constexpr std::size_t kMatrixRegisterBytes = 256;
 
-/// `selectors`: a byte each for the first byte and the lanes of the scales of A, and of B.
+/// `selectors`: for the scales of A and of B, a byte each for the first byte and the lanes.
 void multiply_matrix(const MatrixCode& code, std::uint8_t* registers, std::uint32_t selectors);
 
 }  // namespace braid::cpu

@@ -16,8 +16,8 @@ struct MbarrierCode {
   bool wide : 1 = false;         ///< .. for all of the cluster
 };
 
-/// The 64 bits of an mbarrier object: the PTX manual leaves open how they are laid out. The low
-/// word changes with whatever a waiting thread may wait for.
+/// The 64 bits of an mbarrier object, whose layout the PTX manual leaves open. The low word changes
+/// with everything that a waiting thread may wait for.
 struct Mbarrier {
   static constexpr std::uint32_t kMaxCount = (1U << 20U) - 1;
 
@@ -30,7 +30,7 @@ struct Mbarrier {
   static Mbarrier unpack(std::uint64_t word) { return std::bit_cast<Mbarrier>(word); }
   [[nodiscard]] std::uint64_t pack() const { return std::bit_cast<std::uint64_t>(*this); }
 
-  // Each gives what is wrong, or null.
+  // Each function returns an error text, or null.
   const char* init(std::uint32_t count) {
     if (count == 0 || count > kMaxCount) return "an mbarrier counts 1 to 1048575 arrivals";
     *this = {.pending = count, .valid = 1, .expected = count};

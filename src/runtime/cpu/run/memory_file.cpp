@@ -15,7 +15,7 @@ namespace braid::cpu {
 namespace {
 
 constexpr const char* kPlace = "memory";
-// Who maps a file that another process cuts off gets a signal.
+// Truncation by another process would cause a signal in those that map the file.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 }  // namespace

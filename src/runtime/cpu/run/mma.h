@@ -4,18 +4,18 @@
 
 namespace braid::cpu {
 
-/// A plan has at most so many A and B: what they are decoded to then stays in the first cache.
+/// The most A and B of a plan, so that their decoded forms stay in the first-level cache.
 inline constexpr std::uint32_t kMaxMmaA = 16;
 inline constexpr std::uint32_t kMaxMmaB = 32;
-/// .. and a tile so many products, which fill the registers of AVX-512.
+/// The most products of a tile, so that they fill the registers of AVX-512.
 inline constexpr std::uint32_t kMaxMmaWidth = 2;
 
-/// Products that are independent of each other and have the same A: D = A B + C. They may do so
-/// several times, with other A and B, each from the D before.
+/// Independent products with the same A: D = A B + C. There may be several steps with other A and
+/// B, each adding to the previous D.
 struct MmaTile {
   std::uint32_t steps, width;
-  const std::uint32_t* inputs;  ///< of each step: the number of A, and of the B of each product
-  const std::uint32_t* places;  ///< of each product: of the first C's registers, and the last D's
+  const std::uint32_t* inputs;  ///< for each step: index of A, then of B for each product
+  const std::uint32_t* places;  ///< for each product: registers of the first C, and of the last D
 
   [[nodiscard]] std::uint32_t a(std::uint32_t step) const { return inputs[step * (1 + width)]; }
   [[nodiscard]] std::uint32_t b(std::uint32_t step, std::uint32_t product) const {
@@ -23,17 +23,17 @@ struct MmaTile {
   }
 };
 
-/// Matrix products over fragments that lie in the 32 lanes of registers, as `words` have them: how
-/// many A, B and tiles there are, the places of the 4 registers of each A and the 2 of each B, and
-/// the tiles. Places are offsets in the register file; short shapes leave some of them unused. No
-/// product has an A or B that another one writes.
+/// Matrix products over fragments in the 32 lanes of registers, encoded in `words`: the numbers of
+/// A, B and tiles; the places of the 4 registers of each A and the 2 of each B; the tiles. Places
+/// are offsets in the register file; short shapes leave some unused. No product writes an A or B of
+/// another.
 class MmaPlan {
  public:
   MmaPlan(std::uint8_t* file, const std::uint32_t* words) : file_(file), words_(words) {}
 
   [[nodiscard]] std::uint32_t a_count() const { return words_[0]; }
   [[nodiscard]] std::uint32_t b_count() const { return words_[1]; }
-  /// Register `r` of the n-th A or B, of all lanes.
+  /// Register `r` of the n-th A or B, for all lanes.
   [[nodiscard]] std::uint32_t* a(std::uint32_t n, std::uint32_t r) const {
     return at(words_[kHead + 4 * n + r]);
   }
@@ -48,7 +48,7 @@ class MmaPlan {
                                  std::uint32_t r) const {
     return at(tile.places[8 * product + 4 + r]);
   }
-  /// In the order in which they are to be done.
+  /// In the order of execution.
   template <class Body>
   void for_each_tile(Body&& body) const {
     const std::uint32_t* next = words_ + kHead + 4 * a_count() + 2 * b_count();
@@ -70,11 +70,11 @@ class MmaPlan {
   const std::uint32_t* words_;
 };
 
-/// `code`: the bits kMma.. of runtime_helpers.h. Those with kMmaHalfSum or kMmaSaturate have tiles
-/// of one step.
+/// `code` has bits kMma.. of runtime_helpers.h. With kMmaHalfSum or kMmaSaturate tiles have one
+/// step.
 void multiply_fragments(const MmaPlan& plan, std::uint32_t code);
 
-/// The same, on a host with AVX-512.
+/// The same on a host with AVX-512.
 void multiply_fragments_avx512(const MmaPlan& plan, std::uint32_t code);
 
 }  // namespace braid::cpu

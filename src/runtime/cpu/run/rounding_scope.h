@@ -8,8 +8,8 @@
 
 namespace braid::cpu {
 
-/// Sets the host's rounding mode (rn, rz, rm, rp) while it lives. Arithmetic between a load and a
-/// store within it stays there: no access to memory moves past the calls that set the mode.
+/// Sets the host's rounding mode (rn, rz, rm, rp) while it exists. Arithmetic between a load and a
+/// store within it stays there, since no memory access moves past the calls that set the mode.
 class RoundingScope {
  public:
   explicit RoundingScope(std::uint32_t mode) : saved_(std::fegetround()) {
@@ -24,9 +24,9 @@ class RoundingScope {
   int saved_;
 };
 
-/// While one lives, the calling thread computes as kernels do, whatever its program or library set:
-/// rounding to the nearest, with subnormals, without exceptions. (A new thread has what the one
-/// that starts it has.)
+/// While one exists, the calling thread computes as kernels do, whatever its program or library
+/// set: round to nearest, with subnormals, without exceptions. (A new thread inherits the settings
+/// of its creator.)
 class FloatDefaults {
  public:
   FloatDefaults() : saved_(_mm_getcsr()) { _mm_setcsr(kDefault); }

@@ -42,7 +42,7 @@ enum class BarrierKind : std::uint32_t {
   kAnd,
   kOr,
   kSync,
-  kPark,  ///< does not wait: returns whether the warp has to
+  kPark,  ///< does not wait: returns whether the warp must
   kArrive
 };
 

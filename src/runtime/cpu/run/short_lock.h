@@ -6,7 +6,7 @@
 
 namespace braid::cpu {
 
-/// Takes what others hold for a moment only: to sleep and be woken takes longer.
+/// Spins for a lock that others hold only briefly: to sleep and be woken takes longer.
 inline void take(std::unique_lock<std::mutex>& lock) {
   constexpr int kTries = 200;
   for (int i = 0; i < kTries; ++i) {

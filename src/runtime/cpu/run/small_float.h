@@ -9,8 +9,8 @@
 
 namespace braid::cpu {
 
-/// A float of up to 8 bits: its fraction, the exponent of the smallest normal, and the codes of the
-/// largest and of NaN, which is the largest where there is none.
+/// A float of up to 8 bits: fraction bits, exponent of the smallest normal, and the codes of the
+/// largest number and of NaN (the largest if there is no NaN).
 struct SmallFloat {
   int fraction, lowest;
   std::uint32_t largest, nan;
@@ -22,7 +22,7 @@ inline constexpr SmallFloat kSmallFloats[] = {
     {3, 0, 0x1f, 0x1f, 6},        {2, -2, 0x1f, 0x1f, 6},  {10, -14, 0x7bff, 0x7fff, 16},
     {7, -126, 0x7f7f, 0x7fff, 16}};
 
-/// The bits of an f32 of those of the n-th small float; bits above its own do not count.
+/// Converts the bits of the n-th small float to those of an f32; higher bits are ignored.
 inline std::uint32_t from_small_float(std::uint32_t code, std::uint32_t n) {
   if (n < 2) return from_float8(code & 0xff, n == 1);
   // Neither NaN nor infinity.

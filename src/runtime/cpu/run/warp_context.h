@@ -8,7 +8,7 @@ namespace braid::cpu {
 struct BlockTally;
 struct LineTally;
 
-/// What generated code sees of its warp: it reads these fields by offset.
+/// The state of a warp that generated code reads by field offset.
 struct WarpContext {
   const std::uint8_t* params = nullptr;
   std::uint8_t* shared = nullptr;  ///< host address of the block's shared window
@@ -30,33 +30,34 @@ struct WarpContext {
   std::uint32_t cluster_rank = 0;
   std::uint32_t cluster_size = 1;
   std::uint32_t explicit_cluster = 0;
-  std::uint8_t* const* cluster_windows = nullptr;  ///< by rank: as `shared`
-  std::uint8_t* grid_workspace = nullptr;  ///< zeros at the start of a launch, for its blocks
-  BlockTally* block_tally = nullptr;       ///< by block of the kernel, when it is counted
-  LineTally* line_tally = nullptr;         ///< by place of CountSites, the same
-  /// The registers of a warp that went on from the same barrier before it; null for none.
+  std::uint8_t* const* cluster_windows = nullptr;  ///< by rank, like `shared`
+  std::uint8_t* grid_workspace = nullptr;  ///< zeroed at the start of a launch, shared by its
+                                           ///< blocks
+  BlockTally* block_tally = nullptr;       ///< by basic block, if counted
+  LineTally* line_tally = nullptr;         ///< by index in CountSites, likewise
+  /// The registers of the first warp that continued from this barrier; null for none.
   const std::uint8_t* leader = nullptr;
-  std::uint32_t resume = 0;                   ///< where generated code goes on, 0 at the start
-  std::uint32_t acted = 0;                    ///< it did more than look at memory: see stands()
-  alignas(64) std::uint32_t tid[3][32] = {};  ///< per lane; only when warps are not full rows
-  alignas(64) std::uint8_t dump[64] = {};     ///< where masked-off lanes may read
+  std::uint32_t resume = 0;                   ///< where generated code continues; 0: at the start
+  std::uint32_t acted = 0;                    ///< it did more than read memory: see stands()
+  alignas(64) std::uint32_t tid[3][32] = {};  ///< per lane; only if warps are not full rows
+  alignas(64) std::uint8_t dump[64] = {};     ///< readable memory for masked-off lanes
 };
 
-/// What the parameters of a kernel may take.
+/// The most bytes of a kernel's parameters.
 inline constexpr std::uint32_t kMaxParameterBytes = 32764;
 
-/// What generated code needs at run time, stored in the object beside it.
+/// What the launcher must know of generated code, stored in the object beside it.
 struct KernelInfo {
   std::uint32_t register_bytes = 0;  ///< size of the register file, scratch included
   std::uint32_t local_bytes = 0;     ///< local memory of one lane
-  std::uint32_t shared_bytes = 0;    ///< static shared memory, also where dynamic starts
+  std::uint32_t shared_bytes = 0;    ///< size of static shared memory; dynamic memory follows
   std::uint32_t waits = 0;           ///< a Waits of control_flow.h
 };
 
-/// What code tells of itself while it runs.
+/// What generated code reports while it runs.
 struct Instrumentation {
   bool checks = false;  ///< each access, to a Sanitizer before it is done
-  bool counts = false;  ///< each block, branch and access, in the tallies of its warp
+  bool counts = false;  ///< each block, branch and access, to the tallies of its warp
 };
 
 /// Instructions that only some hosts have.
@@ -65,8 +66,8 @@ struct HostCode {
   bool scales = false;            ///< AVX512F and AVX512DQ: scalef, range
 };
 
-/// How a run of a warp ends. One that did not end the warp is called again when a barrier lets it
-/// go: the one it waits at, or barrier 0 for the whole block, where it has yet to arrive.
+/// How a run of a warp ends. If it did not end the warp, it is called again when a barrier releases
+/// it: the one at which it waits, or barrier 0 for the whole block, where it has yet to arrive.
 inline constexpr std::uint32_t kEnds = 0;
 inline constexpr std::uint32_t kWaits = 1;
 inline constexpr std::uint32_t kArrives = 2;

@@ -14,14 +14,14 @@ struct WgmmaCode {
   bool bits : 1 = false;            ///< elements are single bits: products are their conjunctions
 };
 
-/// A matrix in shared memory as its descriptor tells of it: 32 bytes of k in two parts of 16, or 64
-/// bytes of a B whose A is sparse in four, for as many rows of A or columns of B as the product
-/// has. They lie in blocks of 8 x 16 bytes; where the matrix is exchanged a block is 8 of k by 8
-/// elements. Rows of a block are 16 bytes apart, or as far as the swizzle is wide, whose other
-/// blocks lie in between.
+/// A matrix in shared memory, as its descriptor defines it: 32 bytes of k in two parts of 16 (64
+/// bytes in four parts for a B with a sparse A), for as many rows of A or columns of B as the
+/// product has. It consists of blocks of 8 x 16 bytes; in a transposed matrix a block is 8 of k by
+/// 8 elements. Rows of a block are 16 bytes apart, or as far as the swizzle is wide, with other
+/// blocks in between.
 class WgmmaMatrix {
  public:
-  static constexpr std::uint64_t kFields = 0xc00e3fff3fff3fff;  ///< all others are zero
+  static constexpr std::uint64_t kFields = 0xc00e3fff3fff3fff;  ///< all other fields are zero
 
   WgmmaMatrix(std::uint64_t descriptor, bool exchanged)
       : start_(field(descriptor, 0)),
@@ -32,8 +32,8 @@ class WgmmaMatrix {
     constexpr std::uint32_t kWidths[] = {16, 128, 64, 32};
     width_ = kWidths[descriptor >> 62U];
   }
-  /// Where row `row` of a block begins in shared memory; `mn`: which 8 rows of A or columns of B,
-  /// `part`: of k.
+  /// The start of row `row` of a block in shared memory; `mn` selects 8 rows of A or columns of B,
+  /// `part` a part of k.
   [[nodiscard]] std::uint32_t row(std::uint32_t mn, std::uint32_t part, std::uint32_t row) const {
     const bool swizzled = width_ != 16;
     std::uint32_t at = start_ + row * width_;
@@ -48,7 +48,7 @@ class WgmmaMatrix {
     const std::uint32_t turn = ((at >> 7U) - base_) & (width_ / 16 - 1);
     return at ^ turn << 4U;
   }
-  /// The parts of a row would lie in different rows of the swizzle.
+  /// Whether the parts of a row would be in different rows of the swizzle.
   [[nodiscard]] bool leaves_its_rows(std::uint32_t parts) const {
     return !exchanged_ && width_ != 16 && start_ % width_ + 16 * parts > width_;
   }
@@ -59,7 +59,7 @@ class WgmmaMatrix {
   }
 
   std::uint32_t start_, leading_, stride_, base_;
-  std::uint32_t width_ = 16;  ///< bytes in which blocks lie side by side
+  std::uint32_t width_ = 16;  ///< bytes in which blocks are adjacent
   bool exchanged_;
 };
 
