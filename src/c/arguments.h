@@ -18,7 +18,7 @@
 namespace braid::c {
 
 std::string text_or_empty(const char* text);
-/// Those of a caller who may know fewer of them, or none.
+/// The options of a caller that may have been compiled with fewer of them; defaults for null.
 braid_world_options all_options(const braid_world_options* given);
 WorldOptions options_of(const braid_world_options& given);
 /// Sets those that say where the processes of a launcher meet, with texts that stay until the

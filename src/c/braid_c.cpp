@@ -27,7 +27,7 @@ void add_executable(const World& world, Executable executable, braid_executable*
       handle);
 }
 
-/// What `at` finds at an index, or null.
+/// The entry that `at` finds at an index, or null.
 template <class Info>
 braid_status list(braid_executable executable, std::size_t index, const Info** info,
                   const Info* (Listing::*at)(std::size_t) const) {

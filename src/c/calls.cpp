@@ -10,8 +10,8 @@ Tables& tables() {
 }
 
 std::string& last_error() {
-  // Has its place for good, as far as errors go: callers print it beside the call that fails, in
-  // one list of arguments.
+  // The buffer never moves on errors: callers print it beside the failing call, in one list of
+  // arguments.
   constexpr std::size_t kRoom = 4096;
   thread_local std::string text;
   if (text.capacity() < kRoom) text.reserve(kRoom);

@@ -16,7 +16,7 @@
 #include "c/handles.h"
 #include "c/listing.h"
 
-// What all calls of the C interface share: what handles stand for, and how a call ends.
+// Shared by all calls of the C interface: the objects behind handles, and how a call ends.
 
 namespace braid::c {
 
@@ -52,7 +52,7 @@ struct Symmetric {
   SymmetricMemory memory;
 };
 
-/// All that this process has through the C interface: its only state.
+/// The only state of the C interface in this process.
 struct Tables {
   std::atomic<std::uintptr_t> last = 0;
   Handles<OpenWorld> worlds{"world", last};
@@ -69,7 +69,7 @@ Tables& tables();
 /// Thrown where a callback says to stop.
 struct Cancelled {};
 
-/// Of the calling thread.
+/// The last error of the calling thread.
 std::string& last_error();
 braid_status status_of(ErrorCode code);
 /// Returns the status, and keeps why.

@@ -35,7 +35,7 @@ class Handles {
     if (found == objects_.end()) refuse(handle == nullptr);
     return found->second;
   }
-  /// The same, and forgets it.
+  /// The same, and removes it.
   template <class Handle>
   [[nodiscard]] std::shared_ptr<T> take(Handle handle) {
     const std::lock_guard lock(mutex_);

@@ -11,7 +11,7 @@
 
 namespace braid::c {
 
-/// What an executable takes and gives, as C has it: made once, and read by all.
+/// The inputs, outputs and symbols of an executable in C form; built once, then read by all.
 class Listing {
  public:
   explicit Listing(const Executable& executable);

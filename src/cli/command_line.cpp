@@ -465,15 +465,14 @@ std::string path_of(const CLI::App& command) {
   return parent == nullptr ? command.get_name() : path_of(*parent) + " " + command.get_name();
 }
 
-/// What is wrong with the command line, where CLI11 says so: the place first, as in every error.
+/// The message for an error that CLI11 found; as in every error, the place comes first.
 std::string parse_error(const CLI::App& command, std::string_view message) {
   constexpr std::size_t kShown = 300;
   if (message.starts_with("--")) return printable(message, kShown);
   return fmt::format("{}: {}", path_of(command), printable(message, kShown));
 }
 
-/// What is wrong with the command line; what no command or option stands for comes first, with the
-/// names nearest to it.
+/// The message for a usage error. Unknown commands and options come first, with the nearest names.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = chosen_command(app);
   const std::string path = path_of(command);
@@ -501,7 +500,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::string_view kind = is_option ? "option" : names.empty() ? "argument" : "command";
   std::string text = fmt::format("{}: unknown {} {}", path, kind, quote(found));
   constexpr std::size_t kNamed = 3;
-  // What differs by more than a third is another word.
+  // A name that differs by more than a third is a different word.
   const std::vector<std::string_view> near = nearest(found, {names.begin(), names.end()}, kNamed,
                                                      std::max<std::size_t>(1, found.size() / 3));
   if (!near.empty()) text += fmt::format("; the nearest: {}", fmt::join(near, ", "));

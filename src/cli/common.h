@@ -15,13 +15,13 @@ namespace braid::cli {
 /// Exit codes of the command (docs/command.md, Exit codes).
 enum ExitCode : int { kGood = 0, kFailed = 1, kUsage = 2, kEnvironmentMissing = 3 };
 
-/// What every command says of its graph.
+/// Options of every command that takes a graph.
 struct GraphOptions {
   std::string path;  ///< "-" reads stdin
   int world = 0;     ///< 0: as the graph says
 };
 
-/// What `run` and `ptx` say of inputs, and of the cpu device and how it watches its kernels.
+/// Options of `run` and `ptx` for inputs, and for the cpu device and its checks.
 struct CheckOptions {
   std::uint64_t seed = 1;  ///< of what is generated
   int threads = 0;         ///< 0: all cores
@@ -29,7 +29,7 @@ struct CheckOptions {
   bool sample = false;  ///< counts are those of a part of the blocks
 };
 
-/// What errors call the file that read_text reads.
+/// The name of the file that read_text reads, in errors.
 [[nodiscard]] std::string input_name(const std::string& path);
 
 /// Reads and verifies the graph. `--world` replaces the size of an only group without rank lists;
@@ -38,8 +38,8 @@ struct CheckOptions {
 
 /// Reads `T=8` items.
 [[nodiscard]] Bindings parse_bindings(const std::vector<std::string>& items);
-/// The same for all symbols of a graph. Symbols without one take 8, moved into the range and down
-/// to a multiple, up where that would leave it.
+/// The values of all symbols of a graph. Symbols without one take 8, moved into the range and down
+/// to a multiple, up where that would leave the range.
 [[nodiscard]] Bindings resolve_bindings(const Graph& graph, const std::vector<std::string>& items);
 
 /// The directory given by --cache-dir, else the default one.
@@ -62,10 +62,10 @@ inline constexpr const char* kWorkerCommand = "serve-requests";
 /// Prints to stderr what may be lost: how far the work has come, and errors, which have exit codes.
 void note(std::string_view text) noexcept;
 
-/// All of a text on one line: see printable.
+/// A whole text on one line: see printable.
 [[nodiscard]] std::string one_line(std::string_view text);
 
-/// What every report says of a plan that may be so; "" of others.
+/// The line of every report about a plan that is not batch invariant; "" for others.
 [[nodiscard]] std::string_view batch_invariance_line(bool batch_invariant);
 
 /// Rows of equal length; the first is the heading. Columns that hold only numbers are flush right.

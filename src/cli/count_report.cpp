@@ -54,7 +54,7 @@ Json counts_object(const Counts& counts) {
   return object;
 }
 
-/// What a line asks of the memory system, and what it loses.
+/// The load that a line puts on the memory system, and what it loses there.
 std::uint64_t weight(const LineCounts& line) {
   const Counts& c = line.counts;
   return c.global_sectors + c.shared_wavefronts + c.atomics + c.divergent_branches + c.barriers;
@@ -81,7 +81,7 @@ std::uint32_t registers_of(const KernelCounts& kernel) {
   return kernel.registers == 0 ? kAssumedRegisters : kernel.registers;
 }
 
-/// That the registers of some kernel are not known, as a line; else nothing.
+/// A line that says that the registers of some kernel are unknown; else empty.
 std::string assumption_line(std::span<const KernelCounts> kernels) {
   const bool known = std::ranges::all_of(
       kernels, [](const KernelCounts& kernel) { return kernel.registers != 0; });

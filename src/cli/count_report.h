@@ -19,15 +19,15 @@ namespace braid::cli {
 /// Refuses --sample without --count, or beside what looks at results: options by their names, of
 /// those that were given.
 void check_sample(const CheckOptions& options, const std::vector<std::string>& others);
-/// What of the kernels ran under --sample, as a line; nothing without it.
+/// A line about the part of the kernels that ran under --sample; empty without it.
 [[nodiscard]] std::string sample_line(const std::vector<KernelCounts>& kernels, bool sample);
 
-/// What `--count` says of kernels: averages of a launch with an estimate of its time on `device`,
-/// and their busiest lines; JSON has the sums over all launches, and all lines.
+/// The report of `--count`: per kernel the averages of a launch, with an estimate of its time on
+/// `device`, and its busiest lines. JSON has the sums over all launches, and all lines.
 [[nodiscard]] std::string count_tables(const std::vector<KernelCounts>& kernels,
                                        const DeviceModel& device);
 [[nodiscard]] Json counts_json(const std::vector<KernelCounts>& kernels, const DeviceModel& device);
-/// Of one kernel, without its lines.
+/// The counts of one kernel, without its lines.
 [[nodiscard]] Json counts_json(const KernelCounts& kernel, const DeviceModel& device);
 
 /// Adds the registers that the compiler told of kernels to their counts.

@@ -31,7 +31,7 @@ std::vector<std::string_view> passes_of(const PassConfig& config) {
   return names;
 }
 
-/// What holds: the flag, or the number or word as text.
+/// The value in effect: the flag, or the number or word as text.
 using Setting = std::variant<bool, std::string>;
 Setting setting_of(const PassOption& option, const PassConfig& config) {
   if (const auto* flag = std::get_if<bool PassConfig::*>(&option.member)) return config.**flag;

@@ -99,8 +99,8 @@ class Launcher {
     set("BRAID_TIMEOUT", fmt::format("{:g}", options_.timeout_s));
   }
 
-  /// Where the command cannot be started, the child says why through a pipe that it leaves
-  /// otherwise without a word.
+  /// If the command cannot be started, the child reports the reason through a pipe, which otherwise
+  /// stays empty.
   void start(int rank) {
     std::vector<char*> command;
     for (const std::string& word : options_.command)
@@ -128,7 +128,7 @@ class Launcher {
         fmt::format("{} cannot be started: {}", quote(options_.command[0]), std::strerror(reason)));
   }
 
-  /// In the child: nothing here may outlive the launcher.
+  /// Runs in the child, which must not outlive the launcher.
   [[noreturn]] void become(const std::vector<char*>& command, int rank, pid_t parent,
                            int question) const {
     ::setpgid(0, 0);

@@ -15,10 +15,9 @@
 #include "cli/command_line.h"
 #include "cli/common.h"
 
-// What the process owes its caller, in one place: every way out of a command ends in an exit code,
-// an error in one line besides, and output that could not be written is an error. Commands print to
-// stdout with fmt::print, which throws std::system_error, and to stderr with note(), which cannot
-// fail.
+// Everything that the process owes its caller: every way out of a command ends in an exit code;
+// errors are one line; and output that could not be written is an error. Commands print to stdout
+// with fmt::print, which throws std::system_error, and to stderr with note(), which cannot fail.
 
 namespace braid::cli {
 namespace {
@@ -94,7 +93,8 @@ int fail_with_current_exception() noexcept {
   }
 }
 
-/// Where nothing can catch it: out of memory in a destructor, say.
+/// For cases in which nothing can catch an exception, such as running out of memory in a
+/// destructor.
 [[noreturn]] void end_without_unwinding() {
   if (std::current_exception() == nullptr) std::abort();
   ::_exit(fail_with_current_exception());

@@ -20,7 +20,7 @@ namespace {
 /// Without --time-limit: some seconds for hundreds of buffers.
 constexpr std::int64_t kNodes = 100'000;
 constexpr std::size_t kMaxCsvBytes = std::size_t{1} << 28U;
-/// Of all sizes and alignments together, and of times: sums of a few stay within 64 bits.
+/// Limit for the total of sizes and alignments, and for times: sums of a few stay within 64 bits.
 constexpr std::int64_t kMost = std::int64_t{1} << 61U;
 
 enum Column : std::size_t { kId, kLower, kUpper, kSize, kAlignment, kColumns };

@@ -11,7 +11,7 @@ namespace braid::cli {
 /// goes away with the object.
 class ProgressBar {
  public:
-  /// One that is not shown says nothing: another process does.
+  /// A bar that is not shown prints nothing, because another process does.
   explicit ProgressBar(bool shown = true);
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;

@@ -135,7 +135,7 @@ WorldOptions world_options(const PtxOptions& options, bool count) {
   return result;
 }
 
-/// What came of the launches.
+/// The result of the launches.
 struct PtxReport {
   std::string error;
   std::vector<Finding> findings, notes;
@@ -231,7 +231,7 @@ void print_text(const PtxOptions& options, const PtxReport& report, const Device
   if (!options.checks.sanitize.empty()) print_findings(report.findings, report.notes);
 }
 
-/// What was counted, with the registers that the kernel has on the device of --count.
+/// The counts, with the registers that the kernel has on the device of --count.
 std::vector<KernelCounts> counted(const PtxOptions& options, Device& device,
                                   const KernelImage& image) {
   std::vector<KernelCounts> counts = device.counts();
@@ -273,7 +273,7 @@ auto with_kernel(const PtxOptions& options, Work work) {
   return work(*stream, arguments, report);
 }
 
-/// What was asked for beside --count that has no place in a comparison.
+/// Refuses options besides --count that make no sense in a comparison.
 void check_against(const PtxOptions& options, const std::vector<std::string>& others) {
   const PtxAgainst& b = options.against;
   if (b.file.empty()) {
@@ -293,7 +293,7 @@ void check_against(const PtxOptions& options, const std::vector<std::string>& ot
   }
 }
 
-/// The same launch of the other kernel, but for what the options say of it.
+/// The options for the other kernel: the same launch, except what the options say about it.
 PtxOptions other_kernel(const PtxOptions& options) {
   PtxOptions other = options;
   const PtxAgainst& b = options.against;

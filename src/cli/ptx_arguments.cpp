@@ -284,7 +284,7 @@ void PtxArguments::check(const Function& function, const std::string& entry,
   for (std::size_t i = 0; i < std::min(values_.size(), parameters.size()); ++i) {
     Value& value = values_[i];
     if (value.kind == Value::Kind::kMap && parameters[i].bytes == sizeof(std::uint64_t)) {
-      // By its address, then.
+      // The map is passed by address.
       Buffer holder{.name = fmt::format("arg{}.map", i)};
       holder.data.resize(TensorMap::kBytes);
       holder.map = value.maps[0].second;

@@ -27,7 +27,8 @@ bool parse_number(std::string_view text, T* value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// What stands before the next separator, which goes with it from the text's front.
+/// Removes the text up to the next separator, and that, from the front; returns it without the
+/// separator.
 inline std::string_view next_part(std::string_view& text, char separator) {
   const std::string_view part = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(text.size(), part.size() + 1));
@@ -37,7 +38,7 @@ inline std::string_view next_part(std::string_view& text, char separator) {
 /// The arguments of a kernel, in order, as --arg says them.
 class PtxArguments {
  public:
-  /// What --help and errors say of one.
+  /// The forms of an argument, for --help and errors.
   static constexpr std::string_view kForms =
       "i32:7, f32:0.5, zero:f32:1024, random:f32:1024, poison:f32:1024 (nobody wrote it), "
       "FILE.safetensors:TENSOR, arg0+64 (into the buffer of the first one), bytes:0a0b0c0d, "
@@ -79,7 +80,7 @@ class PtxArguments {
     std::optional<Map> map;        ///< that it holds
     std::unique_ptr<Memory> memory;
   };
-  /// What is passed by value.
+  /// A value passed by value.
   struct Value {
     enum class Kind : std::uint8_t { kFloat, kInteger, kAddress, kBytes, kMap };
     std::string what;  ///< "i32", "a struct"

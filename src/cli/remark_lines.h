@@ -7,8 +7,8 @@
 
 namespace braid::cli {
 
-/// What people read of remarks: those of one pass with the same outcome, and a reason that differs
-/// in names alone, are one line.
+/// A line of remarks for people: those of one pass with the same outcome and with reasons that
+/// differ only in names are merged.
 struct RemarkLine {
   const Remark* first;
   std::vector<std::string> nodes;

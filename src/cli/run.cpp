@@ -36,7 +36,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-/// What is run: a graph, or a plan that was made of one.
+/// What is run: a graph, or a saved plan.
 struct Subject {
   Graph graph;  ///< of a plan its symbols, groups and inputs alone
   std::vector<std::string> outputs;
@@ -77,7 +77,7 @@ Subject load_subject(const RunOptions& options) {
   return subject;
 }
 
-/// Of the ranks that live here.
+/// The outputs of this process's ranks.
 RankTensors read_outputs(Executable& executable, const std::vector<int>& ranks,
                          const std::vector<std::string>& names) {
   RankTensors outputs(ranks.size());
@@ -98,7 +98,7 @@ bool same_bits(const RankTensors& a, const RankTensors& b) {
   return true;
 }
 
-/// Those of all these ranks or of none.
+/// Writes the outputs of all these ranks, or of none.
 void write_outputs(const std::filesystem::path& directory, const std::vector<int>& ranks,
                    const std::vector<std::string>& names, const RankTensors& outputs) {
   std::deque<OutputFile> files;
@@ -110,7 +110,7 @@ void write_outputs(const std::filesystem::path& directory, const std::vector<int
   for (OutputFile& file : files) file.publish();
 }
 
-/// Of this process's ranks for those of all. Who has come here lets the others go.
+/// Exchanges the cards of this process's ranks for those of all. It is also the last barrier.
 OutputCards cards_of_all(Rendezvous& rendezvous, const OutputCards& mine) {
   std::vector<std::string> bytes;
   for (const auto& rank : mine) {
@@ -150,7 +150,7 @@ void agree_on(const Bindings& bindings, Rendezvous& rendezvous) {
   }
 }
 
-/// For long work that no other rank waits for yet.
+/// Used around long work that no other rank waits for yet.
 void expect_all(const std::shared_ptr<Rendezvous>& rendezvous) {
   const std::string lost = rendezvous == nullptr ? "" : rendezvous->lost();
   if (!lost.empty()) throw_environment("rendezvous", lost);
@@ -264,7 +264,7 @@ Executable compile_on(const World& world, const Subject& subject, const RunOptio
                                           : Executable::compile(subject.graph, world, passes);
   executable.prepare(bindings);
   report.compile_ms = milliseconds_since(start);
-  // So that an element that no kernel writes cannot look right.
+  // An element that no kernel writes then cannot look right.
   if (options.check) executable.poison_outputs();
   return executable;
 }
@@ -319,7 +319,7 @@ int run_on(const RunOptions& options, const std::optional<LaunchedProcess>& proc
   try {
     outputs = run_all(executable, world, names, options, *bar, report);
   } catch (const Error&) {
-    // What stopped the kernels is among the findings, if they were checked.
+    // If checked, the findings say what stopped the kernels.
     report.findings = world.device().findings();
     report.notes = world.device().notes();
     if (report.findings.empty()) throw;

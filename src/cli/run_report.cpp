@@ -156,7 +156,7 @@ void print_json(const Graph& graph, const RunOptions& options, const Bindings& b
   fmt::print("{}\n", document.indented());
 }
 
-/// What is left to say of a run that its findings stopped.
+/// Prints the rest of the report of a run that its findings stopped.
 void print_stopped(const Graph& graph, const RunOptions& options, const RunReport& report) {
   if (!options.json) return print_findings(report.findings, report.notes);
   const Json document = Json::object(

@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "codegen/device_model.h"
 
-// What `braid run` says of a run.
+// The report of `braid run`.
 
 namespace braid::cli {
 
@@ -24,7 +24,7 @@ struct OutputReport {
   bool good = true;
 };
 
-/// What one rank says of one of its outputs.
+/// A rank's result for one of its outputs.
 struct OutputCard {
   double relative_error = 0;
   std::uint64_t bits = 0;  ///< a hash of them
@@ -49,7 +49,7 @@ using OutputCards = std::vector<std::vector<OutputCard>>;
 /// The cards of those ranks whose outputs these are; the reference has those of all.
 [[nodiscard]] OutputCards compare(const RankTensors& outputs, const std::vector<int>& ranks,
                                   const RankTensors& reference);
-/// Of the cards of all ranks.
+/// Judges the cards of all ranks.
 void judge(const OutputCards& cards, const RankTensors& reference,
            std::vector<OutputReport>* reports);
 
@@ -57,7 +57,7 @@ void print_text(const Graph& graph, const RunOptions& options, const Bindings& b
                 const RunReport& report, const Executable& executable);
 void print_json(const Graph& graph, const RunOptions& options, const Bindings& bindings,
                 const RunReport& report, const Executable& executable, bool good);
-/// What is left to say of a run that its findings stopped.
+/// Prints the rest of the report of a run that its findings stopped.
 void print_stopped(const Graph& graph, const RunOptions& options, const RunReport& report);
 
 }  // namespace braid::cli

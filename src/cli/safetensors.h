@@ -39,11 +39,11 @@ class SafetensorsFile {
   explicit SafetensorsFile(std::filesystem::path path);
 
   [[nodiscard]] std::string path() const { return path_.string(); }
-  /// In the order of their names.
+  /// Sorted by name.
   [[nodiscard]] const std::map<std::string, Entry, std::less<>>& entries() const {
     return entries_;
   }
-  /// Nothing when braid has no such element type.
+  /// Nothing if braid has no such element type.
   [[nodiscard]] static std::optional<DType> dtype_of(const Entry& entry);
   /// Takes the data out of a pipe, so that its writer can go on. Does nothing the second time, and
   /// for an ordinary file.
@@ -51,7 +51,7 @@ class SafetensorsFile {
   /// Throws when there is no such tensor, when braid has no such dtype, and when a bool is neither
   /// 0 nor 1.
   [[nodiscard]] HostTensor read(std::string_view name) const;
-  /// The same whatever its dtype.
+  /// Reads a tensor of any dtype.
   [[nodiscard]] FileTensor read_as_is(std::string_view name) const;
 
  private:
@@ -68,7 +68,7 @@ class SafetensorsFile {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Where an error about a tensor of a file is.
+/// The place of a tensor of a file, for errors.
 [[nodiscard]] std::string tensor_place(const std::filesystem::path& path, std::string_view tensor);
 
 /// Writes a file that the Python package reads beside its place and adds it to `files`, which the
@@ -77,7 +77,7 @@ void stage_safetensors(const std::filesystem::path& path,
                        const std::map<std::string, HostTensor, std::less<>>& tensors,
                        std::deque<OutputFile>* files);
 
-/// The same for one file at once: whole or not at all.
+/// Writes one file, completely or not at all.
 void write_safetensors(const std::filesystem::path& path,
                        const std::map<std::string, HostTensor, std::less<>>& tensors);
 void write_safetensors(const std::filesystem::path& path,

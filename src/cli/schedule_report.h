@@ -8,9 +8,9 @@
 
 namespace braid::cli {
 
-/// What a scheduling pass made of a graph: by how much it improved the overlap, in how many moves,
-/// the peak of memory and the estimated time before and after; then those of its remarks
-/// that are about the whole graph, and a table of its records.
+/// Describes the effect of a scheduling pass on a graph: the gain in overlap and the number of
+/// moves, peak memory and estimated time before and after, the pass's remarks about the whole
+/// graph, and a table of its records.
 [[nodiscard]] std::string describe_schedule(const Pass& pass, const Graph& before,
                                             const Graph& after, const Target& target,
                                             const std::vector<MoveRecord>& records,

@@ -74,13 +74,13 @@ Json remarks_json(const std::vector<Remark>& remarks) {
   return list;
 }
 
-/// What was seen of a run, where one was asked for.
+/// The observations of a run, if one was requested.
 struct Run {
   std::vector<StepTime> steps;
   std::vector<KernelCounts> counts;
 };
 
-/// What tells kernels of one name apart: the types of operands and results.
+/// Distinguishes kernels of one name by the types of operands and results.
 std::string shapes_of(const Graph& body) {
   std::vector<std::string> in, out;
   for (const GraphInput& input : body.inputs()) in.push_back(input.type.str());
@@ -88,7 +88,7 @@ std::string shapes_of(const Graph& body) {
   return fmt::format("{} → {}", fmt::join(in, ", "), fmt::join(out, ", "));
 }
 
-/// Those of equal text are one.
+/// Kernels with equal text appear once.
 Json kernels_json(const Program& program, const Run* run, const DeviceModel* count_on) {
   const ProgramCode code = print_program(program);
   std::vector<int> launches(code.sources.size(), 0);
@@ -159,7 +159,7 @@ bool has_opaque_nodes(const Graph& graph) {
       graph.nodes(), [](const Node& node) { return node.op->op_class == OpClass::kOpaque; });
 }
 
-/// What the scheduling passes make of such a program.
+/// The schedules of such a program by the scheduling passes alone.
 Schedules schedule_alone(const Graph& graph, PassContext& context) {
   std::vector<std::string> passes;
   for (const Pass* pass : all_passes()) {

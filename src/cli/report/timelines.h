@@ -15,7 +15,7 @@ namespace braid::cli {
 [[nodiscard]] Json estimated_timeline(std::string_view title, const Graph& graph,
                                       const Target& target);
 
-/// The same of a run that was timed.
+/// The same for a timed run.
 [[nodiscard]] Json measured_timeline(std::string_view title, const Program& program,
                                      const std::vector<StepTime>& steps);
 

@@ -66,8 +66,8 @@ std::unique_ptr<LaunchOp> Engine::new_launch() {
   return op;
 }
 
-/// For new_launch(): memory that one thread takes and another gives back is dear. What others may
-/// wait to see released is, at once.
+/// Keeps a launch for new_launch(): memory allocated by one thread and freed by another is
+/// expensive. References whose release others may wait for are dropped at once.
 void Engine::keep(std::unique_ptr<LaunchOp> op) {
   op->program.reset();
   op->keep.reset();
@@ -199,7 +199,7 @@ bool Engine::advance_one(const std::shared_ptr<StreamState>& stream) {
   return true;
 }
 
-/// What is known of a launch when its turn has come.
+/// Prepares a launch when its turn has come.
 std::shared_ptr<Engine::Grid> Engine::start_grid(const std::shared_ptr<StreamState>& stream,
                                                  std::unique_ptr<LaunchOp> op) {
   auto grid = std::make_shared<Grid>();

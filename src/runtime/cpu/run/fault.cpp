@@ -20,8 +20,8 @@ struct Actions {
   std::mutex mutex;
   int users = 0;
   bool known[2] = {};  ///< somebody may call us for this signal
-  /// What was there when ours was put in: at last, and first. They differ where the host put in
-  /// another action meanwhile, which may know ours as the one before it.
+  /// The actions before ours was installed: at last, and first. They differ if the host meanwhile
+  /// installed another action, which may call ours.
   struct sigaction before[2], first[2];
 };
 
@@ -40,7 +40,7 @@ __attribute__((tls_model("initial-exec"))) thread_local Chaining chaining{};
 /// Does what would have happened without us.
 void chain(int signal, siginfo_t* info, void* context) {
   const int s = signal == SIGSEGV ? 0 : 1;
-  // The same signal, deeper on the stack: a handler that we called has called us.
+  // The same signal deeper on the stack: a handler that we called has called us.
   const void* const frame = __builtin_frame_address(0);
   const bool again = context == chaining.context && frame < chaining.frame;
   if (!again) chaining = {context, frame};
@@ -106,7 +106,7 @@ FaultHandler::~FaultHandler() {
   for (int s = 0; s < 2; ++s) {
     struct sigaction now {};
     sigaction(Actions::kSignals[s], nullptr, &now);
-    // Whoever came after us may call us: then we stay, and hand everything on.
+    // A later handler may call ours, so ours stays installed and forwards everything.
     if (!is_ours(now)) continue;
     const struct sigaction last = std::exchange(all.before[s], all.first[s]);
     sigaction(Actions::kSignals[s], &last, nullptr);

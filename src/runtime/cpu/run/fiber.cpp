@@ -13,7 +13,7 @@
 namespace braid::cpu {
 namespace {
 
-/// For what a frame calls.
+/// Stack space for calls from a frame.
 constexpr std::size_t kCallsBytes = 128 * 1024;
 constexpr std::size_t kGuardBytes = 4096;
 
@@ -106,7 +106,7 @@ bool Fiber::leave_at(const Fault& fault, long long* registers) {
   if (top - stack >= stack_bytes_ || top - stack < kEnough) return false;
   running_fiber = nullptr;
   fault_ = fault;
-  // As behind a call.
+  // Aligned as after a call.
   registers[REG_RSP] = static_cast<long long>((top & ~63ULL) - 8);
   registers[REG_RDI] = reinterpret_cast<long long>(this);
   registers[REG_RIP] = reinterpret_cast<long long>(&Fiber::leave_for_good);

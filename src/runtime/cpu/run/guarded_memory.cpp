@@ -174,7 +174,7 @@ std::string AddressRange::describe(std::uint64_t address) {
            " bytes of memory";
   };
   const auto end = pieces_.upper_bound(address);
-  // Nothing lies before or after no bytes.
+  // Skips allocations of zero bytes.
   const auto some = [](const auto& piece) { return piece.second.bytes != 0; };
   const auto above = std::find_if(end, pieces_.end(), some);
   if (above != pieces_.end()) consider(above->second, above->second.data - address, "before");

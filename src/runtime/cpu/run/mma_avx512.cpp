@@ -165,7 +165,7 @@ struct IntSums {
   BRAID_CPU_AVX512_INLINE static __m512 finish(__m512 sum) { return sum; }
 };
 
-/// By 2 x register + half of its lanes.
+/// Indexed by 2 x register + half of its lanes.
 using Sums = __m512[8];
 
 /// The values of B at one k for the even and the odd columns, against all rows of A.

@@ -79,7 +79,7 @@ class Requests {
   std::array<std::uint64_t, 32> addresses_{};
 };
 
-/// What clusterlaunchcontrol.try_cancel is told: that no launch was canceled.
+/// The answer of clusterlaunchcontrol.try_cancel: no launch was canceled.
 alignas(16) constexpr std::array<std::uint8_t, 16> kNotCanceled{};
 
 /// The copy of one lane. Nothing here has a destructor that must run: a fault leaves the fiber.
@@ -153,7 +153,7 @@ class BulkCopy {
     fail("tensormap", warp_.message.c_str());
   }
 
-  /// What the PTX manual asks of the operands, and where the shared memory is.
+  /// Checks the PTX manual's rules for the operands, and finds the shared memory.
   void check() {
     const bool tensor = code_.rank != 0;
     if (!tensor && (bytes_ % 16 != 0 || shared_ % 16 != 0 || global_ % 16 != 0)) {
@@ -256,7 +256,7 @@ class BulkCopy {
     });
   }
 
-  /// To the shared memory of one block.
+  /// Copies to the shared memory of one block.
   void load(std::uint64_t shared, std::uint64_t barrier) {
     const bool reduces = code_.reduces;
     each_row([&](const BulkRow& row) {
@@ -275,7 +275,7 @@ class BulkCopy {
     complete_bytes(warp_, lane_, barrier, bytes_, line_);
   }
 
-  /// What a row brings to shared memory.
+  /// The bytes of a row for shared memory.
   const std::uint8_t* bytes_of(const BulkRow& row) {
     if (row.last - row.first == row.bytes) return at<const std::uint8_t>(row.global);
     fill(row.bytes);
@@ -301,7 +301,7 @@ class BulkCopy {
     for (std::uint32_t last = size - 1; last < bytes; last += size) row_[last] = 0x7f;
   }
 
-  /// To the memory of each rank that the multicast address stands for.
+  /// Copies to the memory of each rank behind the multicast address.
   void store_everywhere() {
     std::array<std::uint64_t, 32> addresses{};
     const auto lane = static_cast<std::size_t>(lane_);
@@ -342,7 +342,7 @@ class BulkCopy {
     });
   }
 
-  /// As each_piece, of what is in the tensor.
+  /// each_piece, for the part inside the tensor.
   template <class Visit>
   void each_inside(const BulkRow& row, const Visit& visit) {
     each_piece(shared_, row, [&](std::uint64_t address, std::uint32_t done, std::uint32_t bytes) {

@@ -2,8 +2,8 @@
 
 #include "runtime/cpu/run/warp_helpers.h"
 
-// What generated code calls of the executor: barriers, yields, failures, and the reports to the
-// sanitizer.
+// Functions with which generated code calls the executor: barriers, yields, failures, and reports
+// to the sanitizer.
 
 namespace braid::cpu {
 namespace {

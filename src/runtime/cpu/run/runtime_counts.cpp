@@ -1,7 +1,7 @@
 #include "runtime/cpu/run/warp_helpers.h"
 
-// What generated code calls to count the accesses that it cannot count by itself. `place`: of the
-// line, in CountSites.
+// Functions that count accesses which generated code cannot count itself. `place` is the line's
+// index in CountSites.
 
 namespace braid::cpu {
 namespace {

@@ -37,7 +37,7 @@ struct Place {
   int product = 0;
 };
 
-/// Of the e-th element of a lane, in registers of `per` elements.
+/// The place of the e-th element of a lane, with `per` elements per register.
 Place place_in_mma(const MatrixCode& code, Matrix matrix, int lane, int e, int per) {
   const int group = lane / 4;
   const int in_group = lane % 4;
@@ -77,8 +77,8 @@ Place place_in_wmma(const MatrixCode& code, Matrix matrix, int lane, int e, int 
   return {at / code.k, at % code.k};
 }
 
-/// Where in a buffer with a matrix by its rows (of several products, one after another) the
-/// elements lie, lane by lane.
+/// For each lane's elements their index in a buffer that holds a row-major matrix (or several
+/// products, one after another).
 using Places = std::vector<std::uint16_t>;
 
 Places find_places(const MatrixCode& code, Matrix matrix, Element type) {
@@ -194,7 +194,7 @@ std::int64_t decode_integer(Element type, std::uint64_t bits) {
                    : static_cast<std::int64_t>(bits);
 }
 
-/// Where along k the elements of A stand: k of element `step` of a row.
+/// Positions of A's elements along k: the k of element `step` of a row.
 struct Steps {
   const std::uint8_t* ks;
   int stride;  ///< from row to row
@@ -239,7 +239,7 @@ struct Floats {
   }
 };
 
-/// Those with scales, whose products f32 may not hold: summed in f64 and rounded once.
+/// Products with scales, which f32 may not represent: summed in f64 and rounded once.
 struct ScaledFloats {
   using Factor = double;
   using Sum = double;
@@ -309,7 +309,7 @@ struct Integers {
   }
 };
 
-/// Where the registers of A, B, C and D begin, and those behind them.
+/// Where the registers of A, B, C and D begin, and the registers behind them.
 struct Operands {
   std::uint8_t *a, *b, *c, *d, *metadata, *scales_a, *scales_b;
   Operands(const MatrixCode& code, std::uint8_t* registers)
@@ -335,7 +335,7 @@ std::uint32_t metadata_bits(const MatrixCode& code, const std::uint8_t* register
                             unsigned count) {
   const int group = 4 * (row % 8);
   const bool wide = element_bits(code.a) >= 16;
-  // Of tf32 a bit is for half an element of f16's.
+  // For tf32 a metadata bit stands for half an element of f16.
   const bool pair = code.k * static_cast<int>(element_bits(code.a)) >= 512 || !wide;
   int lane = group + (pair ? 2 * code.selector : code.selector);
   int shift = 0;
@@ -349,8 +349,8 @@ std::uint32_t metadata_bits(const MatrixCode& code, const std::uint8_t* register
   return word_of(registers, lane) >> shift & ((1U << count) - 1);
 }
 
-/// Where the elements of a sparse A stand: of four neighbours two, by two bits each; of four pairs
-/// two, where they have four bits; of two tf32 one, by four bits.
+/// Finds the positions of a sparse A's elements: two of four neighbours, by two bits each; two of
+/// four pairs, for 4-bit elements; one of two tf32, by four bits.
 void find_steps(const MatrixCode& code, const std::uint8_t* metadata, std::uint8_t* ks) {
   const int count = code.width(Matrix::kA);
   const unsigned bits = element_bits(code.a);
@@ -399,7 +399,7 @@ void scale(const MatrixCode& code, const Operands& operands, std::uint32_t selec
   }
 }
 
-/// Of what is not sparse.
+/// The positions of a dense A.
 constexpr auto kAllSteps = [] {
   std::array<std::uint8_t, 64> ks{};
   for (std::size_t k = 0; k < ks.size(); ++k) ks[k] = static_cast<std::uint8_t>(k);

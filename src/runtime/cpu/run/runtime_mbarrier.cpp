@@ -47,7 +47,7 @@ std::uint8_t* window_of(const WarpContext& context, std::uint32_t rank) {
   return rank < context.cluster_size ? context.cluster_windows[rank] : nullptr;
 }
 
-/// What the sanitizer is told after a lane's operation; `done`: it completed the phase, or found it
+/// Reports a lane's operation to the sanitizer; `done`: it completed the phase, or found it
 /// complete.
 void tell(Warp& warp, MbarrierCode what, std::uint64_t address, bool done, bool of_copy) {
   Sanitizer* const s = warp.runner->sanitizer();

@@ -32,7 +32,7 @@ using Whole = unsigned __int128;
 
 /// Stores `fresh` where `expected` stands; returns what stood there.
 Whole exchange_if(Whole* cell, Whole expected, Whole fresh) {
-  // By name: compilers leave the built-in function to a library that need not be there.
+  // Called by name, because compilers leave the built-in function to a library that may be missing.
   auto low = static_cast<std::uint64_t>(expected);
   auto high = static_cast<std::uint64_t>(expected >> 64);
   asm volatile("lock cmpxchg16b %0"

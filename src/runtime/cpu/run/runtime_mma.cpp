@@ -24,7 +24,7 @@ std::uint32_t depth_of(std::uint32_t r, std::uint32_t lane, std::uint32_t elemen
   return (4 * r + lane) * elements + element;
 }
 
-/// All A by rows and all B by columns.
+/// All A in row-major order, and all B in column-major order.
 template <class T>
 struct Decoded {
   T rows[kMaxMmaA][16][kMaxDepth];
@@ -95,7 +95,7 @@ void for_each_sum(Body&& body) {
   }
 }
 
-/// Of all tiles: sums start from what load(tile, product, row, column) gives.
+/// Multiplies all tiles; sums start from load(tile, product, row, column).
 template <class T, class Sum, class Load, class Store>
 void multiply_tiles(const MmaPlan& plan, const Decoded<T>& decoded, std::uint32_t depth,
                     Load&& load, Store&& store) {

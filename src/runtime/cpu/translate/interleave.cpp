@@ -49,8 +49,8 @@ Value* in_turns(llvm::IRBuilderBase& b, Value* even, Value* odd, int first) {
   return b.CreateShuffleVector(even, odd, order);
 }
 
-/// Of four values of words there is a first stage within quarters of a register, which hosts do
-/// twice as quickly as one across them: unpacking by words before, or by pairs of them behind.
+/// With four word values, the first stage works within quarters of a register, which hosts do twice
+/// as fast as across them: by unpacking words before, or pairs of words after.
 constexpr int kQuarter = 4;
 
 bool unpacks(const Value* piece, std::size_t n) {

@@ -75,7 +75,7 @@ struct Jit::State {
     });
   }
 
-  /// Where a symbol of the code was linked to.
+  /// The address of a linked symbol.
   llvm::orc::ExecutorAddr find(llvm::orc::JITDylib& library, const char* symbol) {
     llvm::Expected<llvm::orc::ExecutorAddr> found = lljit->lookup(library, symbol);
     if (found) return *found;
@@ -102,8 +102,8 @@ struct Jit::State {
 
 namespace {
 
-/// What the functions of an object take of the stack, all at one time: of each stand in section
-/// .stack_sizes its address and that, in ULEB128.
+/// The stack bytes of an object's functions, summed: section .stack_sizes has for each its address
+/// and its size in ULEB128.
 std::uint64_t frame_bytes(const std::string& object) {
   std::uint64_t bytes = 0;
   const auto file = check(llvm::object::ObjectFile::createObjectFile({object, "ptx.o"}));
@@ -139,7 +139,7 @@ void choose_passes() {
   choose("x86-machine-combiner", "false");
 }
 
-/// What would end the process becomes an exception of who asked for the code.
+/// Turns fatal errors of LLVM into exceptions for the requesting caller.
 void throw_where_llvm_gives_up() {
   llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
   llvm::install_fatal_error_handler([](void*, const char* reason, bool) {

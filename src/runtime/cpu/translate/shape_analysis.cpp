@@ -239,7 +239,8 @@ bool ShapeAnalysis::update_divergence() {
   return changed;
 }
 
-/// Where lanes meet in another component they do not all go on together: it is one with theirs.
+/// Components in which lanes of another one reconverge are merged, since they do not continue
+/// together.
 void ShapeAnalysis::join_touching_components() {
   for (bool changed = true; std::exchange(changed, false);) {
     for (int b = 0; b < flow_.size(); ++b) {
@@ -357,7 +358,7 @@ Shape ShapeAnalysis::bitwise(const Instruction& instruction, const Shape& a, con
   unsigned align = std::min(a.align, b.align);
   if (rule == ShapeRule::kAnd) {
     align = std::max(a.align, b.align);
-    // Of the lanes' number in a row of 32 the base is known.
+    // The base of the lane number within a row of 32 is known.
     const auto value = static_cast<std::uint64_t>(immediate(instruction.operands[2]).value_or(-1));
     if (a.align < 63 && value >> a.align == 0) align = 63;
   }
@@ -402,7 +403,7 @@ Shape ShapeAnalysis::sum(const Instruction& instruction, ptx::Type type) const {
                     });
 }
 
-/// By a constant amount; nothing where that or the value is not for tables.
+/// A shift by a constant; nothing if the amount or the value has no table.
 std::optional<Shape> ShapeAnalysis::shift(const Instruction& instruction) const {
   const Shape a = operand_shape(instruction.operands[1]);
   const std::int64_t by = *immediate(instruction.operands[2]);
@@ -443,7 +444,7 @@ Shape ShapeAnalysis::result_shape(const Instruction& instruction) const {
   return table_shape(instruction, rule, uniform);
 }
 
-/// Of an instruction whose operands all have tables.
+/// The shape of an instruction whose operands all have tables.
 Shape ShapeAnalysis::table_shape(const Instruction& instruction, ptx::ShapeRule rule,
                                  bool uniform) const {
   const auto& operands = instruction.operands;

@@ -89,7 +89,7 @@ void Translator::assign_slots() {
     at += bytes;
     return result;
   };
-  // So do those that a run-time helper reads or writes in place.
+  // Registers that a run-time helper accesses in place also need slots.
   in_place_.assign(slots_.size(), false);
   for (const Instruction& instruction : function_.body) {
     const bool all = is_grouped(instruction);

@@ -11,7 +11,7 @@ using ptx::Type;
 
 namespace {
 
-/// Of 2^x on [-0.5, 0.5], the highest power first.
+/// Coefficients of 2^x on [-0.5, 0.5], highest power first.
 constexpr float kPowerOfTwo[] = {1.5403530e-4F, 1.3333558e-3F, 9.6181291e-3F, 5.5504109e-2F,
                                  2.4022651e-1F, 6.9314718e-1F, 1.0F};
 
@@ -42,8 +42,8 @@ llvm::Value* Translator::power_of_two(Value* x) {
   return b_.CreateSelect(tiny, b_.CreateFMul(result, real(0x1p-64)), result);
 }
 
-/// The same, bit for bit, of 32 lanes, where the host scales by powers of two: it knows of infinite
-/// ones, and rounds subnormal results once.
+/// The same bits for 32 lanes, on hosts that can scale by powers of two: the instruction handles
+/// infinite ones, and rounds subnormal results once.
 llvm::Value* Translator::power_by_scaling(Value* x) {
   const auto real = [&](float value) { return llvm::ConstantFP::get(x->getType(), value); };
   Value* whole = intrinsic(llvm::Intrinsic::roundeven, {x});
@@ -58,7 +58,7 @@ llvm::Value* Translator::power_by_scaling(Value* x) {
   });
 }
 
-/// The same of 32 lanes, by a function of its own: kernels may have dozens.
+/// The same for 32 lanes, as a function of its own, because kernels may have dozens of them.
 llvm::Value* Translator::powers_of_two(Value* x) {
   if (host_.scales) return power_by_scaling(x);
   llvm::Function* function = out_.getFunction("ptx.power");

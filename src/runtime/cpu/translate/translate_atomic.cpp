@@ -12,7 +12,7 @@ AtomicKind Translator::atomic_kind(Type type) {
   return type.is_signed() ? AtomicKind::kSigned : AtomicKind::kUnsigned;
 }
 
-/// Its order and scope; without one it reaches the device.
+/// The order and scope of an atomic; without a scope it has device scope.
 AccessCode Translator::atomic_access(const Instruction& i) {
   const Choices mods(i);
   AccessCode code{.kind = AccessCode::kAtomic, .order = AccessCode::kRelaxed};
@@ -88,7 +88,7 @@ void Translator::atomic_pair(const Instruction& i, Space space) {
   code.bytes = 16;
   check(where, code);
   Value* addresses = address_pointer(where);
-  // What is expected, where anything is, then what is new: the halves of each by themselves.
+  // The expected value, if any, then the new one; the halves of each separately.
   unsigned place = 4;
   for (std::size_t n = first + 1; n < first + (swap ? 3U : 2U); ++n) {
     for (const Operand& half : elements_of(i, i.operands[n], 2)) {

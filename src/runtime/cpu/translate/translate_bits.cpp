@@ -134,14 +134,14 @@ llvm::Value* Translator::bit_count(const Operand& operand, bool wraps) {
   return wraps ? b_.CreateAnd(value, c(31)) : intrinsic(llvm::Intrinsic::umin, {value, c(32)});
 }
 
-/// So many ones, in 64 bits.
+/// `count` ones in the low bits of 64.
 llvm::Value* Translator::low_bits(const Operand& count, bool wraps) {
   Value* size = bit_count(count, wraps);
   Value* one = llvm::ConstantInt::get(size->getType(), 1);
   return b_.CreateSub(b_.CreateShl(one, size), one);
 }
 
-/// Ones: `b` of them from bit `a` on.
+/// bmsk: `b` ones starting at bit `a`.
 void Translator::op_bit_mask(const Instruction& i) {
   const bool wraps = Choices(i).has("wrap");
   Value* ones = low_bits(i.operands[2], wraps);
@@ -275,7 +275,7 @@ llvm::Value* Translator::compare(const Instruction& i, const Choices& mods, Type
                                  unsigned half) {
   using P = llvm::CmpInst::Predicate;
   constexpr P kNone = P::BAD_ICMP_PREDICATE;
-  // In the order of the table: of floats, signed and unsigned integers.
+  // In the order of the table: for floats, signed and unsigned integers.
   static constexpr P kHow[][3] = {{P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ},
                                   {P::FCMP_ONE, P::ICMP_NE, P::ICMP_NE},
                                   {P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT},

@@ -2,9 +2,9 @@
 
 #include "runtime/cpu/translate/translator.h"
 
-// Where a full warp comes to a block from one other block alone, what that one has computed stays
-// in SSA values, as within a block. So it does through a loop that is one block: what it changes is
-// in phis at its head, and in memory only behind it, if it is needed there.
+// Values across blocks. If a block has a single predecessor, the values that a full warp computed
+// there stay in SSA form, as within a block. The same holds through a loop of one block: registers
+// that it changes are phis at its head, and are written to memory only behind it, if needed there.
 
 namespace braid::cpu {
 namespace {
@@ -76,7 +76,7 @@ void Translator::leave_for(int from, int to) {
   go(from, to, true);
 }
 
-/// At the head of a block.
+/// Called at the head of a block.
 void Translator::take_over(int block) {
   const auto found = inherited_.find(block);
   if (found == inherited_.end()) return;

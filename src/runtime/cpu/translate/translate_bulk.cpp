@@ -15,11 +15,11 @@ using ptx::Type;
 
 namespace {
 
-/// Where the operands of a copy lie in scratch memory, which is counted in 128 bytes.
+/// The place of a copy's operands in scratch memory, in units of 128 bytes.
 constexpr unsigned place_of(std::size_t offset) { return static_cast<unsigned>(offset / 128); }
 static_assert(sizeof(BulkOperands) % 128 == 0);
 
-/// Of what goes to the shared memory of the block itself.
+/// The space of an operand in the block's own shared memory.
 Space own_space(const ptx::Choices& mods) {
   return mods.has("shared::cta") || mods.has("shared") ? Space::kShared : Space::kGeneric;
 }
@@ -101,7 +101,7 @@ void Translator::op_try_cancel(const Instruction& i) {
   copy_bulk(i, code, to, to);
 }
 
-/// Of an answer: in its last word whether a launch was canceled, before it the block.
+/// Decodes an answer: its last word says whether a launch was canceled; before it is the block.
 void Translator::op_query_cancel(const Instruction& i) {
   const std::vector<Operand> answer = elements_of(i, i.operands[1], 2);
   const auto word = [&](std::size_t k) {

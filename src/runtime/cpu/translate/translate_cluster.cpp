@@ -9,7 +9,7 @@ namespace braid::cpu {
 
 using ptx::Space;
 
-/// By the space that the modifiers name.
+/// The address of an mbarrier, in the space that the modifiers name.
 Translator::Address Translator::barrier_address(const Instruction& i, const Operand& operand) {
   const Choices mods(i);
   const bool shared = mods.has("shared::cta") || mods.has("shared");
@@ -22,7 +22,7 @@ Translator::Address Translator::barrier_address(const Instruction& i, const Oper
 /// Emits the operation of the lanes, and returns those whose test held.
 llvm::Value* Translator::mbarrier(Address& where, MbarrierCode code, AccessCode access,
                                   Value* counts, Value* states) {
-  // What is handed on goes by phases, of which the helper tells.
+  // Knowledge is handed on by phases, which the helper reports.
   code.orders = access.order == AccessCode::kRelease || access.order == AccessCode::kAcquire;
   code.wide = access.scope > 1;
   if (code.orders) access.order = AccessCode::kRelaxed;
@@ -113,7 +113,7 @@ void Translator::complete_bytes(const Instruction& i, std::size_t n, Space space
            bytes, nullptr);
 }
 
-/// Where st.async and its kin find their operands: without a space, anywhere.
+/// The space of st.async's operands; without a modifier any space.
 static Space async_space(const ptx::Choices& mods) {
   return mods.has("shared::cluster") ? Space::kCluster : Space::kGeneric;
 }

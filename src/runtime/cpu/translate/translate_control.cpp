@@ -114,7 +114,8 @@ void Translator::back_edge(int from, int to) {
     call("stop", {context_, Stop::kEndless, line_});
   }
   if (!flow_.block(from).spins) return;
-  // One that looks at a clock, say, ends by itself, in kernels without loops that only look, too.
+  // A loop that reads a clock, for example, ends by itself; this also holds for kernels without
+  // read-only loops.
   if (!flow_.block(from).looks) store_action();
   call("yield", {context_, flow_.block(from).poll_line});
   const int component = shapes_.component(from);
@@ -195,7 +196,7 @@ void Translator::spread(int from, Value* taken_mask, Value* next_mask) {
   const bool takes = shapes_.component(block.taken) == component;
   const bool skips = shapes_.component(block.next) == component;
   if (shapes_.component(from) < 0 && takes != skips) {
-    // Those on the other side are where all meet: nobody is pending.
+    // The other lanes are at the reconvergence point, so none is pending.
     const int inside = takes ? block.taken : block.next;
     if (flow_.block(inside).predecessors.size() == 1) {
       b_.CreateStore(takes ? taken_mask : next_mask, register_file(mask_slot_));
@@ -223,7 +224,7 @@ int Translator::conditional_block(const Block& block) const {
   return -1;
 }
 
-/// Its code is faster where no lane is left out: it touches memory that lies together.
+/// Whether its code is faster for a full mask: it accesses contiguous memory.
 bool Translator::gains_from_full_mask(const Block& block) const {
   for (std::uint32_t i = block.first; i < block.last; ++i) {
     for (const Operand& operand : function_.body[i].operands) {
@@ -327,7 +328,7 @@ void Translator::emit_end(int index, bool full) {
     leave_for(index, block.next);
     return;
   }
-  // What only a block that runs at once reads need not be in memory.
+  // Registers that only a directly executed block reads need not be in memory.
   const bool parts = block.end == BlockEnd::kBranch && predicate->getType()->isVectorTy();
   const int inside = parts ? conditional_block(block) : -1;
   write_back(inside < 0 ? block.live_out : flow_.block(flow_.block(inside).next).live_in);
@@ -356,7 +357,7 @@ void Translator::emit_end(int index, bool full) {
       } else {
         Value* everyone = full ? b_.getInt32(~0U) : mask_bits_;
         if (full || component < 0) {
-          // All live lanes return, or none: behind it a full warp is still full.
+          // All live lanes return, or none: a full warp stays full.
           llvm::BasicBlock* gone = new_block("gone");
           llvm::BasicBlock* stay = new_block("stay");
           b_.CreateCondBr(predicate, gone, stay);
@@ -373,7 +374,7 @@ void Translator::emit_end(int index, bool full) {
       break;
   }
   if (!predicate->getType()->isVectorTy()) {
-    // All its lanes go one way.
+    // All lanes go the same way.
     llvm::BasicBlock* taken = new_block("taken");
     llvm::BasicBlock* next = new_block("next");
     b_.CreateCondBr(predicate, taken, next);

@@ -21,7 +21,7 @@ llvm::Value* Translator::round_integral(Value* value, int mode) {
   return mode < 0 ? value : intrinsic(kIntegral[mode], {value});
 }
 
-/// For code that hardly ever runs: by a function that leaves all registers to its caller.
+/// Rounds in a called function that saves all registers, for code that hardly ever runs.
 llvm::Value* Translator::round_in_function(Value* value) {
   constexpr const char* kAll = "no_caller_saved_registers";
   llvm::Function* function = out_.getFunction("ptx.round");
@@ -175,7 +175,7 @@ llvm::Value* Translator::part_to_convert(const Instruction& i, Type packed, unsi
   return bits_to_float(resize(bits, 16, false), element);
 }
 
-/// To pairs of floats of 8 bits and less.
+/// Converts to pairs of floats of 8 bits or less.
 void Translator::op_convert_to_small(const Instruction& i) {
   const Choices mods(i);
   const int to = mods.of("e4m3x2");

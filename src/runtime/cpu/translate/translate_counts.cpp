@@ -36,7 +36,7 @@ void Translator::count_block(int block) {
   add(offsetof(BlockTally, lanes), b_.CreateZExt(lanes, b_.getInt64Ty()));
 }
 
-/// At the end of a block, where `lanes` go another way than the others.
+/// Called at the end of a block, if `lanes` go another way than the others.
 void Translator::count_parting(int block, Value* lanes) {
   Value* here = mask_bits_ == nullptr ? b_.getInt32(~0U) : mask_bits_;
   lanes = b_.CreateAnd(lanes, here);
@@ -55,9 +55,9 @@ void Translator::count_barrier() {
          count_place() * sizeof(LineTally) + offsetof(LineTally, barriers), b_.getInt64(1));
 }
 
-/// What `lanes` do there.
+/// Counts an access by `lanes`.
 void Translator::count_access(Address& address, AccessCode code, Value* lanes) {
-  // What lies there is no memory of a rank.
+  // Such memory belongs to no rank.
   if (address.space == ptx::Space::kLocal || address.space == ptx::Space::kConst) return;
   const bool shared = address.space == ptx::Space::kShared;
   const auto* known_lanes = llvm::dyn_cast<llvm::ConstantInt>(lanes);

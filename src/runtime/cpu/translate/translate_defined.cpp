@@ -21,7 +21,7 @@ void collect(const Operand& operand, std::vector<int>& out) {
 
 DefinedRule rule_of(const Instruction& i) { return ptx::traits(i).defined; }
 
-/// Of elements that come from those of one operand: the last, or C of a matrix product.
+/// The operand from whose elements those of the result come: the last, or C of a matrix product.
 std::size_t source_of_elements(const Instruction& i) {
   return std::min<std::size_t>(i.operands.size() - 1, 3);
 }
@@ -39,7 +39,7 @@ std::vector<int> sources(const Instruction& i) {
   return registers;
 }
 
-/// What an element of the results comes from.
+/// The operand that an element of the results comes from.
 const Operand& source_of_element(const Instruction& i, int reg) {
   const Operand& source = i.operands[source_of_elements(i)];
   const auto& results = i.operands[0].elements;
@@ -233,7 +233,7 @@ llvm::Value* Translator::defined_results(const Instruction& i, Value* lanes) {
   }
   for (std::size_t o = 1; o < operands.size(); ++o) all = b_.CreateAnd(all, defined(operands[o]));
   if (rule != DefinedRule::kGroup) return all;
-  // All lanes have what all lanes gave.
+  // All lanes get what all lanes gave.
   Value* whole = b_.CreateICmpEQ(b_.CreateAnd(all, lanes), lanes);
   return b_.CreateSelect(whole, b_.getInt32(~0U), b_.getInt32(0));
 }

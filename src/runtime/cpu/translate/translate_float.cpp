@@ -8,7 +8,7 @@ namespace braid::cpu {
 using ptx::Kind;
 using ptx::Type;
 
-/// Of "rn|rz|rm|rp" and more; those round to nearest, as nothing does.
+/// The rounding from "rn|rz|rm|rp" and others; without one, to nearest.
 Translator::Rounding Translator::rounding_of(const Choices& mods) {
   const int index = mods.of("rn");
   return index < 0 || index > 3 ? Rounding::kNearest : static_cast<Rounding>(index);
@@ -159,7 +159,7 @@ void Translator::op_fma(const Instruction& i) {
     result = flush(result, ftz, type);
     result = clamp(positive ? relu(result) : result, saturate);
     if (!outside) return result;
-    // What tensor copies fill in outside of a tensor makes zero.
+    // The fill value of tensor copies becomes zero.
     for (Value* value : in) {
       Value* filled = is_filled(value, type);
       result = b_.CreateSelect(filled, llvm::Constant::getNullValue(result->getType()), result);
@@ -261,7 +261,7 @@ bool is_quiet(const llvm::Value* value, int steps = 8) {
     case llvm::Instruction::FSub:
     case llvm::Instruction::FMul:
     case llvm::Instruction::FDiv:
-      // Of a number and something it may be folded to that.
+      // The min or max of a number and something may be folded to that.
       return !llvm::isa<llvm::Constant>(i->getOperand(0)) &&
              !llvm::isa<llvm::Constant>(i->getOperand(1));
     case llvm::Instruction::BitCast:
@@ -288,11 +288,11 @@ llvm::Value* without_casts(llvm::Value* value) {
 
 }  // namespace
 
-/// The same of f32 by the host's instruction, which knows zeros and quiet NaNs.
+/// The same for f32 by the host's instruction, which handles zeros and quiet NaNs.
 llvm::Value* Translator::extreme_by_range(bool minimum, Value* a, Value* b) {
   constexpr unsigned kMinimum = 4, kMaximum = 5;
-  // What becomes of each class, the first in the lowest bits: a signaling NaN, which is the
-  // second, is made quiet, all others stay.
+  // The result for each class, the first in the lowest bits: a signaling NaN, the second class, is
+  // made quiet; all others stay.
   constexpr unsigned kQuiet = 0x11111121;
   Value* all = b_.getInt16(0xffff);
   Value* rounding = b_.getInt32(4);  // as it is

@@ -15,7 +15,7 @@ using ptx::Space;
 
 namespace {
 
-/// By the order of Element.
+/// In the order of Element.
 constexpr std::string_view kElements[] = {"f16",  "bf16", "tf32", "f32", "f64", "e4m3",
                                           "e5m2", "s8",   "u8",   "s4",  "u4",  "b1",
                                           "s32",  "e3m2", "e2m3", "e2m1"};
@@ -50,7 +50,7 @@ bool has_fragment(const MatrixCode& code) {
                : is({Element::kF16, Element::kBf16, Element::kS8, Element::kU8});
   }
   if (code.m == 16) return is({sum ? Element::kF32 : Element::kTf32});
-  // Those of f64 have the sizes of bits in words.
+  // Shapes of f64 count in words of bits.
   if (is({Element::kF64})) return code.k == 4;
   if (sum) return is({Element::kS32});
   // Bits and halves of bytes lie along k.
@@ -89,7 +89,7 @@ llvm::Value* Translator::constant_code(const MatrixCode& code) {
   return constant_words(code.pack());
 }
 
-/// What the table of instructions leaves open of the types of a product.
+/// Checks the types of a product as far as the table of instructions leaves them open.
 void Translator::check_types(const Instruction& i, const MatrixCode& code) const {
   const bool float8 = code.a == Element::kE4m3 || code.a == Element::kE5m2;
   const bool halves = code.a == Element::kF16 || code.a == Element::kBf16;
@@ -137,7 +137,7 @@ llvm::Value* Translator::scale_selectors(const Instruction& i, std::size_t n, un
       values[p] = b_.CreateZExt(first_lane(parts[p], 16), b_.getInt32Ty());
       continue;
     }
-    // Those of A come from a pair of lanes.
+    // The scales of A come from a pair of lanes.
     const unsigned lanes = n + 3 == i.operands.size() ? 2 : 4;
     values[p] = b_.getInt32(p == 1 ? choice_of(i, n, parts[p], lanes, 1)
                                    : choice_of(i, n, parts[p], 5 - scales, scales));
@@ -185,7 +185,7 @@ void Translator::op_matrix(const Instruction& i) {
   };
   if (sparse) {
     give_word(4);
-    // By how many lanes hold what there is to know.
+    // Depends on how many lanes hold the metadata.
     const unsigned most = element_bits(code.a) >= 16 ? 1024 : 512;
     code.selector = choice_of(i, 5, i.operands[5], most / (code.k * element_bits(code.a)), 1);
   }

@@ -119,14 +119,14 @@ llvm::Value* Translator::address_pointer(Address& address) {
   return scratch(0);
 }
 
-/// Where 32 words lie that the lanes add to the base of an address in shared memory.
+/// The place of 32 words with the lanes' offsets from the base of a shared-memory address.
 llvm::Value* Translator::address_offsets(Address& address, unsigned scratch_index) {
   if (!address.table) return to_scratch(scratch_index, address.offsets);
   std::vector<std::uint32_t> words(address.shape.table.begin(), address.shape.table.end());
   return constant_words(words);
 }
 
-/// As AccessCode::scope; a strong access without one reaches everywhere.
+/// The encoding of AccessCode::scope; a strong access without a scope has system scope.
 std::uint8_t Translator::scope_of(const Choices& mods) {
   constexpr std::uint8_t kScopes[] = {1, 2, 2, 2, 3};
   const int scope = mods.of("cta");
@@ -157,7 +157,7 @@ AccessCode Translator::access_code(const Access& access, AccessCode::Kind kind) 
   return code;
 }
 
-/// The same for a load, but of parameters.
+/// The same for a load, except of parameters.
 void Translator::check_load(Address& address, const Access& access,
                             llvm::ArrayRef<Operand> results) {
   if (access.space == Space::kParam) return;
@@ -206,9 +206,9 @@ void Translator::write_loaded(const Operand& result, Value* value, Type type) {
   write(result, value);
 }
 
-/// Where a masked access goes. One of no lane may name the pages behind a buffer, as those of the
-/// warps do that have nothing to load; processors take a hundred nanoseconds to find that it
-/// touches none of them.
+/// A safe address for a masked access. An access without active lanes may point to the pages behind
+/// a buffer, as in warps with nothing to load; processors take a hundred nanoseconds to find that
+/// it touches none of them.
 llvm::Value* Translator::somewhere(Value* pointer) {
   Value* anywhere = b_.CreateICmpNE(execution_bits(), b_.getInt32(0));
   return b_.CreateSelect(anywhere, pointer, scratch(0));
@@ -299,8 +299,8 @@ void Translator::load_consecutive(const Access& access, Address& address,
   for (unsigned k = 0; k < n; ++k) write_loaded(results[k], parts[k], access.type);
 }
 
-/// What lanes keep in the registers of a wide load that they are guarded from; empty where no lane
-/// is, and where a register holds something else than what is loaded.
+/// The values that lanes keep in the registers of a wide load when their guard is false; empty if
+/// no lane does, or if a register holds something other than a loaded value.
 std::vector<llvm::Value*> Translator::values_to_keep(const Access& access,
                                                      llvm::ArrayRef<Operand> results) {
   std::vector<Value*> old;
@@ -355,7 +355,7 @@ void Translator::load_apart(const Access& access, Value* lanes, llvm::ArrayRef<O
   }
 }
 
-/// What a vector operand holds. One of one element may do without braces.
+/// The elements of a vector operand. Braces are optional for a single element.
 std::vector<ptx::Operand> Translator::elements_of(const Instruction& i, const Operand& operand,
                                                   std::size_t count) const {
   std::vector<Operand> elements = operand.elements;

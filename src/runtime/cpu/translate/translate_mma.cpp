@@ -16,7 +16,7 @@ namespace braid::cpu {
 /// The code of a matrix product for the run-time helper.
 std::uint32_t Translator::mma_code(const Instruction& i) const {
   const Choices mods(i);
-  // By the entry: how deep a k fills four registers of A.
+  // Decided by the table entry: the depth of k that fills four registers of A.
   std::uint32_t code = 0;
   bool is_short = mods.has("m16n8k8");
   if (i.is(Op::kMmaFloat8)) {
@@ -51,7 +51,7 @@ struct MmaCounts {
   unsigned a, b, c;
 };
 
-/// Of an operand; empty unless all its elements are registers.
+/// The registers of an operand; empty unless all its elements are registers.
 using Registers = std::vector<int>;
 
 Registers registers_of(const ptx::Operand& operand) {

@@ -6,8 +6,8 @@ using ptx::Kind;
 using ptx::Space;
 using ptx::Type;
 
-/// What the PTX manual allows: floats in 4, 8 or 16 bytes, no vectors of integers or f64, min and
-/// max of no f32 or f64, and wide sums of 16-bit floats alone.
+/// Checks the PTX manual's rules: floats in 4, 8 or 16 bytes, no vectors of integers or f64, no min
+/// and max of f32 or f64, and wide sums only for 16-bit floats.
 MultimemCode Translator::multimem_code(const Instruction& i) const {
   const Choices mods(i);
   const Type type = mods.type();

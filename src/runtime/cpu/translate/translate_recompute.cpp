@@ -17,7 +17,7 @@ using ptx::Op;
 using ptx::Space;
 using ptx::Special;
 
-/// Of instructions on vectors, from what is read to a value.
+/// The most vector instructions between the read and the value.
 constexpr int kMostSteps = 4;
 
 bool is_constant(Special special) { return special < Special::kClusterId; }

@@ -332,7 +332,8 @@ llvm::Value* Translator::intrinsic(llvm::Intrinsic::ID id,
                             llvm::ArrayRef<Value*>(arguments.begin(), arguments.size()));
 }
 
-/// What `body` makes of each half of these vectors of 32 words: a register of hosts with AVX-512.
+/// Applies `body` to each half of these vectors of 32 words; a half is a register on hosts with
+/// AVX-512.
 llvm::Value* Translator::by_halves(std::initializer_list<Value*> values,
                                    llvm::function_ref<Value*(llvm::ArrayRef<Value*>)> body) {
   std::vector<int> order(32);

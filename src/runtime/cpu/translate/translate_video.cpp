@@ -49,7 +49,7 @@ llvm::Value* Translator::to_range(Value* value, unsigned width, bool to_signed, 
   return intrinsic(llvm::Intrinsic::smin, {value, top});
 }
 
-/// What the name says of two numbers, in whole.
+/// The exact result of the named operation on two numbers.
 llvm::Value* Translator::video_result(const Instruction& i, Value* a, Value* b) {
   using P = llvm::CmpInst::Predicate;
   const std::string_view name(i.name);
@@ -140,7 +140,7 @@ void Translator::op_video_mad(const Instruction& i) {
       (negative && operands[3].minus)) {
     bad(i, "unsupported operands");
   }
-  // What has no sign by its factors may take more than 63 bits.
+  // A result that is unsigned by its factors may need more than 63 bits.
   const unsigned bits = final_signed && !a_signed && !b_signed ? kWidest : kWide;
   Value* product =
       b_.CreateMul(whole_or_part(i, 1, a_signed, bits), whole_or_part(i, 2, b_signed, bits));
@@ -156,8 +156,8 @@ void Translator::op_video_mad(const Instruction& i) {
   write(operands[0], resize(sum, 32, false));
 }
 
-/// The same on the halves or bytes of two words, any of which may be chosen; those results that
-/// the destination names are added to the last operand, or take the places there.
+/// The same on the selected halves or bytes of two words. The results that the destination names
+/// are added to the last operand, or replace its parts.
 void Translator::op_video_packed(const Instruction& i) {
   const Choices mods(i);
   const bool set = i.is(Op::kVideoPackedSet);

@@ -206,7 +206,7 @@ void Translator::op_reduce_float(const Instruction& i) {
   const auto is_nan = [&](Value* value) {
     return b_.CreateICmpUGT(size_of(value), word(value, 0x7f800000));
   };
-  // Its own inverse.
+  // This function is its own inverse.
   const auto reorder = [&](Value* value) {
     return b_.CreateXor(value, size_of(b_.CreateAShr(value, 31)));
   };
@@ -326,7 +326,7 @@ llvm::Value* Translator::transposed_bytes(Value* matrix) {
   return b_.CreateBitCast(b_.CreateShuffleVector(bytes, order), integer(32, false));
 }
 
-/// What ldmatrix and stmatrix have in common.
+/// Parses what ldmatrix and stmatrix have in common.
 Translator::Matrices Translator::parse_matrices(const Instruction& i, std::size_t memory) {
   const Choices mods(i);
   Matrices matrices;

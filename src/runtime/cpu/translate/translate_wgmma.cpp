@@ -54,13 +54,13 @@ WgmmaCode Translator::wgmma_code(const Instruction& i) const {
     }
     return value == high;
   };
-  // Of a sparse A there are two more.
+  // A sparse A has two more operands.
   const std::size_t more = ptx::is_sparse(i) ? 2 : 0;
   if (i.operands.size() > 4 + more) {
     code.negated = constant(4 + more, -1, 1) != constant(5 + more, -1, 1);
   }
   if (!i.is(Op::kWgmma) && !i.is(Op::kWgmmaSparse)) return code;
-  // That of A is there where A is in memory.
+  // The flag for a transposed A exists only if A is in memory.
   if ((i.operands.size() == 7 + more) != code.a_in_registers) {
     bad(i,
         fmt::format("expected {} operands, with A in {}", 7 + more + (code.a_in_registers ? 0 : 1),
@@ -108,7 +108,7 @@ std::uint32_t Translator::place_of_accumulator(const Instruction& i, const Opera
   return static_cast<std::uint32_t>(slots_[static_cast<std::size_t>(operand.index)]);
 }
 
-/// Of an operand that is the same for all lanes.
+/// The value of an operand that is the same for all lanes.
 llvm::Value* Translator::first_lane(const Operand& operand, unsigned bits) {
   if (shapes_.operand_shape(operand).is_uniform()) return read_scalar(operand, bits);
   return b_.CreateExtractElement(read_lanes(operand, bits), std::uint64_t{0});
@@ -201,7 +201,7 @@ void Translator::op_wgmma_wait(const Instruction& i) {
 
 namespace {
 
-/// From register to register.
+/// Whether it copies a register to another one.
 bool moves(const ptx::Instruction& i) {
   return i.is(ptx::Op::kMov) && i.operands[0].is_register() && i.operands[1].is_register();
 }
