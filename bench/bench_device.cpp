@@ -196,7 +196,7 @@ ordered_json launches(World& world, const std::string& source) {
           {"least_ns", *std::min_element(samples.begin(), samples.end()) / kLaunches * 1e9}};
 }
 
-/// What counting costs: of graphs, and of the kernels above.
+/// The cost of counting, for graphs and for the kernels above.
 ordered_json counting(World& plain) {
   WorldOptions options;
   options.count = true;
@@ -256,7 +256,7 @@ int bench(const std::string& device, std::int64_t n) {
     document["counting"] = counting(world);
     const std::string head = "extern \"C\" __global__ void nothing(int n) ";
     document["empty_launches"] = launches(world, head + "{}");
-    // The same for a worker: how long a loop takes is not known before.
+    // The same for a worker, by way of a loop of unknown length.
     document["empty_launches_handed_over"] =
         launches(world, "__device__ int word; " + head + "{ while (n-- > 0) word = n; }");
   }

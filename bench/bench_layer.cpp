@@ -1,7 +1,6 @@
-// What four decoder layers come to on four ranks, as its nodes apart and as they are fused:
-// kernels, barriers, copies and events of each, and the bytes that come over the links, counted on
-// the cpu device. Then those bytes of each algorithm of an all-reduce, beside the least that it can
-// do with. Counts, no times.
+// Four decoder layers on four ranks, unfused and fused: kernels, barriers, copies and events of
+// each, and the bytes that cross the links, counted on the cpu device. Then these bytes for each
+// algorithm of an all-reduce, beside the minimum. Counts, no times.
 
 #include <fmt/format.h>
 
@@ -29,7 +28,7 @@ struct Form {
   bool in_kernel = false;
 };
 
-/// Of one run of the program: what all ranks read and write in each other's memory.
+/// For one run of the program: the bytes that ranks access in each other's memory.
 std::int64_t peer_bytes(const Program& program, const Graph& graph, const Bindings& bindings) {
   WorldOptions options;
   options.device = DeviceKind::kCpu;

@@ -1,6 +1,6 @@
-// From JSON text to Program, for a chain of decoder layers of a given number of nodes and for
-// shapes that a pass may be slow at; then each pass by itself, all of them enabled. The counters
-// split the time; they are seconds per iteration.
+// The time from JSON text to Program, for chains of decoder layers with a given number of nodes and
+// for shapes that a pass may be slow at; then each pass by itself, all of them enabled. The
+// counters split the time, in seconds per iteration.
 
 #include <benchmark/benchmark.h>
 

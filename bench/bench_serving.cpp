@@ -1,7 +1,7 @@
-// What a server's thread pays on the host, on the cuda device over the tests' stand-in for the
-// driver, whose cuLaunchKernel does nothing here: a run per launch beside a bare loop over the same
-// function, the switch between two plans, and prepare(). One rank, a chain of matmuls. The least
-// and the median of many, in turns. Prints JSON. Usage: bench_serving [launches]
+// The host time of a server's thread, on the cuda device over the tests' stand-in for the driver,
+// whose cuLaunchKernel does nothing here: a run per launch beside a bare loop over the same
+// function, the switch between two plans, and prepare(). One rank, a chain of matmuls. Minimum and
+// median of many, in turns. Prints JSON. Usage: bench_serving [launches]
 
 #include <fmt/format.h>
 
@@ -142,7 +142,7 @@ int bench(int launches) {
   const auto per_launch =
       in_turns({repeat([&] { bare.run(launches); }), repeat([&] { executable.run(all); })},
                static_cast<double>(kRuns) * launches);
-  // As in a thread of a server, which has its GPU's context current; above it has not.
+  // A server's thread has its GPU's context current; the measurements above do not.
   const CurrentContext context(driver);
   const auto with_context =
       in_turns({repeat([&] { bare.run(launches); }), repeat([&] { executable.run(all); })},

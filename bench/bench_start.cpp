@@ -1,6 +1,6 @@
-// From a loaded library to a program that is ready to run, for each graph given:
-// Executable::compile and prepare() with every symbol at its maximum, of one world of the cpu
-// device. Which kernels come from the cache is up to BRAID_CACHE_DIR: the second process on one
+// The time from a loaded library to a program that is ready to run, for each graph given:
+// Executable::compile and prepare() with every symbol at its maximum, in one world of the cpu
+// device. BRAID_CACHE_DIR decides which kernels come from the cache: the second process on one
 // directory starts warm. Prints JSON. Usage: bench_start GRAPH...
 
 #include <fmt/format.h>

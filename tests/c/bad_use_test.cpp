@@ -16,7 +16,7 @@ constexpr const char* kGraph = R"({"braid": 1, "name": "double", "symbols": {"T"
   "inputs": [{"name": "x", "dtype": "f32", "shape": ["T", 8]}],
   "nodes": [{"name": "y", "op": "add", "inputs": ["x", "x"]}], "outputs": ["y"]})";
 
-/// All that a call may be given.
+/// Everything that a call may be given.
 struct Things {
   braid_world world = nullptr;
   braid_executable executable = nullptr;
@@ -243,7 +243,7 @@ TEST_F(BadUseOfC, HandlesThatAreNullGoneOrOfAnotherKind) {
 
 TEST_F(BadUseOfC, WhatIsNullAndMayNotBe) {
   for (const Call& call : calls_with_null()) refused(call, things_);
-  // And nothing is the worse for it.
+  // The executable still works.
   good(braid_set_input(things_.executable, 0, "x", &kTensor));
   good(braid_run(things_.executable, things_.plan, &things_.stream, 1));
   good(braid_get_output(things_.executable, 0, "y", values, sizeof values));

@@ -329,7 +329,7 @@ TEST_F(C, BadArgumentsAreRefused) {
               HasSubstr("rank"));
 }
 
-// Of them but the first is there to be read.
+// All but the first can be read.
 TEST_F(C, DimsAreThoseOfTheGraph) {
   alignas(16) Values values{};
   const std::int64_t extent = 8;

@@ -217,7 +217,7 @@ TEST(CWorlds, KnowWhatALauncherSays) {
   EXPECT_THAT(bad(braid_options_from_environment(nullptr)), HasSubstr("options: is null"));
 }
 
-// Of one process, where nobody is to be met.
+// One process, without a rendezvous.
 TEST(CWorlds, HaveMemoryOfTheirOwnInOneProcess) {
   const braid_world_options options{
       .bytes = sizeof(braid_world_options), .device = "cpu", .world = kRanks, .threads = 1};

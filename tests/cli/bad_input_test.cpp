@@ -183,7 +183,7 @@ TEST(BadUsage, OptionsAreChecked) {
   expect_refused(run_braid({"run", "-", "--world", "0"}, graph), {"--world"});
   expect_refused(run_braid({"run", "-", "--seed", "x"}, graph), {"--seed"});
   expect_refused(run_braid({"run", "-", "--fast"}, graph), {"--fast"});
-  // As a shell has it where a variable is not set.
+  // As a shell passes an unset variable.
   for (const std::string option :
        {"--outputs", "--inputs", "--trace", "--cache-dir", "--tune-db", "--device", "--target"}) {
     expect_refused(run_braid({"run", "-", option, ""}, graph),
@@ -195,7 +195,7 @@ TEST(BadUsage, OptionsAreChecked) {
                  {"braid run: unknown option \"--wrld\"; the nearest: --world"});
   expect_refused(run_braid({"run", "-", "--sede=4"}, graph), {"\"--sede\"; the nearest: --seed"});
   expect_refused(run_braid({"run", "-", "graph.json"}, graph), {"unknown argument \"graph.json\""});
-  // Nothing is near.
+  // No name is similar.
   expect_refused(run_braid({"explain", "-", "--bind", "T=8"}, graph),
                  {"unknown option \"--bind\" (see braid explain --help)"});
   expect_refused(run_braid({"run", "-", "--outputs", "/dev/null/x"}, graph), {"--outputs"});

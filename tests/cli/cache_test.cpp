@@ -131,7 +131,7 @@ TEST(Cache, AnotherNvrtcNeverHits) {
   }
 }
 
-// Where NVRTC is gone, what it compiled is still there.
+// Kernels compiled earlier are used without NVRTC.
 TEST(Cache, RunsWithoutNvrtc) {
   const test::TemporaryDirectory directory;
   const std::string cache = directory / "cache";
@@ -144,7 +144,7 @@ TEST(Cache, RunsWithoutNvrtc) {
   const json document = parse(result.out);
   EXPECT_GE(document["kernels"].size(), 2U);
   for (const json& kernel : document["kernels"]) EXPECT_TRUE(kernel["cache_hit"].get<bool>());
-  // What was never compiled still needs it.
+  // Kernels that were never compiled need it.
   const auto other = run_braid({"compile", "-", "--target", "sm_80", "-o", directory / "out",
                                 "--cache-dir", directory / "empty"},
                                small_graph().dump(), none);

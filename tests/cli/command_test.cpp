@@ -201,7 +201,7 @@ TEST(Compile, WritesSourcePtxAndCubinForEveryTarget) {
   }
 }
 
-// What lets a sum be added in another order is told by whatever speaks of the plan.
+// Every report about such a plan says that sums may be added in another order.
 TEST(BatchInvariance, EveryReportSaysWhereThereIsNone) {
   const test::TemporaryDirectory directory;
   const std::string graph = directory / "graph.json", tuned = directory / "tune.db";

@@ -105,7 +105,7 @@ TEST(Examples, ALlamaIsSequenceParallel) {
   EXPECT_GT(meetings, 4) << "gathers and scatters of each layer in chunks";
 }
 
-// What the page shows is what the command prints.
+// The page must show what the command prints.
 TEST(Examples, TheDocsShowWhatExplainPrints) {
   std::ifstream file(BRAID_EXAMPLES "/../docs/command.md");
   const std::string page(std::istreambuf_iterator<char>(file), {});

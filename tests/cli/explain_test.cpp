@@ -1,4 +1,4 @@
-// What the commands say of a graph that cannot be planned, or only for later GPUs.
+// The commands' messages about graphs that cannot be planned, or only for later GPUs.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What the commands read from and write to: ordinary files, links, pipes and devices.
+// Files that the commands read and write: regular files, links, pipes and devices.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -80,7 +80,7 @@ TEST(OutputFiles, TheOtherCommandsToo) {
     EXPECT_TRUE(fs::is_symlink(directory / "out" / name)) << name;
     EXPECT_GT(fs::file_size(directory / name), 0U) << name;
   }
-  // With the mode of any new file.
+  // It has the mode of any new file.
   test::write_file(directory / "any", "");
   for (const auto& file : fs::directory_iterator(directory / "out")) {
     EXPECT_EQ(file.status().permissions(), fs::status(directory / "any").permissions())

@@ -1,5 +1,5 @@
-// What a command owes the process that started it: an exit code whatever happens, no output lost
-// unseen, an end at once when it is told to, and work in proportion to the ranks.
+// Duties of a command to the process that started it: an exit code whatever happens, no output
+// silently lost, an immediate end on request, and work in proportion to the ranks.
 
 #include "cli/process.h"
 
@@ -121,7 +121,7 @@ TEST(Output, AReaderThatLeavesEndsItQuietly) {
   const std::string command =
       "{ $BRAID opt " + (directory / "long.json").string() + "; echo $? >&2; } | ";
   EXPECT_EQ(run_shell(command + "head -c 1").err, "141\n");
-  // Whoever ignores the signal is told.
+  // A process that ignores the signal gets an error.
   EXPECT_EQ(run_shell("trap '' PIPE; " + command + "head -c 1").err,
             "braid: error: stdout: cannot be written: Broken pipe\n3\n");
 }

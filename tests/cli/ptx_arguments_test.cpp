@@ -1,4 +1,4 @@
-// What --arg of `braid ptx` says, and what it may not say.
+// The forms of --arg of `braid ptx`, and its errors.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -183,7 +183,7 @@ TEST_F(PtxArgumentsTest, ATensorMapIsPassedByValueOrByAddress) {
       for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(box[i], from[(2 + i / 8) * 16 + 4 + i % 8]);
     }
   }
-  // Of a buffer that another argument has.
+  // For a buffer that another argument has.
   const std::string twice = box_kernel(".param .u64 x,\n.param .u64 m", "ld.param.u64 %rd1, [m];");
   EXPECT_EQ(run(twice, {"zero:f32:256", "tensormap:arg0:16x16:64:8x4:none:nan", "zero:i32:32"},
                 {"--block", "32"})
@@ -191,7 +191,7 @@ TEST_F(PtxArgumentsTest, ATensorMapIsPassedByValueOrByAddress) {
             0);
 }
 
-// As CUTLASS has it; cuda.h aligns maps to 64 bytes up to CUDA 12, to 128 since.
+// As in CUTLASS; cuda.h aligns maps to 64 bytes up to CUDA 12, and to 128 since.
 TEST_F(PtxArgumentsTest, AStructMayHoldATensorMap) {
   for (const auto& [bytes, at] : {std::pair(256, 64), std::pair(384, 128)}) {
     const std::string parameter =
@@ -213,8 +213,8 @@ TEST_F(PtxArgumentsTest, AStructMayHoldATensorMap) {
           "\"tensormap:zero:i32:256:16x16::8x4:none\" in a table; expected buffers");
 }
 
-// Of 2 images of 4 x 4 pixels with 4 channels, 8 pixels from (0, 1) on that have one more to the
-// right and below.
+// 2 images of 4 x 4 pixels with 4 channels; 8 pixels from (0, 1) on, leaving one to the right and
+// below.
 TEST_F(PtxArgumentsTest, ATensorMapMayBeOneOfColumns) {
   const std::string text = box_kernel(
       ".param .u64 m", "ld.param.u64 %rd1, [m];",

@@ -200,7 +200,7 @@ TEST(Ptx, TwoKernelsAreCountedSideBySide) {
 TEST(Ptx, RegistersAreThoseOfPtxasOrAssumed) {
   const test::TemporaryDirectory directory;
   test::write_file(directory / "scale.cu", kScaleKernel);
-  // As ptxas speaks, of two kernels of which the second is the one that runs.
+  // Output as ptxas writes it for two kernels, the second of which runs.
   test::write_file(directory / "ptxas", R"(#!/bin/sh
 echo "ptxas info    : Compiling entry function 'other' for 'sm_90'"
 echo "ptxas info    : Used 99 registers, used 0 barriers"
@@ -469,7 +469,7 @@ extern "C" __global__ void scale(float* x) { x[threadIdx.x] = twice(threadIdx.x)
     return SafetensorsFile(directory / "out/buffers.safetensors").read("arg0").to_doubles();
   };
   EXPECT_EQ(run(), (std::vector<double>{0, 2, 4}));
-  // What it includes is no part of any key that the caches look up.
+  // The included file is not part of any key that the caches look up.
   test::write_file(directory / "mine.cuh",
                    "__device__ inline float twice(float x) { return x + x + 1; }\n");
   EXPECT_EQ(run(), (std::vector<double>{1, 3, 5}));
@@ -578,7 +578,7 @@ TEST(Ptx, ACompileErrorNamesTheFile) {
   refused("extern \"C\" __global__ void k() {\n  int unused;\n  foo();\n  bar();\n}\n",
           file + ":3: identifier \"foo\" is undefined");
   refused("#include \"none.cuh\"\n", file + ":1: cannot open source file \"none.cuh\"");
-  // What only NVIDIA's assembler or the device sees.
+  // Errors that only NVIDIA's assembler or the device detects.
   test::write_file(file, "extern \"C\" __global__ void k() { asm(\"nonsense;\"); }\n");
   const auto result = run_braid({"ptx", file, "--entry", "k", "--out", directory / "out"});
   EXPECT_EQ(result.exit_code, 2) << result.out << result.err;

@@ -17,7 +17,7 @@ std::string file_bytes(const std::string& header, const std::string& data) {
   return bytes + header + data;
 }
 
-// What the reader says of a file, or "" when it accepts it.
+// The reader's error for a file, or "" if it accepts the file.
 std::string error_of(const std::string& bytes) {
   const test::TemporaryDirectory directory;
   test::write_file(directory / "t.safetensors", bytes);

@@ -146,7 +146,7 @@ TEST(TuneCommand, AKillLosesOnlyWhatIsUnderWay) {
                               database;
   int kept = 0;
   for (int kill = 0; kill < most; ++kill) {
-    // What a trial takes is not known: some of these moments are within one, or within a row.
+    // The duration of a trial is unknown: some of these moments are within one, or within a row.
     const double seconds = 0.4 + 0.037 * (kill % 40);
     const auto result = run_shell("timeout -s KILL " + std::to_string(seconds) + " " + command);
     kept = std::max(kept, told(result.err));

@@ -25,8 +25,8 @@ TEST_P(Compile, EverySampleWithoutSpills) {
   }
 }
 
-// What a default takes of registers is reckoned, not asked of a compiler, so that all ranks choose
-// alike: this holds the reckoning to what the compiler says. And no operand is copied byte by byte.
+// The registers of a default are estimated, not asked of a compiler, so that all ranks choose
+// alike. This compares the estimate with the compiler. And no operand is copied byte by byte.
 TEST_P(Compile, LargeMatmulsWithoutSpills) {
   const Target target = Target::parse(GetParam());
   for (const auto& sample : testing::large_matmuls(target)) {
@@ -39,7 +39,8 @@ TEST_P(Compile, LargeMatmulsWithoutSpills) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, Compile, ::testing::Values("sm_80", "sm_90a", "sm_100a"));
 
-// What the width analysis promises is what the PTX does: 16 bytes wherever the shape allows.
+// The PTX has the access widths that the width analysis promises: 16 bytes wherever the shape
+// allows.
 TEST(Compile, PointwiseAndRowKernelsMoveSixteenBytes) {
   for (const auto& sample : testing::sample_specs(Target{})) {
     const bool aligned = sample.name == "pointwise_broadcast" || sample.name == "row_rms_norm" ||

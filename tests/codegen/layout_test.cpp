@@ -93,9 +93,9 @@ TEST(Layout, MmaOperandsAreThePtxFragments) {
   }
 }
 
-// What lane and register get from the rows that ldmatrix is told is what the fragment wants:
-// matrix j's row r comes from lane 8j + r; lane l gets words l % 4 of row l / 4, or transposed
-// elements l / 4 of rows 2 (l % 4) and the next.
+// The rows given to ldmatrix deliver to each lane and register what the fragment wants: row r of
+// matrix j comes from lane 8j + r; lane l gets words l % 4 of row l / 4, or transposed elements l /
+// 4 of rows 2 (l % 4) and the next.
 TEST(Layout, MatrixLoadsFillTheFragments) {
   struct Case {
     Layout operand;
@@ -163,7 +163,7 @@ TEST(Layout, TransposedBytesAreEveryOtherColumn) {
   }
 }
 
-/// All layouts of a tile that the tests convert between.
+/// The layouts of a tile between which the tests convert.
 std::vector<Layout> layouts_of(int rows, int cols) {
   std::vector<Layout> out{Layout::blocked(rows, cols, 8, 4), Layout::blocked(rows, cols, 1, 4),
                           Layout::fma_accumulator(rows, cols, 4)};
@@ -236,7 +236,7 @@ TEST(LinearMap, ComposesAndInverts) {
       for (std::uint32_t x = 0; x < 8; ++x) ASSERT_EQ(both.apply(x), f.apply(g.apply(x)));
     }
   }
-  // Of copies, the first.
+  // Among copies, the first.
   const LinearMap copies{{1, 0, 2, 1}};
   EXPECT_EQ(copies.inverse(2), (LinearMap{{1, 4}}));
   EXPECT_EQ(LinearMap::identity(3).contiguous_bits(), 3);
@@ -292,8 +292,8 @@ TEST(SharedLayout, EightRowsOfOnePieceTouchEveryBankOnce) {
   }
 }
 
-// So are rows 0, 1, 4, 5, 8, 9, 12 and 13 of 16, and those between them, where that is how they are
-// touched.
+// Rows 0, 1, 4, 5, 8, 9, 12 and 13 of 16 are conflict-free, and so are those between them, if
+// accessed that way.
 TEST(SharedLayout, PairsOfRowsTouchEveryBankOnce) {
   for (int cols = 32; cols <= 256; cols *= 2) {
     const SharedLayout s = SharedLayout::swizzled(64, cols, 1, SharedLayout::kPairsOfRows);

@@ -196,7 +196,7 @@ TEST(LowerToThreads, RefusesAPacketThatIsNoOneAccess) {
   %3 = ll_load.f32 %1, %2, %80 : f32[1, 64]
 )"),
             "%3 (ll_load): found a pointer aligned to 4 bytes, expected 8");
-  // Its second element lies in the next packet.
+  // Its second element is in the next packet.
   EXPECT_EQ(error(R"(  %0 = constant 3 : i32
   %1 = range 1 : i32[1, 64]
   %2 = add %1, %0 : i32[1, 64]

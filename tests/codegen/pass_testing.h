@@ -21,7 +21,7 @@ std::string text_after(std::string_view text, const Passes&... passes) {
   return print_text(program);
 }
 
-/// What packets need, as parameters 2 to 8, and then as values: this rank's number %80 and its
+/// What packets need: parameters 2 to 8, and their values, with this rank's number %80 and its
 /// scratch %82.
 inline constexpr std::string_view kPacketParams = R"(param 2 peers 0 group "tp"
 param 3 rank 0 group "tp"

@@ -190,15 +190,15 @@ TEST(Prefetch, TakesWhatRegistersHold) {
   }
 }
 
-/// Where the first of these stands in the text.
+/// The position of the first of these in the text.
 std::size_t first(const std::string& text, const char* pattern) {
   std::smatch m;
   return std::regex_search(text, m, std::regex(pattern)) ? static_cast<std::size_t>(m.position())
                                                          : text.size();
 }
 
-// Of a row: what all ranks have of so many rows as registers hold, and of the residual, and the
-// weight of all rows.
+// For rows: loads of all ranks' data for as many rows as registers hold, of the residual, and of
+// the weight for all rows.
 TEST(Prefetch, ThePtxOfAnAllReduceLoadsTheNextPiecesBeforeItAdds) {
   const Target target = Target::parse("sm_90a");
   int seen = 0;

@@ -194,7 +194,7 @@ TEST(Probes, AttentionKeepsWeightsInRegisters) {
   run_probe<std::uint16_t>(text, 3, {6400, 6400, 6400}, 6400, 1.0 / 128, attention);
 }
 
-// With warps beside each other the weights change their layout through shared memory.
+// With warps side by side the weights change their layout through shared memory.
 TEST(Probes, AttentionChangesLayouts) {
   std::string text = read_probe("attention");
   text.replace(text.find("warps_m 4"), 9, "warps_m 2");

@@ -18,7 +18,7 @@
 namespace braid {
 namespace {
 
-/// What stands in front of a kernel: its types and functions, each with the comment before it.
+/// The text in front of a kernel: its types and functions, each with the comment before it.
 std::vector<std::string> helpers_of(const std::string& text) {
   std::vector<std::string> helpers(1);
   std::istringstream in(text);

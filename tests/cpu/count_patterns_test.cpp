@@ -1,5 +1,5 @@
-// What accesses come to, pattern by pattern, beside plain counting: sets of sectors, words and
-// bytes.
+// The counts of accesses, pattern by pattern, compared with a plain computation over sets of
+// sectors, words and bytes.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -202,8 +202,8 @@ TEST_P(AnyLanes, CostWhatPlainCountingSays) {
   EXPECT_EQ(counts.minimum_bytes, minimum);
 }
 
-/// The same at addresses that are a base and a multiple of the lane: the pattern is known before
-/// the run, the base is not.
+/// The same with addresses base + lane * step: the pattern is known at compile time, the base is
+/// not.
 class Rows : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Spaces, Rows, ::testing::Values(".global", ".shared"));
 

@@ -291,7 +291,7 @@ ret;)",
                {1}, {32});
 }
 
-/// Of lanes in a pattern that the text tells, and of one that only the run does.
+/// With a lane pattern known from the text, and with one known only at run time.
 class JoinedLoads : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(AnyIndex, JoinedLoads,
                          ::testing::Values("",
@@ -309,11 +309,11 @@ ld.shared.f32 %f4, [%r7+12];)";
   EXPECT_EQ(joined.shared_wavefronts, 16);  // of four ways each
   EXPECT_EQ(joined.issued_shared_requests, 1);
   EXPECT_EQ(joined.issued_shared_wavefronts, 4);  // 512 bytes
-  // Where 16 bytes are not aligned they stay four.
+  // If 16 bytes are not aligned, the loads stay separate.
   const Counts shifted = count_loads(4, 4, four, GetParam()).total;
   EXPECT_EQ(shifted.issued_shared_requests, 4);
   EXPECT_EQ(shifted.issued_shared_wavefronts, 16);
-  // All lanes at one place: two phases of 16 lanes instead of four.
+  // All lanes at one address: two phases of 16 lanes instead of four.
   EXPECT_EQ(count_loads(0, 0, four, GetParam()).total.issued_shared_wavefronts, 2);
 }
 
@@ -408,7 +408,7 @@ ret;)",
   }
 }
 
-/// Of a sparse A half of the products are done.
+/// With a sparse A half of the products are done.
 TEST(Counter, SparseAndScaledProducts) {
   const auto product = [&](const std::string& text) {
     return count(kernel("mma." + text + " {%r0, %r1, %r2, %r3}, {%r4, %r5, %r6, %r7}, " +
@@ -463,7 +463,7 @@ st.global.b32 [%rd1+12], %r7;
 ret;)");
   EXPECT_GT(ahead.loads, 5);
   EXPECT_LT(ahead.loads, 12);
-  // What is loaded four turns ahead is waited for once in five of them, in whichever block.
+  // A load issued four turns ahead is waited for once in five turns, in whichever block.
   const WarpChain turns = chain(R"(mov.u32 %r9, 0;
 loop:
 ld.global.nc.b32 %r5, [%rd1];
@@ -483,7 +483,7 @@ st.global.b32 [%rd1+12], %r7;
 ret;)");
   EXPECT_GT(turns.loads, 90);
   EXPECT_LT(turns.loads, 120);
-  // Of a ring of three one is used, one is on its way, and one is to be copied next.
+  // In a ring of three, one slot is in use, one in flight, and one is to be filled next.
   const WarpChain copies = chain(R"(cp.async.wait_group 1;
 ret;)");
   EXPECT_NEAR(copies.copies, 1 / 3.0, 1e-6);
@@ -509,7 +509,7 @@ TEST(Counter, TheBusiestBlockOfALaunch) {
                     "add.s32 %r5, %r4, 1;\nadd.s32 %r5, %r5, 1;\nout:\nret;",
                     leaves));
   };
-  // Of a warp.
+  // Per warp.
   const std::uint64_t leaving = kMoves + kIntegers + kLoads + 3, staying = leaving + 3;
   const KernelCounts all = count(text("lt.s32"), {8}, {64});
   EXPECT_EQ(all.total.total_instructions(), 2 * leaving + 14 * staying);
@@ -517,7 +517,7 @@ TEST(Counter, TheBusiestBlockOfALaunch) {
   const KernelCounts one = count(text("ne.s32"), {8}, {64});
   EXPECT_EQ(one.total.total_instructions(), 14 * leaving + 2 * staying);
   EXPECT_EQ(one.busiest_instructions, 2 * staying);
-  // Of each launch its own.
+  // Each launch is counted.
   Bench bench = Bench::from_ptx(text("ne.s32"), {.count = true});
   const std::uint64_t memory = bench.upload(std::vector<std::uint8_t>(64));
   bench.run({8}, {64}, 0, memory);
@@ -553,7 +553,7 @@ ret;)"),
   for (const LineCounts& line : counts.lines) {
     if (line.joined) joined += line.instruction + " ";
   }
-  // Of a sum that has a shift in it there is no room in another one, nor of a value used twice.
+  // A sum that has absorbed a shift cannot be absorbed itself, nor can a value with two uses.
   EXPECT_EQ(joined, "mul.wide.s32 add.s64 and.b32 shl.b32 ");
 }
 

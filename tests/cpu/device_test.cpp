@@ -262,9 +262,9 @@ TEST(Device, AFailureEndsWaitsForValuesAndFollowsEvents) {
   behind->synchronize();
 }
 
-// What they wait for may have to come from another process that wants the cores. Two threads that
-// never slept would take two cores all the time; a machine with other work may charge sleepers much
-// in one window, so that one of many has to show it.
+// Blocks may wait for another process that needs the cores. Two threads that never slept would take
+// two cores all the time. A loaded machine may charge sleepers much in one window, so one of many
+// windows must show it.
 TEST(Device, BlocksThatSpinLeaveTheCoresToOthers) {
   Bench bench("extern \"C\" __global__ void k(volatile int* p) { while (*p == 0) {} }",
               {.threads = 2});
@@ -338,7 +338,7 @@ extern "C" __global__ void k(volatile int* p, int how) {
   }
 }
 
-// As those of a GPU, whose window of shared memory begins at a multiple of 16 MiB.
+// As on a GPU, whose shared window begins at a multiple of 16 MiB.
 TEST(Device, TheLowBitsOfAGenericAddressAreThatOfSharedMemory) {
   Bench bench(R"(
 extern "C" __global__ void k(unsigned long long* out) {
@@ -377,7 +377,7 @@ TEST(Device, LaunchAttributes) {
   EXPECT_EQ(bench.download<int>(word, 1)[0], 7);
 }
 
-// As a tensor map is handed to an instruction: by its address, which is aligned.
+// As a tensor map is passed to an instruction: by its aligned address.
 TEST(Device, AParameterByValueHasAnAddress) {
   struct Table {
     float values[48];
@@ -483,7 +483,7 @@ Entry only_entry(const std::filesystem::path& directory) {
   return entry;
 }
 
-/// As the linker wrote it into the library's file.
+/// The id that the linker wrote into the library's file.
 TEST(Device, TheBuildIdIsThatOfTheLibrary) {
   Dl_info library{};
   ASSERT_NE(dladdr(reinterpret_cast<const void*>(&braid_create_cpu_device), &library), 0);

@@ -77,7 +77,7 @@ TEST(Fault, EndsTheKernelAndNothingElse) {
                   HasSubstr("an access to 0x0, which is not the device's memory: rank 0"));
       EXPECT_THAT(error_of(bench, p, 1ULL << 62), HasSubstr("that no memory can have"));
     }
-    // Nothing is near to memory of no bytes.
+    // No address is near an allocation of zero bytes.
     const std::uint64_t none = bench.upload(std::vector<std::uint32_t>());
     EXPECT_THAT(error_of(bench, p, none + 4096 - p), HasSubstr(" bytes of memory"));
     EXPECT_THAT(error_of(bench, p, none + 4096 - p), Not(HasSubstr(" 0 bytes of memory")));
@@ -421,7 +421,7 @@ TEST(LimitsDeathTest, MemoryThatRunsOutInLlvmIsAnError) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   std::string body;
   for (int i = 0; i < 4000; ++i) body += "add.u32 %r3, %r2, %r1; st.global.u32 [%rd1], %r3;\n";
-  // Of the last, the heap of a thread may reserve 64.
+  // A thread's heap may reserve 64 for the last size.
   for (const std::uint64_t mib : {2, 6, 7, 8, 9, 10, 11, 256}) {
     EXPECT_EXIT(tell([&] {
                   const auto device = create_cpu_device({.threads = 1});

@@ -162,7 +162,7 @@ void multiply(const Type& type, const Product& product, std::vector<u32>& memory
   }
 }
 
-/// Those whose products and sums an f32 holds.
+/// Types whose products and sums an f32 can represent.
 class MmaOrder : public testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(All, MmaOrder, testing::Range<std::size_t>(0, 4));
 

@@ -53,7 +53,7 @@ TEST(PtxParser, RejectsMalformedText) {
     EXPECT_THAT(load_error(wrap(body)), HasSubstr("ptx:")) << body;
   }
   EXPECT_THAT(load_error("garbage"), HasSubstr("ptx:1:"));
-  // As deep as one likes.
+  // Nesting of any depth.
   EXPECT_EQ(load_error(wrap(".reg .b32 %r; mov.u32 %r, " + std::string(2'000'000, '!') + "%r;")),
             "ptx:6: expected a predicate, found '!'");
 }
@@ -126,7 +126,7 @@ TEST(PtxParser, ABrokenKernelRefusesItselfOnly) {
   EXPECT_THROW(device->load(0, {"opcode", text, {}}), Error);
 }
 
-/// What a broken kernel holds is passed over: a modifier of that name begins no declaration.
+/// The content of a broken kernel is skipped: a modifier of that name begins no declaration.
 TEST(PtxParser, AWeakAccessBeginsNoFunction) {
   const std::string text = R"(.version 9.0
 .target sm_80

@@ -1,5 +1,5 @@
-// What kernels of rows are made quick by: blocks that run one after the other on one stack, warps
-// that meet at a barrier together, vectors of registers that lie together in memory, prefetches.
+// Optimizations for row kernels: consecutive blocks on one stack, warps that pass a barrier
+// together, register vectors that are contiguous in memory, prefetches.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ std::vector<unsigned> numbers(std::size_t count) {
   return values;
 }
 
-// By way of vectors on one side alone, so that what is wrong on both cannot cancel.
+// Uses vectors on only one side, so that equal errors on both cannot cancel.
 TEST(Rows, VectorsOfRegisters) {
   for (const bool loads : {false, true}) {
     for (const int count : {64, 61}) {
@@ -105,8 +105,8 @@ std::string kernel_of_warps(const std::string& body) {
          body + "ret; }";
 }
 
-// What all warps of a block compute alike behind a barrier, of every type that a register has, in
-// each round of a loop, which reads what the last one left, and in each block of a grid.
+// Values that all warps of a block compute alike behind a barrier, for every register type, in each
+// turn of a loop that reads the previous turn's result, and in each block of a grid.
 TEST(Rows, WarpsThatComputeAlike) {
   Bench bench = Bench::from_ptx(kernel_of_warps(R"(
       mov.u32 %r20, 0;

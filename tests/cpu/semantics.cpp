@@ -26,7 +26,7 @@ u128 shift_sticky(u128 value, int by) {
   return kept | ((kept << by) != value ? 1 : 0);
 }
 
-/// The same value with a size of 126 bits.
+/// The same value with a mantissa of 126 bits.
 Number normal(Number n) {
   const int shift = 126 - width(n.size);
   n.size = shift >= 0 ? n.size << shift : shift_sticky(n.size, -shift);

@@ -75,10 +75,10 @@ struct Inputs {
   u64 seed = 0;
   [[nodiscard]] std::size_t size() const { return a.size(); }
 };
-/// All pairs of `edges` (of a long list each with some), thrice with some third operand, then
-/// random bits and mixtures of both.
+/// All pairs of `edges` (each with some if the list is long), three times with a third operand,
+/// then random bits and mixtures of both.
 Inputs make_inputs(const std::vector<u64>& edges, u64 seed);
-/// Of inputs of so many bits: pairs in the halves of a word twice as wide.
+/// For inputs of that many bits: pairs in the halves of a word twice as wide.
 Inputs pack_halves(const Inputs& inputs, int bits = 16);
 
 std::vector<u64> integer_edges();

@@ -247,8 +247,8 @@ TEST(SemanticsCluster, ArrivesAndStoresElsewhere) {
   }
 }
 
-/// The same by generic addresses, and reductions: the other block adds to what the store brings, or
-/// does so twice, and the mbarrier counts the bytes of all.
+/// The same by generic addresses, and with reductions: the other block adds to what the store
+/// brings, or adds twice, and the mbarrier counts the bytes of all.
 TEST(SemanticsCluster, AsyncStoresAndReductionsReachOtherBlocks) {
   std::vector<u32> in(64);
   for (u32 k = 0; k < in.size(); ++k) in[k] = 0x9e3779b9U * (k + 1);
@@ -320,7 +320,7 @@ TEST(SemanticsAtomic, AsyncReleases) {
   }
 }
 
-/// What was stored before is seen by who acquires the word that such a store or reduction writes.
+/// A thread that acquires the word written by such a store or reduction sees earlier stores.
 TEST(SemanticsAtomic, AsyncReleasesWhatWasBefore) {
   struct Case {
     const char* signal;
@@ -349,7 +349,7 @@ TEST(SemanticsAtomic, AsyncReleasesWhatWasBefore) {
   }
 }
 
-/// Nothing is canceled, of which each block hears that asks, or all of a cluster.
+/// No launch is canceled, and each block that asks is told so, or all of a cluster.
 TEST(SemanticsCluster, CancelsNoLaunch) {
   for (const bool all : {false, true}) {
     for (const unsigned checks : {0U, unsigned{kCheckAll}}) {

@@ -289,7 +289,7 @@ TEST(SemanticsCall, ByAddress) {
       "st.global.u64 [%O], %d0;";
   const Launched r = run(nested, body, 64, 73);
   for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(r.out[i], 10U) << i;
-  // What is no function of these stops the kernel.
+  // An address that is none of these functions stops the kernel.
   EXPECT_THROW(
       run(kChoices, "mov.b64 %d1, 7; mov.b64 %d2, next;" + prototype + "call (%d0), %d1, (%x), pr;",
           32, 74),
@@ -329,7 +329,7 @@ TEST(SemanticsCall, RefusesWhatItCannotDo) {
 TEST(SemanticsBarrier, EveryFormWaitsForAll) {
   for (const char* form : {"bar.sync 0;", "bar.sync 3;", "bar.cta.sync 0, 96;", "barrier.sync 1;",
                            "barrier.sync.aligned 1, 96;", "barrier.cta.sync.aligned 2;",
-                           // Of a number that all lanes have, which nobody can know before.
+                           // With a number that is equal in all lanes but unknown at compile time.
                            "shfl.sync.idx.b32 %r3, %i, 7, 31, -1; and.b32 %r3, %r3, 7;"
                            "mul.lo.u32 %r4, %r3, 13; add.u32 %r4, %r4, 5; bar.sync %r3, %r4;"}) {
     const std::string body = fmt::format(
@@ -344,7 +344,7 @@ TEST(SemanticsBarrier, EveryFormWaitsForAll) {
 }
 
 TEST(SemanticsBarrier, ReducesAPredicate) {
-  // Of all threads, of the first warp and one more, of none, of all.
+  // All threads, the first warp and one more, none, all.
   for (const u32 limit : {96U, 33U, 0U}) {
     const std::string body = fmt::format(
         "setp.lt.u32 %p0, %i, {0};\n"
@@ -374,7 +374,7 @@ TEST(SemanticsBarrier, ArriveDoesNotWait) {
   }
 }
 
-/// As CUDA's grid.sync(): %envreg1 and 2 are the address of a word that a launch finds zero.
+/// Like CUDA's grid.sync(): %envreg1 and 2 are the address of a word that is zero at launch.
 TEST(SemanticsBarrier, BlocksMeetInTheWorkspaceOfTheirGrid) {
   const std::string body =
       "mov.b32 %r1, %envreg1; mov.b32 %r2, %envreg2; mov.b64 %d1, {%r2, %r1};"

@@ -143,7 +143,7 @@ Row between(const std::string& modifiers, const Float& to, const Float& from,
       .floats(to.format);
 }
 u64 rectified(Format f, u64 bits) { return !f.is_nan(bits) && (bits & f.sign()) != 0 ? 0 : bits; }
-/// Where two formats meet: the values of one around the halfway points of the other.
+/// Boundaries between two formats: values of one around the halfway points of the other.
 std::vector<u64> meeting_edges(Format from, Format to) {
   std::vector<u64> edges = float_edges(from);
   for (const u64 x : float_edges(to)) {

@@ -45,7 +45,7 @@ Row float_row(const Type& type, const std::string& text, F function) {
   return out.floats(type.format);
 }
 
-/// What `.ftz` and `.sat` do around an operation on numbers, rounded in the end.
+/// Applies `.ftz` and `.sat` around an operation on numbers, which is rounded at the end.
 template <class F>
 auto rounded(Format format, Mode mode, bool ftz, bool sat, F operation) {
   return [=](u64 a, u64 b, u64 c) {

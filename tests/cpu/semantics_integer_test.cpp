@@ -45,7 +45,7 @@ void arithmetic(std::vector<Row>& rows) {
            [](T a, T b, T c) { return static_cast<T>(W(a) * W(b) + W(c)); });
   typed<T>(rows, "mad.hi.@ $d, $a, $b, $c;",
            [](T a, T b, T c) { return static_cast<T>((W(a) * W(b) >> kWidth<T>)+W(c)); });
-  // By zero nothing is said.
+  // Division by zero is undefined.
   const std::string odd = fmt::format("or.b{} $x, $b, 1; ", kWidth<T>);
   typed<T>(rows, odd + "div.@ $d, $a, $x;",
            [](T a, T b) { return static_cast<T>(W(a) / W(static_cast<T>(b | 1))); });
@@ -416,7 +416,7 @@ TEST(SemanticsInteger, Comparisons) {
 }
 
 TEST(SemanticsInteger, BitMasks) {
-  // By the manual: ((1 << size) - 1) << position, which 32 bits hold the low part of.
+  // By the manual: ((1 << size) - 1) << position, whose low 32 bits count.
   const auto mask = [](u64 position, u64 size) {
     return static_cast<u32>(((u64{1} << size) - 1) << position);
   };
@@ -428,8 +428,8 @@ TEST(SemanticsInteger, BitMasks) {
   check(rows, make_inputs({0, 1, 2, 5, 16, 31, 32, 33, 64, 100, 0xffffffff}, 9));
 }
 
-/// By the manual's statement: N is the second operand's low bits, and .clamp leaves `a` alone where
-/// that is 32 or more.
+/// By the manual: N is the low bits of the second operand, and .clamp leaves `a` unchanged if N is
+/// 32 or more.
 TEST(SemanticsInteger, Extensions) {
   const auto extend = [](u32 a, u32 b, bool clamps, bool is_signed) {
     const u32 n = b & 31;

@@ -68,7 +68,7 @@ struct Numbers {
 Numbers random_numbers(int rows, int columns, const Kind& of, Random& random) {
   Numbers out(rows, columns);
   for (i64& value : out.values) {
-    // All that e5m2 has between are those of 3 bits.
+    // All exponents of e5m2 between these are covered by 3 bits.
     const i64 span = of.name == "e5m2" ? 8 : of.high() - of.low() + 1;
     value = (of.name == "e5m2" ? -4 : of.low()) +
             static_cast<i64>(random.next() % static_cast<u64>(span));
@@ -268,7 +268,7 @@ TEST(SemanticsQuads, FourProducts) {
           const Numbers a = random_numbers(8, 4, kind("f16"), random);
           const Numbers b = random_numbers(4, 8, kind("f16"), random);
           const Numbers c = random_numbers(8, 8, sum, random);
-          // As if there were four times as much, of which a lane holds its own product's part.
+          // Computed for four times as many, of which a lane holds the part of its own product.
           const auto place = [&](std::vector<u8>& into, std::size_t first, const Numbers& numbers,
                                  const Kind& of, const Layout& layout, int registers) {
             for (int lane = 0; lane < 32; ++lane) {
@@ -480,7 +480,7 @@ TEST(SemanticsWmma, RoundsFloat64) {
   }
 }
 
-/// The same of mma: a lane has A(lane / 4, lane % 4), B(lane % 4, lane / 4) and two columns of C.
+/// The same for mma: a lane has A(lane / 4, lane % 4), B(lane % 4, lane / 4) and two columns of C.
 TEST(SemanticsMma, RoundsFloat64) {
   constexpr int kHostModes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
   Random random(501);

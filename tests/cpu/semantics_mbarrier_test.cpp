@@ -293,7 +293,7 @@ TEST(SemanticsBulk, RefusesParts) {
               HasSubstr("unsupported combination"));
 }
 
-/// Of each 16 bytes those are written whose bit is in the mask.
+/// In each 16 bytes those are written whose bit is in the mask.
 TEST(SemanticsBulk, StoresBytesOfAMask) {
   std::vector<u32> in(64);
   for (u32 k = 0; k < in.size(); ++k) in[k] = 0xc2b2ae35U * (k + 1);
@@ -355,7 +355,7 @@ TEST(SemanticsBulk, StoresZeros) {
   }
   EXPECT_THAT(error_of([&] { run(body("st.bulk [%d1], 8, 1;"), {1}, {32}, {0}, 256); }),
               HasSubstr("the value must be 0"));
-  // What it writes is written: another warp must wait.
+  // The copy's bytes count as written: another warp must wait.
   const Result race = run(text("setp.ge.u32 %p0, %i, 32; @%p0 bra READER; setp.ne.u32 %p1, %i, 0;"
                                "@%p1 bra END; st.bulk.shared::cta [%m], 64, 0; bra END;"
                                "READER: ld.shared.u32 %r2, [%m]; st.global.u32 [%O], %r2; END:"),

@@ -16,7 +16,7 @@ namespace {
 
 using namespace semantics;
 
-/// Where the 32 bytes of a thread are.
+/// The place of a thread's 32 bytes.
 struct Place {
   const char* space;
   const char* setup;  ///< leaves the address in `at`
@@ -30,7 +30,7 @@ const Place kPlaces[] = {
     {"", "mov.u64 %T7, L; cvta.local.u64 %T7, %T7; ", "%T7"},
 };
 
-/// What the 32 bytes hold: the three operands and the sum of the first two.
+/// The content of the 32 bytes: the three operands and the sum of the first two.
 std::array<u8, 32> bytes_of(u64 a, u64 b, u64 c) {
   const u64 words[] = {a, b, c, a + b};
   std::array<u8, 32> bytes{};
@@ -293,7 +293,7 @@ TEST(SemanticsMemory, AtomicsOnFloats) {
   }
 }
 
-/// All lanes of the grid add to one cell: nothing is lost.
+/// All lanes of the grid add to one cell, and no addition is lost.
 TEST(SemanticsMemory, AtomicsOfAllThreads) {
   Bench bench = Bench::from_ptx(R"(.version 8.6
 .target sm_90a
@@ -473,7 +473,8 @@ TEST_P(SemanticsSpecial, Registers) {
   for (std::size_t k = 0; k + 1 < kCount; ++k) {
     body += fmt::format("mov.u32 %r0, %{}; st.global.b32 [%O+{}], %r0;\n", registers[k], 4 * k);
   }
-  // Is a pointer where it should be: bits of shared, local, global, const for each of three.
+  // Tests whether a pointer is in its space: bits for shared, local, global and const, for each of
+  // three.
   body +=
       "mov.u32 %r2, 0; mov.u32 %r0, s; cvt.u64.u32 %A, %r0; cvta.shared.u64 %A, %A;\n"
       "mov.u64 %B, l; cvta.local.u64 %B, %B;\n";

@@ -26,7 +26,7 @@ TEST(SemanticsPairs, MovedLoadedStoredAndExchanged) {
   rows.push_back(row(text("st.local.b128 [L+16], %x; ld.local.v2.b64 {%T2, %T3}, [L+16]; "
                           "mov.b128 %z, {%T3, %T2};"),
                      [=](u64 a, u64 b) { return joined(b, a); }));
-  // What was there, then what is there now.
+  // The old value, then the new one.
   const std::string before = "mov.b128 %y, {%B, %C}; st.shared.b128 [%m], %y; ";
   rows.push_back(row(text(before + "atom.shared.exch.b128 %z, [%m], %x;"),
                      [=](u64, u64 b, u64 c) { return joined(b, c); }));

@@ -28,7 +28,7 @@ struct Kind {
   bool is_signed = true;
   [[nodiscard]] bool is_float() const { return exponent != 0; }
   [[nodiscard]] int per_register() const { return 32 / bits; }
-  /// Of codes without their place in the container.
+  /// Bits of a code, without its position in the container.
   [[nodiscard]] int code_bits() const {
     return !is_float() ? bits : name == "tf32" ? 32 : 1 + exponent + fraction;
   }
@@ -208,7 +208,7 @@ struct Case {
   int selector = 0;
 };
 
-/// Where in the metadata the four bits of a chunk of a row of A are.
+/// The position in the metadata of the four bits of a chunk of a row of A.
 std::array<int, 2> metadata_place(const Case& c, int row, int chunk) {
   if (kind(c.a).bits >= 16) {
     // 16 bits of row groupID, then of groupID + 8; the second half of k is the next lane's.
@@ -228,7 +228,7 @@ void check(const Case& c, u64 seed) {
   Codes b(c.k, 8);
   for (u32& code : a.codes) code = random_code(of_a, random);
   for (u32& code : b.codes) code = random_code(of_b, random);
-  // What is not looked at is any.
+  // Unused metadata may be anything.
   Registers metadata(1), scale_words(2);
   for (auto* registers : {&metadata, &scale_words}) {
     for (auto& lanes : *registers) {
@@ -411,7 +411,7 @@ TEST(SemanticsSmallMma, TakesScalesWhereTheSelectorsSay) {
   }
 }
 
-/// All codes but infinities and NaN, by a B that picks one k for each column.
+/// All codes except infinities and NaN, with a B that picks one k for each column.
 TEST(SemanticsSmallMma, ReadsEveryCode) {
   for (const std::string type : kSmallTypes) {
     const Kind& of = kind(type);

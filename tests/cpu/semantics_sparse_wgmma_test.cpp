@@ -19,7 +19,7 @@ namespace {
 
 using namespace semantics;
 
-/// Its codes of -2 to 2.
+/// The codes of -2 to 2.
 struct Kind {
   std::string name;
   int bits;

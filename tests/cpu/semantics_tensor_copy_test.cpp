@@ -119,8 +119,8 @@ Bytes random_bytes(std::size_t count, u64 seed) {
   return bytes;
 }
 
-/// Where the manual puts a byte: 16-byte chunks change places within 128, 64 or 32 bytes by the
-/// number of the line of 128 bytes.
+/// The manual's swizzle: 16-byte chunks are permuted within 128, 64 or 32 bytes by the number of
+/// the 128-byte line.
 u32 shuffled(u32 address, Swizzle swizzle) {
   if (swizzle == Swizzle::kNone) return address;
   const u32 chunks = swizzle == Swizzle::k128 ? 8 : swizzle == Swizzle::k64 ? 4 : 2;
@@ -246,7 +246,7 @@ TEST(SemanticsTensorCopy, GathersAndScattersFourRows) {
     box.map.box[1] = 1;
     const auto size = static_cast<u32>(box.map.element_bytes());
     std::array<i32, 4> rows{};
-    // Of a scatter no two are the same, of which nobody knows which is last.
+    // No two addresses of a scatter are equal, since their order is unspecified.
     for (i32 k = 0; k < 4; ++k) {
       rows[static_cast<std::size_t>(k)] =
           static_cast<i32>(random.next() % box.map.dims[1] / 4) * 4 + k - (n % 3 == 0 ? 2 : 0);
@@ -394,7 +394,7 @@ void reduces(Type type, const std::string& op, const F& operation) {
   for (u32 n = 0; n < 4; ++n) {
     Box box = random_box(random, 2 + n % 2);
     TensorMap& map = box.map;
-    // The same box of another type.
+    // The same box with another type.
     map.box[0] = static_cast<u32>(map.box[0] * map.element_bytes() / sizeof(T));
     map.type = type;
     for (u64& dim : map.dims) dim = std::min<u64>(dim, map.strides[0] / sizeof(T));
@@ -544,7 +544,7 @@ TEST(SemanticsTensorCopy, MapsAreMadeByTheKernel) {
   for (u32 k = 0; k < 128; ++k) ASSERT_EQ(result.shared[k], tensor[k / 16 * 128 + k % 16]) << k;
 }
 
-/// What the tensor copy of a kernel comes to.
+/// The counts of a kernel's tensor copy.
 Counts counts_of(const Box& box, const std::string& body) {
   Bench bench = Bench::from_ptx(text(body), {.count = true});
   const u64 out = bench.upload(Bytes(kShared));

@@ -59,7 +59,7 @@ i128 computed(const std::string& op, i64 x, i64 y) {
   return sum >= 0 ? (sum + 1) >> 1 : sum >> 1;
 }
 
-/// What stands behind the operation itself.
+/// The second operation of an instruction.
 u32 finished(i128 value, const std::string& second, const Part& into, bool to_signed, u32 c) {
   if (into.bits < 32) return into.put(static_cast<i64>(value), c);
   const auto from_33 = [](i128 v) { return static_cast<i64>(static_cast<u64>(v) << 31) >> 31; };
@@ -73,7 +73,8 @@ u32 finished(i128 value, const std::string& second, const Part& into, bool to_si
 
 const char* sign_name(bool is_signed) { return is_signed ? "s32" : "u32"; }
 
-/// All signs on whole words with saturation, then all parts and signs, each with some others.
+/// All signs on whole words with saturation, then all parts and signs, each with some of the
+/// others.
 struct Choice {
   bool d, a, b, sat;
   std::string second;

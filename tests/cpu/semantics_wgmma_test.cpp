@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 constexpr u32 kSharedBytes = 49152;
 
-/// What elements are made of.
+/// An element type.
 struct Element {
   const char* name;
   int bits;
@@ -93,7 +93,7 @@ struct Layout {
     return u64{start >> 4} | u64{leading >> 4} << 16 | u64{stride >> 4} << 32 |
            u64{pattern >> 7 & 7} << 49 | mode << 62;
   }
-  /// Of the element of row (or column) `mn`, in units of `bytes`.
+  /// The address of the element in row (or column) `mn`, in units of `bytes`.
   [[nodiscard]] u32 address(u32 mn, u32 k, u32 bytes) const {
     u32 at = start;
     if (!exchanged && span == 0) {
@@ -143,7 +143,7 @@ Layout some_layout(Random& random, u32 rows, u32 span, bool exchanged, u32 from)
   return layout;
 }
 
-/// What is multiplied, and how.
+/// A product: its operands and how they are multiplied.
 struct Product {
   Types types;
   int columns = 8;
@@ -244,8 +244,8 @@ class Trial {
  private:
   [[nodiscard]] u32 depth() const { return static_cast<u32>(product_.types.depth()); }
 
-  /// Of a few exponents around 1, some subnormal or zero; a row each with an infinity, a NaN and
-  /// zeros of both signs.
+  /// Elements with a few exponents around 1, some subnormal or zero; one row each with an infinity,
+  /// a NaN and zeros of both signs.
   std::vector<u64> elements(const Element& element, u32 rows) {
     std::vector<u64> values;
     const Format f = element.format;
@@ -472,7 +472,7 @@ TEST(SemanticsWgmma, DescriptorsThatAreNone) {
               HasSubstr(line("the block ends within this group of four warps")));
 }
 
-/// With `from` in the text of a product that is right turned into `to`.
+/// The error after `from` in the text of a correct product is replaced by `to`.
 std::string error_of(const std::string& from, const std::string& to) {
   std::string ptx = text({kTypes[1], 8});
   ptx.replace(ptx.find(from), from.size(), to);
@@ -506,7 +506,7 @@ TEST(SemanticsWgmma, ItsSumsMayBeReadByNobody) {
   EXPECT_EQ(error_of_run(ptx, 0, 0), "");
 }
 
-// Who has waited may tell others that the operands of all four warps are no longer needed.
+// A warp that has waited may tell others that the operands of all four warps are no longer needed.
 TEST(SemanticsWgmma, TheWarpsOfAGroupWaitTogether) {
   const std::string ptx = text({kTypes[1], 8}, R"(
 setp.ge.u32 %q, %t, 32; @%q bra on;

@@ -1,4 +1,4 @@
-// What the sanitizer remembers: of memory, in cells that cover many lanes, and of time.
+// The sanitizer's records: of memory, in cells that cover many lanes, and of time.
 
 #include "runtime/cpu/check/shadow.h"
 

@@ -160,8 +160,8 @@ TEST(SharedMemory, BadHandlesAreRefused) {
   for (std::size_t at = 0; at < handle.size(); ++at) {
     std::string damaged = handle;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
-    // What tells devices of one process apart is not needed where they are two, nor, after 70
-    // bytes, the number of the process that answers; sizes are of pages.
+    // Ignored fields: what distinguishes devices of one process, if there are two, and after 70
+    // bytes the id of the answering process. Sizes are in pages.
     const std::string error = import_error(*other, damaged);
     EXPECT_EQ(error.find('\n'), std::string::npos);
     EXPECT_TRUE(error != "no error" || (at >= 22 && at <= 46) || (at >= 70 && at < 78)) << at;

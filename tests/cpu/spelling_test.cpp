@@ -236,7 +236,7 @@ const std::vector<std::vector<std::string>> kSame = {
      " 0xff0000(g+4), 0xff000000(g+4), 0xff00000000(g+4), 0xff0000000000(g+4),"
      " 0xff000000000000(g+4), 0xff00000000000000(g+4)};"
      " ld.global.u64 %rd5, [a]; ld.global.u32 %r10, [%rd5]; }"},
-    // Of shared memory by its name, without the space.
+    // Shared memory by a variable's name, without the space.
     {"ld.shared.b32 %r10, [sm+8];", "ld.b32 %r10, [sm+8];",
      "mbarrier.init.b64 [sm+512], 1; ld.b32 %r10, [sm+8];"},
     {"st.shared.b32 [sm+1020], %r2; bar.sync 0; ld.shared.b32 %r10, [sm+1020];",
@@ -383,7 +383,7 @@ TEST(Spelling, Constants) {
       {"4 > 3", 1},
       {"4 <= 4", 1},
       {"1 != 2 != 1", 0},
-      // Of 64 bits, unsigned where one side is: by its suffix or its size.
+      // 64 bits wide; unsigned if one side is, by its suffix or its size.
       {"-9 % 4", 3},
       {"-1 < 0", 1},
       {"-1 < 0U", 0},
@@ -414,7 +414,7 @@ TEST(Spelling, Constants) {
   EXPECT_THAT(error_of("mov.u32 %r10, 1 ? 2;"), HasSubstr("expected ':'"));
 }
 
-/// What the fuzzer of PTX starts from is PTX.
+/// The seeds of the PTX fuzzer must be valid PTX.
 TEST(Spelling, SeedsOfTheFuzzerAreUnderstood) {
   int count = 0;
   for (const auto& entry :

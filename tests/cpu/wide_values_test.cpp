@@ -160,7 +160,8 @@ INSTANTIATE_TEST_SUITE_P(
             cvt.rn.bf16x2.f32 %y{0}, %f3, %f2;)"))),
     [](const auto& info) { return info.param.first; });
 
-// What ld reads, other than ld.global.nc, may be overwritten: it is kept over the barrier.
+// Memory read by ld may be overwritten, unlike that of ld.global.nc, so its values are kept over
+// the barrier.
 TEST(WideValuesOverABarrier, AreAsTheyWere) {
   Bench bench(R"(
     extern "C" __global__ void k(uint4* x) {

@@ -35,7 +35,7 @@ TEST(Buckets, CutTheRange) {
   EXPECT_THAT(parts_of({.min = 1, .max = 1024, .buckets = {{16}, {128}}}),
               ElementsAre(Symbol{.min = 1, .max = 16}, Symbol{.min = 17, .max = 128},
                           Symbol{.min = 129, .max = 1024}));
-  // Nothing is left.
+  // The buckets leave no rest.
   EXPECT_THAT(parts_of({.min = 8, .max = 20, .multiple_of = 8, .buckets = {{8}, {17}}}),
               ElementsAre(Symbol{.min = 8, .max = 8, .multiple_of = 8},
                           Symbol{.min = 9, .max = 17, .multiple_of = 8}));

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// All 65536 patterns of a 16-bit format as doubles.
+/// All 65536 bit patterns of a 16-bit format, as doubles.
 std::vector<double> all_patterns(DType dtype) {
   HostTensor tensor{dtype, {65536}, std::vector<std::byte>(std::size_t{65536} * 2)};
   for (std::size_t i = 0; i < 65536; ++i) {

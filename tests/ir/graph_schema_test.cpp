@@ -48,7 +48,7 @@ TEST(GraphSchema, EachOpHasItsOwnOperandsAndAttributes) {
 
 using nlohmann::json;
 
-/// What the schema's words of attributes mean, as far as it has them.
+/// Validates attributes by the schema, for the keywords that it uses.
 class Validator {
  public:
   explicit Validator(const json& schema) : schema_(schema) {}
@@ -96,7 +96,8 @@ class Validator {
   const json& schema_;
 };
 
-/// Where the reader refuses a node of the op with these operands, all f32[2], and one attribute.
+/// The place at which the reader refuses a node of the op with these operands, all f32[2], and one
+/// attribute.
 std::string refused_at(const std::string& op, int operands, const std::string& key,
                        const json& value) {
   const json graph{{"braid", 1},

@@ -148,7 +148,7 @@ TEST(Numerics, ReductionsOverRanks) {
 }
 
 TEST(Numerics, Casts) {
-  // As one cvt: towards zero, to the nearest end of the range, NaN as the PTX ISA has it.
+  // As one cvt does it: truncated, saturated, NaN as the PTX ISA defines.
   const HostTensor x =
       reals(DType::kF32, {0.9, -0.9, -2.5, 300, 3e9, -3e9, 1e19, -1e19, kInf, -kInf, kNan});
   EXPECT_EQ(cast(x, DType::kI32).to_integers(),
@@ -176,7 +176,7 @@ TEST(Numerics, Casts) {
               {kInf, round_to(DType::kBF16, round_to(DType::kF32, 1e-40)), kNan});
 }
 
-// What torch 2.15 gives (its conversions compiled and run).
+// The results of torch 2.15 (its conversions, compiled and run).
 TEST(Numerics, CastsToFloat8) {
   expect_same(cast(reals(DType::kF32, {448, 463.9, 464, 465, 480, 1e30, kInf, -470, -kInf, kNan,
                                        -0.0, 0x1p-10, 0x1.8p-9}),
@@ -324,7 +324,7 @@ TEST(Numerics, MovedNansKeepTheirBitsAndComputedOnesAreCanonical) {
   EXPECT_EQ(on("to", {nan}, {{"dtype", DType::kF8E5M2}}).data[0], std::byte{0x7F});
 }
 
-/// What is written through a view that changes nothing lands where it should.
+/// A write through a view that changes nothing reaches the right memory.
 TEST(Numerics, AWriteThroughAViewToTheSameDType) {
   Graph graph("g");
   const TensorType type{DType::kBF16, {600}};

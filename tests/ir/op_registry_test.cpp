@@ -11,7 +11,7 @@
 namespace braid {
 namespace {
 
-// Whoever adds an op adds a test of it: somewhere its name stands in quotes.
+// A new op needs a test: its name must be in quotes in one.
 TEST(OpRegistry, EachOpIsNamedInATestOrExample) {
   std::string text;
   for (const char* folder : {"/tests", "/examples"}) {

@@ -152,7 +152,7 @@ TEST(SplitWithSizesCopy, RefusesSizesThatDoNotSum) {
       is_error(refused({x}, "fsdp.split_with_sizes_copy", sizes({3}, 2)), "n/attrs/dim", "2"));
 }
 
-// As torch._chunk_cat: chunk i of every operand, flattened, side by side in row i.
+// Like torch._chunk_cat: chunk i of every operand, flattened, side by side in row i.
 TEST(ChunkCat, PutsTheChunksSideBySide) {
   const TensorType a{DType::kF32, {4, 1}}, b{DType::kF32, {2, 3}};
   EXPECT_EQ(inferred({a, b}, "fsdp.chunk_cat", chunks(2)), "f32[2, 5]");

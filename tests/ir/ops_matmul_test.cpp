@@ -76,7 +76,7 @@ TEST(Matmul, ScaledWantsFloat8AndScalesThatFit) {
                        "n/attrs/out_dtype", "expected f32, f16 or bf16"));
 }
 
-// As torch._scaled_mm: the bias comes after the scales, before the result is rounded.
+// Like torch._scaled_mm: the bias is added after the scales, before the result is rounded.
 TEST(Matmul, ScaledAddsABiasOfItsColumns) {
   const TensorType a{DType::kF8E4M3, {2, 1}}, b{DType::kF8E4M3, {1, 2}}, one{DType::kF32, {}};
   const TensorType bias{DType::kBF16, {2}};

@@ -38,7 +38,7 @@ TEST(Reduce, Evaluates) {
             (Values{14, 22}));
 }
 
-// As PyTorch has them: i64, which wraps around.
+// Like PyTorch: in i64, which wraps around.
 TEST(Reduce, AddsAndMultipliesIntegersAsI64) {
   const auto one = [](const char* op, DType dtype, const Values& x) {
     return computed_one({{dtype, {static_cast<std::int64_t>(x.size())}}}, op, {}, {x});

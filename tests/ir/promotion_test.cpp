@@ -147,7 +147,7 @@ TEST(Promotion, OperandsGetTheirCommonDType) {
   EXPECT_EQ(mixed.first, "f32");
   EXPECT_THAT(mixed.second,
               ElementsAre(0.050048828125, -3.75, ::testing::NanSensitiveDoubleEq(nan)));
-  // What has no common dtype is the op's to refuse.
+  // Dtypes without a common one are refused by the op.
   EXPECT_TRUE(is_error(error_of([] { static_cast<void>(read("mm", R"(["h", "f"])")); }),
                        "/nodes/0/inputs/1", "expected one dtype"));
 }
@@ -212,7 +212,7 @@ TEST(Promotion, QuotientsOfIntegers) {
   EXPECT_EQ(value_of("div", R"(["w", "v"])", R"({"rounding_mode": "trunc"})"),
             (Result{"i64", {3, -3, -3, 3, 2, -2, 0, -0x1p62, -0x1p62}}));
   EXPECT_EQ(value_of("floor_divide", R"(["u", 7])"), (Result{"u8", {28, 0, 36}}));
-  // Where PyTorch has an error, or none of its own.
+  // Cases in which PyTorch has an error, or no op.
   EXPECT_EQ(value_of("floor_divide", R"(["w", 0])").second, Values(9, 0.0));
   EXPECT_EQ(
       divided_integers(Int{std::numeric_limits<std::int64_t>::min()}, Int{-1}, Quotient::kFloor)

@@ -15,7 +15,7 @@ std::string read(const std::filesystem::path& path) {
   return text.str();
 }
 
-/// All sources, with literals in one piece that stand in several.
+/// All sources, with adjacent string literals joined.
 std::string sources() {
   std::string text;
   for (const auto& file : std::filesystem::recursive_directory_iterator(BRAID_SOURCE_DIR "/src")) {

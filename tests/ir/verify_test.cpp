@@ -16,7 +16,7 @@ Graph with_collective() {
   return graph;
 }
 
-/// The same, lowered, of the input's negation, value 1.
+/// The same, lowered, for the negation of the input, value 1.
 Graph with_lowered_collective() {
   Graph graph = graph_with({{DType::kF32, {4}}});
   graph.add_node("n", "neg", {0});

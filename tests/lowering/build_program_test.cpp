@@ -48,7 +48,7 @@ Graph consecutive_all_reduces(int rounds, int world) {
   return graph_of(kX + "," + kSquare, nodes, '"' + last + '"', world);
 }
 
-/// What becomes of a hand-written kernel of x f32[T, 6], with these nodes over the body's "i".
+/// The error for a user's kernel of x f32[T, 6], with these nodes over the body's "i".
 std::string kernel_error(const std::string& nodes, const std::string& attrs) {
   const std::string body = R"("body": {"inputs": [{"name": "i", "dtype": "f32", "shape": ["T", 6],)"
                            R"( "per_rank": true}], "nodes": [)" +
@@ -221,7 +221,7 @@ TEST(BuildProgram, BuffersHaveRoomForTheLargestSymbols) {
   }
 }
 
-// What one group's ranks may read is never memory of another group.
+// Memory that one group's ranks may read never belongs to another group.
 TEST(BuildProgram, GroupsShareNoArena) {
   const std::string graph = R"({"braid": 1, "name": "mesh",
     "groups": {"a": {"size": 2, "ranks": [[0, 1], [2, 3]]},

@@ -237,7 +237,7 @@ TEST(Canonicalize, OutputMayBecomeAnInput) {
   EXPECT_THAT(lines(canonicalize(graph, context)), ElementsAre("-> x, x"));
 }
 
-/// What the passes make of it, after it was seen to be legal and to keep the values.
+/// The result of the passes, checked to be legal and to keep the values.
 std::vector<std::string> after(const std::vector<std::string>& passes, const std::string& inputs,
                                const std::string& nodes, const std::string& outputs,
                                const std::vector<int>& worlds = {2, 4}) {

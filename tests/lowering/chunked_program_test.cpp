@@ -89,7 +89,7 @@ TEST(ChunkedProgram, AGatherMultipliesItsOwnChunkFirst) {
                   "1 record g_copy 1", "1 copy g_copy1", "1 record g_copy1 2", "0 launch g_mm",
                   "0 wait g_wait 1", "0 launch g_mm1", "0 wait g_wait1 2", "0 launch g_mm2",
                   "0 copy g_join", "1 barrier end of tp"));
-  // What the copies and kernels make lies where it is joined; h has its place among peers.
+  // The results of copies and kernels are written where they are joined; h lies among the peers.
   const auto whole_of = [&](const std::string& name) {
     return program.buffers[static_cast<std::size_t>(buffer(program, name).slice->of)].name;
   };
@@ -139,7 +139,8 @@ std::string launches_of(const Program& program) {
   return text;
 }
 
-// What follows a product ends the kernel of each chunk, and a scatter takes the chunks as they are.
+// The epilogue of a product runs in the kernel of each chunk, and a scatter takes the chunks as
+// they are.
 TEST(ChunkedProgram, WhatFollowsAJoinIsComputedInChunks) {
   const std::string no_a = R"(, "return_A": false)";
   const std::string inputs = input("x", R"("T", 8)") + "," + kWeights;
@@ -163,7 +164,7 @@ TEST(ChunkedProgram, WhatFollowsAJoinIsComputedInChunks) {
                                       node("p", "add", R"("g", "z")"),
                                   R"("p")", 2)),
             "copy mm mm softmax+add");
-  // Of more dims, by another name.
+  // With more dims, under another name.
   EXPECT_EQ(
       launches_of(in_chunks(
           input("x", R"("T", 3, 8)") + "," + kWeights,
@@ -321,7 +322,7 @@ TEST(CopiedProgram, EachEventAndBarrierIsNeeded) {
                         HasSubstr("may not be done"), HasSubstr("has no closing barrier")))
           << "without step " << s << ", " << steps_of(good)[s];
     }
-    // Of each collective two events and a barrier, and that at the end.
+    // Each collective has two events and a barrier, and one barrier is at the end.
     EXPECT_EQ(removed, 4 * 5 + 1) << ::testing::PrintToString(steps_of(good));
   }
 }

@@ -62,7 +62,7 @@ TEST(Cost, NodesFollowTheRoofline) {
   EXPECT_EQ(node_ns(graph, graph.node(mm), {}, h100), 42);
 }
 
-// What the instruction that kernels use sustains, not what the data sheet says of another.
+// The rate is that of the instruction that kernels use, not another one's in the data sheet.
 TEST(Cost, MatrixUnitsTakeEightBitsAtTwiceTheRateWhereTheyHaveInstructionsForIt) {
   const auto mm_ns = [&](const char* device, DType dtype, const char* op) {
     const DeviceModel& model = *find_device_model(device);
@@ -121,7 +121,7 @@ TEST(Cost, AGatherReadsWhatItTakes) {
   EXPECT_LT(node_ns(fused, fused.nodes()[0], {}, h100), 2 * h100.launch_ns);
 }
 
-// What a pass is told of a kernel before there is one is what the kernel is said to take.
+// A pass's estimate before a kernel exists equals the kernel's own.
 TEST(Cost, PassesAndKernelsHaveOnePrice) {
   const DeviceModel& h100 = *find_device_model("H100");
   const Target target = Target::parse("H100");
@@ -185,7 +185,7 @@ TEST(Cost, PassesAndKernelsHaveOnePrice) {
   }
 }
 
-// The same of what stands alone in a kernel.
+// The same for a node alone in a kernel.
 TEST(Cost, ANodeAndItsKernelHaveOnePrice) {
   const DeviceModel& h100 = *find_device_model("H100");
   const std::string attrs = R"("group": "tp", "reduce_op": "sum")";

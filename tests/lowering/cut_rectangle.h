@@ -16,7 +16,7 @@ inline constexpr std::int64_t kRectangleBytes = std::int64_t{1} << 20U;
 
 class RectangleCutter {
  public:
-  /// With `pinwheels`, some pieces are cut into five that no straight cut parts.
+  /// With `pinwheels`, some pieces are cut into five that no straight cut separates.
   RectangleCutter(std::uint64_t seed, bool pinwheels, std::int64_t time = kRectangleTime,
                   std::int64_t bytes = kRectangleBytes)
       : random_(seed), pinwheels_(pinwheels), time_(time), bytes_(bytes) {}

@@ -75,7 +75,7 @@ TEST(DecomposeFsdp, AnUnreadBufferIsForgotten) {
                           "in2 = cat(in2_flat, in2_flat1)", "u = sub(in, in2)", "-> u"));
 }
 
-// Where it lies in the buffer depends on the rank.
+// The position in the buffer depends on the rank.
 TEST(DecomposeFsdp, ABufferThatIsReadIsJoined) {
   const std::vector<std::string> in{"in_flat = view(a)",
                                     "in_flat1 = view(b)",

@@ -7,7 +7,7 @@
 namespace braid::testing {
 namespace {
 
-/// What is beside the collective or wait of that name, and how the walk went.
+/// The compute beside the collective or wait of that name, and the course of the walk.
 struct Beside {
   double comm_ns, comp_ns;
   std::string text;

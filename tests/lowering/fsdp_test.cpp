@@ -193,7 +193,7 @@ TEST(FsdpParams, OtherMutationsStay) {
                {"u"}, "fsdp.copy_ 'k' acts on 't', a view of it");
 }
 
-// What a window's readers would read instead must still be there.
+// The value that a window's readers would read instead must still be there.
 TEST(FsdpParams, OverwrittenSourcesStay) {
   const std::vector<std::string> start{call("y", "exp", {"x"}), full("f"), fill("k", "p", "y")};
   std::vector<std::string> list = start;
@@ -219,7 +219,7 @@ TEST(FsdpParams, OneThatIsFilledFromAnotherStays) {
   }
 }
 
-// What stays keeps nothing else.
+// A parameter that stays does not keep others.
 TEST(FsdpParams, EachParameterIsJudgedByItself) {
   const Result result = after(kParams,
                               {full("fp"), full("fq", "q"), fill("kp", "p", "x"),
@@ -631,7 +631,7 @@ TEST(Fsdp, LowersToPlainOps) {
     for (const Node& node : result.nodes()) {
       EXPECT_FALSE(node.op_name().starts_with("fsdp.")) << node.name;
     }
-    // By itself, the decomposition leaves the mutations.
+    // The decomposition alone leaves the mutations.
     const std::vector<std::string> alone{"decompose_fsdp"};
     expect_same_values(graph, run_passes(graph, alone, context));
   }

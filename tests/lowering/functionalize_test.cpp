@@ -19,7 +19,7 @@ std::string transposed(const std::string& name, const std::string& operand) {
   return node(name, "transpose", '"' + operand + '"', R"("dim0": 0, "dim1": 1)");
 }
 
-/// What the pass makes of it, after it was seen to keep the values and to be idempotent.
+/// The result of the pass, checked to keep the values and to be idempotent.
 std::vector<std::string> functional(const std::string& nodes, const std::string& outputs) {
   std::vector<std::string> result;
   for (int world : {2, 4}) {

@@ -212,7 +212,7 @@ TEST(Fuse, PrologueOfAResidualJoinsTheCollective) {
               ElementsAre("y:0@tp, y:1 = collective{neg+all_reduce+exp+add}(x, x2)", "-> y:1"));
 }
 
-// With packets the operand may never be in memory.
+// With packets the operand need not be in memory.
 TEST(Fuse, WhatIsSentAsPacketsStaysInRegisters) {
   PassContext context = sm80();
   const Graph lowered = lower_collectives(

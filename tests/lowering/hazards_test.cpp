@@ -50,7 +50,7 @@ TEST(Hazards, AValueThatIsGoneIsNotRead) {
         lower(graph_of(input("x", R"("8*T", 8)") + "," + w, nodes, R"("y")"), context);
     EXPECT_EQ(problem(program), "");
     ASSERT_EQ(program.kernels[1].needs.clobbered, (std::vector<Clobbered>{{false, 0}}));
-    // Nothing that all ranks access at once outlives the step.
+    // An access to all ranks at once does not outlive the step.
     EXPECT_EQ(program.kernels[1].needs.remote.empty(), multimem);
     EXPECT_EQ(program.steps[1].closing_barrier, !multimem);
     const int copy = append(program, "copy", "p", buffer(program, "p").arena);
@@ -283,7 +283,7 @@ TEST(Hazards, OrderAndOwnersOnOneStream) {
   EXPECT_THAT(problem(program), HasSubstr("reads 'a', whose bytes hold 'b' by then"));
 }
 
-/// What the planner makes of any steps on any streams has no hazard.
+/// Programs that the planner makes of any steps on any streams have no hazard.
 TEST(Hazards, LifetimesAreEnoughOnManyStreams) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -304,7 +304,7 @@ TEST(Hazards, LifetimesAreEnoughOnManyStreams) {
             {.kind = Step::Kind::kEventWait, .name = "w", .stream = to, .event = events++});
         continue;
       }
-      // Of a buffer that is there for this stream.
+      // From a buffer that exists for this stream.
       program.steps.push_back({.kind = Step::Kind::kCopy, .name = "c", .stream = stream});
       const StepOrder order(program.steps);
       const int now = static_cast<int>(program.steps.size()) - 1;

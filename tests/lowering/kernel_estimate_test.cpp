@@ -177,7 +177,7 @@ TEST(KernelEstimate, AWarpAloneWaitsForEachLoad) {
   const double once = 466 / 1.41;
   EXPECT_NEAR(work_us(counts, a100), 1e3 * once, 0.05 * 1e3 * once + 1100);
   EXPECT_EQ(estimate_kernel(counts, a100).limiter, "latency");
-  // What two blocks on two multiprocessors do takes no longer.
+  // Two blocks on two multiprocessors take no longer.
   const double alone = work_us(counts, a100);
   counts.blocks = 2;
   EXPECT_LT(work_us(counts, a100), 1.01 * alone);
@@ -191,7 +191,8 @@ TEST(KernelEstimate, BytesUnderWayDrawTheMemorysRate) {
   const double wide = gbs(stream(h100, 20, 16));
   EXPECT_LT(wide, 0.9 * h100.hbm_gbs);
   EXPECT_GT(wide, 0.8 * h100.hbm_gbs);
-  // With a block at a time for want of shared memory, few bytes are under way; by words fewer yet.
+  // With one block at a time, for lack of shared memory, few bytes are in flight; with word
+  // accesses even fewer.
   KernelCounts alone = stream(h100, 20, 16), words = stream(h100, 20, 4);
   alone.shared_bytes = words.shared_bytes = 200 << 10U;
   EXPECT_LT(gbs(alone), 0.8 * wide);
@@ -208,7 +209,7 @@ TEST(KernelEstimate, TheLastWaveTakesItsTime) {
     EXPECT_NEAR(estimate_kernel(counts, h100).waves, waves, 0.01);
     return work_us(counts, h100);
   };
-  // Where waiting is all, a few blocks more are a wave more; where memory is, they are few bytes.
+  // When waiting dominates, a few more blocks cost a wave; when memory does, they cost few bytes.
   EXPECT_NEAR(us(4.1, 1e4), us(5, 1e4), 0.05 * us(5, 1e4));
   EXPECT_GT(us(4.1, 1e4), 1.2 * us(4, 1e4));
   EXPECT_LT(us(40.1, 1), 1.03 * us(40, 1));
@@ -230,7 +231,7 @@ TEST(KernelEstimate, BlocksOfAWaveReadTogether) {
   const double squares = moved();
   EXPECT_LT(squares, 0.15 * rows);
   EXPECT_GT(squares, least);
-  // Where L2 holds all of it, it is read once.
+  // If L2 holds all of it, it is read once.
   KernelCounts small = stream(a6000, 1, 4);
   small.block_bytes *= 64;
   small.shared_reads = counts.shared_reads;

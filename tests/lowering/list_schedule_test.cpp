@@ -20,7 +20,7 @@ std::string wait(const std::string& name, const std::string& of) {
 std::string neg(const std::string& name, const std::string& of) {
   return node(name, "neg", '"' + of + '"');
 }
-/// The same node with its estimate.
+/// The same node with an estimate.
 std::string taking(int ns, std::string node) {
   node.insert(node.size() - 1, R"(, "hints": {"runtime_ns": )" + std::to_string(ns) + "}");
   return node;

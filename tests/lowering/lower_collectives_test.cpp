@@ -80,7 +80,7 @@ TEST(LowerCollectives, AllReducesTakeTheQuickestAlgorithm) {
   }
 }
 
-// What tuning knows goes before the model, but not before what is asked for or what must not be.
+// Trials take precedence over the model, but not over explicit requests and prohibitions.
 TEST(LowerCollectives, AllReducesTakeWhatIsTuned) {
   const std::string p = node("p", "neg", R"("x")") + ",", c = all_reduce("c", "p") + ",";
   std::map<std::string, double> ns = {{"one_shot", 3000}, {"two_shot", 1000}, {"ll", 2000}};
@@ -136,7 +136,7 @@ TEST(LowerCollectives, MultimemWantsToBeAllowed) {
   EXPECT_EQ(lower_on("H100", "max", context), "two_shot");
   EXPECT_EQ(lower_on("RTX 5090", "sum", context), "two_shot");
   EXPECT_THAT(remarks_of(context, "c"), ElementsAre(Not(HasSubstr("multimem"))));
-  // Who asks for it is told why not.
+  // An explicit request is answered with the reason.
   context.config.all_reduce = "multimem";
   EXPECT_EQ(lower_on("sm_80", "sum", context), "two_shot");
   EXPECT_THAT(remarks_of(context, "c"),
@@ -202,7 +202,7 @@ TEST(LowerCollectives, GathersAndScattersAsCopies) {
   }
 }
 
-// By copies where so much is computed beside them that less of them is exposed than a kernel takes.
+// Copies are used if enough compute overlaps them, so that less is exposed than a kernel takes.
 TEST(LowerCollectives, WhatOthersHideIsCopied) {
   const auto way = [](const std::string& computed_from, bool hide) {
     PassContext context;
@@ -222,7 +222,7 @@ TEST(LowerCollectives, WhatOthersHideIsCopied) {
   EXPECT_THAT(way("s", true), HasSubstr("applied: one_shot"));
 }
 
-// What copies have brought is a value like any other.
+// The result of copies is an ordinary value.
 TEST(LowerCollectives, CopiesOfWhatWasCopied) {
   PassContext context;
   context.config.by_copies = true;

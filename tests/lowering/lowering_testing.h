@@ -24,7 +24,7 @@ inline PassContext eager() {
   return context;
 }
 
-/// All-reduces read the operands of all ranks, however small they are.
+/// All-reduces are one-shot, however small they are.
 inline PassContext in_one_shot() {
   PassContext context = sm80();
   context.config.all_reduce = "one_shot";
@@ -68,7 +68,7 @@ std::vector<std::string> remarks_of(const PassContext& context, std::string_view
 /// Both graphs give the same bits on random inputs; T = 5.
 void expect_same_values(const Graph& before, const Graph& after, std::uint64_t seed = 1);
 
-/// The same but for the order of sums.
+/// The same up to the order of sums.
 void expect_close_values(const Graph& before, const Graph& after, std::uint64_t seed = 1);
 
 /// A random graph of all ops, with all_reduces, shared values, views and transposes; every

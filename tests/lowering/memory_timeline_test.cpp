@@ -81,7 +81,7 @@ TEST(MemoryTimeline, AMoveAboveTheLimitIsUndone) {
   EXPECT_EQ(timeline.levels(), before);
   EXPECT_THAT(timeline.order(), ElementsAre(0, 1, 2));
   EXPECT_TRUE(timeline.move_back(1, 2, 152).done);
-  // Where it is above already, a move that adds nothing is fine.
+  // Above the limit already, a move that adds nothing is fine.
   EXPECT_TRUE(timeline.move_forward(1, 2, 120).done);
 }
 

@@ -451,7 +451,7 @@ TEST_P(PipelineGather, TheCostModelDecides) {
                  sm80());
   expect_refused(graph(join(input("x", R"("T", 4096)"), weights), two, R"("m", "k")"), "g",
                  sizes(64) + " at T=64", sm80());
-  // So little that a launch counts more.
+  // So small that a launch matters more.
   PassContext little = sm80();
   EXPECT_THAT(lines(micro_pipeline(graph(kInputs, nodes, R"("m")"), little)).back(), "-> g_fused");
   const Graph large =

@@ -16,13 +16,13 @@
 namespace braid::testing {
 namespace {
 
-// In the soak: BRAID_GRAPHS.
+// The soak sets BRAID_GRAPHS.
 int graph_count(int standard) {
   const char* given = std::getenv("BRAID_GRAPHS");
   return given == nullptr ? standard : std::atoi(given);
 }
 
-/// All orders of a problem: the least time that one takes, and one within the limit.
+/// Tries all orders of a problem: the least time, and an order within the limit that takes it.
 class Exhaustive {
  public:
   Exhaustive(const OverlapProblem& problem, std::int64_t limit)

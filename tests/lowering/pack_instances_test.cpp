@@ -64,7 +64,7 @@ TEST(PackInstances, CutIntoPinwheelsMostlyMeetTheirCapacity) {
   EXPECT_GE(10 * score.tight_met, 6 * score.tight);
 }
 
-// Of few bytes and times: pieces that do not belong together often fit.
+// Few bytes and times: pieces that do not belong together often fit.
 TEST(PackInstances, FineCutsMeetTheirCapacityToTheByte) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);

@@ -105,7 +105,7 @@ TEST(Blocks, JoinWhatBelongsTogether) {
   EXPECT_THAT(offsets, ElementsAre(100, 104, 100, 110));
 }
 
-// At 3 two end and two begin: their sizes say which follow each other; not those of 4.
+// At 3 two end and two begin, and sizes decide which follow each other; not at 4.
 TEST(Blocks, FollowEachOtherBySize) {
   const std::vector<Interval> intervals{{0, 3, 5}, {1, 3, 7}, {3, 6, 7}, {3, 5, 5},
                                         {2, 4, 4}, {0, 4, 4}, {4, 6, 4}};

@@ -8,7 +8,8 @@
 
 namespace braid::testing {
 
-/// All pairs that meet in time lie apart, aligned, from 0 to the total, which is the highest end.
+/// Pairs that overlap in time are disjoint; all are aligned and within the total, which is the
+/// highest end.
 inline void expect_valid(std::span<const Interval> intervals, const Packing& packing) {
   ASSERT_EQ(packing.offsets.size(), intervals.size());
   std::int64_t highest = 0;

@@ -1,4 +1,4 @@
-// What holds of every graph pass on every tensor-parallel graph.
+// Properties of every graph pass on every tensor-parallel graph.
 
 #include <cstdlib>
 #include <map>

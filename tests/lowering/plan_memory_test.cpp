@@ -66,7 +66,7 @@ TEST(PlanMemory, ReusesWhatIsFree) {
 }
 
 TEST(PlanMemory, TakesTheSmallestGapThatFits) {
-  // At step 1 there are gaps of 2048 and 1280 bytes between live buffers: the small one is taken.
+  // At step 1 there are gaps of 2048 and 1280 bytes between live buffers; the smaller one is used.
   const std::vector<Lifetime> buffers{{4096, 0, 2, 256}, {2048, 0, 0, 256}, {1536, 0, 2, 256},
                                       {1280, 0, 0, 256}, {1024, 0, 2, 256}, {1000, 1, 2, 256}};
   const MemoryPlan plan = plan_memory(buffers);

@@ -94,7 +94,7 @@ TEST(Residency, RanksOfADeviceCount) {
   EXPECT_THAT(problem(program_of(parts, 3)), HasSubstr("54 blocks on each of 3 ranks"));
 }
 
-// Of each stream the largest counts, and only those that no event orders with the step.
+// From each stream the largest counts, among those that no event orders with the step.
 TEST(Residency, ManyStreams) {
   std::vector<Part> parts = {{kBarrier, 0, 36}, {kBarrier, 1, 1},  {kBarrier, 1, 36},
                              {kBarrier, 1, 2},  {kBarrier, 2, 36}, {kBarrier, 2, 3}};

@@ -1,4 +1,4 @@
-// What holds of every scheduling pass, on every program.
+// Properties of every scheduling pass on every program.
 
 #include <gmock/gmock.h>
 
@@ -21,7 +21,7 @@
 namespace braid::testing {
 namespace {
 
-// In the soak: BRAID_GRAPHS=5000.
+// The soak sets BRAID_GRAPHS=5000.
 int graph_count() {
   const char* given = std::getenv("BRAID_GRAPHS");
   return given == nullptr ? 500 : std::atoi(given);
@@ -35,7 +35,7 @@ std::vector<std::string> collectives(const Graph& graph) {
   return names;
 }
 
-/// The same nodes, and no two that depend on each other have traded places.
+/// Checks for the same nodes, with dependent ones in the same order.
 void expect_legal(const Graph& before, const Graph& after) {
   verify(after);
   std::map<std::string, int> place;

@@ -20,7 +20,7 @@ class Costs {
                  std::int64_t bytes, double ns, const std::string& kind = "compute");
   /// Asynchronous; its result is as large as its operand.
   Costs& collective(const std::string& name, const std::string& operand, double ns);
-  /// One that is over when it ends, and so needs no wait.
+  /// A collective that is complete when it ends, so it needs no wait.
   Costs& synchronous(const std::string& name, const std::string& operand, double ns);
   Costs& wait(const std::string& name, const std::string& of);
   /// Verified; with those outputs.
@@ -33,7 +33,7 @@ class Costs {
   Graph graph_;
 };
 
-/// What the iterative passes multiply times by is left at 1.
+/// The factors of the iterative passes are 1.
 PassContext plain_costs();
 
 /// The record of that node, of the last pass that made one.

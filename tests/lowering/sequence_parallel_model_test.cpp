@@ -87,13 +87,13 @@ TEST(SequenceParallelModel, TheResidualStreamOfALlamaStaysSharded) {
         PassContext context = eager();
         const Graph result = sequence_parallel(graph, context);
         verify(result);
-        // The same bits: reduce_scatter adds in the order of all_reduce.
+        // The same bits: reduce_scatter sums in the order of all_reduce.
         expect_same_values(graph, result);
         EXPECT_EQ(count(result, "all_reduce"), 0);
         // One for each block; the stream that they start from is a sum, too, or is cut.
         EXPECT_EQ(count(result, "reduce_scatter_tensor"), kBlocks + (starts_with_a_sum ? 1 : 0));
         EXPECT_EQ(count(result, "shard"), starts_with_a_sum ? 0 : 1);
-        // Nothing but what the matmuls read.
+        // Only the matmuls' operands are gathered.
         EXPECT_EQ(count(result, "all_gather_into_tensor"), kBlocks + (starts_with_a_sum ? 1 : 0));
         const Shape chunk{Dim::symbol("T") * (4 / world), kHidden};
         const char* adder = spelling == Spelling::kAddThenNorm ? "add" : "add_rms_norm2";

@@ -46,9 +46,9 @@ std::string marker(const std::string& name, const std::string& op, const std::st
 
 using Build = std::function<Graph(int world)>;
 
-/// What the pass makes of the graph, in a context that keeps the remarks. On 2 and on 4 ranks the
-/// values are the same bits (reduce_scatter adds in the order of all_reduce), and a second
-/// application changes nothing; the result is that of 4 ranks.
+/// The result of the pass on 4 ranks, in a context that keeps the remarks. Checks on 2 and 4 ranks
+/// that the values have the same bits (reduce_scatter sums in the order of all_reduce) and that a
+/// second application changes nothing.
 Graph applied(const Build& build, PassContext& context) {
   PassConfig config = context.config;
   config.always_pipeline = true;
@@ -292,7 +292,7 @@ TEST(SequenceParallel, AGatheredResidualIsWhole) {
             R"("n:0")", world);
       },
       context);
-  // Its chunk is there already: no gather, no cut.
+  // Its chunk exists already: no gather, no cut.
   EXPECT_THAT(lines(graph), ElementsAre("s_c_scatter = reduce_scatter_tensor(x)",
                                         "s_local = wait_tensor(s_c_scatter)",
                                         "n:0, n:1 = add_rms_norm2(s_local, p, g)",
@@ -300,7 +300,7 @@ TEST(SequenceParallel, AGatheredResidualIsWhole) {
                                         "n_0_full = wait_tensor(n_0_gather)", "-> n_0_full"));
 }
 
-// The same of a residual that someone else overwrites meanwhile: no chunk of it may be read later.
+// The same for a residual that is overwritten meanwhile: no chunk of it may be read later.
 TEST(SequenceParallel, AGatheredChunkThatIsOverwrittenIsCut) {
   PassContext context = eager();
   const Graph graph = sequence_parallel(
@@ -327,7 +327,7 @@ TEST(SequenceParallel, MultipleOfIsAProof) {
     PassContext context = eager();
     const Graph result = sequence_parallel(graph, context);
     verify(result);
-    // What it writes is read back.
+    // Its JSON can be read back.
     EXPECT_EQ(to_json(parse_graph(to_json(result))), to_json(result));
     const Bindings bindings = {{"T", 12}};
     const RankTensors inputs = random_inputs(graph, bindings, 3);

@@ -133,7 +133,7 @@ TEST(SinkWaitsIterative, ByEstimatesCollectivesInTheGroupCount) {
   // c gains 30 of 100, s loses 30 of the 40: neither better nor worse.
   const Graph even = with_a_collective().compute("b", {"x"}, 8, 30).graph({"s", "b"});
   EXPECT_THAT(sink(even, by_estimates()).order, ElementsAre("m", "n", "c", "b", "w", "a", "s"));
-  // With c hidden already, there is only what s loses.
+  // With c hidden already, only the loss of s counts.
   const Graph hidden = Costs()
                            .input("x", 8)
                            .collective("c", "x", 100)

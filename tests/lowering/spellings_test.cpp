@@ -243,7 +243,7 @@ TEST_P(SplitCat, OtherPartsStay) {
     PassContext context = sm80();
     const Graph result = canonical(graph, context);
     EXPECT_EQ(dim_of(result, "g"), 0);
-    // Who meets the split later says so, too.
+    // A later pass that sees the split reports it too.
     static_cast<void>(micro_pipeline(result, context));
     if (!near.reason.empty()) {
       EXPECT_THAT(remarks_of(context, "g").back(),

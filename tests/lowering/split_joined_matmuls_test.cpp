@@ -39,7 +39,7 @@ Graph split(const Graph& graph, PassContext& context) {
   return result;
 }
 
-/// What fuse makes of it, once its values are known to be the same.
+/// The kernels that fuse makes of it, after checking that its values are the same.
 std::vector<std::string> kernels_of(const Graph& graph, PassContext& context) {
   const Graph result = split(graph, context);
   expect_same_values(graph, result);
@@ -117,7 +117,7 @@ TEST(SplitJoinedMatmuls, WeightIsCast) {
   EXPECT_THAT(kernels_of(graph, context), SizeIs(1 + 1));
 }
 
-// By heads: the columns lie behind a view; the parts differ, and nobody reads the last.
+// By heads: the columns are behind a view; the parts differ, and nobody reads the last.
 TEST(SplitJoinedMatmuls, PartsOfAView) {
   const Graph graph =
       graph_of(input16("x", R"("T", 64)") + "," + input16("w", "64, 192"),
@@ -146,12 +146,12 @@ TEST(SplitJoinedMatmuls, PartsOfSeveralKernels) {
     EXPECT_THAT(kernels_of(graph, context), SizeIs(3 + 1));
     EXPECT_THAT(remarks_of(context, "qkv"),
                 Contains(StartsWith("applied: 3 parts of the columns: 3 kernel(s)")));
-    // Of a few rows each matmul takes longer than what is saved.
+    // With few rows each matmul takes longer than what is saved.
     PassContext few = sm80();
     split(graph_of(inputs, joined(nodes), R"("qr", "kr", "vr")"), few);
     EXPECT_THAT(remarks_of(few, "qkv"), Contains(StartsWith("missed: 3 parts")));
   }
-  // Nothing is done to the parts that would go into the matmuls: x would be read three times.
+  // The parts have no epilogue that would fuse into the matmuls, and x would be read three times.
   const Graph graph = graph_of(inputs, joined(parts), R"("q", "k", "v")");
   PassContext context = sm80();
   EXPECT_EQ(lines(split(graph, context)), lines(graph));

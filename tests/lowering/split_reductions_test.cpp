@@ -172,7 +172,7 @@ TEST_F(TunedParts, AreTheModelsWhereATimeIsMissing) {
   EXPECT_THAT(remarks_of(context_, "y"), ElementsAre(HasSubstr("8 parts of dim 1")));
 }
 
-// What is tried is what the node computes.
+// The trials compute what the node computes.
 TEST_F(TunedParts, AreTriedAsKernelsOfTheirOwn) {
   std::vector<PlanChoice> choices;
   context_.choices = &choices;

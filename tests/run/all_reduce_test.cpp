@@ -1,5 +1,5 @@
-// All-reduces by every algorithm, with what may stand in front of them and behind them in one
-// kernel, worlds 2 to 8.
+// All-reduces with every algorithm, with prologues and epilogues in one kernel, in worlds of 2 to
+// 8.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -173,7 +173,7 @@ TEST(AllReduces, MoveNoMoreBytesThanTheyMust) {
   }
 }
 
-/// All-reduces by each algorithm, one after the other.
+/// All-reduces with each algorithm, one after the other.
 Graph mixed(std::int64_t world) {
   Graph graph;
   graph.add_symbol("T", {1, kMostTokens});
@@ -196,7 +196,7 @@ Graph mixed(std::int64_t world) {
   return graph;
 }
 
-// With warps that stall at random, so that blocks and ranks overtake each other.
+// Warps stall at random, so that blocks and ranks overtake each other.
 TEST(AllReduces, OfEveryAlgorithmAndSizeBackToBack) {
   testing::need_cpu_device();
   constexpr std::int64_t kSizes[] = {kMostTokens, 1, 33, 7};

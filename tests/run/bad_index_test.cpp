@@ -20,7 +20,7 @@ constexpr DType kF32 = DType::kF32, kI64 = DType::kI64, kI32 = DType::kI32;
 const Dim kT = Dim::symbol("T");
 constexpr std::int64_t kRows = 8;  ///< of tables; generated indices are below
 
-/// For two ranks, with names for all that is in it.
+/// For two ranks, with a name for everything in it.
 class Build : public testing::GraphBuilder {
  public:
   Build() : GraphBuilder(40, 2) {}
@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(
                return b.take({b.op("y", "neg", {b.rows(5, kI32)})});
              },
              -1, "-1 is out of range; expected an integer from 0 to 7"},
-        // Its lower half is a good index.
+        // Its lower half is a valid index.
         Case{"more_than_32_bits",
              [] {
                Build b;
@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(
                return b.take({b.op("y", "add", {b.op("w", "wait_tensor", {s}), b.rows()})});
              },
              9, kNine},
-        // What is computed from the zeros of a bad row is not to blame.
+        // Values computed from the zeros of a bad row are not reported.
         Case{"the_first_of_two",
              [] {
                Build b;
@@ -233,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
                    {b.op("y", "embedding", {b.in("t", kF32, {kRows, 24}), b.less_one(i)})});
              },
              9, kNine},
-        // What lies past the end reads as 0, which would be -1 here.
+        // Memory past the end reads as 0, which would be -1 here.
         Case{"computed",
              [] {
                Build b;
@@ -256,7 +256,7 @@ INSTANTIATE_TEST_SUITE_P(
              10, kNine}),
     [](const auto& info) { return info.param.name; });
 
-// Where every index is bad, one of them is told, whole.
+// If every index is bad, one of them is reported completely.
 TEST(BadIndexes, OneOfManyIsTold) {
   Build b;
   const Graph graph = b.take({b.op("y", "neg", {b.rows()})});

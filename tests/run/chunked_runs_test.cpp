@@ -134,7 +134,7 @@ TEST_P(ChunkedRuns, OfSeveralSizesFollowEachOther) {
   }
 }
 
-/// What is wrong with runs of the program that overtake each other; empty where nothing is.
+/// The error of runs of the program that overtake each other; empty if there is none.
 std::string verdict(const Graph& graph, const Program& program, const ProgramCode& code,
                     const std::string& schedule) {
   WorldOptions options = cpu_world_options(2);

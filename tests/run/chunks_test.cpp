@@ -13,8 +13,8 @@
 namespace braid::testing {
 namespace {
 
-/// Of the graph in chunks: the reference's values, twice in a row, and the bits of the graph with
-/// its collectives and matmuls apart.
+/// Checks the graph in chunks: the reference's values, twice in a row, and the bits of the graph
+/// with its collectives and matmuls separate.
 void expect_right(const Graph& graph, const Bindings& bindings, std::uint64_t seed) {
   const World world = World::open(world_options(world_size(graph)));
   Executable in_chunks = Executable::compile(graph, world, chunked());

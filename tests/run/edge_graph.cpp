@@ -227,7 +227,7 @@ class Generator {
   void collective() {
     const DType dtype = pick_of(kNumbers);
     const std::string group = "tp";
-    // Of three floats a sum depends on how it is rounded in between.
+    // The sum of three floats depends on intermediate rounding.
     const bool sums = !is_float(dtype) || world_ <= 2;
     const Entry x = whole(dtype, is_float(dtype) && sums && pick(2) == 0 ? kLargest : kHuge);
     const auto waited = [&](ValueId id) { return op("wait_tensor", {id}); };
@@ -331,7 +331,7 @@ RankTensors edge_inputs(const Graph& graph, const Bindings& bindings, std::uint6
     const GraphInput& input = graph.inputs()[i];
     const std::string& name = input.name;
     if (name.starts_with("index") || name.starts_with("first")) {
-      // Of an index_select the first column alone is sure to exist.
+      // Only the first column of an index_select surely exists.
       if (name.starts_with("index")) continue;
       for (auto& rank : inputs) {
         rank[i] = HostTensor::from_integers(DType::kI64, {3}, {0, 0, 0});

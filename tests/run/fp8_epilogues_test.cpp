@@ -30,7 +30,7 @@ void PrintTo(const Case& c, std::ostream* out) {
                       c.per_token ? "per_token" : "static");
 }
 
-/// What all ranks have the same of.
+/// An input that is equal on all ranks.
 ValueId shared(GraphBuilder& b, DType dtype, Shape shape) {
   return b.graph().add_input({fmt::format("in{}", b.graph().inputs().size()),
                               {dtype, std::move(shape)},

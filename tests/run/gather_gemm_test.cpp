@@ -1,5 +1,5 @@
-// All-gathers within the kernel of the matmuls that read them: equal to the reference, and bit for
-// bit to the gather and the matmuls as kernels of their own.
+// All-gathers inside the kernel of the matmuls that read them: equal to the reference, and bitwise
+// equal to the gather and the matmuls as separate kernels.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -120,7 +120,7 @@ TEST(GatherGemmKernel, RunsCleanUnderTheSanitizer) {
   EXPECT_TRUE(testing::runs_clean(gated(c, "in_kernel"), {{"T", 70}}, 4));
 }
 
-/// What micro_pipeline and lower_collectives make of a gather and its matmul, and of scales too.
+/// The result of micro_pipeline and lower_collectives for a gather and its matmul, and for scales.
 TEST(GatherGemmKernel, AFusedNodeBecomesOne) {
   GraphBuilder b(100, 2);
   const ValueId x = b.op("to", {b.in(DType::kBF16, {kT, 64})}, {{"dtype", DType::kF8E4M3}});

@@ -40,7 +40,7 @@ ValueId reduced(GraphBuilder& b, ValueId product, const Case& c, const char* alg
                {"algorithm", std::string(algorithm)}});
 }
 
-/// What follows: a bias and a residual, an activation.
+/// Epilogue: a bias and a residual, an activation.
 Graph with_bias(const Case& c, const char* algorithm) {
   GraphBuilder b(100, c.world);
   const ValueId product =
@@ -51,7 +51,7 @@ Graph with_bias(const Case& c, const char* algorithm) {
   return b.take({b.op("silu", {sum}), sum});
 }
 
-/// What follows: a norm of whole rows, which are quantised.
+/// Epilogue: a norm of whole rows, which are quantised.
 Graph with_norm(const Case& c, const char* algorithm) {
   GraphBuilder b(100, c.world);
   const ValueId product =
@@ -142,7 +142,7 @@ TEST(GemmReduceKernel, IsOneWithItsMatmulAndWhatFollows) {
             "gemm_reduce:mm+all_reduce+add+rms_norm+to ");
 }
 
-/// What micro_pipeline and lower_collectives make of a matmul of three dims and its scatter.
+/// The result of micro_pipeline and lower_collectives for a matmul of three dims and its scatter.
 TEST(GemmReduceKernel, AFusedNodeBecomesOne) {
   for (const std::int64_t dim : {0, 1}) {
     GraphBuilder b(100, 2);
@@ -183,7 +183,7 @@ TEST(GemmReduceKernel, LeavesLongRowsToAnotherKernel) {
             "gemm_reduce:mm+reduce_scatter_tensor+add elementwise:rms_norm+to ");
 }
 
-// All but each rank's own part goes over the links, once, and a flag of each block and barrier.
+// The links carry everything except each rank's own part once, and a flag per block and barrier.
 TEST(GemmReduceKernel, MovesNoMoreBytesThanItMust) {
   constexpr std::int64_t kRanks = 4, kRows = 33, kColumns = 64;
   const Graph graph = with_bias({kRanks, DType::kBF16, 16, kColumns, "sum", {}}, "in_kernel");
@@ -202,7 +202,7 @@ TEST(GemmReduceKernel, MovesNoMoreBytesThanItMust) {
   EXPECT_EQ(moved, kRanks * (kRanks - 1) * kRows * kColumns * 2 + 2 * flags);
 }
 
-/// The same of an all-reduce, which micro_pipeline puts into one node.
+/// The same for an all-reduce, which micro_pipeline fuses into one node.
 TEST(GemmReduceKernel, AnAllReduceOfAMatmulBecomesOne) {
   for (const bool scaled : {false, true}) {
     GraphBuilder b(64, 2);

@@ -142,8 +142,8 @@ TEST(DelayedInterleavings, FindADeadlockOfOneOrder) {
 }
 
 TEST(DelayedInterleavings, AStoreIsHeldUntilNobodyElseCanGoOn) {
-  // Of two stores each of four blocks, one is last in every delayed run that holds a store (seed 2
-  // modulo 3): the k-th one that came up.
+  // Four blocks store twice each. In every delayed run that holds back a store (seed 2 modulo 3),
+  // one is last: the k-th that occurred.
   std::set<std::vector<int>> results;
   for (int k = 0; k < 8; ++k) {
     const Explored explored =

@@ -37,7 +37,7 @@ class Mutator {
       std::smatch location;
       if (std::regex_search(ptx_[at_], location, std::regex(R"(^\s*\.loc\s+\d+\s+(\d+))"))) {
         source_ = static_cast<std::size_t>(std::stoul(location[1]));
-        // Of an inlined helper, the line that calls it.
+        // For an inlined helper, the line that calls it.
         if (std::regex_search(ptx_[at_], location, std::regex(R"(inlined_at\s+\d+\s+(\d+))"))) {
           source_ = static_cast<std::size_t>(std::stoul(location[1]));
         }

@@ -57,7 +57,7 @@ constexpr const char* kNorm = R"({
       {"name": "y", "op": "rms_norm", "inputs": ["a", "g"], "attrs": {"eps": 1e-5}}],
     "outputs": ["y"]})";
 
-/// Of three ranks, each of which owns pieces of each block.
+/// Three ranks, each of which owns pieces of each block.
 constexpr const char* kThreeRanks = R"({
     "braid": 1, "name": "mutants", "symbols": {"T": {"min": 1, "max": 2048}},
     "groups": {"tp": {"size": 3}},
@@ -143,7 +143,7 @@ constexpr const char* kUneven = R"({
       {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
     "outputs": ["y"]})";
 
-/// What tells on a run: a finding, an error, a wrong value; empty when nothing does.
+/// Judges a run: a finding, an error, a wrong value; empty if it is right.
 class Judge {
  public:
   /// `sizes`: values of T. What one of them cannot show (a block without work, a second piece of
@@ -176,7 +176,7 @@ class Judge {
   };
   [[nodiscard]] const std::vector<Kernel>& kernels() const { return kernels_; }
 
-  /// With `ptx` in place of the kernel.
+  /// Uses `ptx` in place of the kernel.
   [[nodiscard]] std::string verdict(const std::string& entry, const std::string& ptx,
                                     const std::string& schedule = "") const {
     const auto device = std::make_shared<ChangingDevice>(
@@ -384,8 +384,8 @@ TEST_P(Mutants, WholeKernelsHaveNoFindingInManyInterleavings) {
   }
 }
 
-/// What compilers make several of (turns of a loop, elements of a thread) is one mutant: it is
-/// found where one of its places is, for no size runs them all.
+/// Instructions that compilers duplicate (turns of a loop, elements of a thread) are one mutant: it
+/// is found if one of its places is, since no size runs them all.
 TEST_P(Mutants, EveryOneIsFound) {
   const Judge judge(GetParam().graph, GetParam().all_reduce, GetParam().sizes,
                     GetParam().ranks_per_device);
@@ -402,7 +402,7 @@ TEST_P(Mutants, EveryOneIsFound) {
           return !judge.verdict(kernel.entry, mutant.ptx, schedule).empty();
         });
       };
-      // What the usual order of blocks hides.
+      // Schedules that show what the usual order of blocks hides.
       const auto schedules = {"", "delay:1", "delay:2", "delay:3", "1"};
       if (allowed(kernel.entry, places[0])) continue;
       EXPECT_TRUE(std::any_of(schedules.begin(), schedules.end(), found))

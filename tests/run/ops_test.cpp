@@ -503,7 +503,7 @@ INSTANTIATE_TEST_SUITE_P(Gather, Ops, ::testing::ValuesIn(gather_cases()), name_
 INSTANTIATE_TEST_SUITE_P(Scaled, Ops, ::testing::ValuesIn(scaled_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Matmul, Ops, ::testing::ValuesIn(matmul_cases()), name_of);
 
-// What is compiled for Hopper multiplies 8-bit floats as f16: of both forms the same values.
+// Kernels for Hopper multiply 8-bit floats as f16; both forms give the same values.
 TEST(Scaled, EqualsTheReferenceOnHopperToo) {
   WorldOptions options = testing::world_options(1);
   if (options.device != DeviceKind::kCpu) GTEST_SKIP() << "a GPU has its own target";

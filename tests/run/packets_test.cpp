@@ -1,5 +1,5 @@
-// All-reduces by packets where an executable does not lead: at the end of the epochs, and with
-// another protocol than the template's. Packets that come and are sent on.
+// All-reduces by packets beyond what executables do: at the end of the epochs, and with another
+// protocol than the template's, in which received packets are sent on.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ tile::Program all_reduce(int world) {
   return tile_program({shared, default_config(*shared, target)}, target, 1);
 }
 
-/// Of a rank in a run: floats whose sums round.
+/// The input of a rank in a run: floats whose sums round.
 Floats numbers(std::size_t rank, std::size_t run) {
   Floats values(kCount);
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -53,7 +53,7 @@ Floats numbers(std::size_t rank, std::size_t run) {
   return values;
 }
 
-/// In the order of the ranks, in f32.
+/// Summed in rank order, in f32.
 Floats sum(int world, std::size_t run) {
   Floats total(kCount, 0);
   for (int r = 0; r < world; ++r) {
@@ -63,7 +63,7 @@ Floats sum(int world, std::size_t run) {
   return total;
 }
 
-/// What is wrong with kRuns runs back to back; empty when nothing is.
+/// The error of kRuns runs back to back; empty if there is none.
 std::string verdict(const tile::Program& program, const CompiledKernel& kernel,
                     const ProbeOptions& options, std::uint32_t epochs_so_far = 0) {
   ProbeWorld world(program, kernel, options);
@@ -117,7 +117,7 @@ TEST(Packets, EpochsGoAroundWithoutZero) {
   }
 }
 
-/// What schedules that hold somebody back show of a broken kernel.
+/// Problems of a broken kernel, with schedules that hold somebody back.
 std::vector<std::string> problems(const tile::Program& program) {
   tile::verify(program);
   const CompiledKernel kernel = compiled(program);
@@ -191,7 +191,7 @@ const std::string kRelay = "kernel relay\nscratch 2048\ngrid 1\n" + testing::hea
 TEST(Packets, ALostPacketEndsTheRun) {
   const tile::Program program = finished(kRelay);
   ProbeWorld world(program, compiled(program), {.checks = kCheckNothing, .timeout_ns = 20'000'000});
-  // All but the last one comes.
+  // All packets but the last one arrive.
   std::vector<std::uint32_t> packets;
   for (std::uint32_t i = 0; i < 128; ++i) {
     packets.push_back(i);

@@ -185,7 +185,7 @@ Floats product(const Floats& a, const Floats& b, std::size_t inner) {
   return c;
 }
 
-/// What a rank is given: inputs as bf16, and what lies in its arena for the peers.
+/// A rank's data: inputs as bf16, and its arena's content for the peers.
 struct RankData {
   std::vector<Floats> inputs;
   Floats shared;

@@ -25,7 +25,7 @@ class Generator {
     values_.push_back(input(matrix()));
     const int count = 1 + pick(6);
     for (int i = 0; i < count; ++i) step();
-    // What nobody reads is an output; so is something in the middle now and then.
+    // Values without readers are outputs, and so is a value in the middle now and then.
     const auto users = graph_.users();
     for (ValueId v : values_) {
       const bool computed = graph_.value(v).producer >= 0;

@@ -69,12 +69,12 @@ RankTensors run_once(Executable& executable, const Graph& graph, const Bindings&
 
 namespace {
 
-/// What one rounding may make of a tensor in which few elements outweigh all others.
+/// The effect of one rounding on a tensor in which few elements outweigh all others.
 double two_epsilons(const HostTensor& tensor) {
   return tensor.dtype == DType::kBF16 ? 0x1p-7 : tensor.dtype == DType::kF16 ? 0x1p-10 : 0;
 }
 
-/// With the last bit of each 16-bit float turned.
+/// Flips the last bit of each 16-bit float.
 RankTensors nudged(RankTensors tensors) {
   for (std::vector<HostTensor>& of_rank : tensors) {
     for (HostTensor& tensor : of_rank) {
@@ -127,7 +127,7 @@ RankTensors compile_and_run(const Graph& graph, const Bindings& bindings, const 
   return run_once(executable, graph, bindings, inputs);
 }
 
-/// What the reference may make of it where something else was rounded the other way.
+/// The reference's result after another value was rounded the other way.
 std::optional<RankTensors> rounded_otherwise(bool but_for_ties, const Graph& graph,
                                              const Bindings& bindings, const RankTensors& inputs) {
   if (!but_for_ties) return {};

@@ -13,8 +13,8 @@ namespace braid::testing {
 /// The device the run tier uses: "cpu", or $BRAID_TEST_DEVICE.
 WorldOptions world_options(std::int64_t world);
 
-/// The same for what only the cpu device can do (checks, counts, interleavings), whatever the run
-/// tier uses: see need_cpu_device.
+/// The same for features that only the cpu device has (checks, counts, interleavings), whatever the
+/// run tier uses: see need_cpu_device.
 WorldOptions cpu_world_options(std::int64_t world);
 /// Ends the test here, as skipped, where the run tier uses another device and the library of the
 /// cpu device is not there.
@@ -22,7 +22,7 @@ void need_cpu_device();
 
 /// The passes that make all all-reduces run by the algorithm, where they can; "" leaves the choice.
 PassConfig all_reduce_by(std::string algorithm);
-/// What a world needs for it to be among the candidates: a target that has its instructions.
+/// The target that makes it a candidate: one with its instructions.
 std::string target_of(const PassConfig& passes);
 
 /// Binds inputs, poisons outputs with NaN patterns, runs once and reads all outputs:
@@ -36,7 +36,7 @@ RankTensors run_once(Executable& executable, const Graph& graph, const Bindings&
 ::testing::AssertionResult matches_reference(const Graph& graph, const Bindings& bindings,
                                              std::uint64_t seed, const PassConfig& passes = {},
                                              bool but_for_ties = false);
-/// As matches_reference, and bit by bit what the graph gives when each node is a kernel of its own.
+/// As matches_reference, and bitwise equal to the graph with a kernel per node.
 ::testing::AssertionResult matches_reference_and_unfused(const Graph& graph,
                                                          const Bindings& bindings,
                                                          std::uint64_t seed,

@@ -62,7 +62,8 @@ TEST(Views, CollectivesOfScalars) {
   EXPECT_TRUE(testing::matches_reference(graph, {{"T", 2}}, 6));
 }
 
-// Of an input, of what a kernel computes, of a part, of a gathered value; computed on and returned.
+// Views of an input, of a kernel's result, of a part, of a gathered value; computed on and
+// returned.
 TEST(Views, OfAnotherDType) {
   const Graph graph =
       parsed(R"(, {"name": "f", "dtype": "f8e4m3", "shape": ["T", 6], "per_rank": true},

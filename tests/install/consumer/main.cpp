@@ -1,4 +1,4 @@
-// What a program needs of an installed braid: headers, one library, the cpu device beside it.
+// What a program needs of an installed braid: headers, one library, and the cpu device beside it.
 #include <braid/executable.h>
 
 #include <cstdio>
