@@ -43,8 +43,8 @@ struct BRAID_API Counts {
   std::uint64_t global_wavefronts = 0;
 
   // Shared memory has 32 banks of 4 bytes. 8-byte accesses are served 16 lanes at a time, 16-byte
-  // accesses 8 lanes at a time. Each such phase takes as many wavefronts as its busiest bank has
-  // different words.
+  // accesses 8 lanes at a time. Such a phase takes as many wavefronts as its busiest bank has
+  // words.
   std::uint64_t shared_requests = 0;
   std::uint64_t shared_wavefronts = 0;
   std::uint64_t bank_conflicts = 0;  ///< wavefronts beyond the first of each phase
@@ -65,7 +65,6 @@ struct BRAID_API Counts {
   [[nodiscard]] std::uint64_t total_instructions() const;
 };
 
-/// The counts of one line of PTX.
 struct LineCounts {
   std::uint32_t ptx_line = 0;
   std::uint32_t cuda_line = 0;  ///< 0 when the code has no line information
@@ -112,8 +111,7 @@ struct KernelCounts {
   std::uint64_t written_bytes = 0;  ///< the part of minimum_bytes that a launch writes
   WarpChain chain;
   /// Element i is for groups of 2^i consecutive blocks: the bytes that a group reads, shared ones
-  /// once, as a fraction of the sum over its blocks. Taken from the first accesses of each warp of
-  /// some blocks.
+  /// once, as a fraction of the sum over its blocks. From the first accesses of some blocks' warps.
   std::vector<double> shared_reads;
   std::vector<LineCounts> lines;  ///< lines that ran, in order
 };

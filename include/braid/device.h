@@ -93,8 +93,7 @@ class BRAID_API Function {
 class BRAID_API Module {
  public:
   virtual ~Module() = default;
-  /// The kernel of that name. Throws kInvalidArgument when there is none, or when the device cannot
-  /// run it.
+  /// The kernel of that name. Throws kInvalidArgument if there is none, or if it cannot run here.
   [[nodiscard]] virtual Function& function(std::string_view entry) = 0;
 };
 
@@ -118,8 +117,8 @@ class BRAID_API RecordedGraph {
   virtual ~RecordedGraph() = default;
 };
 
-/// A queue of work on one rank, executed in order. Calls return before the work is done, except
-/// `synchronize`.
+/// A queue of work on one rank, in order. Calls except `synchronize` return before the work is
+/// done.
 class BRAID_API Stream {
  public:
   virtual ~Stream() = default;
@@ -141,7 +140,6 @@ class BRAID_API Stream {
   virtual void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) = 0;
   virtual void copy_from_host(std::uint64_t dst, const void* src, std::size_t bytes) = 0;
   virtual void copy_to_host(void* dst, std::uint64_t src, std::size_t bytes) = 0;
-  /// Sets every byte to `value`.
   virtual void fill(std::uint64_t dst, std::uint8_t value, std::size_t bytes) = 0;
   virtual void record(Event& event) = 0;
   virtual void wait(Event& event) = 0;
@@ -152,8 +150,7 @@ class BRAID_API Stream {
   virtual void wait_value(std::uint64_t address, std::uint32_t value) = 0;
   /// Blocks the host until all earlier work is done. Throws the first error of that work.
   virtual void synchronize() = 0;
-  /// Whether enqueued work is being captured, by begin_capture() or by the caller's own means (a
-  /// CUDA graph).
+  /// Whether enqueued work is being captured, by begin_capture() or by the caller (a CUDA graph).
   [[nodiscard]] virtual bool is_capturing() const { return false; }
   /// Starts to capture: work enqueued here from now on is recorded instead of executed. A stream
   /// that waits for an event of the capture joins it; this stream must wait for it before the end.
@@ -165,8 +162,7 @@ class BRAID_API Stream {
   [[nodiscard]] virtual std::unique_ptr<RecordedGraph> end_capture() {
     throw_environment("stream", "this device records no work");
   }
-  /// Enqueues the captured work, behind the graph's last replay. The stream must be of the same
-  /// rank.
+  /// Enqueues the captured work behind its last replay, on a stream of the same rank.
   virtual void replay(RecordedGraph& graph) {
     (void)graph;
     throw_environment("stream", "this device records no work");

@@ -30,7 +30,6 @@ struct Symbol {
   std::vector<Bucket> buckets = {};
   bool operator==(const Symbol&) const = default;
 };
-/// Symbols by name.
 using SymbolTable = std::map<std::string, Symbol, std::less<>>;
 
 /// Values of symbols at run time.
@@ -44,7 +43,6 @@ BRAID_API Dim operator*(const Dim& a, std::int64_t factor);
 /// symbol is always even. It is kept in canonical form, so that equal expressions compare equal.
 class BRAID_API Dim {
  public:
-  /// A constant extent.
   Dim(std::int64_t constant = 0) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
   static Dim symbol(std::string_view name);                ///< the value of that symbol
 

@@ -37,8 +37,7 @@ enum class DType : std::uint8_t { kF32, kF16, kBF16, kF8E4M3, kF8E5M2, kI32, kI6
   return 0;
 }
 
-/// Whether it is an 8-bit float. These are storage types: only casts, views and scaled matmuls take
-/// them.
+/// Whether it is an 8-bit float. Only casts, views and scaled matmuls take these.
 [[nodiscard]] constexpr bool is_float8(DType dtype) {
   return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2;
 }

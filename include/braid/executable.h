@@ -41,7 +41,6 @@ struct BufferReport {
   std::int64_t offset = 0, bytes = 0;
 };
 
-/// An output of an executable.
 struct ExecutableOutput {
   std::string name;
   TensorType type;  ///< type on each rank
@@ -126,8 +125,7 @@ class BRAID_API Executable {
   /// compiled. run() never waits.
   [[nodiscard]] bool ready(const Bindings& bindings) const;
 
-  /// Copies a tensor into an input of a rank. Call it after prepare(); the shape must match the
-  /// plan.
+  /// Copies a tensor into an input of a rank. After prepare(), with the plan's shape.
   void set_input(int rank, std::string_view name, const HostTensor& tensor);
 
   /// Enqueues one run of the current plan on every rank of this world and returns. It allocates,

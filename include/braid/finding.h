@@ -8,8 +8,8 @@
 
 namespace braid {
 
-/// An error that a kernel made and the cpu device's sanitizer found. The results of the run cannot
-/// be trusted.
+/// An error of a kernel, found by the cpu device's sanitizer. The run's results are not to be
+/// trusted.
 struct BRAID_API Finding {
   std::string kind;      ///< "bounds", "misaligned", "uninitialized", "race", "barrier", "mask",
                          ///< "deadlock", "exited" (another block of its cluster has exited),

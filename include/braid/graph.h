@@ -37,7 +37,6 @@ struct BRAID_API TensorType {
 using AttrValue =
     std::variant<bool, std::int64_t, double, std::string, DType, std::vector<std::int64_t>, Shape,
                  std::map<std::string, std::int64_t>, std::shared_ptr<const Graph>>;
-/// Attributes by name.
 using Attrs = std::map<std::string, AttrValue, std::less<>>;
 
 /// A process group. On a mesh it has several instances, one for each row of `ranks`.
@@ -49,7 +48,6 @@ struct Group {
                                                  ///< instance of all ranks
   bool operator==(const Group&) const = default;
 };
-/// Groups by name.
 using GroupTable = std::map<std::string, Group, std::less<>>;
 
 /// A graph input or a result of a node.
@@ -68,7 +66,6 @@ enum class InputKind : std::uint8_t {
   kParameter,   ///< once; kept from run to run
 };
 
-/// An input of a graph.
 struct GraphInput {
   std::string name;  ///< name of its value
   TensorType type;   ///< type on each rank
@@ -101,7 +98,6 @@ struct BRAID_API Node {
 class BRAID_API Graph {
  public:
   Graph() = default;
-  /// An empty graph.
   explicit Graph(std::string name) : name_(std::move(name)) {}
 
   // Each of these functions throws kInvalidArgument with the place and what was expected.
@@ -122,8 +118,7 @@ class BRAID_API Graph {
   /// Makes a value a communication buffer of a group.
   void set_comm_group(ValueId value, std::string group);
   void add_output(ValueId value);  ///< appends an output
-  /// Drops the symbols and groups that nothing in the graph uses, so that the body of a kernel has
-  /// only its own.
+  /// Drops unused symbols and groups, so that the body of a kernel has only its own.
   void drop_unused_tables();
 
   [[nodiscard]] const std::string& name() const { return name_; }

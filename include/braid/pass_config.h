@@ -17,8 +17,7 @@ struct PassConfig {
   /// sequence_parallel, micro_pipeline and, for what that fused, lower_collectives: split and
   /// pipeline even where the cost model sees no gain.
   bool always_pipeline = false;
-  /// lower_collectives: run a fused collective inside the kernel of its matmuls wherever a template
-  /// can.
+  /// lower_collectives: run a fused collective inside the kernel of its matmuls where possible.
   bool in_kernel = false;
   /// lower_collectives: run all-gathers and reduce-scatters along dim 0 as copies between ranks,
   /// beside the kernels.
@@ -26,8 +25,7 @@ struct PassConfig {
   /// lower_collectives: do so only where other kernels hide the copies, so that less time is
   /// exposed than a kernel would take.
   bool hide_by_copies = true;
-  /// micro_pipeline: skip gathers and scatters that other matmuls can hide, and leave them to a
-  /// scheduling pass.
+  /// micro_pipeline: skip gathers and scatters that other matmuls can hide.
   bool leave_unexposed = false;
   /// lower_collectives: the algorithm of all-reduces where it applies: "one_shot", "two_shot", "ll"
   /// or "multimem". Empty: the one that the cost model finds fastest.
@@ -40,8 +38,7 @@ struct PassConfig {
   /// Executable::trace(). This costs a little time.
   bool mark_blocks = false;
 
-  /// overlap: how far the memory peak may grow, as a share of the peak before the first scheduling
-  /// pass. Default 0.
+  /// overlap: how far the memory peak may grow over that before scheduling, as a share. Default 0.
   std::optional<double> overlap_peak_memory_budget = {};
 
   // Options of the other scheduling passes, named after Inductor's. Unlike there, no collective
@@ -62,8 +59,7 @@ struct PassConfig {
   /// a collective takes (1 + extra) times as long as it. Default 0.5.
   bool reorder_iterative_use_runtime_estimations = false;
   std::optional<double> reorder_iterative_extra_comm_comp_overlap = {};
-  /// How far the memory peak may grow, as a share of the peak before the first scheduling pass.
-  /// Default 0.2.
+  /// How far the memory peak may grow over that before scheduling, as a share. Default 0.2.
   std::optional<double> reorder_iterative_peak_memory_budget = {};
   /// Whether collectives may pass each other, and whether they may be taken along.
   bool reorder_iterative_unsafe_collectives_reorder = false;

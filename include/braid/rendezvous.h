@@ -37,8 +37,7 @@ class BRAID_API Rendezvous {
 [[nodiscard]] BRAID_API std::vector<std::shared_ptr<Rendezvous>> meet_in_process(
     const std::vector<std::vector<int>>& parties, double timeout_s = 30);
 
-/// An all-gather that the caller provides: sends this rank's bytes, returns those of all ranks,
-/// indexed by rank.
+/// The caller's all-gather: sends this rank's bytes, returns those of all ranks, by rank.
 using AllGather = std::function<std::vector<std::string>(const std::string& mine)>;
 /// An end for one rank over the caller's own all-gather, whose exceptions pass through. Lost ranks
 /// are not detected.

@@ -45,7 +45,6 @@ struct TunedConfig {
   std::string limiter;  ///< for an estimate: what limits the time, as in KernelEstimate
 };
 
-/// One kernel of a graph.
 struct TunedKernel {
   std::string name;  ///< the entry's name
   std::string template_name;

@@ -10,8 +10,7 @@ Tables& tables() {
 }
 
 std::string& last_error() {
-  // The buffer never moves on errors: callers print it beside the failing call, in one list of
-  // arguments.
+  // The buffer never moves on errors: callers print it in one argument list with the failing call.
   constexpr std::size_t kRoom = 4096;
   thread_local std::string text;
   if (text.capacity() < kRoom) text.reserve(kRoom);

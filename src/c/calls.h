@@ -69,7 +69,6 @@ Tables& tables();
 /// Thrown where a callback says to stop.
 struct Cancelled {};
 
-/// The last error of the calling thread.
 std::string& last_error();
 braid_status status_of(ErrorCode code);
 /// Returns the status, and keeps why.

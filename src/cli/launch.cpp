@@ -99,8 +99,8 @@ class Launcher {
     set("BRAID_TIMEOUT", fmt::format("{:g}", options_.timeout_s));
   }
 
-  /// If the command cannot be started, the child reports the reason through a pipe, which otherwise
-  /// stays empty.
+  /// If the command cannot start, the child reports why through a pipe, which otherwise stays
+  /// empty.
   void start(int rank) {
     std::vector<char*> command;
     for (const std::string& word : options_.command)

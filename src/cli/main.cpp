@@ -93,8 +93,7 @@ int fail_with_current_exception() noexcept {
   }
 }
 
-/// For cases in which nothing can catch an exception, such as running out of memory in a
-/// destructor.
+/// For exceptions that nothing can catch, such as out of memory in a destructor.
 [[noreturn]] void end_without_unwinding() {
   if (std::current_exception() == nullptr) std::abort();
   ::_exit(fail_with_current_exception());

@@ -27,8 +27,7 @@ bool parse_number(std::string_view text, T* value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// Removes the text up to the next separator, and that, from the front; returns it without the
-/// separator.
+/// Removes and returns the text up to the next separator, which is removed too.
 inline std::string_view next_part(std::string_view& text, char separator) {
   const std::string_view part = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(text.size(), part.size() + 1));
@@ -80,7 +79,6 @@ class PtxArguments {
     std::optional<Map> map;        ///< that it holds
     std::unique_ptr<Memory> memory;
   };
-  /// A value passed by value.
   struct Value {
     enum class Kind : std::uint8_t { kFloat, kInteger, kAddress, kBytes, kMap };
     std::string what;  ///< "i32", "a struct"

@@ -54,8 +54,7 @@ inline constexpr double kMemoryShare = 0.9;
 /// The device for a GPU of architecture `sm`, by the driver's name ("NVIDIA H200", "NVIDIA
 /// A100-SXM4-40GB"): the one with the most words among those whose words all occur; or null.
 [[nodiscard]] const DeviceModel* device_model_of_gpu(std::string_view gpu, int sm);
-/// The device that the target names, else the first of its architecture, or of the newest one not
-/// above it.
+/// The device that the target names, else the first of the newest architecture not above it.
 [[nodiscard]] const DeviceModel& device_model(const Target& target);
 /// "A100, H100, ..."
 [[nodiscard]] std::string device_names();

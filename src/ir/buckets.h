@@ -27,7 +27,6 @@ inline constexpr std::size_t kMostBuckets = 64;
 /// above the symbol's range. Other fields of the symbol must be valid.
 void check_buckets(const std::string& place, const Symbol& symbol);
 
-/// The symbol with buckets, or null.
 [[nodiscard]] const SymbolTable::value_type* bucketed_symbol(const SymbolTable& symbols);
 
 }  // namespace braid

@@ -43,8 +43,7 @@ void check_input(const GraphInput& input, const HostTensor& tensor, const Bindin
                 text(input.type.dtype, expected));
 }
 
-/// Evaluates a node. Matmuls are slow, so they run rank by rank, and `tell` is called before each
-/// rank.
+/// Evaluates a node. Matmuls are slow: they run rank by rank, each after a call of `tell`.
 template <class Tell>
 EvalTensors evaluate_node(const EvalContext& context, EvalTensors operands, const Tell& tell) {
   const OpDef& op = *context.node.op;

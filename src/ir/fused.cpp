@@ -47,8 +47,7 @@ class Composition : FusedParts {
             {{"reduce_op", node_.attrs.at("reduce_op")}, {"group", node_.attrs.at("group")}}));
   }
 
-  /// The scattered operand, given rows of a product of shape `whole`; it may be only some of the
-  /// rows.
+  /// The scattered operand, given (maybe only some) rows of a product of shape `whole`.
   ValueId scattered(ValueId rows, const Shape& whole) {
     const std::size_t dim = axis_of(node_.attrs, "scatter_dim", whole.size());
     const std::int64_t ranks = graph_.groups().find(*node_.attr<std::string>("group"))->second.size;

@@ -155,8 +155,7 @@ class Reader {
     return special_number(value) && !graph.find(value.get_ref<const std::string&>());
   }
 
-  /// Adds the node, with casts of its operands and constants for numbers, as ATen would promote
-  /// them.
+  /// Adds the node, with casts of operands and constants for numbers, as ATen promotes them.
   static NodeId add_promoted(Graph& graph, Nodes& nodes, const std::string& name,
                              const std::string& op, const OpDef* def,
                              const std::vector<GivenOperand>& given, Attrs attrs,

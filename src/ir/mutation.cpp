@@ -68,8 +68,7 @@ bool are_apart(const Graph& graph, const Step& a, const Step& b) {
   return before(*first, *second) || before(*second, *first);
 }
 
-/// Whether two names of one storage may overlap. Only parts cut from the same value are known to be
-/// disjoint.
+/// Whether two names of one storage may overlap. Only parts of one value are known to be disjoint.
 bool may_overlap(const Graph& graph, ValueId a, ValueId b) {
   const std::vector<Step> to_a = steps_to(graph, a);
   const std::vector<Step> to_b = steps_to(graph, b);
@@ -152,8 +151,7 @@ class Verifier {
     }
   }
 
-  /// Refuses writes through a view_dtype: the storage would mix values of one dtype and bytes of
-  /// another.
+  /// Refuses writes through a view_dtype: the storage would mix values of two dtypes.
   void check_dtype(const Node& node, ValueId value, const std::string& here) const {
     for (const Step& step : steps_to(graph_, value)) {
       if (step.node->op->view != View::kBytes) continue;

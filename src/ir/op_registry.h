@@ -95,8 +95,7 @@ enum class CollectiveKind : std::uint8_t {
 /// readers of the operand read the result.
 enum class Mutates : std::uint8_t { kNothing, kFirst, kLast, kAll };
 
-/// How the reader promotes operands of different dtypes, as ATen does; shape inference expects the
-/// promoted ones.
+/// How the reader promotes operands of different dtypes, as ATen does, before shape inference.
 enum class Promotes : std::uint8_t {
   kNothing,     ///< unchanged: a matmul, a collective
   kResultType,  ///< all become their common dtype
@@ -106,8 +105,7 @@ enum class Promotes : std::uint8_t {
   kToFirst,     ///< the dtype of the first, which is written
 };
 
-/// An operand's values on one rank in the evaluator: floats as double, integers and bool (0 or 1)
-/// as int64.
+/// An operand's values on one rank: floats as double, integers and bool (0 or 1) as int64.
 struct EvalTensor {
   DType dtype = DType::kF32;
   std::vector<std::int64_t> shape;

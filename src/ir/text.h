@@ -15,8 +15,7 @@ namespace braid {
 [[nodiscard]] bool is_identifier(std::string_view text);
 [[nodiscard]] bool is_utf8(std::string_view text);
 
-/// A user's text for an error message: printable ASCII on one line, truncated to about `limit`
-/// characters.
+/// A user's text for an error message: printable ASCII on one line, at most about `limit` long.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t limit = 60);
 /// The same in double quotes.
 [[nodiscard]] std::string quote(std::string_view text, std::size_t limit = 60);

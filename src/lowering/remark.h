@@ -33,7 +33,6 @@ class Reason {
   explicit operator bool() const { return !empty(); }
   [[nodiscard]] std::string_view id() const { return empty() ? std::string_view() : code_->id; }
   [[nodiscard]] const std::vector<Argument>& arguments() const { return arguments_; }
-  /// The text for people.
   [[nodiscard]] std::string text() const;
   /// Adds "code": id and "arguments": {name: value, ...} to an object.
   void add_to(Json& object) const;

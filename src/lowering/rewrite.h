@@ -20,8 +20,7 @@ class Rewriter {
   [[nodiscard]] std::vector<ValueId> operator()(const std::vector<ValueId>& old) const;
   void map(ValueId old, ValueId now) { map_[old] = now; }
 
-  /// Copies the node with its hints and communication groups. Fast if the operand types are
-  /// unchanged.
+  /// Copies the node with its hints and communication groups. Fast if operand types stay.
   NodeId copy(const Node& node);
   /// Copies it with other operands (of the new graph) and attributes.
   NodeId copy(const Node& node, std::vector<ValueId> inputs, Attrs attrs) {

@@ -217,8 +217,7 @@ class Splitter {
               {}};
   }
 
-  /// The kernels of a matmul in parts: one for all parts, one that adds them. For one part: the
-  /// matmul.
+  /// The kernels of a matmul in parts: one for all parts, one that adds them; else the matmul.
   std::vector<std::shared_ptr<const Graph>> lone_kernels(const Node& node, const Cut& cut) const {
     Graph alone("alone");
     for (const auto& [name, symbol] : graph_.symbols()) alone.add_symbol(name, symbol);

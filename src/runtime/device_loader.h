@@ -11,7 +11,6 @@
 
 namespace braid {
 
-/// The most worker threads of the cpu device.
 inline constexpr int kMostThreads = 4096;
 
 /// Opens a device for `options.world` ranks. The other options are for the cpu device, whose

@@ -50,7 +50,6 @@ class OutputFile {
   Temporary temporary_;  ///< neither open nor named if written in place
 };
 
-/// Writes and publishes one file.
 void write_output_file(const std::filesystem::path& path, std::span<const std::string_view> parts);
 void write_output_file(const std::filesystem::path& path, std::string_view content);
 

@@ -16,7 +16,6 @@
 
 namespace braid {
 
-/// A worker's answer to a request.
 struct WorkerAnswer {
   std::optional<std::string> bytes;  ///< nothing if the worker ended before it answered
   std::string end;  ///< how it ended: "ended by signal 9", "did not answer within 600 s"

@@ -105,7 +105,6 @@ TEST(Examples, ALlamaIsSequenceParallel) {
   EXPECT_GT(meetings, 4) << "gathers and scatters of each layer in chunks";
 }
 
-// The page must show what the command prints.
 TEST(Examples, TheDocsShowWhatExplainPrints) {
   std::ifstream file(BRAID_EXAMPLES "/../docs/command.md");
   const std::string page(std::istreambuf_iterator<char>(file), {});

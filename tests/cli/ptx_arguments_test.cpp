@@ -22,7 +22,6 @@ using testing::StartsWith;
 
 class PtxArgumentsTest : public ::testing::Test {
  protected:
-  /// Runs kernel k of `text`.
   test::ProcessResult run(const std::string& text, const std::vector<std::string>& arguments,
                           const std::vector<std::string>& options = {}) {
     test::write_file(file_, text);

@@ -80,7 +80,6 @@ TEST(KernelSpec, ATimerThatStepsBackIsNoTimeout) {
   EXPECT_GT(seen, 0);
 }
 
-/// The kernel's own text.
 std::string gather_text(int ranks, const Shape& shard) {
   auto body = std::make_shared<Graph>();
   body->add_group("tp", {ranks});

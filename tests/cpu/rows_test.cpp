@@ -156,7 +156,6 @@ TEST(Rows, WarpsThatComputeAlike) {
   EXPECT_EQ(bench.download<unsigned>(y, want.size()), want);
 }
 
-// Warps that met at different places of the text have different work behind them.
 TEST(Rows, WarpsThatMeetFromDifferentPlaces) {
   Bench bench = Bench::from_ptx(kernel_of_warps(R"(
       @%p1 st.shared.u32 [%rd3], %r10;

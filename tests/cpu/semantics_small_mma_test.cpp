@@ -66,7 +66,6 @@ u32 random_code(const Kind& of, Random& random) {
   }
 }
 
-/// A matrix of codes.
 struct Codes {
   int rows, columns;
   std::vector<u32> codes;

@@ -21,7 +21,6 @@ using testing::HasSubstr;
 
 constexpr u32 kSharedBytes = 49152;
 
-/// An element type.
 struct Element {
   const char* name;
   int bits;
@@ -47,7 +46,6 @@ const Element kSigned{"s8", 8, {}, true};
 const Element kUnsigned{"u8", 8};
 const Element kBits{"b1", 32};  // 32 of them
 
-/// The types of a product.
 struct Types {
   Element a, b;
   const char* sum = "f32";

@@ -414,7 +414,6 @@ TEST(Spelling, Constants) {
   EXPECT_THAT(error_of("mov.u32 %r10, 1 ? 2;"), HasSubstr("expected ':'"));
 }
 
-/// The seeds of the PTX fuzzer must be valid PTX.
 TEST(Spelling, SeedsOfTheFuzzerAreUnderstood) {
   int count = 0;
   for (const auto& entry :

@@ -113,7 +113,6 @@ TEST(ChunkedProgram, AScatterMultipliesItsOwnRowsLast) {
   EXPECT_EQ(to_json(parse_program(to_json(program))), to_json(program));
 }
 
-// The operands of one barrier are all that are there.
 TEST(ChunkedProgram, OneBarrierForAllThatIsThere) {
   const Program program =
       in_chunks(input("x", R"("T", 8)") + "," + kWeights,

@@ -242,7 +242,6 @@ TEST_P(PipelineScatter, ARegroupedProductThatIsOverwrittenLater) {
                           "c = copy_(r_fused:1, u)", "o = relu(r_fused:1)", "-> r_fused:0, o"));
 }
 
-// A matmul between a gather and a scatter goes with the gather.
 TEST_P(PipelineScatter, TheGatherGoesFirst) {
   PassContext context = eager();
   const Graph result =
@@ -270,7 +269,6 @@ TEST_P(PipelineScatter, ALayer) {
                   "r_fused = fused_matmul_reduce_scatter(s, w2)", "y = add(r_fused, x)", "-> y"));
 }
 
-// A gather that moves a reader of the product in front of the scatter keeps the two apart.
 TEST_P(PipelineScatter, AReaderThatMovedInFront) {
   const std::string inputs = join(input("x", "3, 4"), input("a", "4, 6"), input("b", "6, 8"));
   PassContext context = eager();

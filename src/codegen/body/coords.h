@@ -47,7 +47,6 @@ class CoordsBuilder {
   std::size_t isolate(Coords& at, std::size_t dim);
   /// Makes an axis begin with dim `dim`; returns its index among the axes.
   std::size_t split_before(Coords& at, std::size_t dim);
-  /// The index along one dim.
   [[nodiscard]] tile::Id index_of(const Coords& at, std::size_t dim);
   /// An offset in elements of a dense tensor: a scalar part, and a part that varies within the tile
   /// (kNone if absent).

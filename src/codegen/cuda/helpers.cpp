@@ -19,8 +19,7 @@ constexpr std::string_view kWidenF16 =
   return y;
 }
 )";
-// Integer arithmetic, the same on every target, since no instruction before sm_89 converts these
-// types.
+// Integer arithmetic on every target: no instruction before sm_89 converts these types.
 constexpr std::string_view kWidenE4M3 =
     R"(__device__ __forceinline__ float widen_f8e4m3(unsigned char x) {
   const unsigned m = x & 0x7fu;

@@ -28,7 +28,6 @@ class Preamble {
   std::string load(DType dtype, int width);
   /// `void f(E* p, const V* v, bool ok)`: converts and stores elements in one access.
   std::string store(DType dtype, int width);
-  /// Rounds a value to the dtype.
   std::string round(DType dtype);
   /// Converts a float to an integer as one cvt does: truncated and saturated.
   std::string saturate(DType dtype);
@@ -55,8 +54,7 @@ class Preamble {
   /// `void f(float* c, const unsigned* a, const unsigned* b)`; of the sums every `step`th is used.
   /// For 8-bit floats the operands are fragments from widen_fragment.
   std::string mma(DType a, DType b, int step);
-  /// `void f(unsigned* to, const unsigned* from)`: doubles the number of `words` where the target
-  /// needs it.
+  /// `void f(unsigned* to, const unsigned* from)` doubles the `words` where the target needs it.
   std::string widen_fragment(DType dtype, int words);
   /// `unsigned f(const float* v)`: packs one word of a fragment.
   std::string pack(DType dtype);
@@ -120,8 +118,7 @@ class Preamble {
   std::map<std::pair<int, std::string>, std::string> texts_;
 };
 
-/// Loops over more ranks than this are not unrolled, which would make text and compile time grow
-/// with the ranks.
+/// Loops over more ranks are not unrolled, or text and compile time would grow with the ranks.
 inline constexpr int kUnrolledRanks = 16;
 
 }  // namespace braid::tile

@@ -57,8 +57,7 @@ std::string Printer::signature() {
     switch (what.kind) {
       case KernelParam::Kind::kInput:
       case KernelParam::Kind::kOutput:
-        // In a kernel that waits, __restrict__ would allow non-coherent loads of data that a peer
-        // writes.
+        // In a kernel that waits, __restrict__ would allow non-coherent loads of a peer's data.
         text += p_.communicates || p_.in_place ? fmt::format("unsigned char* p{}", i)
                                                : fmt::format("unsigned char* __restrict__ p{}", i);
         break;

@@ -105,8 +105,7 @@ class Printer {
   /// The variable with the lane's and warp's part of a position; axis 2 is an address.
   std::string base(int axis, int layout);
 
-  /// A condition that holds in one of the threads with copies of an element; empty where there are
-  /// none.
+  /// A condition that holds in one of the threads with copies of an element, if any.
   static std::string first_copy(const Inst& inst);
   /// The slot of a shared tile: its byte offset, a pointer, or an address of the shared window.
   std::string slot(Id tile, const std::string& number);

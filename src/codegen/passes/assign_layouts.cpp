@@ -46,8 +46,8 @@ class Classes {
   std::vector<Id> parent_;
 };
 
-/// The operands that meet an instruction's elements: those of its result or, without a result, of
-/// its access.
+/// The operands that meet an instruction's elements: those of its result or, if none, of its
+/// access.
 std::vector<std::size_t> elementwise_operands(const Inst& inst) {
   std::vector<std::size_t> out;
   const int first = op_info(inst.op).elements;

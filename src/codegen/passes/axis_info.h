@@ -7,8 +7,7 @@
 
 namespace braid::tile {
 
-/// Facts about an integer tile along its columns, as in Triton's axis analysis. All are powers of
-/// two.
+/// Facts about an integer tile along its columns (Triton's axis analysis), as powers of two.
 struct AxisInfo {
   std::int64_t contiguity = 1;    ///< aligned runs of this many columns count up by one
   std::int64_t divisibility = 1;  ///< the first value of each such run is a multiple of this

@@ -272,8 +272,7 @@ class Lowering {
     inst.warps = bits_where(layout(inst).warp, is_copy);
   }
 
-  /// Carried values are written one after another, so none may overwrite a value that a later one
-  /// still reads.
+  /// Carried values are written one after another, so none may overwrite what a later one reads.
   void check_yields(Id id) {
     const Inst& loop = p_.at(id);
     for (std::size_t i = 0; i < loop.yields.size(); ++i) {

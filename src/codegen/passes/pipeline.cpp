@@ -201,8 +201,7 @@ class LoopPipeliner {
     return it == rings_.end() ? nullptr : &*it;
   }
 
-  /// Fills a slot with the operand that `value_of` gives at `position`, if the scalar `inside`
-  /// holds.
+  /// Fills a slot with the operand of `value_of` at `position`, if the scalar `inside` holds.
   template <class ValueOf>
   void fill(const Ring& ring, Id slot, Id position, Id inside, const ValueOf& value_of) {
     const Inst load = p_.at(ring.operand);

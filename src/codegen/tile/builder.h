@@ -26,7 +26,6 @@ class Builder {
   Id num_programs() { return append({.op = Op::kNumPrograms, .type = {Kind::kI64}, .args = {}}); }
   Id range(int rows, int cols, int axis);
   Id map(Fn fn, std::vector<Id> args, DType dtype = DType::kF32);
-  /// Rounds `value` to `dtype`.
   Id round(DType dtype, Id value) {
     if (dtype == DType::kF32 || dtype == DType::kI64) return value;
     return map(Fn::kRound, {value}, dtype);
@@ -47,8 +46,7 @@ class Builder {
   void ll_store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
     store_by(Op::kLlStore, pointer, offset, value, mask, dtype);
   }
-  /// Accesses to all ranks at once (tile.h): the multicast address of an offset in the group's
-  /// arenas.
+  /// Accesses to all ranks (tile.h): the multicast address of an offset in the group's arenas.
   Id multicast(Id offset, const std::string& group);
   Id multimem_reduce(Id pointer, Id offset, Id mask, DType dtype) {
     return load_by(Op::kMultimemReduce, pointer, offset, mask, dtype);
@@ -56,8 +54,7 @@ class Builder {
   void multimem_store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
     store_by(Op::kMultimemStore, pointer, offset, value, mask, dtype);
   }
-  /// The same tile in a layout of its own, so that later instructions are independent of earlier
-  /// layouts.
+  /// The same tile in a layout of its own, independent of earlier layouts.
   Id convert_layout(Id tile);
   void check_index(Id index, Id extent, Id mask, int node);
   Id reduce(Fn fn, Id tile);
@@ -74,7 +71,6 @@ class Builder {
   /// Only for kernels with the marks setting.
   void mark(protocol::Mark::What what, Id rank, Id number);
   void wait(Id slot, Id rank = kNone, Id predicate = kNone);
-  /// Waits for every rank in `count` slots.
   void wait_slots(Id first, Id count);
 
   /// Opens a loop and returns its id. Inside, `induction` and `carried` give the values; `end_for`

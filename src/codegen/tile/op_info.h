@@ -55,7 +55,6 @@ std::optional<Op> op_named(std::string_view name);
 
 std::string_view fn_name(Fn fn);
 std::optional<Fn> fn_named(std::string_view name);
-/// The number of its operands.
 int fn_operands(Fn fn);
 /// Whether it rounds to a dtype, written behind the name: round.bf16.
 inline bool fn_has_dtype(Fn fn) { return fn == Fn::kSaturate || fn == Fn::kRound; }

@@ -119,8 +119,7 @@ class Verifier {
     expect(arg != kNone && !type(arg).is_scalar() && is_integer(type(arg).kind), arg, "the offsets",
            "a tile of integers");
   }
-  /// Whether a value can be broadcast to a tile: it has the same shape, one element per row, or
-  /// one.
+  /// Whether a value broadcasts to a tile: it has the same shape, one element per row, or one.
   static bool broadcasts(const Type& x, const Type& into) {
     if (x.is_scalar()) return true;
     return x.rows == into.rows && (x.cols == into.cols || x.cols == 1);

@@ -32,8 +32,7 @@ namespace {
 /// The most candidates for a tuner, best by the estimate.
 constexpr std::size_t kMostCandidates = 96;
 
-/// GROUP_M, the tiles that blocks go down before they go across; alternatives are tried where they
-/// matter.
+/// GROUP_M, the tiles that blocks go down before they go across; others are tried where it matters.
 constexpr std::int64_t kGroup = 8;
 constexpr std::int64_t kOtherGroups[] = {1, 16};
 

@@ -89,8 +89,7 @@ class Gemm {
 
   int block(const char* key) const { return static_cast<int>(config_.at(key)); }
 
-  /// The tile's indices along an extent; adds the condition that they exist where blocks do not
-  /// divide it.
+  /// The tile's indices along an extent; masks those past it where blocks do not divide it.
   Id index(const Extent& extent, int rows, int cols, int axis, Mask& mask, bool always = false) {
     const Id start =
         facts_.narrow ? b_.map(Fn::kToI32, {extent.start}) : b_.map(Fn::kToI64, {extent.start});
@@ -108,8 +107,7 @@ class Gemm {
     return b_.map(Fn::kAdd, {facts_.narrow ? b_.map(Fn::kToI32, {first}) : first, row});
   }
 
-  /// The tile [rows, cols] of an operand's last two dims; transposed when its rows are contiguous
-  /// in memory.
+  /// The tile [rows, cols] of an operand's last two dims; transposed when its rows are contiguous.
   Operand operand(ValueId value, const Extent& rows, const Extent& cols) {
     const Shape& shape = body_.type(value).shape;
     const std::size_t rank = shape.size();
@@ -213,8 +211,7 @@ class Gemm {
   Dim k_;
 };
 
-/// Two matmuls can share a kernel if they have the same left operand and right operands of equal
-/// type and order.
+/// Two matmuls can share a kernel if left operands are equal and right ones alike.
 bool is_pair(const Graph& body, const Node& one, const Node& other) {
   const std::size_t left = first_matrix(one);
   return one.op == other.op && one.inputs[left] == other.inputs[left] &&

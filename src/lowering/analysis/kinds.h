@@ -24,7 +24,6 @@ class NodeKinds {
   std::unordered_multimap<std::size_t, NodeId> by_hash_;
 };
 
-/// Combines `value` into the hash.
 inline void mix_hash(std::size_t& hash, std::size_t value) {
   hash ^= value + 0x9e3779b97f4a7c15U + (hash << 6U) + (hash >> 2U);
 }

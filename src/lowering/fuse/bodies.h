@@ -35,8 +35,7 @@ class FusedBodies {
  public:
   FusedBodies(const Graph& graph, const PassContext& context);
 
-  /// The body of these nodes, in this order; `outputs` are values of theirs. Linear in their
-  /// operands.
+  /// The body of these nodes, in order; `outputs` are values of theirs. Linear in their operands.
   [[nodiscard]] FusedNodes find(std::span<const NodeId> nodes, std::vector<ValueId> outputs);
   /// The spec of such a body, in the configuration that tuning found, or the default one.
   [[nodiscard]] const KernelSpec& spec_of(std::span<const NodeId> nodes, const FusedNodes& kernel);

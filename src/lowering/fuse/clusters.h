@@ -56,7 +56,6 @@ struct Clusters {
   /// The node that the item is named after in remarks.
   [[nodiscard]] const Node& head(const Item& it) const;
 
-  /// Marks these nodes, and no others.
   void mark(const std::vector<NodeId>& nodes);
   [[nodiscard]] bool marked(NodeId id) const { return id >= 0 && stamp_[id] == now_; }
   /// Marks the nodes. One above all items that they read outside themselves.

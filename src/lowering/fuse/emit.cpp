@@ -60,8 +60,7 @@ class Emitter {
     return last ? place + static_cast<NodeId>(graph_.nodes().size()) : place;
   }
 
-  /// The same, but waits and chunks come as late as their readers allow, so that other work
-  /// overlaps.
+  /// The same, but waits and chunks come as late as their readers allow, for overlap.
   NodeId place(int id, const std::vector<std::vector<int>>& readers, std::vector<NodeId>& places) {
     NodeId& place = places[id];
     if (place >= 0) return place;

@@ -111,8 +111,7 @@ bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul) {
   return cheap && bytes <= results * 1.05;
 }
 
-/// Whether the host is an all-gather that lowering wants inside the kernel of the matmuls behind
-/// it.
+/// Whether the host is an all-gather that lowering wants inside its matmuls' kernel.
 bool gathers_within(const Clusters& clusters, int host) {
   const auto& nodes = clusters.item(host).nodes;
   return std::ranges::any_of(nodes, [&](NodeId n) { return gathers_in_kernel(clusters.node(n)); });

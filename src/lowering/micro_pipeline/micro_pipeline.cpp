@@ -80,8 +80,7 @@ class Emitter {
     if (value >= 0) needed_[value] = true;
   }
 
-  /// Marks the nodes that are needed once the plans are carried out. Dead nodes of the old graph
-  /// stay.
+  /// Marks the nodes that the plans leave live. Dead nodes of the old graph stay.
   void mark_live() {
     const Graph& graph = state_.graph;
     needed_ = graph.output_flags();

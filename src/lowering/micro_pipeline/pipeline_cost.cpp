@@ -75,8 +75,7 @@ double by_algorithm_ns(const Graph& graph, Node node, std::string_view algorithm
   return node_ns(graph, node, bindings, device);
 }
 
-/// The time of a collective over symmetric memory as a kernel of its own, with its fastest
-/// algorithm.
+/// The time of a collective over symmetric memory as its own kernel, with its fastest algorithm.
 double quickest_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                    const DeviceModel& device) {
   double best = by_algorithm_ns(graph, node, kOneShot, bindings, device);

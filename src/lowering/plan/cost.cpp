@@ -36,8 +36,7 @@ constexpr CollectiveModel kCollectives[] = {
     // NCCL assumes 480 GB/s of 8 H100, and 1000 of 8 B200, for 2(n-1)/n S.
     {kMultimem, 0, 0, 2, 0, 0, 1, 1, 0.69},
     {kInKernel, 0, 0, 1, 1, 0, 0, 0, 0.8},
-    // A barrier before the first copy and after the last; a copy takes as long to start as a
-    // kernel.
+    // A barrier before the first copy and after the last; a copy starts as slowly as a kernel.
     {kByCopies, 0, 2500, 2, 1, 0, 0, 0, 0.85},
     // NCCL's protocols LL, LL128 and Simple, with the constants of its tuning model
     // (graph/tuning.cc).
@@ -70,8 +69,7 @@ double arithmetic_ns(const Graph& graph, const Node& node, const Bindings& bindi
   return node_flops(graph, node, bindings) / (tflops_of(graph, node, device) * 1e3);
 }
 
-/// The time of a node's memory traffic. Views are free where they only name bytes; others are
-/// copies.
+/// The time of a node's memory traffic. Views that only name bytes are free; others are copies.
 double traffic_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                   const DeviceModel& device) {
   double bytes = 0;

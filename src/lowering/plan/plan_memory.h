@@ -26,7 +26,6 @@ struct MemoryPlan {
 /// Gives every buffer an offset such that no two that live at the same step overlap. Deterministic
 /// and without clocks: every rank computes the same plan.
 [[nodiscard]] MemoryPlan plan_memory(std::span<const Lifetime> buffers);
-/// The bound alone.
 [[nodiscard]] std::int64_t memory_bound(std::span<const Lifetime> buffers);
 
 }  // namespace braid

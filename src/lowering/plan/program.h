@@ -170,7 +170,6 @@ struct Program {
 
 /// XXH3-128 in hex.
 [[nodiscard]] std::string hash_of(std::string_view bytes);
-/// The hash of the program's JSON without the hash.
 [[nodiscard]] std::string hash_of(const Program& program);
 
 /// An access of a step to a buffer, on its own rank or on its peers. The peers access this rank's

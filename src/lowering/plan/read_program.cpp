@@ -229,8 +229,7 @@ class ProgramReader {
     program_.kernels.push_back(std::move(kernel));
   }
 
-  /// Checks it as `fuse` would have made it: as a node of a graph with the program's symbols and
-  /// groups.
+  /// Checks it as `fuse` would make it: as a node with the program's symbols and groups.
   void check_kernel(const KernelSpec& spec) const {
     const Graph& body = *spec.body;
     if (body.inputs().empty() && body.nodes().empty() && body.outputs().empty()) {

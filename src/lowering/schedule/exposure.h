@@ -14,8 +14,7 @@ namespace braid {
 /// The time of a collective, and of the compute beside it.
 struct Exposure {
   double comm_ns = 0, comp_ns = 0;
-  /// Compute further away from the wait runs beside another collective, so more of it there does
-  /// not help.
+  /// Compute further from the wait runs beside another collective, so more of it does not help.
   bool is_closed = false;
 
   /// The exposed time; negative where there is more compute than the collective takes.

@@ -36,7 +36,6 @@ class Predecessors {
 /// The pairs are separate from dependences, which are about memory.
 [[nodiscard]] std::vector<std::pair<NodeId, NodeId>> collective_order(const Graph& graph);
 
-/// The nodes in their present order.
 [[nodiscard]] std::vector<NodeId> given_order(const Graph& graph);
 
 /// For each asynchronous collective the compute nodes from its start to its first wait, as the

@@ -32,8 +32,7 @@ class ListScheduler {
     }
     while (guard_.next() >= 0) {
       if (take_collective() || take_ended_wait() || take_compute()) continue;
-      // The next node of the given order may always be taken, but a wait that takes time comes
-      // last.
+      // The next node of the given order may be taken, but a wait that takes time comes last.
       const NodeId next = guard_.next();
       if (!problem_.estimate(next).wait && take(next)) continue;
       if (!take_first_wait()) static_cast<void>(take(next));

@@ -30,7 +30,6 @@ struct CompiledKernel {
 
 /// Version of the loaded NVRTC, "13.0". Throws kEnvironment, with how to get it, if it is missing.
 [[nodiscard]] std::string nvrtc_version();
-/// The path of the loaded NVRTC.
 [[nodiscard]] std::string nvrtc_path();
 
 /// Throws kEnvironment, naming both versions and what to install, if NVRTC produces code that the

@@ -15,16 +15,13 @@ namespace braid::cpu {
 
 [[nodiscard]] std::unique_ptr<Memory> allocate_memory(const std::shared_ptr<Core>& core, int rank,
                                                       std::size_t bytes);
-/// Implements Device::import_memory.
 [[nodiscard]] std::unique_ptr<Memory> import_memory(const std::shared_ptr<Core>& core,
                                                     std::string_view handle);
-/// Implements Device::find_memory.
 [[nodiscard]] std::unique_ptr<Memory> find_memory(const std::shared_ptr<Core>& core,
                                                   std::uint64_t address);
 /// Implements Device::check_memory; throws at `where`. Memory of the process that the device did
 /// not allocate is accepted, unless accesses are checked.
 void check_memory(Core& core, std::uint64_t address, std::size_t bytes, const char* where);
-/// Implements Device::create_multicast.
 [[nodiscard]] std::unique_ptr<Multicast> create_multicast(const std::shared_ptr<Core>& core,
                                                           std::span<const int> ranks,
                                                           std::size_t bytes);

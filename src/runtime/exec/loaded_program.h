@@ -14,7 +14,6 @@ namespace braid {
 /// share it.
 class LoadedProgram {
  public:
-  /// Loads all kernels.
   LoadedProgram(Device& device, std::vector<int> ranks, Program program, ProgramCode code);
   /// Compiles variants one after the other in a thread, and loads each when it is asked for: not in
   /// that thread, where a driver may refuse it during a capture.

@@ -27,7 +27,6 @@ class PadKernel {
   /// Must be called before calls for `local`.
   void load(Device& device, std::span<const int> ranks);
 
-  /// A range of members.
   struct Range {
     std::uint32_t first = 0, end = 0;
   };

@@ -10,7 +10,6 @@
 
 namespace braid {
 
-/// The address of a process.
 struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t bytes = 0;

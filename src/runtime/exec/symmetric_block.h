@@ -77,7 +77,6 @@ class SymmetricBlock {
   [[nodiscard]] std::string place() const { return "symmetric memory '" + spec_.name + "'"; }
   [[nodiscard]] const Here& here(int rank) const { return here_[local_of(rank)]; }
   [[nodiscard]] std::size_t local_of(int rank) const;
-  /// The index of `peer` among the members of `here`.
   [[nodiscard]] std::size_t index_of(const Here& here, int peer) const;
   /// The same, for a rank other than itself.
   [[nodiscard]] std::size_t index_of_other(const Here& here, int peer) const;

@@ -65,7 +65,6 @@ struct World::Impl {
   /// The tools that this world compiles with. `workers` is null if this process compiles.
   [[nodiscard]] CompileTools tools(WorkerProcesses* workers) const;
   [[nodiscard]] std::unique_ptr<WorkerProcesses> make_workers() const;
-  /// The target for the kernels of a graph.
   [[nodiscard]] Target target_of(const Graph& graph) const;
   /// The plan of a graph for this world's device.
   [[nodiscard]] Program lower(const Graph& graph, const PassConfig& passes) const;

@@ -272,8 +272,7 @@ void Sanitizer::Phases::Known::join(const VectorClock& clock, std::uint64_t bloc
   if (wide) all.join(clock);
 }
 
-/// Called after access(): the write becomes one of a separate agent, which a fence of inits hands
-/// on.
+/// Called after access(): the write moves to a separate agent, which a fence of inits hands on.
 void Sanitizer::initialize(WarpCheck& warp, std::uint64_t barrier) {
   const std::lock_guard lock(mutex_);
   phases_.erase(barrier);

@@ -24,8 +24,7 @@ InstructionClass class_of(const ptx::Instruction& instruction) {
   return is_float ? InstructionClass::kFloat : InstructionClass::kInteger;
 }
 
-/// 2 m n k for "m16n8k16"; a warp of a warp group has a quarter. A sparse A has half of its
-/// elements.
+/// 2 m n k for "m16n8k16"; a quarter for a warp of a warp group; half for a sparse A.
 std::uint64_t mma_flops(const ptx::Instruction& instruction) {
   if (class_of(instruction) != InstructionClass::kMatrix) return 0;
   for (const std::string& modifier : instruction.modifiers) {

@@ -241,8 +241,7 @@ bool Sanitizer::in_scope(const WarpCheck& warp, std::uint8_t scope, std::uint32_
   return scope == 2 || (mine.stream == other.stream && mine.block == other.block);
 }
 
-/// Morally strong: both are strong, and each is within the other's scope. Such accesses do not
-/// race.
+/// Morally strong: both are strong, each within the other's scope. Such accesses do not race.
 bool Sanitizer::both_strong(const Lane& lane, const Access& before) const {
   if (lane.code.scope == 0 || before.scope == 0) return false;
   if (!in_scope(lane.warp, lane.code.scope, before.when.agent)) return false;

@@ -79,7 +79,6 @@ struct SourceLines {
   [[nodiscard]] std::string inlined(std::uint32_t ptx_line) const;
 };
 
-/// One launch under check.
 struct LaunchCheck {
   std::shared_ptr<StreamClock> stream;
   std::string kernel;
@@ -98,7 +97,6 @@ struct LaunchCheck {
   std::map<std::uint64_t, std::map<std::uint32_t, InFlight>> in_flight;
 };
 
-/// One warp under check.
 struct WarpCheck {
   std::shared_ptr<LaunchCheck> launch;
   std::uint64_t block = 0;
@@ -145,7 +143,6 @@ struct WarpCheck {
 /// any in which both accesses happen. Thread safe.
 class Sanitizer {
  public:
-  /// `checks` are bits of braid/checks.h.
   explicit Sanitizer(unsigned checks) : checks_(checks) {}
 
   // --- memory ---
@@ -156,14 +153,12 @@ class Sanitizer {
   /// Adds addresses for multimem instructions only. Accesses through them are reported with the
   /// addresses of the memory behind them.
   void add_multicast(std::uint64_t address, std::size_t bytes);
-  /// Implements Device::name_parts.
   void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts);
 
   // --- the host ---
   std::shared_ptr<StreamClock> open_stream(int rank);
   /// The host's knowledge when it hands work to a stream.
   VectorClock host_clock();
-  /// Called when the host has waited for the stream.
   void host_waited(const StreamClock& stream);
   /// The stream learns what `clock` has.
   void join(StreamClock& stream, const VectorClock& clock);
@@ -246,7 +241,6 @@ class Sanitizer {
                            const std::uint8_t* data = nullptr);
   /// The warp has waited for what it issued up to this time.
   void finish_async(WarpCheck& warp, std::uint64_t channel, std::uint32_t time);
-  /// fence.proxy.async.
   void fence_async(WarpCheck& warp);
   /// For copies from shared memory; bulk_wait leaves `pending` groups of each lane in flight.
   void bulk_issued(WarpCheck& warp, std::uint32_t lane, std::uint32_t time, std::uint32_t line);
@@ -367,7 +361,6 @@ class Sanitizer {
   };
   /// How a write compares to unordered ones: different, the same value, or equal up to rounding.
   enum class Same : std::uint8_t { kNo, kValue, kRounded };
-  /// The reader in a race.
   struct Reader {
     std::uint32_t agent, time, line;
   };
@@ -399,7 +392,6 @@ class Sanitizer {
   std::uint32_t twin_of(std::uint32_t agent);
   void end_bulk(WarpCheck& warp);
   void race(const Lane& lane, const Region& region, const Access& before, std::string_view what);
-  /// Whether the access is by another warp of the same block.
   [[nodiscard]] bool in_block(const WarpCheck& warp, const Access& before) const;
   [[nodiscard]] std::optional<Reader> reader(const Lane& lane, const Access& before,
                                              std::string_view what) const;

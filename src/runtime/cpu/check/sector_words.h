@@ -10,13 +10,11 @@ namespace braid::cpu {
 /// Sets of global-memory sectors by number: 64 consecutive ones per word.
 using SectorBits = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
-/// The number of sectors in a set.
 [[nodiscard]] std::uint64_t sectors_of(const SectorBits& words);
 
 /// A set of sectors that grows.
 class SectorWords {
  public:
-  /// Adds the sectors from `first` to `last`.
   void add(std::uint64_t first, std::uint64_t last) {
     for (std::uint64_t number = first / 64; number <= last / 64; ++number) {
       const std::uint64_t from = number == first / 64 ? first % 64 : 0;

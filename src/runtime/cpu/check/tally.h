@@ -75,7 +75,6 @@ struct Tally {
   std::uint64_t followed = 0;
   std::uint64_t sectors = 0;  ///< touched by each of them, counted separately
   std::uint64_t busiest = 0;  ///< instructions of the busiest block
-  /// Resets to zero for these sites.
   void reset(const CountSites& sites);
   /// Both must be for the same sites.
   Tally& operator+=(const Tally& other);

@@ -46,7 +46,6 @@ class TouchedBytes {
     /// Resets to an untouched page.
     void reset(std::uint64_t number, RankMemory::Piece piece);
     [[nodiscard]] std::uint64_t number() const { return number_; }
-    /// The rank's memory that the page is in.
     [[nodiscard]] const RankMemory::Piece& piece() const { return piece_; }
     /// Touches bytes from `offset` on; those beyond the page are ignored.
     void touch(std::uint64_t offset, std::uint64_t bytes, Effect effect);

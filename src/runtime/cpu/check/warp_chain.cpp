@@ -102,8 +102,7 @@ class Walk {
   Walk(const ptx::Function& function, const std::vector<RegisterUse>& uses)
       : function_(function), uses_(uses) {}
 
-  /// Runs a block from the end of the previous one; returns the time until its last instruction
-  /// begins.
+  /// Runs a block behind the previous one; returns the time until its last instruction begins.
   Path through(const Block& block) {
     for (auto result = results_.begin(); result != results_.end();) {
       result->second = result->second.left(end_.clocks);

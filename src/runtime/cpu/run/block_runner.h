@@ -184,7 +184,6 @@ class BlockRunner {
     warp.left = true;
     leave_for_good(warp);
   }
-  /// The counter of the current launch, if it is counted.
   [[nodiscard]] BlockCounter& counter() { return counter_; }
   [[nodiscard]] Sanitizer* sanitizer() const { return launch_->sanitizer; }
   /// Called when a warp yields: a loop whose registers keep changing may end by itself; one that

@@ -131,7 +131,6 @@ class Engine {
   bool is_capturing(const std::shared_ptr<StreamState>& stream);
   void replay(const std::shared_ptr<StreamState>& stream, const Recording& recording);
 
-  /// Implements Device::next_interleaving.
   bool next_interleaving();
   /// Whether this process is a fork of the one with the threads.
   [[nodiscard]] bool is_fork() const;
@@ -158,7 +157,6 @@ class Engine {
     std::uint64_t next = 0;
     std::uint64_t finished = 0;
     bool failed = false;
-    /// Prepares the n-th block to run.
     void start(BlockRunner& runner, std::uint64_t n) const;
   };
   struct Suspended {

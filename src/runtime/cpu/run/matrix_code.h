@@ -32,7 +32,6 @@ inline constexpr unsigned element_bits(Element type) {
   return kBits[static_cast<std::size_t>(type)];
 }
 inline constexpr unsigned register_bits(Element type) { return type == Element::kF64 ? 64 : 32; }
-/// Elements per register.
 inline constexpr unsigned packed(Element type) { return register_bits(type) / element_bits(type); }
 
 /// The matrices of D = A B + C; C and D have the same layout.
@@ -68,7 +67,6 @@ struct MatrixCode {
   [[nodiscard]] int width(Matrix matrix) const {
     return matrix != Matrix::kA ? n : sparse() ? k / 2 : k;
   }
-  /// Registers per lane.
   [[nodiscard]] unsigned registers(Matrix matrix, Element type) const {
     if (fragments == Fragments::kQuads) return matrix != Matrix::kSum ? 2 : 8 / packed(type);
     if (fragments == Fragments::kWmma && matrix != Matrix::kSum && type == Element::kF16) return 8;

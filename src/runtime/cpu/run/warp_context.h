@@ -43,7 +43,6 @@ struct WarpContext {
   alignas(64) std::uint8_t dump[64] = {};     ///< readable memory for masked-off lanes
 };
 
-/// The most bytes of a kernel's parameters.
 inline constexpr std::uint32_t kMaxParameterBytes = 32764;
 
 /// What the launcher must know of generated code, stored in the object beside it.

@@ -26,7 +26,6 @@ namespace braid::cpu {
 /// The version of LLVM, e.g. "19.1.7".
 const char* llvm_version();
 
-/// A kernel ready to run.
 struct Kernel {
   WarpFunction run = nullptr;
   KernelInfo info;
