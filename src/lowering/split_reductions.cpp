@@ -29,8 +29,8 @@
 //   sum of [R, ...]     -> sum of [S, R/S, ...] in f32, sum of its S rows, `to`
 // The nodes are ordinary ones, so the parts' sum fuses with what follows. Where
 // PassConfig::batch_invariant is off, tuning may choose the number of parts of a matmul by trials
-// of its kernels, the one that adds the parts included, each in its default configuration. Refuses
-// an extent that no power of two divides, and a symbolic one.
+// of its kernels, the one that adds the parts included, each in its default configuration.
+// Refuses an extent that no power of two divides, and a symbolic one.
 namespace braid {
 namespace {
 

@@ -12,7 +12,7 @@ namespace braid::fake {
 struct Capture {
   Handle* origin;
   std::vector<Work> works;
-  /// Of each stream that takes part, how much of each comes before what it does next.
+  /// For each participating stream, how much of each stream precedes its next work.
   std::map<const Handle*, std::map<const Handle*, int>> seen;
   bool over = false;
 };

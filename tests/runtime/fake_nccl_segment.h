@@ -26,7 +26,7 @@ struct Operation {
   Kind kind = Kind::kNone;
   std::int32_t type = 0, reduce = 0, root = 0;
   std::uint64_t count = 0;
-  /// Of an exchange, which may differ: bytes to each member, and from it.
+  /// For an exchange, which may differ between members: bytes to each member, and from it.
   std::array<std::uint64_t, kMaxMembers> sends{}, receives{};
 };
 

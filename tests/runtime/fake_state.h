@@ -53,7 +53,7 @@ struct Allocation {
   std::size_t bytes;
   int gpu;  ///< -1: pinned memory of the host, which every GPU reaches
   std::unique_ptr<Memory> cpu;
-  /// Of memory that is mapped: the GPUs that may use it.
+  /// For mapped memory: the GPUs that may use it.
   std::optional<std::set<int>> access = {};
 };
 

@@ -38,7 +38,7 @@ struct Seen {
 };
 Seen* seen = nullptr;
 
-/// Of a launch, however hot the GPU is.
+/// The time of a launch, however hot the GPU is.
 double true_us(unsigned grid, unsigned block) {
   return 3 + grid / 16.0 + std::abs(static_cast<int>(block) - 256) / 100.0;
 }

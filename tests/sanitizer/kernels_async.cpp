@@ -58,7 +58,7 @@ TensorMap floats(std::uint64_t columns, std::uint64_t rows, std::uint32_t box_co
   return map;
 }
 
-/// Of tiles of 32 x 32, some of which leave the matrix of 72 x 40.
+/// Tiles of 32 x 32, some of which extend beyond the matrix of 72 x 40.
 KernelCase tensor_transpose() {
   return on_hopper({"tensor_transpose",
                     R"(

@@ -13,8 +13,8 @@
 //   scatter  multiply the rows of each other rank, which it copies from here, then the own ones;
 //            the partial products are joined in rank order and added in f32, as a
 //            reduce_scatter does
-// A scale per row is cut as A is, or copied along with it where it is a shard. Refuses the last
-// dim: a gather along it splits K, a scatter the columns.
+// A scale per row is cut as A is, or copied along with it where it is a shard.
+// Refuses the last dim: a gather along it splits K, a scatter the columns.
 namespace braid {
 namespace {
 

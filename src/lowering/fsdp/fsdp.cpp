@@ -23,7 +23,8 @@
 //     all_gather_into_tensor(copy_in:0)  ->  all_gather_into_tensor_out(copy_in:0, copy_in:1)
 // where copy_in is an fsdp.all_gather_copy_in: its result 0 is this rank's part of its result 1, so
 // the part need not move. getitem nodes between the two are looked through; unread ones of result 1
-// are removed. Refuses
+// are removed.
+// Refuses
 //   - a gather of result 1, of a result 0 that others read, or over another group;
 //   - an output buffer that is used again after the gather, or is a graph output: it would hold
 //     what the gather wrote.

@@ -15,12 +15,11 @@
 // order of nodes changes.
 //
 // A block is two groups of nodes that stay together:
-//   - of a gather: the casts, views and buffers made for it alone, fsdp.all_gather_copy_in and
+//   - for a gather: the casts, views and buffers made for it alone, fsdp.all_gather_copy_in and
 //     all_gather_into_tensor_out; then its wait_tensor and, through views, the first
 //     fsdp.split_with_sizes_copy that reads it;
-//   - of a scatter: fsdp.chunk_cat, the nodes that only lead from it to reduce_scatter_tensor, and
-//   that; then its
-//     wait_tensor. The first reader is not part of it.
+//   - for a scatter: fsdp.chunk_cat, the nodes that only lead from it to reduce_scatter_tensor, and
+//     that; then its wait_tensor. The first reader is not part of it.
 // The gathers take turns, in the order they have: the copy-in of one comes after the second group
 // of the one before. So do the scatters, independently of the gathers. Collectives do not pass each
 // other, nor accesses to memory that is overwritten. A group stands where its first node stood, or

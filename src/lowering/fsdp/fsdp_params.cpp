@@ -19,7 +19,8 @@
 // copied last instead, and the copies and resizes are removed. Windows may repeat (a layer that is
 // used again); a window may hold several copies, each for the readers up to the next one. A
 // parameter that is never resized is one window from its first copy on; nobody reads it after the
-// graph. Refuses a parameter, and leaves it as it is,
+// graph.
+// Refuses a parameter, and leaves it as it is,
 //   - whose resizes do not take turns, full first, zero last;
 //   - that is read or copied into outside its windows, or read before the first copy of one;
 //   - that is a graph output;

@@ -23,8 +23,8 @@
 //   wait(all_reduce(mm(a, b)))          -> fused_[scaled_]matmul_all_reduce(a, b)
 // The fused node stands at the collective, so that collectives keep their order; what the other
 // operands of a gather's matmuls need is moved in front of it. The gathered value (return_A) or the
-// product (return_mm) is a result only where someone else reads it. Refuses, with a remark at the
-// collective,
+// product (return_mm) is a result only where someone else reads it.
+// Refuses, with a remark at the collective,
 //   - groups without symmetric memory, several waits, reduce_ops but sum and avg;
 //   - the gathered value as a right operand, and right operands that depend on it, wait for later
 //     collectives, or read what is overwritten meanwhile;

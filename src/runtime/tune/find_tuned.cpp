@@ -84,7 +84,7 @@ class Finder {
     return fitting;
   }
 
-  /// Of those at the symbols' largest values, else at the values that were tuned last.
+  /// Keeps the rows at the symbols' largest values, else at the values tuned last.
   static void keep_one_binding(std::vector<const TuneRow*>& rows, const Graph& body) {
     std::string symbols = symbols_text(max_bindings(body.symbols()));
     const auto at = [&](const TuneRow* row) { return row->key.symbols == symbols; };
@@ -102,7 +102,8 @@ class Finder {
         toolchain_.empty() ? "no NVRTC" : toolchain_, tuner_version());
   }
 
-  /// Where the symbols were not at their largest values, what it serves all the same.
+  /// Describes the measurement, and if it was not at the symbols' largest values, that it is used
+  /// anyway.
   static std::string measure_of(const TuneRow& row, const Graph& body) {
     std::string text = fmt::format("{} on {}", row.key.measure, row.key.device);
     if (row.key.symbols.empty()) return text;

@@ -200,7 +200,7 @@ void Sanitizer::settle_unwritten(bool all) {
 std::vector<Finding> Sanitizer::findings() {
   const std::lock_guard lock(mutex_);
   settle_unwritten(true);
-  // Of warps that never ended.
+  // Suspects of warps that never ended.
   while (!suspects_.empty()) settle(suspects_.begin()->first.first);
   return findings_.list();
 }
