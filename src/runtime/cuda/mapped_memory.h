@@ -34,10 +34,7 @@ class PhysicalMemory {
 
   [[nodiscard]] const GpuRef& gpu() const { return gpu_; }
   [[nodiscard]] PhysicalHandle handle() const { return handle_; }
-  [[nodiscard]] std::size_t size() const {
-    return bytes_;
-  }  ///< bytes, a multiple of the driver's
-     ///< granularity
+  [[nodiscard]] std::size_t size() const { return bytes_; }  ///< a multiple of the granularity
   /// A handle with which other processes import it while this object exists. Throws kEnvironment if
   /// they cannot.
   [[nodiscard]] std::string share() const;

@@ -216,9 +216,7 @@ std::vector<RankContext::NamedMemory> RankContext::named_memory(const Bindings& 
     const Buffer& buffer = program_.buffers[b];
     const bool shared =
         program_.variants.empty() || static_cast<int>(b) < program_.variants.front().buffers.first;
-    if (!shared && !own.has(static_cast<int>(b)))
-      continue;  // belongs to a variant that does not
-                 // run
+    if (!shared && !own.has(static_cast<int>(b))) continue;  // of a variant that does not run
     if (buffer.slice) continue;
     if (bound_[b]) continue;  // the caller's memory is named by the caller
     const std::int64_t bytes = numel(buffer.type.shape).evaluate(bindings) *
