@@ -32,10 +32,6 @@ const Work kProbeWork{
     .refuse = [](const BodyFacts& facts) -> std::string {
       return facts.body.nodes().size() == 1 ? "" : "it does one thing";
     },
-    .tuning = {.default_config =
-                   [](const BodyFacts&, const Target&) {
-                     return Config{{"num_warps", 2}};
-                   }},
     .pieces = [](const BodyFacts&, const Config&) -> std::optional<Pieces> { return Pieces{}; },
     .emit = emit_probe,
 };
@@ -56,7 +52,7 @@ TEST(Templates, ABodyFindsItsKernelByAsking) {
   EXPECT_EQ(find_kernel(*body_of("exp"), all).name, "elementwise");
   EXPECT_EQ(find_kernel(*neg).name, "elementwise");
 
-  const KernelSpec spec{neg, default_config(kProbe, analyze(*neg), Target{})};
+  const KernelSpec spec{neg, {{"num_warps", 2}}};
   const tile::Program program = build_program(kProbe, spec, Target{}, 1);
   EXPECT_EQ(program.entry, "probe_neg");
   EXPECT_NE(tile::print_cuda(program).find("probe_neg("), std::string::npos);

@@ -158,8 +158,7 @@ class Analysis {
     }
   }
   /// So are all operands of a node.
-  template <class PlaceOf>
-  void ask_operands(const Node& node, const PlaceOf& place_of) {
+  void ask_operands(const Node& node, const auto& place_of) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) ask(node.inputs[i], place_of(i));
   }
 
@@ -274,8 +273,7 @@ class Analysis {
     if (is_input(value)) return false;
     const Node& node = body_.node(body_.value(value).producer);
     if (is_matmul(node)) return true;
-    return std::any_of(node.inputs.begin(), node.inputs.end(),
-                       [&](ValueId v) { return reads_matmul(v); });
+    return std::ranges::any_of(node.inputs, [&](ValueId v) { return reads_matmul(v); });
   }
 
   void place_view(const Node& node) {
@@ -343,8 +341,7 @@ bool is_matmul(const Node& node) { return node.op->op_class == OpClass::kMatmul;
 
 std::size_t BodyFacts::output_apart() const {
   const auto& outputs = body.outputs();
-  return static_cast<std::size_t>(std::find(outputs.begin(), outputs.end(), apart) -
-                                  outputs.begin());
+  return static_cast<std::size_t>(std::ranges::find(outputs, apart) - outputs.begin());
 }
 Shape BodyFacts::kept_dims() const { return select_dims(space, reduced, false); }
 Shape BodyFacts::reduced_dims() const { return select_dims(space, reduced, true); }
@@ -361,8 +358,7 @@ bool is_moved_input(const Graph& body, ValueId value) {
   const Node& node = body.node(producer);
   if (node.inputs.empty()) return true;  // a constant
   if (node.op->op_class != OpClass::kView) return false;
-  return std::all_of(node.inputs.begin(), node.inputs.end(),
-                     [&](ValueId v) { return is_moved_input(body, v); });
+  return std::ranges::all_of(node.inputs, [&](ValueId v) { return is_moved_input(body, v); });
 }
 
 BodyFacts analyze(const Graph& body) { return Analysis(body).run(); }

@@ -54,25 +54,16 @@ class BodyEmitter::Row {
     }
     return {&b_, b_.map(Fn::kToF32, {scalar_of(b_, count, emitter_.body_.symbols())})};
   }
-  template <class Element>
-  [[nodiscard]] tile::TileExpr sum(const Element& f) const {
+  [[nodiscard]] tile::TileExpr sum(const auto& f) const {
     return fold(kind() == Kind::kF32 ? Fn::kAdd : Fn::kWrapAdd, f);
   }
-  template <class Element>
-  [[nodiscard]] tile::TileExpr product(const Element& f) const {
+  [[nodiscard]] tile::TileExpr product(const auto& f) const {
     return fold(kind() == Kind::kF32 ? Fn::kMul : Fn::kWrapMul, f);
   }
-  template <class Element>
-  [[nodiscard]] tile::TileExpr max(const Element& f) const {
-    return fold(Fn::kMax, f);
-  }
-  template <class Element>
-  [[nodiscard]] tile::TileExpr min(const Element& f) const {
-    return fold(Fn::kMin, f);
-  }
-  /// The smallest index with an equal element; where the value is NaN, the comparison is for NaN.
-  template <class Element>
-  [[nodiscard]] tile::TileExpr first_equal(const Element& f, tile::TileExpr value) const {
+  [[nodiscard]] tile::TileExpr max(const auto& f) const { return fold(Fn::kMax, f); }
+  [[nodiscard]] tile::TileExpr min(const auto& f) const { return fold(Fn::kMin, f); }
+  /// The least index where they are equal; where the value is NaN, so is nothing else equal to it.
+  [[nodiscard]] tile::TileExpr first_equal(const auto& f, tile::TileExpr value) const {
     const auto index = [&](const Coords& at, const Mask& mask) {
       const Id x = element(f, at, mask);
       Id missed = b_.map(Fn::kNot, {b_.map(Fn::kEq, {x, value.id})});
@@ -85,12 +76,10 @@ class BodyEmitter::Row {
 
  private:
   [[nodiscard]] Kind kind() const { return is_float(operand_.dtype) ? Kind::kF32 : Kind::kI64; }
-  template <class Element>
-  Id element(const Element& f, const Coords& at, const Mask& mask) const {
+  Id element(const auto& f, const Coords& at, const Mask& mask) const {
     return f(At(emitter_, node_, emitter_.coords_.reshape(at, operand_.shape), mask)).id;
   }
-  template <class Element>
-  tile::TileExpr fold(Fn fn, const Element& f) const {
+  tile::TileExpr fold(Fn fn, const auto& f) const {
     const auto x = [&](const Coords& at, const Mask& mask) { return element(f, at, mask); };
     return {&b_, reduce_(fn, kind(), x)};
   }

@@ -18,8 +18,9 @@ struct Phase {
 /// One way to compute a body as one kernel. A body finds its kernel by asking; nobody else knows a
 /// name.
 struct Kernel {
-  std::string_view name;             ///< for people, and the stem of its kernels' names
-  bool named_by_collective = false;  ///< the stem is the collective's op
+  /// For people, and the stem of its kernels' names, but for those of a collective alone, which
+  /// bear its op.
+  std::string_view name;
   std::vector<Phase> phases;
   /// Whether blocks that are alike meet after the last phase of a group's last step of a run, so
   /// that no remote read outlives it.
@@ -40,9 +41,6 @@ struct Kernel {
 [[nodiscard]] const Kernel& find_kernel(const Graph& body,
                                         std::span<const Kernel> among = kernels());
 
-/// What its works say together.
-[[nodiscard]] Config default_config(const Kernel& kernel, const BodyFacts& facts,
-                                    const Target& target);
 /// The tile program of a spec after all passes. Throws kInvalidArgument where the kernel refuses
 /// the body, or the target has too little shared memory.
 [[nodiscard]] tile::Program build_program(const Kernel& kernel, const KernelSpec& spec,

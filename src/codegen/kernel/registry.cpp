@@ -44,11 +44,7 @@ constexpr Role kCopying{Who::kSome, kCopyBlocksSetting};
 /// A collective with everything that follows it, and what is computed in front of it: a block b
 /// reads what the blocks b of all ranks wrote, so meetings are of these.
 Kernel of_collective(std::vector<Phase> phases, bool closes) {
-  return {.name = "collective",
-          .named_by_collective = true,
-          .phases = std::move(phases),
-          .closes = closes,
-          .room = few_blocks};
+  return {.name = "collective", .phases = std::move(phases), .closes = closes, .room = few_blocks};
 }
 
 }  // namespace

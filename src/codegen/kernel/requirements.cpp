@@ -16,40 +16,23 @@
 namespace braid {
 namespace {
 
-struct ParamName {
-  KernelParam::Kind kind;
-  std::string_view name;
-};
-constexpr ParamName kParamNames[] = {
-    {KernelParam::Kind::kInput, "input"},
-    {KernelParam::Kind::kOutput, "output"},
-    {KernelParam::Kind::kScalar, "scalar"},
-    {KernelParam::Kind::kPeers, "peers"},
-    {KernelParam::Kind::kMulticast, "multicast"},
-    {KernelParam::Kind::kOffset, "offset"},
-    {KernelParam::Kind::kResultOffset, "result_offset"},
-    {KernelParam::Kind::kRank, "rank"},
-    {KernelParam::Kind::kFlags, "flags"},
-    {KernelParam::Kind::kScratch, "scratch"},
-    {KernelParam::Kind::kStep, "step"},
-    {KernelParam::Kind::kRecord, "record"},
-    {KernelParam::Kind::kClosing, "closing"},
-    {KernelParam::Kind::kTimeout, "timeout"},
-    {KernelParam::Kind::kMarks, "marks"},
-    {KernelParam::Kind::kBytes, "bytes"},
-};
+/// In the order of the enumerators.
+constexpr std::string_view kParamNames[] = {
+    "input", "output",  "scalar", "peers",  "multicast", "offset",  "result_offset", "rank",
+    "flags", "scratch", "step",   "record", "closing",   "timeout", "marks",         "bytes"};
+
+static_assert(std::size(kParamNames) == static_cast<std::size_t>(KernelParam::Kind::kBytes) + 1);
 
 }  // namespace
 
 std::string_view param_name(KernelParam::Kind kind) {
-  const auto* it = std::ranges::find(kParamNames, kind, &ParamName::kind);
-  if (it == std::end(kParamNames)) throw_internal("kernel", "a kind of parameter without a name");
-  return it->name;
+  return kParamNames[static_cast<std::size_t>(kind)];
 }
 
 std::optional<KernelParam::Kind> param_named(std::string_view name) {
-  const auto* it = std::ranges::find(kParamNames, name, &ParamName::name);
-  return it == std::end(kParamNames) ? std::nullopt : std::optional(it->kind);
+  const auto* it = std::ranges::find(kParamNames, name);
+  if (it == std::end(kParamNames)) return std::nullopt;
+  return static_cast<KernelParam::Kind>(it - std::begin(kParamNames));
 }
 
 void check_param(const std::string& place, const KernelParam& param) {
@@ -80,16 +63,6 @@ std::string refuse(const Kernel& kernel, const BodyFacts& facts) {
 
 }  // namespace
 
-/// What several works set is the first one's.
-Config default_config(const Kernel& kernel, const BodyFacts& facts, const Target& target) {
-  Config config;
-  for (const Phase& phase : kernel.phases) {
-    const Tuning& tuning = phase.work->tuning;
-    if (tuning.default_config != nullptr) config.merge(tuning.default_config(facts, target));
-  }
-  return config;
-}
-
 tile::Program build_program(const Kernel& kernel, const KernelSpec& spec, const Target& target,
                             int ranks_per_device) {
   const Graph& body = *spec.body;
@@ -101,7 +74,9 @@ tile::Program build_program(const Kernel& kernel, const KernelSpec& spec, const 
   tile::Program program = build_phases(kernel, facts, spec.config, target, ranks_per_device);
   program.num_warps = static_cast<int>(spec.config.at("num_warps"));
   program.in_place = spec.config.contains(kInPlaceSetting);
-  const std::string stem(kernel.named_by_collective ? facts.collective->op_name() : kernel.name);
+  const bool is_collective =
+      facts.collective != nullptr && std::ranges::none_of(body.nodes(), is_matmul);
+  const std::string stem(is_collective ? facts.collective->op_name() : kernel.name);
   program.entry = stem;
   for (const Node& node : body.nodes()) {
     if (node.op_name() == stem) continue;
@@ -132,24 +107,27 @@ std::vector<Setting> settings(const Graph& body) {
 }
 
 Config default_config(const Graph& body, const Target& target) {
-  return default_config(find_kernel(body), analyze(body), target);
+  return candidates(body, target).front();
 }
 
 std::vector<Config> candidates(const Graph& body, const Target& target) {
-  const Kernel& kernel = find_kernel(body);
   const BodyFacts facts = analyze(body);
-  const Config base = default_config(kernel, facts, target);
-  for (const Phase& phase : kernel.phases) {
-    const Tuning& tuning = phase.work->tuning;
-    if (tuning.candidates != nullptr) return tuning.candidates(facts, target, base);
+  std::vector<Config> all(1);
+  for (const Phase& phase : find_kernel(body).phases) {
+    if (phase.work->configs == nullptr) continue;
+    // What several works set is the first one's: a kernel's warps, too.
+    if (all.front().contains("num_warps")) break;
+    std::vector<Config> own = phase.work->configs(facts, target);
+    for (Config& config : own) config.insert(all.front().begin(), all.front().end());
+    all = std::move(own);
   }
-  return {base};
+  return all;
 }
 
 double rough_ns(const KernelSpec& spec, const Bindings& bindings, const Target& target) {
   for (const Phase& phase : find_kernel(*spec.body).phases) {
-    if (phase.work->tuning.rough_ns == nullptr) continue;
-    return phase.work->tuning.rough_ns(analyze(*spec.body), spec.config, bindings, target);
+    if (phase.work->rough_ns == nullptr) continue;
+    return phase.work->rough_ns(analyze(*spec.body), spec.config, bindings, target);
   }
   return 0;
 }

@@ -20,10 +20,9 @@ extern const Work kNothing{
       return fmt::format("an empty body is a barrier of one group, found {}", groups);
     },
     // A thread waits for a peer, and for several where there are more peers than threads.
-    .tuning = {.default_config =
-                   [](const BodyFacts&, const Target&) {
-                     return Config{{"num_warps", 1}};
-                   }},
+    .configs = [](const BodyFacts&, const Target&) -> std::vector<Config> {
+      return {{{"num_warps", 1}}};
+    },
     .pieces = [](const BodyFacts&, const Config&) -> std::optional<Pieces> { return {}; },
 };
 

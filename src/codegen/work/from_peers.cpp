@@ -81,178 +81,162 @@ std::optional<Run> run_of(const tile::Program& program, Id index) {
 
 /// Reads the operand of the ranks as ir/collective.h says. Where a chunk of the result is one
 /// rank's, each rank that a tile reaches is read under the condition that the element is its own.
-class Gather {
- public:
-  Gather(const RowPlace& place, const Collective& form, Id offset, const Coords& own)
-      : place_(place),
-        b_(place.b),
-        coords_(place.emitter.coords()),
-        symbols_(place.facts.body.symbols()),
-        form_(form),
-        type_(place.facts.operand()),
-        offset_(offset),
-        own_(own),
-        dim_(*form.gather_dim),
-        chunk_(type_.shape[dim_]),
-        index_(coords_.index_of(place.at, dim_)) {}
+struct Gather {
+  const RowPlace& place;  ///< in the result
+  tile::Builder& b;
+  CoordsBuilder& coords;
+  const SymbolTable& symbols;
+  const Collective& form;
+  const TensorType& type;  ///< of the operand
+  Id offset;               ///< of the operand in the arenas
+  const Coords& own;       ///< in the operand, where each rank's chunk is cut as this one's
+  std::size_t dim;         ///< along which the result is put together
+  Dim chunk;               ///< of each rank, where all have the same
+  Id index;                ///< in the result
 
   Id emit() {
-    if (!form_.splits.empty()) return gather_uneven();
-    if (form_.scatter_dim == dim_) chunk_ = *chunk_.divide_exactly(form_.ranks, symbols_);
+    if (!form.splits.empty()) return gather_uneven();
+    if (form.scatter_dim == dim) chunk = *chunk.divide_exactly(form.ranks, symbols);
     if (const auto result = gather_even()) return *result;
     return gather_in_loop();
   }
 
- private:
-  [[nodiscard]] int world() const { return static_cast<int>(form_.ranks); }
+  [[nodiscard]] int world() const { return static_cast<int>(form.ranks); }
   /// The one of the values, a scalar, that stands at this rank's place.
   Id by_rank(const std::vector<std::int64_t>& values) {
-    const Id rank = own_rank(b_, place_.facts.group());
-    Id result = b_.integer(values.back());
+    const Id rank = own_rank(b, place.facts.group());
+    Id result = b.integer(values.back());
     for (std::size_t r = values.size() - 1; r-- > 0;) {
       if (values[r] == values.back()) continue;
-      const Id own = b_.map(Fn::kEq, {rank, b_.integer(static_cast<std::int64_t>(r))});
-      result = b_.map(Fn::kSelect, {own, b_.integer(values[r]), result});
+      const Id is_own = b.map(Fn::kEq, {rank, b.integer(static_cast<std::int64_t>(r))});
+      result = b.map(Fn::kSelect, {is_own, b.integer(values[r]), result});
     }
     return result;
   }
 
   /// A scalar of the kind of the index.
   Id like_index(Id scalar) {
-    return b_.type(index_).kind == Kind::kI32 ? b_.map(Fn::kToI32, {scalar}) : scalar;
+    return b.type(index).kind == Kind::kI32 ? b.map(Fn::kToI32, {scalar}) : scalar;
   }
 
   /// Of the ranks that a tile may reach: where chunks are multiples of what it spans, and so is its
   /// place, one; all where its place is not known. Nothing where that is many.
   std::optional<Id> gather_even() {
-    Coords whole = place_.at;
-    const Axis& along = whole[coords_.split_before(whole, dim_)];
-    const Expr elements = Expr(chunk_) * numel(Shape(along.dims.begin() + 1, along.dims.end()));
-    const auto run = run_of(b_.program(), along.index);
+    Coords whole = place.at;
+    const Axis& along = whole[coords.split_before(whole, dim)];
+    const Expr elements = Expr(chunk) * numel(Shape(along.dims.begin() + 1, along.dims.end()));
+    const auto run = run_of(b.program(), along.index);
     const auto known = elements.dim();
     std::int64_t reached = world();
-    if (run && known && std::gcd(run->divisor, known->divisor(symbols_)) >= run->extent) {
+    if (run && known && std::gcd(run->divisor, known->divisor(symbols)) >= run->extent) {
       reached = 1;
     } else if (run && known) {
-      const std::int64_t least = std::max<std::int64_t>(1, known->min(symbols_));
+      const std::int64_t least = std::max<std::int64_t>(1, known->min(symbols));
       reached = std::min(reached, (run->extent - 2 + least) / least + 1);
     }
     if (reached > tile::kUnrolledRanks) return {};
-    const auto scalar = [&](const Expr& value) { return coords_.scalar_like(along.index, value); };
+    const auto scalar = [&](const Expr& value) { return coords.scalar_like(along.index, value); };
     const Id last = scalar(Expr(world() - 1));
     Id first = kNone;
     if (reached < world()) {
       // What lies past the end is masked, and has the last rank's address.
-      const Id low = bounds_of(b_, along.index)->low;
-      first = b_.map(Fn::kMin, {b_.map(Fn::kDiv, {low, scalar(elements)}), last});
+      const Id low = bounds_of(b, along.index)->low;
+      first = b.map(Fn::kMin, {b.map(Fn::kDiv, {low, scalar(elements)}), last});
     }
-    Coords own = own_;
-    Axis& axis = own[coords_.split_before(own, dim_)];
-    axis.dims.front() = type_.shape[dim_];
+    Coords inner = own;
+    Axis& axis = inner[coords.split_before(inner, dim)];
+    axis.dims.front() = type.shape[dim];
     // Offsets count from the first rank's chunk on; an axis of one element has none.
     const Expr step =
-        numel(axis.dims) == Expr(1) ? Expr(0) : Expr(chunk_) * dense_strides(type_.shape)[dim_];
-    const Id back = scalar_of(b_, step * Expr(-1), symbols_);
+        numel(axis.dims) == Expr(1) ? Expr(0) : Expr(chunk) * dense_strides(type.shape)[dim];
+    const Id back = scalar_of(b, step * Expr(-1), symbols);
     std::vector<Id> parts, inside;
     for (int i = 0; i < reached; ++i) {
       Id rank = scalar(Expr(i));
       if (first != kNone) {
-        rank = i == 0 ? first : b_.map(Fn::kMin, {b_.map(Fn::kAdd, {first, rank}), last});
+        rank = i == 0 ? first : b.map(Fn::kMin, {b.map(Fn::kAdd, {first, rank}), last});
       }
-      Mask condition = place_.mask;
-      if (i > 0) condition.push_back(b_.map(Fn::kNot, {inside.back()}));
+      Mask condition = place.mask;
+      if (i > 0) condition.push_back(b.map(Fn::kNot, {inside.back()}));
       if (i + 1 < reached) {
         const Id end =
-            b_.map(Fn::kMul, {b_.map(Fn::kAdd, {rank, scalar(Expr(1))}), scalar(elements)});
-        inside.push_back(b_.map(Fn::kLt, {along.index, end}));
+            b.map(Fn::kMul, {b.map(Fn::kAdd, {rank, scalar(Expr(1))}), scalar(elements)});
+        inside.push_back(b.map(Fn::kLt, {along.index, end}));
         condition.push_back(inside.back());
       }
-      const Id pointer =
-          b_.ptr_add(b_.peer(offset_, rank), b_.map(Fn::kMul, {b_.map(Fn::kToI64, {rank}), back}),
-                     type_.dtype);
-      parts.push_back(load(pointer, own, condition));
+      const Id pointer = b.ptr_add(b.peer(offset, rank),
+                                   b.map(Fn::kMul, {b.map(Fn::kToI64, {rank}), back}), type.dtype);
+      parts.push_back(load(pointer, inner, condition));
     }
-    return place_.emitter.chosen(inside, std::move(parts));
+    return place.emitter.chosen(inside, std::move(parts));
   }
 
   Id gather_in_loop() {
-    const Id rows = coords_.scalar_like(b_.integer(0), Expr(chunk_));
-    const auto start = [&](Id rank) { return like_index(b_.map(Fn::kMul, {rank, rows})); };
+    const Id rows = coords.scalar_like(b.integer(0), Expr(chunk));
+    const auto start = [&](Id rank) { return like_index(b.map(Fn::kMul, {rank, rows})); };
     const auto part = [&](Id rank, const Id inside) {
-      Coords at = own_;
-      Axis& axis = at[coords_.isolate(at, dim_)];
-      axis.index = b_.map(Fn::kSub, {axis.index, start(rank)});
-      axis.dims = {type_.shape[dim_]};
-      Mask condition = place_.mask;
+      Coords at = own;
+      Axis& axis = at[coords.isolate(at, dim)];
+      axis.index = b.map(Fn::kSub, {axis.index, start(rank)});
+      axis.dims = {type.shape[dim]};
+      Mask condition = place.mask;
       condition.push_back(inside);
-      return load(b_.peer(offset_, rank), at, condition);
+      return load(b.peer(offset, rank), at, condition);
     };
     const auto inside = [&](Id rank) {
-      const Id end = start(b_.map(Fn::kAdd, {rank, b_.integer(1)}));
-      return b_.map(Fn::kAnd, {b_.map(Fn::kNot, {b_.map(Fn::kLt, {index_, start(rank)})}),
-                               b_.map(Fn::kLt, {index_, end})});
+      const Id end = start(b.map(Fn::kAdd, {rank, b.integer(1)}));
+      return b.map(Fn::kAnd, {b.map(Fn::kNot, {b.map(Fn::kLt, {index, start(rank)})}),
+                              b.map(Fn::kLt, {index, end})});
     };
     // Only the ranks that the tile reaches, where that is known.
-    Id first = b_.integer(0);
-    Id last = b_.integer(world() - 1);
-    if (const auto bounds = bounds_of(b_, index_)) {
+    Id first = b.integer(0);
+    Id last = b.integer(world() - 1);
+    if (const auto bounds = bounds_of(b, index)) {
       const auto rank_of = [&](Id at) {
-        return b_.map(Fn::kMin, {b_.map(Fn::kDiv, {b_.map(Fn::kToI64, {at}), rows}), last});
+        return b.map(Fn::kMin, {b.map(Fn::kDiv, {b.map(Fn::kToI64, {at}), rows}), last});
       };
       first = rank_of(bounds->low);
       last = rank_of(bounds->high);
     }
-    const auto after = [&](Id rank) { return b_.map(Fn::kAdd, {rank, b_.integer(1)}); };
+    const auto after = [&](Id rank) { return b.map(Fn::kAdd, {rank, b.integer(1)}); };
     const Id result = part(first, inside(first));
-    const Id loop = b_.begin_for(after(first), after(last), b_.integer(1), {result});
-    const Id here = inside(b_.induction(loop));
-    const Id next = part(b_.induction(loop), here);
-    return b_.end_for(loop, {b_.map(Fn::kSelect, {here, next, b_.carried(loop, 0)})})[0];
+    const Id loop = b.begin_for(after(first), after(last), b.integer(1), {result});
+    const Id here = inside(b.induction(loop));
+    const Id next = part(b.induction(loop), here);
+    return b.end_for(loop, {b.map(Fn::kSelect, {here, next, b.carried(loop, 0)})})[0];
   }
 
   /// Chunks of any sizes, each of which a graph lists.
   Id gather_uneven() {
-    const auto world = static_cast<int>(form_.ranks);
+    const auto world = static_cast<int>(form.ranks);
     // First row of a rank's chunk, here or at that rank.
     const auto start = [&](int rank, auto start_of) {
       std::vector<std::int64_t> starts;
       starts.reserve(static_cast<std::size_t>(world));
-      for (int to = 0; to < world; ++to) starts.push_back((form_.*start_of)(rank, to));
+      for (int to = 0; to < world; ++to) starts.push_back((form.*start_of)(rank, to));
       return like_index(by_rank(starts));
     };
     std::vector<Id> parts, inside;
     for (int rank = 0; rank < world; ++rank) {
-      Coords at = own_;
-      Axis& axis = at[coords_.isolate(at, dim_)];
-      const Id moved = b_.map(Fn::kSub, {axis.index, start(rank, &Collective::result_start)});
-      axis.index = b_.map(Fn::kAdd, {moved, start(rank, &Collective::operand_start)});
-      axis.dims = {type_.shape[dim_]};
-      Mask condition = place_.mask;
-      if (rank > 0) condition.push_back(b_.map(Fn::kNot, {inside.back()}));
+      Coords at = own;
+      Axis& axis = at[coords.isolate(at, dim)];
+      const Id moved = b.map(Fn::kSub, {axis.index, start(rank, &Collective::result_start)});
+      axis.index = b.map(Fn::kAdd, {moved, start(rank, &Collective::operand_start)});
+      axis.dims = {type.shape[dim]};
+      Mask condition = place.mask;
+      if (rank > 0) condition.push_back(b.map(Fn::kNot, {inside.back()}));
       if (rank + 1 < world) {
-        inside.push_back(b_.map(Fn::kLt, {index_, start(rank + 1, &Collective::result_start)}));
+        inside.push_back(b.map(Fn::kLt, {index, start(rank + 1, &Collective::result_start)}));
         condition.push_back(inside.back());
       }
-      parts.push_back(load(b_.peer(offset_, b_.integer(rank)), at, condition));
+      parts.push_back(load(b.peer(offset, b.integer(rank)), at, condition));
     }
-    return place_.emitter.chosen(inside, std::move(parts));
+    return place.emitter.chosen(inside, std::move(parts));
   }
 
   Id load(Id pointer, const Coords& at, const Mask& mask) {
-    return place_.emitter.load(pointer, at, type_.dtype, mask);
+    return place.emitter.load(pointer, at, type.dtype, mask);
   }
-
-  const RowPlace& place_;  ///< in the result
-  tile::Builder& b_;
-  CoordsBuilder& coords_;
-  const SymbolTable& symbols_;
-  const Collective& form_;
-  const TensorType& type_;  ///< of the operand
-  Id offset_;               ///< of the operand in the arenas
-  const Coords& own_;       ///< in the operand, where each rank's chunk is cut as this one's
-  std::size_t dim_;         ///< along which the result is put together
-  Dim chunk_;               ///< of each rank, where all have the same
-  Id index_;                ///< in the result
 };
 
 }  // namespace
@@ -284,7 +268,20 @@ Id from_peers(const RowPlace& place) {
   };
   if (form.src) return load(b.integer(*form.src));
   if (!form.gather_dim) return sum_of(b, form, type.dtype, load);
-  return Gather(place, form, offset, own).emit();
+  const std::size_t dim = *form.gather_dim;
+  const Id index = place.emitter.coords().index_of(place.at, dim);
+  return Gather{place,
+                b,
+                place.emitter.coords(),
+                facts.body.symbols(),
+                form,
+                type,
+                offset,
+                own,
+                dim,
+                type.shape[dim],
+                index}
+      .emit();
 }
 
 Id from_rank(const RowPlace& place, Id rank) {

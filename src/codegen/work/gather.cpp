@@ -28,19 +28,16 @@ ValueId left_operand(const Graph& body) {
 /// What both know of the rows.
 struct Gathered {
   Gathered(const BodyFacts& facts, const Config& config)
-      : world(facts.world()),
-        rows(*facts.space[0].divide_exactly(world, facts.body.symbols())),
+      : rows(*facts.space[0].divide_exactly(facts.world(), facts.body.symbols())),
         width(facts.body.type(left_operand(facts.body)).shape[1]),
         block_m(config.at("BLOCK_M")),
-        panels(std::max<std::int64_t>(1, (rows.max(facts.body.symbols()) + block_m - 1) / block_m)),
-        dtype(facts.body.type(facts.apart).dtype) {}
+        panels(
+            std::max<std::int64_t>(1, (rows.max(facts.body.symbols()) + block_m - 1) / block_m)) {}
 
-  std::int64_t world;
   Dim rows;   ///< of one rank
   Dim width;  ///< of a row: K
   std::int64_t block_m;
   std::int64_t panels;  ///< of one rank, at most
-  DType dtype;
 
   /// Where the rows of a rank are put.
   [[nodiscard]] Id target(const Piece& piece, Id rank) const {
@@ -48,12 +45,14 @@ struct Gathered {
     const Id row = piece.scalar(width);
     const Id chunk = b.map(Fn::kMul, {piece.scalar(rows), row});
     const Id offset = b.map(Fn::kMul, {rank, chunk});
-    return b.ptr_add(output_pointer(b, piece.facts.output_apart()), offset, dtype);
+    return b.ptr_add(output_pointer(b, piece.facts.output_apart()), offset,
+                     piece.facts.operand().dtype);
   }
 };
 
 /// The elements [begin, end).
-void copy(const Piece& piece, DType dtype, Id source, Id target, Id begin, Id end) {
+void copy(const Piece& piece, Id source, Id target, Id begin, Id end) {
+  const DType dtype = piece.facts.operand().dtype;
   constexpr int kBytesOfThread = 64;  // in flight at one time
   const int size = static_cast<int>(piece.config.at("num_warps")) * 32 * kBytesOfThread /
                    static_cast<int>(dtype_size(dtype));
@@ -76,7 +75,7 @@ void copy_panel(const Piece& piece) {
   const Id panels = b.integer(all.panels);
   const Id turn = plus(b.map(Fn::kDiv, {piece.number, panels}), b.integer(1));
   const Id rank = own_rank(b, piece.facts.group());
-  const Id from = b.map(Fn::kRem, {plus(rank, turn), b.integer(all.world)});
+  const Id from = b.map(Fn::kRem, {plus(rank, turn), b.integer(piece.facts.world())});
   const Id source = b.peer(operand_offset(b, piece.facts), from);
   const Id target = all.target(piece, from);
   const Id panel = b.map(Fn::kRem, {piece.number, panels});
@@ -85,7 +84,7 @@ void copy_panel(const Piece& piece) {
   const Id width = piece.scalar(all.width);
   const Id last = b.map(Fn::kMin, {plus(row, b.integer(all.block_m)), piece.scalar(all.rows)});
   const Id end = times(last, width);
-  copy(piece, all.dtype, source, target, times(row, width), end);
+  copy(piece, source, target, times(row, width), end);
 }
 
 constexpr Setting kCopySettings[] = {{kCopyBlocksSetting, 1, 64, false},
@@ -148,13 +147,13 @@ extern const Work kCopiedPanel{
     .settings = kCopySettings,
     .matches =
         [](const Graph& body) { return std::ranges::any_of(body.nodes(), gathers_in_kernel); },
-    .tuning = {.default_config =
-                   [](const BodyFacts&, const Target&) {
-                     return Config{{kCopyBlocks, kGatherGemmCopyBlocks}, {kMarksSetting, 0}};
-                   }},
+    .configs = [](const BodyFacts&, const Target&) -> std::vector<Config> {
+      return {{{kCopyBlocks, kGatherGemmCopyBlocks}, {kMarksSetting, 0}}};
+    },
     .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
       const Gathered all(facts, config);
-      return Pieces{.count = all.world * all.panels, .flags = (all.world - 1) * all.panels};
+      const std::int64_t world = facts.world();
+      return Pieces{.count = world * all.panels, .flags = (world - 1) * all.panels};
     },
     .prepare = operand_offset,
     .emit = copy_panel,
@@ -164,7 +163,8 @@ extern const Work kGatheredTile{
     .settings = kWaitingGemmSettings,
     .matches = has_matmul,
     .refuse = refuse,
-    .tuning = GemmTuning<use_of>::kTuning,
+    .configs = gemm_configs<use_of>,
+    .rough_ns = gemm_rough_ns<use_of>,
     .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
       const Raster raster(config, Gathered(facts, config).rows, facts.space[1]);
       return raster.pieces(facts, config);

@@ -59,9 +59,8 @@ struct Tile {
   std::int64_t m, n, k, stages, warps, group;
 };
 
-/// `value` evaluates a Dim.
-template <class Value>
-Product product_of(const BodyFacts& facts, const GemmUse& use, const Value& value) {
+/// `value` gives a size's.
+Product product_of(const BodyFacts& facts, const GemmUse& use, const auto& value) {
   const Graph& body = facts.body;
   const std::vector<const Node*> matmuls = matmuls_of(body);
   const Node& mm = *matmuls[0];
@@ -91,11 +90,6 @@ Product product_of(const BodyFacts& facts, const GemmUse& use, const Value& valu
                                       body.type(mm.inputs[first + 1]).shape.size() - 1)};
 }
 
-/// At the symbols' largest values.
-Product largest(const BodyFacts& facts, const GemmUse& use) {
-  return product_of(facts, use, [&](const Dim& dim) { return dim.max(facts.body.symbols()); });
-}
-
 std::int64_t warps_along_m(std::int64_t m, std::int64_t n, std::int64_t warps) {
   std::int64_t best = 1;
   // Each warp has 16 columns; warps beyond the columns take rows, or copies.
@@ -107,6 +101,8 @@ std::int64_t warps_along_m(std::int64_t m, std::int64_t n, std::int64_t warps) {
   }
   return best;
 }
+
+double number(std::int64_t n) { return static_cast<double>(n); }
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -145,7 +141,6 @@ struct TileWork {
 };
 
 TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, const GemmUse& use) {
-  const auto number = [](std::int64_t n) { return static_cast<double>(n); };
   const std::int64_t warps_m = warps_along_m(t.m, t.n, t.warps);
   const std::int64_t warps_n = t.warps / warps_m;
   const std::int64_t warp_m = t.m / warps_m;
@@ -199,7 +194,6 @@ bool exceeds_cache(const Product& p, const DeviceModel& device) {
 /// Memory traffic in bytes. Consecutive blocks go down `group` tiles, then across. Blocks that run
 /// at the same time share what they read, and so do as many as have their operands in L2.
 double memory_bytes(const Product& p, const Tile& t, double at_once, const DeviceModel& device) {
-  const auto number = [](std::int64_t n) { return static_cast<double>(n); };
   const double element = number(p.element);
   const double written = number(p.tiles * p.m * p.n) * element;
   const double least = number(p.tiles * p.m * p.k + p.weights) * element;
@@ -244,8 +238,9 @@ double clocks(const Product& p, const Tile& t, const Target& target, const GemmU
   return full * wave(most) + wave(work.blocks - full * most);
 }
 
-/// All tiles that fit, fastest first.
-std::vector<Tile> tiles_of(const Product& p, const Target& target, const GemmUse& use) {
+/// All that have room with their clocks, the quickest first.
+std::vector<std::pair<double, Tile>> tiles_of(const Product& p, const Target& target,
+                                              const GemmUse& use) {
   std::vector<std::pair<double, Tile>> all;
   // A block that is alone has a warp for each part of its multiprocessor.
   const std::int64_t fewest = use.warps != 0 ? use.warps : use.waits ? 4 : 1;
@@ -291,36 +286,24 @@ std::vector<Tile> tiles_of(const Product& p, const Target& target, const GemmUse
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<Tile> tiles;
-  tiles.reserve(all.size());
-  for (const auto& [time, tile] : all) tiles.push_back(tile);
-  return tiles;
+  return all;
 }
 
-void set(const Tile& tile, Config& config) {
-  config["BLOCK_M"] = tile.m;
-  config["BLOCK_N"] = tile.n;
-  config["BLOCK_K"] = tile.k;
-  config["GROUP_M"] = tile.group;
-  config["num_stages"] = tile.stages;
-  config["num_warps"] = tile.warps;
-}
+constexpr std::pair<const char*, std::int64_t Tile::*> kNumbers[] = {
+    {"BLOCK_M", &Tile::m},     {"BLOCK_N", &Tile::n},         {"BLOCK_K", &Tile::k},
+    {"GROUP_M", &Tile::group}, {"num_stages", &Tile::stages}, {"num_warps", &Tile::warps},
+};
 
 }  // namespace
 
-Config gemm_config(const BodyFacts& facts, const Target& target, const GemmUse& use) {
-  Config config;
-  set(tiles_of(largest(facts, use), target, use).front(), config);
-  return config;
-}
-
-std::vector<Config> gemm_candidates(const BodyFacts& facts, const Target& target,
-                                    const GemmUse& use, const Config& base) {
-  std::vector<Config> all{base};
-  for (const Tile& tile : tiles_of(largest(facts, use), target, use)) {
-    Config config = base;
-    set(tile, config);
-    if (config != base) all.push_back(std::move(config));
+std::vector<Config> gemm_configs(const BodyFacts& facts, const Target& target, const GemmUse& use) {
+  std::vector<Config> all;
+  const Product largest =
+      product_of(facts, use, [&](const Dim& dim) { return dim.max(facts.body.symbols()); });
+  for (const auto& [time, tile] : tiles_of(largest, target, use)) {
+    Config& config = all.emplace_back();
+    for (const auto& [name, member] : kNumbers) config[name] = tile.*member;
+    if (use.waits) config[std::string(kLeavesSetting)] = 0;
     if (all.size() == kMostCandidates) break;
   }
   return all;
@@ -328,14 +311,9 @@ std::vector<Config> gemm_candidates(const BodyFacts& facts, const Target& target
 
 double gemm_ns(const BodyFacts& facts, const Config& config, const Bindings& bindings,
                const Target& target, const GemmUse& use) {
-  const auto setting = [&](const char* name) { return config.at(name); };
   const Product p = product_of(facts, use, [&](const Dim& dim) { return dim.evaluate(bindings); });
-  const Tile tile{.m = setting("BLOCK_M"),
-                  .n = setting("BLOCK_N"),
-                  .k = setting("BLOCK_K"),
-                  .stages = setting("num_stages"),
-                  .warps = setting("num_warps"),
-                  .group = setting("GROUP_M")};
+  Tile tile{};
+  for (const auto& [name, member] : kNumbers) tile.*member = config.at(name);
   return clocks(p, tile, target, use) / device_model(target).ghz;
 }
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -21,53 +19,39 @@ struct GemmUse {
   std::int64_t copying = 0;     ///< multiprocessors that do something else
 };
 
-/// The tiles that take the least by a reckoning from the device's data sheet (gemm_config.cpp).
-[[nodiscard]] Config gemm_config(const BodyFacts& facts, const Target& target, const GemmUse& use);
-/// Those that a tuner may choose from, the quickest by that reckoning first, beside what else
-/// stands in `base`, which is the first of all. Each element of the result adds its products in the
-/// same order, along K and one after the other.
-[[nodiscard]] std::vector<Config> gemm_candidates(const BodyFacts& facts, const Target& target,
-                                                  const GemmUse& use, const Config& base);
+/// The tiles that a tuner may choose from, the quickest by a reckoning from the device's data sheet
+/// (gemm_config.cpp) first. Each element of the result adds its products in the same order, along K
+/// and one after the other.
+[[nodiscard]] std::vector<Config> gemm_configs(const BodyFacts& facts, const Target& target,
+                                               const GemmUse& use);
 /// By that reckoning.
 [[nodiscard]] double gemm_ns(const BodyFacts& facts, const Config& config, const Bindings& bindings,
                              const Target& target, const GemmUse& use);
 
 /// Of a work whose use of tiles `kUse` tells, by what else stands in a config.
 template <GemmUse (*kUse)(const BodyFacts& facts, const Config& config)>
-struct GemmTuning {
-  static Config default_config(const BodyFacts& facts, const Target& target) {
-    const GemmUse use = kUse(facts, Config());
-    Config config = gemm_config(facts, target, use);
-    if (use.waits) config[std::string(kLeavesSetting)] = 0;
-    return config;
-  }
-  static std::vector<Config> candidates(const BodyFacts& facts, const Target& target,
-                                        const Config& base) {
-    return gemm_candidates(facts, target, kUse(facts, base), base);
-  }
-  static double rough_ns(const BodyFacts& facts, const Config& config, const Bindings& bindings,
-                         const Target& target) {
-    return gemm_ns(facts, config, bindings, target, kUse(facts, config));
-  }
-  static constexpr Tuning kTuning{default_config, candidates, rough_ns};
-};
+std::vector<Config> gemm_configs(const BodyFacts& facts, const Target& target) {
+  return gemm_configs(facts, target, kUse(facts, Config()));
+}
+template <GemmUse (*kUse)(const BodyFacts& facts, const Config& config)>
+double gemm_rough_ns(const BodyFacts& facts, const Config& config, const Bindings& bindings,
+                     const Target& target) {
+  return gemm_ns(facts, config, bindings, target, kUse(facts, config));
+}
 
 /// How a kernel of such tiles arranges its warps: as nearly square as can be.
 [[nodiscard]] int gemm_warps_m(const Config& config);
 
-inline constexpr Setting kGemmSettings[] = {
+inline constexpr Setting kWaitingGemmSettings[] = {
     kWarpsSetting,
     {"BLOCK_M", 16, 256, true},
     {"BLOCK_N", 16, 256, true},
     {"BLOCK_K", 16, 256, true},
     {"GROUP_M", 1, 64, false},
     {"num_stages", 2, 8, false},
+    {kLeavesSetting, 0, 256, false},
 };
-inline constexpr std::array kWaitingGemmSettings = [] {
-  std::array<Setting, std::size(kGemmSettings) + 1> all{};
-  *std::copy(std::begin(kGemmSettings), std::end(kGemmSettings), all.begin()) = {kLeavesSetting, 0,
-                                                                                 256, false};
-  return all;
-}();
+inline constexpr std::span kGemmSettings =
+    std::span<const Setting>(kWaitingGemmSettings).first(std::size(kWaitingGemmSettings) - 1);
 
 }  // namespace braid

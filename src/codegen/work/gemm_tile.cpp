@@ -349,7 +349,8 @@ extern const Work kGemmTile{
       const std::string reason = refuse_matmuls(facts.body);
       return reason.empty() ? facts.refusal : reason;
     },
-    .tuning = GemmTuning<use_of>::kTuning,
+    .configs = gemm_configs<use_of>,
+    .rough_ns = gemm_rough_ns<use_of>,
     .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
       return raster_of(facts, config).pieces(facts, config, numel(batch_of(facts)));
     },

@@ -51,9 +51,8 @@ bool matches(const Graph& body) {
 }
 
 bool matches_scatter(const Graph& body) {
-  return matches(body) && std::ranges::any_of(body.nodes(), [&](const Node& node) {
-           return reduces_in_kernel(node) &&
-                  collective_of(body, node, body.type(node.inputs[0])).scatter_dim.has_value();
+  return matches(body) && std::ranges::any_of(body.nodes(), [](const Node& node) {
+           return node.op->collective == CollectiveKind::kReduceScatter;
          });
 }
 
@@ -76,7 +75,7 @@ std::string refuse(const BodyFacts& facts) {
   if (std::string reason = refuse_recomputed(body, collective); !reason.empty()) return reason;
   if (!facts.refusal.empty()) return facts.refusal;
   if (facts.rows == Rows::kStrided) return refuse_rows_of_collective(facts);
-  const std::int64_t warps = row_config(facts).at("num_warps");
+  const std::int64_t warps = row_warps(facts);
   if (warps > kMostWarps) {
     return fmt::format("rows of {} elements need {} warps; a kernel that multiplies has {}",
                        max_numel(facts.reduced_dims(), body.symbols()), warps, kMostWarps);
@@ -90,7 +89,7 @@ GemmUse use_of(const BodyFacts& facts, const Config&) {
   const bool reduces = facts.rows != Rows::kNone;
   return {.rows = rows_of_rank(facts).value_or(product_type(facts.body).shape[0]),
           .chunks = form.scatter_dim ? form.ranks : 1,
-          .warps = reduces ? row_config(facts).at("num_warps") : 0,
+          .warps = reduces ? row_warps(facts) : 0,
           .changes_layout = true,
           .waits = true};
 }
@@ -154,7 +153,8 @@ extern const Work kOwnTile{
     .settings = kWaitingGemmSettings,
     .matches = matches,
     .refuse = refuse,
-    .tuning = GemmTuning<use_of>::kTuning,
+    .configs = gemm_configs<use_of>,
+    .rough_ns = gemm_rough_ns<use_of>,
     .pieces = pieces_of,
     .prepare = product_pointer,
     .emit = emit_own,
@@ -165,7 +165,8 @@ extern const Work kPushedTile{
     .settings = kWaitingGemmSettings,
     .matches = matches_scatter,
     .refuse = refuse,
-    .tuning = GemmTuning<use_of>::kTuning,
+    .configs = gemm_configs<use_of>,
+    .rough_ns = gemm_rough_ns<use_of>,
     .pieces = pieces_of,
     .prepare = operand_offset,
     .emit = emit_pushed,

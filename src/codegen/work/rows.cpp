@@ -29,21 +29,11 @@ constexpr int kTogether = 8;
 std::int64_t round_up_to_power_of_two(std::int64_t n) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
 }
-}  // namespace
 
-/// Eight elements per thread. It depends on the extent alone, so that a reduction's order never
-/// depends on what is fused.
-Config row_config(const BodyFacts& facts, const Target&) {
-  if (facts.rows == Rows::kNone || facts.rows == Rows::kStrided) return {{"num_warps", 4}};
-  const std::int64_t width = max_numel(facts.reduced_dims(), facts.body.symbols());
-  const std::int64_t threads = round_up_to_power_of_two(std::min(width, kMaxRow)) / kTogether;
-  return {{"num_warps", std::clamp<std::int64_t>(threads / 32, 4, 32)}};
-}
-
-namespace {
-
-std::vector<Config> row_candidates(const BodyFacts& facts, const Target&, const Config& base) {
-  const std::int64_t own = row_config(facts).at("num_warps");
+/// What adds a row in the same order as by default, beginning with so many warps.
+std::vector<Config> row_configs(const BodyFacts& facts, std::int64_t by_default) {
+  const std::int64_t own = row_warps(facts);
+  const Config base{{"num_warps", by_default}};
   std::vector<Config> all{{{"num_warps", own}}};
   // Other numbers of warps add a row in another order.
   if (facts.rows == Rows::kWide) return {base};
@@ -70,6 +60,15 @@ std::vector<Config> row_candidates(const BodyFacts& facts, const Target&, const 
 }
 
 }  // namespace
+
+/// Eight elements per thread: a function of the extent alone, so that a reduction's order never
+/// depends on what is fused.
+std::int64_t row_warps(const BodyFacts& facts) {
+  if (facts.rows == Rows::kNone || facts.rows == Rows::kStrided) return 4;
+  const std::int64_t width = max_numel(facts.reduced_dims(), facts.body.symbols());
+  const std::int64_t threads = round_up_to_power_of_two(std::min(width, kMaxRow)) / kTogether;
+  return std::clamp<std::int64_t>(threads / 32, 4, 32);
+}
 
 RowPieces row_pieces(const BodyFacts& facts, const Config& config) {
   const SymbolTable& symbols = facts.body.symbols();
@@ -132,8 +131,7 @@ class RowPiece {
     if (facts_.rows != Rows::kNone) store_all({rows_}, true);
   }
 
-  template <class Store>
-  void for_all(const Store& store) {
+  void for_all(const auto& store) {
     enter();
     everywhere([&] { store(place(full(), mask())); });
   }
@@ -163,8 +161,7 @@ class RowPiece {
   }
 
   /// Over the whole piece: what a block holds of it at one time.
-  template <class Body>
-  void everywhere(const Body& body) {
+  void everywhere(const auto& body) {
     if (facts_.rows == Rows::kNone || facts_.rows == Rows::kHeld) return body();
     sweep({}, [&](Id) {
       body();
@@ -241,8 +238,7 @@ class RowPiece {
   }
 
   /// A loop over what a row reduces: pieces of its columns, or one element of each thread's.
-  template <class Loop>
-  std::vector<Id> sweep(std::vector<Id> initial, const Loop& body) {
+  std::vector<Id> sweep(std::vector<Id> initial, const auto& body) {
     const bool wide = facts_.rows == Rows::kWide;
     const Id loop = b_.begin_for(b_.integer(0), bounded(cols_.dims),
                                  b_.integer(wide ? pieces_.cols : 1), std::move(initial));
@@ -302,18 +298,16 @@ std::optional<Pieces> each_row(const BodyFacts& facts, const Config& config) {
 // A collective has few blocks, so of flat chunks each takes as large ones as leave all blocks some
 // (rows say themselves how many threads they have), up to threads of 128 registers, which load a
 // piece ahead (passes/prefetch.cpp).
-namespace {
-Config collective_config(const BodyFacts& facts, const Target&) {
-  Config config = row_config(facts);
-  if (facts.rows != Rows::kNone) return config;
-  const auto chunks = [&] { return row_pieces(facts, config).count.max(facts.body.symbols()); };
-  std::int64_t& warps = config.at("num_warps");
-  while (warps < 16 && chunks() >= 2 * kMaxCollectiveBlocks) warps *= 2;
-  return config;
+std::vector<Config> collective_row_configs(const BodyFacts& facts, const Target&) {
+  std::int64_t warps = row_warps(facts);
+  const auto chunks = [&] {
+    return row_pieces(facts, {{"num_warps", warps}}).count.max(facts.body.symbols());
+  };
+  if (facts.rows == Rows::kNone) {
+    while (warps < 16 && chunks() >= 2 * kMaxCollectiveBlocks) warps *= 2;
+  }
+  return row_configs(facts, warps);
 }
-}  // namespace
-
-const Tuning kCollectiveRowTuning{collective_config, row_candidates};
 
 std::string refuse_rows_of_collective(const BodyFacts& facts) {
   if (std::ranges::any_of(facts.body.nodes(), is_matmul) && !reduces_in_kernel(*facts.collective)) {
@@ -362,7 +356,8 @@ bool runs_as(std::string_view algorithm, const Graph& body) {
 extern const Work kRows{
     .settings = kRowSettings,
     .refuse = [](const BodyFacts& facts) { return facts.refusal; },
-    .tuning = {row_config, row_candidates},
+    .configs = [](const BodyFacts& facts,
+                  const Target&) { return row_configs(facts, row_warps(facts)); },
     .pieces = each_row,
     .emit = [](const Piece& piece) { emit_rows(piece); },
 };

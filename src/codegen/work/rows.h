@@ -18,7 +18,8 @@ struct RowPieces {
 
 inline constexpr Setting kWarpsSetting = {"num_warps", 1, 32, true};
 inline constexpr Setting kRowSettings[] = {kWarpsSetting};
-[[nodiscard]] Config row_config(const BodyFacts& facts, const Target& target = {});
+/// The warps that by default add a row.
+[[nodiscard]] std::int64_t row_warps(const BodyFacts& facts);
 
 /// Why the collective's operand cannot be computed in front of it, in the same kernel, each element
 /// at its own place; empty where nothing is.
@@ -42,13 +43,14 @@ void for_row_places(const Piece& piece, const std::function<void(const RowPlace&
 
 /// A work that ends a collective's kernel.
 [[nodiscard]] std::string refuse_rows_of_collective(const BodyFacts& facts);
-extern const Tuning kCollectiveRowTuning;
+[[nodiscard]] std::vector<Config> collective_row_configs(const BodyFacts& facts,
+                                                         const Target& target);
 [[nodiscard]] inline Work rows_of_collective(void (*emit)(const Piece& piece),
                                              bool (*matches)(const Graph& body) = nullptr) {
   return {.settings = kRowSettings,
           .matches = matches,
           .refuse = refuse_rows_of_collective,
-          .tuning = kCollectiveRowTuning,
+          .configs = collective_row_configs,
           .pieces = each_row,
           .emit = emit};
 }

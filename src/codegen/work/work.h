@@ -40,18 +40,6 @@ struct Piece {
   }
 };
 
-/// How the numbers of a config are found.
-struct Tuning {
-  Config (*default_config)(const BodyFacts& facts, const Target& target) = nullptr;
-  /// What a tuner may choose from, beginning with `base`, which has other works' numbers, too. None
-  /// changes an order of summation, so results do not depend on the choice.
-  std::vector<Config> (*candidates)(const BodyFacts& facts, const Target& target,
-                                    const Config& base) = nullptr;
-  /// A rough time of its matmuls in their tiles, without the launch.
-  double (*rough_ns)(const BodyFacts& facts, const Config& config, const Bindings& bindings,
-                     const Target& target) = nullptr;
-};
-
 /// What a block does at one place: it computes one piece of a result, and knows no grid, no other
 /// block, and nothing of when other ranks do what. Kernels are made of such (kernel/kernel.h).
 struct Work {
@@ -60,7 +48,12 @@ struct Work {
   bool (*matches)(const Graph& body) = nullptr;
   /// Empty when it can express a body that matches; else the reason, for people. Null: any.
   std::string (*refuse)(const BodyFacts& facts) = nullptr;
-  Tuning tuning = {};
+  /// What a tuner may choose from, beginning with the default; null where it has no numbers of its
+  /// own. None changes an order of summation, so results do not depend on the choice.
+  std::vector<Config> (*configs)(const BodyFacts& facts, const Target& target) = nullptr;
+  /// A rough time of its matmuls in their tiles, without the launch.
+  double (*rough_ns)(const BodyFacts& facts, const Config& config, const Bindings& bindings,
+                     const Target& target) = nullptr;
   /// Nothing where this body leaves it nothing to do.
   std::optional<Pieces> (*pieces)(const BodyFacts& facts, const Config& config);
   /// Emits what all pieces read, such as a pointer, in front of them.
