@@ -2,10 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "braid/error.h"
 #include "ir/op_registry.h"
 #include "ir/pointwise.h"
@@ -49,10 +45,12 @@ Id BodyEmitter::value(ValueId value, const Coords& at, const Mask& mask) {
   }
   const Value& v = body_.value(value);
   const auto source = defined_.find(value);
-  const Id id = source != defined_.end() ? source->second(at, mask)
-                : v.producer < 0
-                    ? load_input(value, at, mask)
-                    : compute(body_.node(v.producer), static_cast<std::size_t>(v.result), at, mask);
+  const Id id =
+      source != defined_.end() ? source->second(at, mask)
+      : v.producer < 0
+          ? load(b_.param({.kind = KernelParam::Kind::kInput, .index = v.result, .group = {}}, 16),
+                 at, v.type.dtype, mask)
+          : compute(body_.node(v.producer), static_cast<std::size_t>(v.result), at, mask);
   known_.back().emplace(std::move(key), id);
   return id;
 }
@@ -79,13 +77,7 @@ Id BodyEmitter::load(Id pointer, const Coords& at, DType dtype, const Mask& mask
   return b_.load(from.pointer, from.offset, masked(mask, from), dtype);
 }
 
-Id BodyEmitter::load_input(ValueId value, const Coords& at, const Mask& mask) {
-  const Id pointer = b_.param(
-      {.kind = KernelParam::Kind::kInput, .index = body_.value(value).result, .group = {}}, 16);
-  return load(pointer, at, body_.type(value).dtype, mask);
-}
-
-/// Evaluates an operand of a node on a tensor of shape `whole`, to which the operands broadcast.
+/// Of a node that is computed on a tensor of shape `whole`, to which its operands broadcast.
 Id BodyEmitter::operand(const Node& node, std::size_t index, const Shape& whole, const Coords& at,
                         const Mask& mask) {
   const ValueId v = node.inputs[index];
@@ -107,6 +99,7 @@ Id BodyEmitter::constant(DType dtype, const AttrValue& number) {
 
 Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, const Mask& mask) {
   const DType dtype = body_.type(node.outputs[result]).dtype;
+  std::vector<tile::TileExpr> x;
   switch (node.op->op_class) {
     case OpClass::kView:
       return moved(node, result, at, mask);
@@ -119,17 +112,14 @@ Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, 
     case OpClass::kPointwise:
     case OpClass::kCopy:
       if (node.inputs.empty()) return constant(dtype, node.attrs.at("value"));
-      return b_.round(dtype, to_kind(pointwise_value(node, at, mask), dtype));
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        x.push_back({&b_, operand(node, i, body_.type(node.outputs[0]).shape, at, mask)});
+      }
+      return b_.round(dtype,
+                      to_kind(arithmetic_of<tile::TileExpr>(*node.op)(x, node.attrs).id, dtype));
     default:
       throw_internal(node.name, fmt::format("no tile form of '{}'", node.op_name()));
   }
-}
-
-Id BodyEmitter::pointwise_value(const Node& node, const Coords& at, const Mask& mask) {
-  std::vector<tile::TileExpr> x;
-  for (std::size_t i = 0; i < node.inputs.size(); ++i)
-    x.push_back({&b_, operand(node, i, body_.type(node.outputs[0]).shape, at, mask)});
-  return arithmetic_of<tile::TileExpr>(*node.op)(x, node.attrs).id;
 }
 
 // --- movements

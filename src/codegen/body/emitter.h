@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -82,13 +81,12 @@ class BodyEmitter {
                                  const Shape& operand, const Coords& at);
 
  private:
-  class At;
-  class Row;
-  /// A result of a row op, at a column where it has columns.
+  struct At;
+  struct Row;
+  /// A result of a row op, at a column where it has any.
   using RowResult = std::function<tile::TileExpr(const At&)>;
 
   tile::Id compute(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
-  tile::Id load_input(ValueId value, const Coords& at, const Mask& mask);
   tile::Id operand(const Node& node, std::size_t index, const Shape& whole, const Coords& at,
                    const Mask& mask);
   tile::Id moved(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
@@ -96,7 +94,6 @@ class BodyEmitter {
   tile::Id gathered(const Node& node, const Coords& at, const Mask& mask);
   tile::Id rotary(const Node& node, const Coords& at, const Mask& mask);
   tile::Id row_value(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
-  tile::Id pointwise_value(const Node& node, const Coords& at, const Mask& mask);
   tile::Id constant(DType dtype, const AttrValue& number);
   tile::Id to_kind(tile::Id id, DType dtype);
 

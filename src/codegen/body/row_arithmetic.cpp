@@ -12,47 +12,32 @@ using tile::Fn;
 using tile::Id;
 using tile::Kind;
 
-/// A column of a row, with the interface of ir/row.h.
-class BodyEmitter::At {
- public:
-  At(BodyEmitter& emitter, const Node& node, Coords at, Mask mask)
-      : emitter_(emitter), node_(node), at_(std::move(at)), mask_(std::move(mask)) {}
-
+/// A column of a row, as ir/row.h wants it.
+struct BodyEmitter::At {
   tile::TileExpr operator[](std::size_t index) const {
-    return {&emitter_.b_, emitter_.operand(node_, index, shape(), at_, mask_)};
+    return {&emitter.b_, emitter.operand(node, index, shape(), at, mask)};
   }
   [[nodiscard]] tile::TileExpr rounded(tile::TileExpr x) const {
-    return {x.builder, x.builder->round(emitter_.body_.type(node_.inputs[0]).dtype, x.id)};
+    return {x.builder, x.builder->round(emitter.body_.type(node.inputs[0]).dtype, x.id)};
   }
+  [[nodiscard]] const Shape& shape() const { return emitter.body_.type(node.inputs[0]).shape; }
 
- private:
-  [[nodiscard]] const Shape& shape() const { return emitter_.body_.type(node_.inputs[0]).shape; }
-
-  BodyEmitter& emitter_;
-  const Node& node_;
-  Coords at_;
-  Mask mask_;
+  BodyEmitter& emitter;
+  const Node& node;
+  Coords at;
+  Mask mask;
 };
 
-/// The row of a node, with the interface of ir/row.h.
-class BodyEmitter::Row {
- public:
-  Row(BodyEmitter& emitter, const Node& node, const Reduce& reduce, const Column& column)
-      : emitter_(emitter),
-        b_(emitter.b_),
-        node_(node),
-        reduce_(reduce),
-        column_(column),
-        operand_(emitter.body_.type(node.inputs[0])) {}
-
-  [[nodiscard]] std::size_t operands() const { return node_.inputs.size(); }
+/// The row of a node, as ir/row.h wants it.
+struct BodyEmitter::Row {
+  [[nodiscard]] std::size_t operands() const { return node.inputs.size(); }
   [[nodiscard]] tile::TileExpr count() const {
     Expr count = 1;
-    const auto in_row = row_dims(*node_.op, node_.attrs, operand_.shape.size());
+    const auto in_row = row_dims(*node.op, node.attrs, operand.shape.size());
     for (std::size_t d = 0; d < in_row.size(); ++d) {
-      if (in_row[d]) count = count * Expr(operand_.shape[d]);
+      if (in_row[d]) count = count * Expr(operand.shape[d]);
     }
-    return {&b_, b_.map(Fn::kToF32, {scalar_of(b_, count, emitter_.body_.symbols())})};
+    return {&b, b.map(Fn::kToF32, {scalar_of(b, count, emitter.body_.symbols())})};
   }
   [[nodiscard]] tile::TileExpr sum(const auto& f) const {
     return fold(kind() == Kind::kF32 ? Fn::kAdd : Fn::kWrapAdd, f);
@@ -66,36 +51,35 @@ class BodyEmitter::Row {
   [[nodiscard]] tile::TileExpr first_equal(const auto& f, tile::TileExpr value) const {
     const auto index = [&](const Coords& at, const Mask& mask) {
       const Id x = element(f, at, mask);
-      Id missed = b_.map(Fn::kNot, {b_.map(Fn::kEq, {x, value.id})});
-      if (kind() == Kind::kF32) missed = b_.map(Fn::kAnd, {missed, b_.map(Fn::kEq, {x, x})});
-      const Id far = b_.integer(std::numeric_limits<std::int64_t>::max());
-      return b_.map(Fn::kSelect, {missed, far, b_.map(Fn::kToI64, {column_()})});
+      Id missed = b.map(Fn::kNot, {b.map(Fn::kEq, {x, value.id})});
+      if (kind() == Kind::kF32) missed = b.map(Fn::kAnd, {missed, b.map(Fn::kEq, {x, x})});
+      const Id far = b.integer(std::numeric_limits<std::int64_t>::max());
+      return b.map(Fn::kSelect, {missed, far, b.map(Fn::kToI64, {column()})});
     };
-    return {&b_, reduce_(Fn::kMin, Kind::kI64, index)};
+    return {&b, reduce(Fn::kMin, Kind::kI64, index)};
   }
 
- private:
-  [[nodiscard]] Kind kind() const { return is_float(operand_.dtype) ? Kind::kF32 : Kind::kI64; }
+  [[nodiscard]] Kind kind() const { return is_float(operand.dtype) ? Kind::kF32 : Kind::kI64; }
   Id element(const auto& f, const Coords& at, const Mask& mask) const {
-    return f(At(emitter_, node_, emitter_.coords_.reshape(at, operand_.shape), mask)).id;
+    return f(At{emitter, node, emitter.coords_.reshape(at, operand.shape), mask}).id;
   }
   tile::TileExpr fold(Fn fn, const auto& f) const {
     const auto x = [&](const Coords& at, const Mask& mask) { return element(f, at, mask); };
-    return {&b_, reduce_(fn, kind(), x)};
+    return {&b, reduce(fn, kind(), x)};
   }
 
-  BodyEmitter& emitter_;
-  tile::Builder& b_;
-  const Node& node_;
-  const Reduce& reduce_;
-  const Column& column_;
-  const TensorType& operand_;
+  BodyEmitter& emitter;
+  tile::Builder& b;
+  const Node& node;
+  const Reduce& reduce;
+  const Column& column;
+  const TensorType& operand;
 };
 
 void BodyEmitter::reduce_all(const Reduce& reduce, const Column& column) {
   for (const Node& node : body_.nodes()) {
     if (!is_reduction(node)) continue;
-    Row row(*this, node, reduce, column);
+    Row row{*this, b_, node, reduce, column, body_.type(node.inputs[0])};
     std::vector<RowResult>& results = row_results_[&node];
     visit_row_op(*node.op, [&](const auto& arithmetic) {
       std::apply([&](const auto&... result) { (results.emplace_back(result), ...); },
@@ -107,7 +91,7 @@ void BodyEmitter::reduce_all(const Reduce& reduce, const Column& column) {
 Id BodyEmitter::row_value(const Node& node, std::size_t result, const Coords& at,
                           const Mask& mask) {
   const DType dtype = body_.type(node.outputs[result]).dtype;
-  const Id id = to_kind(row_results_.at(&node)[result](At(*this, node, at, mask)).id, dtype);
+  const Id id = to_kind(row_results_.at(&node)[result](At{*this, node, at, mask}).id, dtype);
   // The sum that a norm sees is rounded already.
   const tile::Inst& inst = b_.program().at(id);
   const bool is_rounded = inst.op == tile::Op::kMap && inst.fn == Fn::kRound && inst.dtype == dtype;

@@ -23,6 +23,14 @@ constexpr std::string_view kParamNames[] = {
 
 static_assert(std::size(kParamNames) == static_cast<std::size_t>(KernelParam::Kind::kBytes) + 1);
 
+std::string refuse(const Kernel& kernel, const BodyFacts& facts) {
+  for (const Phase& phase : kernel.phases) {
+    if (phase.work->refuse == nullptr) continue;
+    if (std::string reason = phase.work->refuse(facts); !reason.empty()) return reason;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string_view param_name(KernelParam::Kind kind) {
@@ -50,18 +58,6 @@ void check_param(const std::string& place, const KernelParam& param) {
 bool allows_in_place(const KernelSpec& spec, const Requirements& needs) {
   return !needs.comm_group.empty() || spec.config.contains(kInPlaceSetting);
 }
-
-namespace {
-
-std::string refuse(const Kernel& kernel, const BodyFacts& facts) {
-  for (const Phase& phase : kernel.phases) {
-    if (phase.work->refuse == nullptr) continue;
-    if (std::string reason = phase.work->refuse(facts); !reason.empty()) return reason;
-  }
-  return "";
-}
-
-}  // namespace
 
 tile::Program build_program(const Kernel& kernel, const KernelSpec& spec, const Target& target,
                             int ranks_per_device) {

@@ -5,7 +5,6 @@
 // once their panel has come. K is added up as in the plain kernel.
 
 #include <algorithm>
-#include <array>
 
 #include "codegen/work/from_peers.h"
 #include "codegen/work/gemm_tile.h"
