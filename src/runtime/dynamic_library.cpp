@@ -7,7 +7,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
 namespace braid {
@@ -114,20 +113,17 @@ std::filesystem::path library_folder() {
   return error ? std::filesystem::path() : file.parent_path();
 }
 
-std::vector<std::string> library_files(const std::string& directory, std::string_view stem,
-                                       const std::vector<std::string>& versions) {
-  std::vector<std::string> names;
-  names.reserve(versions.size() + 1);
-  for (const std::string& version : versions) {
-    names.push_back(fmt::format("{}/{}.{}", directory, stem, version));
-  }
-  names.push_back(fmt::format("{}/{}", directory, stem));
+std::vector<std::string> library_files(const std::vector<std::filesystem::path>& directories,
+                                       const std::vector<std::string>& names) {
   std::vector<std::string> found;
-  std::error_code error;
-  for (const std::string& name : names) {
-    if (std::filesystem::exists(name, error)) found.push_back(name);
+  for (const std::filesystem::path& directory : directories) {
+    const std::size_t before = found.size();
+    std::error_code error;
+    for (const std::string& name : names) {
+      if (std::filesystem::exists(directory / name, error)) found.push_back(directory / name);
+    }
+    if (found.size() == before) found.push_back(directory / names.front());
   }
-  if (found.empty()) found.push_back(names.front());
   return found;
 }
 

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace braid {
@@ -52,11 +51,10 @@ void bind_symbol(const DynamicLibrary& library, const char* name, Function*& fun
 /// The folder of braid's own library, with links resolved; empty when unknown.
 [[nodiscard]] std::filesystem::path library_folder();
 
-/// The files in `directory` that are `stem` ("libnvrtc.so") with one of the version suffixes ("13",
-/// "12"), in that order, then `stem` itself. If there is none: the first name, so that the loader's
-/// message names the directory.
-[[nodiscard]] std::vector<std::string> library_files(const std::string& directory,
-                                                     std::string_view stem,
-                                                     const std::vector<std::string>& versions);
+/// The files of each directory that have one of the names ("libnvrtc.so.13", "libnvrtc.so"), in
+/// that order. Of one that has none, the first name, so that the loader's message says that it was
+/// looked in.
+[[nodiscard]] std::vector<std::string> library_files(
+    const std::vector<std::filesystem::path>& directories, const std::vector<std::string>& names);
 
 }  // namespace braid

@@ -108,7 +108,7 @@ TEST_F(CudaDeviceTest, Works) {
 }
 
 TEST_F(CudaDeviceTest, EveryFailingCallIsNamedAndLeaksNothing) {
-#define BRAID_NAME(name, symbol, parameters) #name,
+#define BRAID_NAME(name, suffix, parameters) #name,
   const std::vector<std::string> calls{BRAID_CUDA_FUNCTIONS(BRAID_NAME)};
 #undef BRAID_NAME
   (void)cuda::Api::get(true);  // initialised once, before any call fails

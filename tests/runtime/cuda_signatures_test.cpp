@@ -10,9 +10,9 @@
 namespace braid::cuda {
 
 // Before cuda.h gives its functions other names.
-#define BRAID_OURS(name, symbol, parameters)                  \
+#define BRAID_OURS(name, suffix, parameters)                  \
   using Function_##name = decltype(std::declval<Api>().name); \
-  constexpr std::string_view kSymbol_##name = symbol;
+  constexpr std::string_view kSymbol_##name = #name suffix;
 BRAID_CUDA_FUNCTIONS(BRAID_OURS)
 BRAID_CUDA_OPTIONAL_FUNCTIONS(BRAID_OURS)
 #undef BRAID_OURS
@@ -31,7 +31,7 @@ constexpr std::string_view kOlder = "cuEventElapsedTime";
 
 #define BRAID_TEXT_OF(name) #name
 #define BRAID_TEXT(name) BRAID_TEXT_OF(name)
-#define BRAID_COMPARE(name, symbol, parameters)                                               \
+#define BRAID_COMPARE(name, suffix, parameters)                                               \
   static_assert(std::is_same_v<Signature<std::remove_pointer_t<cuda::Function_##name>>::type, \
                                Signature<decltype(::name)>::type>,                            \
                 #name);                                                                       \

@@ -32,16 +32,9 @@ std::vector<std::string> candidates() {
   if (const std::string conda = environment("CONDA_PREFIX"); !conda.empty()) {
     directories.push_back(fs::path(conda) / "lib");
   }
-  const std::vector<std::string> versions{"13", "12"};
-  std::vector<std::string> result;
-  for (const fs::path& directory : directories) {
-    for (std::string& file : library_files(directory.string(), "libnvrtc.so", versions)) {
-      result.push_back(std::move(file));
-    }
-  }
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
-    result.emplace_back(name);
-  }
+  const std::vector<std::string> names{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+  std::vector<std::string> result = library_files(directories, names);
+  result.insert(result.end(), names.begin(), names.end());
   return result;
 }
 

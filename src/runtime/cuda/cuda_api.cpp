@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdlib>
 
-#include "braid/error.h"
 #include "codegen/device_model.h"
 #include "codegen/target.h"
 
@@ -112,11 +111,12 @@ Api Api::load(bool virtual_ranks) {
                       fmt::format("not found; {}. Tried: {}", how_to_get(), api.library.failure()));
   }
   std::string missing;
-#define BRAID_BIND(name, symbol, parameters) bind_symbol(api.library, symbol, api.name, missing);
+#define BRAID_BIND(name, suffix, parameters) \
+  bind_symbol(api.library, #name suffix, api.name, missing);
   BRAID_CUDA_FUNCTIONS(BRAID_BIND)
   std::string lacking;
-#define BRAID_BIND_OPTIONAL(name, symbol, parameters) \
-  bind_symbol(api.library, symbol, api.name, lacking);
+#define BRAID_BIND_OPTIONAL(name, suffix, parameters) \
+  bind_symbol(api.library, #name suffix, api.name, lacking);
   BRAID_CUDA_OPTIONAL_FUNCTIONS(BRAID_BIND_OPTIONAL)
 #undef BRAID_BIND_OPTIONAL
 #undef BRAID_BIND

@@ -127,108 +127,100 @@ inline constexpr int kLaunchProgrammatic = 6;
 inline constexpr int kJitErrorLogBuffer = 5;
 inline constexpr int kJitErrorLogBufferBytes = 6;
 
-// X(member, exported symbol, parameters). cuda.h maps the names to these suffixed symbols.
+// X(member, suffix of the exported symbol, parameters). The suffixes are those of cuda.h.
 #define BRAID_CUDA_FUNCTIONS(X)                                                                    \
-  X(cuInit, "cuInit", (unsigned flags))                                                            \
-  X(cuDriverGetVersion, "cuDriverGetVersion", (int* version))                                      \
-  X(cuGetErrorName, "cuGetErrorName", (Result result, const char** name))                          \
-  X(cuGetErrorString, "cuGetErrorString", (Result result, const char** text))                      \
-  X(cuDeviceGetCount, "cuDeviceGetCount", (int* count))                                            \
-  X(cuDeviceGet, "cuDeviceGet", (Ordinal * device, int ordinal))                                   \
-  X(cuDeviceGetName, "cuDeviceGetName", (char* name, int bytes, Ordinal device))                   \
-  X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int* value, int attribute, Ordinal device))     \
-  X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (std::size_t * bytes, Ordinal device))                \
-  X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (Context * context, Ordinal device))     \
-  X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (Ordinal device))                   \
-  X(cuCtxGetCurrent, "cuCtxGetCurrent", (Context * context))                                       \
-  X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (Context context))                                    \
-  X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (Context * context))                                    \
-  X(cuDeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int* can, Ordinal device, Ordinal peer))      \
-  X(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", (Context peer, unsigned flags))                \
-  X(cuMemAlloc, "cuMemAlloc_v2", (Address * address, std::size_t bytes))                           \
-  X(cuMemHostAlloc, "cuMemHostAlloc", (void** address, std::size_t bytes, unsigned flags))         \
-  X(cuMemFreeHost, "cuMemFreeHost", (void* address))                                               \
-  X(cuMemFree, "cuMemFree_v2", (Address address))                                                  \
-  X(cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity",                                \
+  X(cuInit, "", (unsigned flags))                                                                  \
+  X(cuDriverGetVersion, "", (int* version))                                                        \
+  X(cuGetErrorName, "", (Result result, const char** name))                                        \
+  X(cuGetErrorString, "", (Result result, const char** text))                                      \
+  X(cuDeviceGetCount, "", (int* count))                                                            \
+  X(cuDeviceGet, "", (Ordinal * device, int ordinal))                                              \
+  X(cuDeviceGetName, "", (char* name, int bytes, Ordinal device))                                  \
+  X(cuDeviceGetAttribute, "", (int* value, int attribute, Ordinal device))                         \
+  X(cuDeviceTotalMem, "_v2", (std::size_t * bytes, Ordinal device))                                \
+  X(cuDevicePrimaryCtxRetain, "", (Context * context, Ordinal device))                             \
+  X(cuDevicePrimaryCtxRelease, "_v2", (Ordinal device))                                            \
+  X(cuCtxGetCurrent, "", (Context * context))                                                      \
+  X(cuCtxPushCurrent, "_v2", (Context context))                                                    \
+  X(cuCtxPopCurrent, "_v2", (Context * context))                                                   \
+  X(cuDeviceCanAccessPeer, "", (int* can, Ordinal device, Ordinal peer))                           \
+  X(cuCtxEnablePeerAccess, "", (Context peer, unsigned flags))                                     \
+  X(cuMemAlloc, "_v2", (Address * address, std::size_t bytes))                                     \
+  X(cuMemHostAlloc, "", (void** address, std::size_t bytes, unsigned flags))                       \
+  X(cuMemFreeHost, "", (void* address))                                                            \
+  X(cuMemFree, "_v2", (Address address))                                                           \
+  X(cuMemGetAllocationGranularity, "",                                                             \
     (std::size_t * bytes, const MemoryProperties* properties, int option))                         \
-  X(cuMemCreate, "cuMemCreate",                                                                    \
+  X(cuMemCreate, "",                                                                               \
     (PhysicalHandle * memory, std::size_t bytes, const MemoryProperties* properties,               \
      unsigned long long flags))                                                                    \
-  X(cuMemRelease, "cuMemRelease", (PhysicalHandle memory))                                         \
-  X(cuMemAddressReserve, "cuMemAddressReserve",                                                    \
+  X(cuMemRelease, "", (PhysicalHandle memory))                                                     \
+  X(cuMemAddressReserve, "",                                                                       \
     (Address * address, std::size_t bytes, std::size_t alignment, Address wanted,                  \
      unsigned long long flags))                                                                    \
-  X(cuMemAddressFree, "cuMemAddressFree", (Address address, std::size_t bytes))                    \
-  X(cuMemMap, "cuMemMap",                                                                          \
+  X(cuMemAddressFree, "", (Address address, std::size_t bytes))                                    \
+  X(cuMemMap, "",                                                                                  \
     (Address address, std::size_t bytes, std::size_t offset, PhysicalHandle memory,                \
      unsigned long long flags))                                                                    \
-  X(cuMemUnmap, "cuMemUnmap", (Address address, std::size_t bytes))                                \
-  X(cuMemSetAccess, "cuMemSetAccess",                                                              \
+  X(cuMemUnmap, "", (Address address, std::size_t bytes))                                          \
+  X(cuMemSetAccess, "",                                                                            \
     (Address address, std::size_t bytes, const MemoryAccess* access, std::size_t count))           \
-  X(cuMemcpyAsync, "cuMemcpyAsync",                                                                \
-    (Address dst, Address src, std::size_t bytes, StreamHandle stream))                            \
-  X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",                                                     \
+  X(cuMemcpyAsync, "", (Address dst, Address src, std::size_t bytes, StreamHandle stream))         \
+  X(cuMemcpyHtoDAsync, "_v2",                                                                      \
     (Address dst, const void* src, std::size_t bytes, StreamHandle stream))                        \
-  X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2",                                                     \
-    (void* dst, Address src, std::size_t bytes, StreamHandle stream))                              \
-  X(cuMemsetD8Async, "cuMemsetD8Async",                                                            \
+  X(cuMemcpyDtoHAsync, "_v2", (void* dst, Address src, std::size_t bytes, StreamHandle stream))    \
+  X(cuMemsetD8Async, "",                                                                           \
     (Address dst, unsigned char value, std::size_t bytes, StreamHandle stream))                    \
-  X(cuStreamCreate, "cuStreamCreate", (StreamHandle * stream, unsigned flags))                     \
-  X(cuStreamDestroy, "cuStreamDestroy_v2", (StreamHandle stream))                                  \
-  X(cuStreamSynchronize, "cuStreamSynchronize", (StreamHandle stream))                             \
-  X(cuStreamWaitEvent, "cuStreamWaitEvent", (StreamHandle stream, EventHandle event, unsigned f))  \
-  X(cuEventCreate, "cuEventCreate", (EventHandle * event, unsigned flags))                         \
-  X(cuEventDestroy, "cuEventDestroy_v2", (EventHandle event))                                      \
-  X(cuEventElapsedTime, "cuEventElapsedTime",                                                      \
-    (float* milliseconds, EventHandle start, EventHandle end))                                     \
-  X(cuEventRecord, "cuEventRecord", (EventHandle event, StreamHandle stream))                      \
-  X(cuModuleLoadDataEx, "cuModuleLoadDataEx",                                                      \
+  X(cuStreamCreate, "", (StreamHandle * stream, unsigned flags))                                   \
+  X(cuStreamDestroy, "_v2", (StreamHandle stream))                                                 \
+  X(cuStreamSynchronize, "", (StreamHandle stream))                                                \
+  X(cuStreamWaitEvent, "", (StreamHandle stream, EventHandle event, unsigned f))                   \
+  X(cuEventCreate, "", (EventHandle * event, unsigned flags))                                      \
+  X(cuEventDestroy, "_v2", (EventHandle event))                                                    \
+  X(cuEventElapsedTime, "", (float* milliseconds, EventHandle start, EventHandle end))             \
+  X(cuEventRecord, "", (EventHandle event, StreamHandle stream))                                   \
+  X(cuModuleLoadDataEx, "",                                                                        \
     (ModuleHandle * module, const void* image, unsigned option_count, int* options,                \
      void** values))                                                                               \
-  X(cuModuleUnload, "cuModuleUnload", (ModuleHandle module))                                       \
-  X(cuModuleGetFunction, "cuModuleGetFunction",                                                    \
-    (FunctionHandle * function, ModuleHandle module, const char* name))                            \
-  X(cuFuncSetAttribute, "cuFuncSetAttribute", (FunctionHandle function, int attribute, int value)) \
-  X(cuLaunchKernel, "cuLaunchKernel",                                                              \
+  X(cuModuleUnload, "", (ModuleHandle module))                                                     \
+  X(cuModuleGetFunction, "", (FunctionHandle * function, ModuleHandle module, const char* name))   \
+  X(cuFuncSetAttribute, "", (FunctionHandle function, int attribute, int value))                   \
+  X(cuLaunchKernel, "",                                                                            \
     (FunctionHandle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
      unsigned block_y, unsigned block_z, unsigned shared_bytes, StreamHandle stream, void** args,  \
      void** extra))
 
-// The same for functions that a driver may lack: Api::require.
-#define BRAID_CUDA_OPTIONAL_FUNCTIONS(X)                                                           \
-  X(cuStreamWriteValue32, "cuStreamWriteValue32_v2",                                               \
-    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))                   \
-  X(cuStreamWaitValue32, "cuStreamWaitValue32_v2",                                                 \
-    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))                   \
-  X(cuMemGetAddressRange, "cuMemGetAddressRange_v2",                                               \
-    (Address * base, std::size_t * bytes, Address address))                                        \
-  X(cuPointerGetAttribute, "cuPointerGetAttribute", (void* value, int attribute, Address address)) \
-  X(cuStreamGetCtx, "cuStreamGetCtx", (StreamHandle stream, Context * context))                    \
-  X(cuMemExportToShareableHandle, "cuMemExportToShareableHandle",                                  \
-    (void* shared, PhysicalHandle memory, int type, unsigned long long flags))                     \
-  X(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle",                              \
-    (PhysicalHandle * memory, void* shared, int type))                                             \
-  X(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle",                                    \
-    (PhysicalHandle * memory, void* address))                                                      \
-  X(cuStreamIsCapturing, "cuStreamIsCapturing", (StreamHandle stream, int* status))                \
-  X(cuStreamBeginCapture, "cuStreamBeginCapture_v2", (StreamHandle stream, int mode))              \
-  X(cuStreamEndCapture, "cuStreamEndCapture", (StreamHandle stream, GraphHandle * graph))          \
-  X(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags",                                    \
-    (GraphExecHandle * exec, GraphHandle graph, unsigned long long flags))                         \
-  X(cuGraphDestroy, "cuGraphDestroy", (GraphHandle graph))                                         \
-  X(cuGraphExecDestroy, "cuGraphExecDestroy", (GraphExecHandle exec))                              \
-  X(cuGraphLaunch, "cuGraphLaunch", (GraphExecHandle exec, StreamHandle stream))                   \
-  X(cuMulticastGetGranularity, "cuMulticastGetGranularity",                                        \
-    (std::size_t * bytes, const MulticastProperties* properties, int option))                      \
-  X(cuMulticastCreate, "cuMulticastCreate",                                                        \
-    (PhysicalHandle * multicast, const MulticastProperties* properties))                           \
-  X(cuMulticastAddDevice, "cuMulticastAddDevice", (PhysicalHandle multicast, Ordinal device))      \
-  X(cuMulticastBindMem, "cuMulticastBindMem",                                                      \
-    (PhysicalHandle multicast, std::size_t offset, PhysicalHandle memory,                          \
-     std::size_t memory_offset, std::size_t bytes, unsigned long long flags))                      \
-  X(cuMulticastUnbind, "cuMulticastUnbind",                                                        \
-    (PhysicalHandle multicast, Ordinal device, std::size_t offset, std::size_t bytes))             \
-  X(cuLaunchKernelEx, "cuLaunchKernelEx",                                                          \
+// The same of what a driver may lack: Api::require.
+#define BRAID_CUDA_OPTIONAL_FUNCTIONS(X)                                                        \
+  X(cuStreamWriteValue32, "_v2",                                                                \
+    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))                \
+  X(cuStreamWaitValue32, "_v2",                                                                 \
+    (StreamHandle stream, Address address, std::uint32_t value, unsigned flags))                \
+  X(cuMemGetAddressRange, "_v2", (Address * base, std::size_t * bytes, Address address))        \
+  X(cuPointerGetAttribute, "", (void* value, int attribute, Address address))                   \
+  X(cuStreamGetCtx, "", (StreamHandle stream, Context * context))                               \
+  X(cuMemExportToShareableHandle, "",                                                           \
+    (void* shared, PhysicalHandle memory, int type, unsigned long long flags))                  \
+  X(cuMemImportFromShareableHandle, "", (PhysicalHandle * memory, void* shared, int type))      \
+  X(cuMemRetainAllocationHandle, "", (PhysicalHandle * memory, void* address))                  \
+  X(cuStreamIsCapturing, "", (StreamHandle stream, int* status))                                \
+  X(cuStreamBeginCapture, "_v2", (StreamHandle stream, int mode))                               \
+  X(cuStreamEndCapture, "", (StreamHandle stream, GraphHandle * graph))                         \
+  X(cuGraphInstantiateWithFlags, "",                                                            \
+    (GraphExecHandle * exec, GraphHandle graph, unsigned long long flags))                      \
+  X(cuGraphDestroy, "", (GraphHandle graph))                                                    \
+  X(cuGraphExecDestroy, "", (GraphExecHandle exec))                                             \
+  X(cuGraphLaunch, "", (GraphExecHandle exec, StreamHandle stream))                             \
+  X(cuMulticastGetGranularity, "",                                                              \
+    (std::size_t * bytes, const MulticastProperties* properties, int option))                   \
+  X(cuMulticastCreate, "", (PhysicalHandle * multicast, const MulticastProperties* properties)) \
+  X(cuMulticastAddDevice, "", (PhysicalHandle multicast, Ordinal device))                       \
+  X(cuMulticastBindMem, "",                                                                     \
+    (PhysicalHandle multicast, std::size_t offset, PhysicalHandle memory,                       \
+     std::size_t memory_offset, std::size_t bytes, unsigned long long flags))                   \
+  X(cuMulticastUnbind, "",                                                                      \
+    (PhysicalHandle multicast, Ordinal device, std::size_t offset, std::size_t bytes))          \
+  X(cuLaunchKernelEx, "",                                                                       \
     (const LaunchConfig* config, FunctionHandle function, void** args, void** extra))
 
 /// A failed call of the driver.
@@ -246,7 +238,7 @@ struct Api {
   DynamicLibrary library;
   std::string version;  ///< CUDA API version of the driver, "13.0"
   int gpus = 0;
-#define BRAID_DECLARE(name, symbol, parameters) Result(*name) parameters = nullptr;
+#define BRAID_DECLARE(name, suffix, parameters) Result(*name) parameters = nullptr;
   BRAID_CUDA_FUNCTIONS(BRAID_DECLARE)
   BRAID_CUDA_OPTIONAL_FUNCTIONS(BRAID_DECLARE)
 #undef BRAID_DECLARE

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "braid/error.h"
 #include "runtime/bytes.h"
@@ -231,8 +230,7 @@ void check_memory(std::span<const GpuRef> gpus, std::size_t own, Address address
   }
   Context context = nullptr;  // mapped memory has no context
   if (type == kMemoryTypeDevice && ask(kPointerContext, context) && context != nullptr &&
-      std::none_of(gpus.begin(), gpus.end(),
-                   [&](const GpuRef& gpu) { return gpu->context() == context; })) {
+      std::ranges::none_of(gpus, [&](const GpuRef& gpu) { return gpu->context() == context; })) {
     throw_invalid("", fmt::format("{:#x} is memory of another CUDA context; expected that of a "
                                   "GPU's primary context in this world",
                                   address));

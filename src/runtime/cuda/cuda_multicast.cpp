@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "braid/error.h"
@@ -156,8 +155,7 @@ void use(Device& device, std::span<const std::unique_ptr<Memory>> memory,
 }  // namespace
 
 MulticastSupport try_multicast(Device& device, std::span<const GpuRef> gpus) {
-  if (!std::all_of(gpus.begin(), gpus.end(),
-                   [](const GpuRef& gpu) { return gpu->has_multicast(); })) {
+  if (!std::ranges::all_of(gpus, [](const GpuRef& gpu) { return gpu->has_multicast(); })) {
     return {};
   }
   try {

@@ -20,12 +20,7 @@ std::vector<std::string> candidates() {
     directories.push_back(home / "lib64");
     directories.push_back(home / "lib");
   }
-  std::vector<std::string> result;
-  for (const std::filesystem::path& directory : directories) {
-    for (std::string& file : library_files(directory.string(), "libnccl.so", {"2"})) {
-      result.push_back(std::move(file));
-    }
-  }
+  std::vector<std::string> result = library_files(directories, {"libnccl.so.2", "libnccl.so"});
   result.emplace_back("libnccl.so.2");
   return result;
 }

@@ -3,7 +3,6 @@
 #include <climits>
 #include <cstddef>
 #include <string>
-#include <vector>
 
 #include "runtime/dynamic_library.h"
 

@@ -1,12 +1,8 @@
 #pragma once
 
-#include <atomic>
-#include <map>
 #include <mutex>
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "runtime/exec/communicator.h"
 #include "runtime/nccl/nccl_api.h"
