@@ -28,8 +28,8 @@ std::size_t part(std::uint64_t place, std::uint64_t extent) {
 
 BlockSample::BlockSample(Dim3 grid) : grid_(grid), groups_(27) {
   const std::array<std::uint64_t, 3> extents = {grid.x, grid.y, grid.z};
-  const auto axes = std::count_if(extents.begin(), extents.end(), [](auto e) { return e > 1; });
-  // Many along a single axis, because kernels often number the tiles of a matrix with one axis.
+  const auto axes = std::ranges::count_if(extents, [](auto e) { return e > 1; });
+  // Many along a single axis: kernels often number the tiles of a matrix by it.
   const std::uint64_t between = axes <= 1 ? 14 : axes == 2 ? 4 : 2;
   std::array<std::array<std::uint64_t, 3>, 3> in_part{};
   for (std::size_t axis = 0; axis < 3; ++axis) {

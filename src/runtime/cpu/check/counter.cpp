@@ -16,11 +16,10 @@ namespace {
 
 InstructionClass class_of(const ptx::Instruction& instruction) {
   if (const auto unit = ptx::traits(instruction).unit) return *unit;
-  const bool is_float = std::any_of(instruction.modifiers.begin(), instruction.modifiers.end(),
-                                    [](const std::string& modifier) {
-                                      const auto type = ptx::parse_type(modifier);
-                                      return type && type->is_float();
-                                    });
+  const bool is_float = std::ranges::any_of(instruction.modifiers, [](const std::string& modifier) {
+    const auto type = ptx::parse_type(modifier);
+    return type && type->is_float();
+  });
   return is_float ? InstructionClass::kFloat : InstructionClass::kInteger;
 }
 
@@ -54,8 +53,8 @@ std::shared_ptr<LaunchCount> Counter::start_launch(int rank, const std::string& 
                                                    std::shared_ptr<const void> keep,
                                                    const Shape& shape) {
   const std::lock_guard lock(mutex_);
-  auto known = std::find_if(kernels_.begin(), kernels_.end(),
-                            [&](const auto& entry) { return entry->function == &function; });
+  auto known = std::ranges::find_if(
+      kernels_, [&](const auto& entry) { return entry->function == &function; });
   if (known == kernels_.end()) {
     const ControlFlow flow(function);
     kernels_.push_back(
@@ -83,9 +82,8 @@ std::shared_ptr<LaunchCount> Counter::start_launch(int rank, const std::string& 
 
 void Counter::end_launch(LaunchCount& launch) {
   const std::lock_guard lock(mutex_);
-  const auto kernel = std::find_if(kernels_.begin(), kernels_.end(), [&](const auto& entry) {
-    return &entry->sites == &launch.sites();
-  });
+  const auto kernel = std::ranges::find_if(
+      kernels_, [&](const auto& entry) { return &entry->sites == &launch.sites(); });
   const Tally sum = launch.sum();
   (*kernel)->sum += sum;
   (*kernel)->busiest += sum.busiest;
@@ -98,7 +96,6 @@ void Counter::end_launch(LaunchCount& launch) {
 std::vector<KernelCounts> Counter::counts() const {
   const std::lock_guard lock(mutex_);
   std::vector<KernelCounts> all;
-  all.reserve(kernels_.size());
   for (const auto& kernel : kernels_) all.push_back(kernel->counts());
   return all;
 }

@@ -17,7 +17,7 @@ enum class Kind : std::uint8_t { kOther, kProduct, kShift, kSum, kBits, kTest, k
 Kind kind_of(const ptx::Instruction& instruction) {
   const std::string_view name = instruction.name;
   const auto is = [&](std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+    return std::ranges::find(names, name) != names.end();
   };
   if (is({"ld", "st", "red", "ldmatrix", "stmatrix"})) return Kind::kAccess;
   if (instruction.is(ptx::Op::kCpAsync)) return Kind::kAccess;

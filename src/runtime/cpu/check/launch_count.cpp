@@ -69,7 +69,7 @@ LaunchCount::LeastBytes LaunchCount::scaled_bytes() const {
     for (const Tally& sum : sums_) all.reach(sum.lines[l].from, sum.lines[l].to);
     if (all.from < all.to) reaches.emplace_back(all.from, all.to);
   }
-  std::sort(reaches.begin(), reaches.end());
+  std::ranges::sort(reaches);
   LeastBytes bytes;
   std::uint64_t next = 0;  // a page shared by two buffers belongs to the first
   for (std::size_t first = 0; first < reaches.size();) {

@@ -28,7 +28,7 @@ ReadGlances::ReadGlances(std::uint64_t blocks) : blocks_(std::min(blocks, kMostB
 }
 
 void ReadGlances::add(std::uint64_t block, SectorBits sectors) {
-  std::sort(sectors.begin(), sectors.end());
+  std::ranges::sort(sectors);
   const std::lock_guard lock(mutex_);
   seen_[block] = std::move(sectors);
 }

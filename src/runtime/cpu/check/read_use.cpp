@@ -36,8 +36,8 @@ class Follower {
  private:
   [[nodiscard]] bool holds(const Operand& operand) const {
     return (operand.is_register() && followed_.has(operand.index)) ||
-           std::any_of(operand.elements.begin(), operand.elements.end(),
-                       [&](const Operand& element) { return holds(element); });
+           std::ranges::any_of(operand.elements,
+                               [&](const Operand& element) { return holds(element); });
   }
 
   /// Its results depend on followed values.
@@ -87,7 +87,7 @@ class Follower {
     return false;
   }
   void store(std::uint32_t line) {
-    if (std::find(use_.stores.begin(), use_.stores.end(), line) == use_.stores.end()) {
+    if (std::ranges::find(use_.stores, line) == use_.stores.end()) {
       use_.stores.push_back(line);
     }
   }

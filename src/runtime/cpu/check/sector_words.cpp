@@ -16,7 +16,7 @@ std::uint64_t sectors_of(const SectorBits& words) {
 void SectorWords::clear() {
   if (words_.empty()) return;
   words_.clear();
-  std::fill(places_.begin(), places_.end(), 0);
+  std::ranges::fill(places_, 0);
 }
 
 void SectorWords::grow() {

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -44,7 +43,7 @@ class Origin {
     seen_.add(operand.index);
     for (const Instruction& i : function_.body) {
       const std::vector<int> writes = has_result(i) ? register_use(i).writes : std::vector<int>();
-      if (std::find(writes.begin(), writes.end(), operand.index) != writes.end()) come_from(i);
+      if (std::ranges::find(writes, operand.index) != writes.end()) come_from(i);
     }
   }
 
@@ -74,8 +73,8 @@ class Origin {
          {"bf16", StoredFloats::kBf16},
          {"bf16x2", StoredFloats::kBf16}}};
     for (const std::string& modifier : i.modifiers) {
-      const auto type = std::find_if(kTypes.begin(), kTypes.end(),
-                                     [&](const auto& known) { return known.first == modifier; });
+      const auto type =
+          std::ranges::find_if(kTypes, [&](const auto& known) { return known.first == modifier; });
       if (type != kTypes.end()) return type->second;
       const bool integer = modifier.size() > 1 && modifier.size() < 4 &&
                            std::string_view("usb").find(modifier[0]) != std::string_view::npos &&

@@ -70,7 +70,7 @@ void Sanitizer::race(const Lane& lane, const Region& region, const Access& befor
 bool Sanitizer::is_stored(const AgentInfo& reader, const ReadUse& use, std::uint32_t time,
                           std::uint32_t lanes) {
   if (use.crosses_lanes) lanes = ~0U;
-  return std::any_of(use.stores.begin(), use.stores.end(), [&](std::uint32_t line) {
+  return std::ranges::any_of(use.stores, [&](std::uint32_t line) {
     const auto stored = reader.stores.find(line);
     return stored != reader.stores.end() && stored->second.time >= time &&
            (stored->second.lanes & lanes) != 0;

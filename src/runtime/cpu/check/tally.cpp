@@ -15,6 +15,26 @@ std::uint64_t times(std::uint64_t count, double weight) {
   return static_cast<std::uint64_t>(std::llround(static_cast<double>(count) * weight));
 }
 
+/// A number of a line, here and as it is told.
+struct Counted {
+  std::uint64_t LineTally::*member;
+  std::uint64_t Counts::*told;
+};
+constexpr Counted kCounted[] = {
+    {&LineTally::global_requests, &Counts::global_requests},
+    {&LineTally::global_sectors, &Counts::global_sectors},
+    {&LineTally::global_bytes, &Counts::global_bytes},
+    {&LineTally::peer_bytes, &Counts::peer_bytes},
+    {&LineTally::global_wavefronts, &Counts::global_wavefronts},
+    {&LineTally::shared_requests, &Counts::shared_requests},
+    {&LineTally::shared_wavefronts, &Counts::shared_wavefronts},
+    {&LineTally::bank_conflicts, &Counts::bank_conflicts},
+    {&LineTally::issued_requests, &Counts::issued_shared_requests},
+    {&LineTally::issued_wavefronts, &Counts::issued_shared_wavefronts},
+    {&LineTally::atomics, &Counts::atomics},
+    {&LineTally::barriers, &Counts::barriers},
+};
+
 }  // namespace
 
 BlockTally& BlockTally::operator+=(const BlockTally& other) {
@@ -26,59 +46,25 @@ BlockTally& BlockTally::operator+=(const BlockTally& other) {
 }
 
 BlockTally BlockTally::scaled(double weight) const {
-  return {.full = times(full, weight),
-          .partial = times(partial, weight),
-          .lanes = times(lanes, weight),
-          .parted = times(parted, weight)};
+  return {times(full, weight), times(partial, weight), times(lanes, weight), times(parted, weight)};
 }
 
 LineTally& LineTally::operator+=(const LineTally& other) {
-  global_requests += other.global_requests;
-  global_sectors += other.global_sectors;
-  global_bytes += other.global_bytes;
-  peer_bytes += other.peer_bytes;
-  global_wavefronts += other.global_wavefronts;
-  shared_requests += other.shared_requests;
-  shared_wavefronts += other.shared_wavefronts;
-  bank_conflicts += other.bank_conflicts;
-  issued_requests += other.issued_requests;
-  issued_wavefronts += other.issued_wavefronts;
-  atomics += other.atomics;
-  barriers += other.barriers;
+  for (const Counted& it : kCounted) this->*it.member += other.*it.member;
   reach(other.from, other.to);
   return *this;
 }
 
 LineTally LineTally::scaled(double weight) const {
-  return {.global_requests = times(global_requests, weight),
-          .global_sectors = times(global_sectors, weight),
-          .global_bytes = times(global_bytes, weight),
-          .peer_bytes = times(peer_bytes, weight),
-          .global_wavefronts = times(global_wavefronts, weight),
-          .shared_requests = times(shared_requests, weight),
-          .shared_wavefronts = times(shared_wavefronts, weight),
-          .bank_conflicts = times(bank_conflicts, weight),
-          .issued_requests = times(issued_requests, weight),
-          .issued_wavefronts = times(issued_wavefronts, weight),
-          .atomics = times(atomics, weight),
-          .barriers = times(barriers, weight),
-          .from = from,
-          .to = to};
+  LineTally result = *this;
+  for (const Counted& it : kCounted) result.*it.member = times(this->*it.member, weight);
+  return result;
 }
 
 Counts LineTally::counts() const {
-  return {.global_requests = global_requests,
-          .global_sectors = global_sectors,
-          .global_bytes = global_bytes,
-          .peer_bytes = peer_bytes,
-          .global_wavefronts = global_wavefronts,
-          .shared_requests = shared_requests,
-          .shared_wavefronts = shared_wavefronts,
-          .bank_conflicts = bank_conflicts,
-          .issued_shared_requests = issued_requests,
-          .issued_shared_wavefronts = issued_wavefronts,
-          .atomics = atomics,
-          .barriers = barriers};
+  Counts result;
+  for (const Counted& it : kCounted) result.*it.told = this->*it.member;
+  return result;
 }
 
 CountSites::CountSites(const ptx::Function& function, const ControlFlow& flow) {
@@ -99,7 +85,7 @@ CountSites::CountSites(const ptx::Function& function, const ControlFlow& flow) {
       }
     }
   }
-  std::sort(lines_.begin(), lines_.end());
+  std::ranges::sort(lines_);
   lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
   past_l1_.assign(lines_.size(), false);
   for (const ptx::Instruction& instruction : function.body) {
@@ -107,7 +93,7 @@ CountSites::CountSites(const ptx::Function& function, const ControlFlow& flow) {
     if (!name.starts_with("cp.async.bulk") && !name.starts_with("cp.async.cg")) continue;
     const auto place = std::lower_bound(lines_.begin(), lines_.end(), instruction.line);
     if (place != lines_.end() && *place == instruction.line) {
-      past_l1_[static_cast<std::size_t>(place - lines_.begin())] = true;
+      past_l1_[place - lines_.begin()] = true;
     }
   }
 }
@@ -128,9 +114,7 @@ void Tally::reset(const CountSites& sites) {
 
 Tally Tally::scaled(double weight) const {
   Tally result;
-  result.blocks.reserve(blocks.size());
   for (const BlockTally& block : blocks) result.blocks.push_back(block.scaled(weight));
-  result.lines.reserve(lines.size());
   for (const LineTally& line : lines) result.lines.push_back(line.scaled(weight));
   result.followed = times(followed, weight);
   result.sectors = times(sectors, weight);

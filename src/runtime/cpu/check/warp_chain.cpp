@@ -175,12 +175,12 @@ std::vector<int> way_to(int block, const ControlFlow& flow) {
   std::size_t instructions = 0;
   while (way.size() < 2 || (way.size() < kMost && instructions < kMostInstructions)) {
     const Block& last = flow.block(way.back());
-    const auto before = std::max_element(last.predecessors.begin(), last.predecessors.end());
+    const auto before = std::ranges::max_element(last.predecessors);
     if (before == last.predecessors.end()) break;
     way.push_back(*before);
     instructions += flow.block(*before).last - flow.block(*before).first;
   }
-  std::reverse(way.begin(), way.end());
+  std::ranges::reverse(way);
   return way;
 }
 
@@ -196,9 +196,9 @@ std::vector<WarpChain> warp_chains(const ptx::Function& function, const ControlF
   // From the end, so that the last block of a loop represents all of them: loads issued turns ahead
   // are waited for only in some turns and blocks.
   for (int b = flow.size() - 1; b >= 0; --b) {
-    if (known[static_cast<std::size_t>(b)]) continue;
+    if (known[b]) continue;
     const std::vector<int> way = way_to(b, flow);
-    const auto turns = static_cast<std::size_t>(std::count(way.begin(), way.end(), b));
+    const auto turns = static_cast<std::size_t>(std::ranges::count(way, b));
     const auto counted = std::bit_floor(std::max<std::size_t>(1, turns / 2));
     const auto before = std::find(way.rbegin() + 1, way.rend(), b);
     const auto length = static_cast<std::size_t>(turns == 1 ? 1 : before - way.rbegin());
@@ -218,7 +218,7 @@ std::vector<WarpChain> warp_chains(const ptx::Function& function, const ControlF
       chains[at].matrix += of(Step::kMatrix);
     }
     for (std::size_t i = way.size() - counted * length; i < way.size(); ++i) {
-      known[static_cast<std::size_t>(way[i])] = true;
+      known[way[i]] = true;
     }
   }
   return chains;
