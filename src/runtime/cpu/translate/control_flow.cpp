@@ -27,11 +27,10 @@ bool parks(const Instruction& i) { return flow_of(i) == Flow::kBarrier && i.guar
 /// fence.
 bool stays_in_block(const Instruction& instruction) {
   if (instruction.name == "mbarrier") return true;
-  return std::any_of(
-      instruction.modifiers.begin(), instruction.modifiers.end(), [](const std::string& modifier) {
-        return modifier == "shared" || modifier == "shared::cta" || modifier == "proxy" ||
-               modifier == "mbarrier_init" || modifier == "cta";
-      });
+  return std::ranges::any_of(instruction.modifiers, [](const std::string& modifier) {
+    return modifier == "shared" || modifier == "shared::cta" || modifier == "proxy" ||
+           modifier == "mbarrier_init" || modifier == "cta";
+  });
 }
 
 bool reads_time(const Operand& operand) {
@@ -40,14 +39,14 @@ bool reads_time(const Operand& operand) {
     const auto special = static_cast<Special>(operand.index);
     return special >= Special::kClock && special <= Special::kGlobalTimerHi;
   }
-  return std::any_of(operand.elements.begin(), operand.elements.end(), reads_time);
+  return std::ranges::any_of(operand.elements, reads_time);
 }
 
 /// Whether its results depend only on registers and memory, and it does not change memory.
 bool only_looks(const Instruction& i) {
   using ptx::Op;
   using ptx::Unit;
-  if (std::any_of(i.operands.begin(), i.operands.end(), reads_time)) return false;
+  if (std::ranges::any_of(i.operands, reads_time)) return false;
   for (const Op op : {Op::kLd, Op::kStrongLd, Op::kMbarrierTest, Op::kFence, Op::kFenceRestricted,
                       Op::kMembar, Op::kNanosleep}) {
     if (i.is(op)) return true;
@@ -117,7 +116,7 @@ void ControlFlow::build(const ptx::Function& function) {
   for (std::uint32_t i = 0; i < size; ++i) {
     if (is_branch(body[i]) || is_exit(body[i]) || parks(body[i])) starts.push_back(i + 1);
   }
-  std::sort(starts.begin(), starts.end());
+  std::ranges::sort(starts);
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
   for (std::size_t b = 0; b < starts.size(); ++b) block_at[starts[b]] = static_cast<int>(b);
   blocks_.resize(starts.size());
@@ -142,7 +141,7 @@ void ControlFlow::build(const ptx::Function& function) {
     if (last.operands.size() != 1 || last.operands[0].form != Operand::Form::kLabel) {
       ptx::fail(last.line, "bad operands of '" + last.full_name() + "'");
     }
-    const int target = block_at[function.labels[static_cast<std::size_t>(last.operands[0].index)]];
+    const int target = block_at[function.labels[last.operands[0].index]];
     if (last.guard >= 0 && target != block.next) {
       block.end = BlockEnd::kBranch;
       block.taken = target;
@@ -153,7 +152,7 @@ void ControlFlow::build(const ptx::Function& function) {
   }
   // A branch to a bare return is a guarded exit, so that it does not count as divergence.
   const auto returns = [&](int b) {
-    const Block& block = blocks_[static_cast<std::size_t>(b)];
+    const Block& block = blocks_[b];
     return block.end == BlockEnd::kExit && block.first == block.last;
   };
   for (Block& block : blocks_) {
@@ -182,12 +181,12 @@ void ControlFlow::order_blocks() {
   std::vector<int> stack{0};
   while (!stack.empty()) {
     const int b = stack.back();
-    const Block& block = blocks_[static_cast<std::size_t>(b)];
-    auto& step = state[static_cast<std::size_t>(b)];
+    const Block& block = blocks_[b];
+    auto& step = state[b];
     if (step == 0 || step == 1) {
       const int target = step == 0 ? block.taken : block.next;
       ++step;
-      if (target >= 0 && state[static_cast<std::size_t>(target)] == 0) stack.push_back(target);
+      if (target >= 0 && state[target] == 0) stack.push_back(target);
       continue;
     }
     if (step == 2) {
@@ -198,21 +197,20 @@ void ControlFlow::order_blocks() {
   }
   std::vector<int> position(blocks_.size(), -1);
   for (std::size_t i = 0; i < post.size(); ++i) {
-    position[static_cast<std::size_t>(post[post.size() - 1 - i])] = static_cast<int>(i);
+    position[post[post.size() - 1 - i]] = static_cast<int>(i);
   }
   std::vector<Block> ordered(post.size());
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
     if (position[b] < 0) continue;
-    Block& block = ordered[static_cast<std::size_t>(position[b])];
+    Block& block = ordered[position[b]];
     block = std::move(blocks_[b]);
-    if (block.taken >= 0) block.taken = position[static_cast<std::size_t>(block.taken)];
-    if (block.next >= 0) block.next = position[static_cast<std::size_t>(block.next)];
+    if (block.taken >= 0) block.taken = position[block.taken];
+    if (block.next >= 0) block.next = position[block.next];
   }
   blocks_ = std::move(ordered);
   for (int b = 0; b < size(); ++b) {
-    for (const int target :
-         {blocks_[static_cast<std::size_t>(b)].taken, blocks_[static_cast<std::size_t>(b)].next}) {
-      if (target >= 0) blocks_[static_cast<std::size_t>(target)].predecessors.push_back(b);
+    for (const int target : {blocks_[b].taken, blocks_[b].next}) {
+      if (target >= 0) blocks_[target].predecessors.push_back(b);
     }
   }
 }
@@ -234,39 +232,39 @@ void ControlFlow::find_post_dominators() {
   std::vector<bool> seen(static_cast<std::size_t>(n));
   std::vector<bool> leaves(static_cast<std::size_t>(n));
   for (const int root : roots) {
-    if (seen[static_cast<std::size_t>(root)]) continue;
-    seen[static_cast<std::size_t>(root)] = true;
-    leaves[static_cast<std::size_t>(root)] = true;
+    if (seen[root]) continue;
+    seen[root] = true;
+    leaves[root] = true;
     stack.emplace_back(root, 0);
     while (!stack.empty()) {
       auto& [b, step] = stack.back();
       const auto& predecessors = block(b).predecessors;
       if (step < predecessors.size()) {
         const int p = predecessors[step++];
-        if (!seen[static_cast<std::size_t>(p)]) {
-          seen[static_cast<std::size_t>(p)] = true;
+        if (!seen[p]) {
+          seen[p] = true;
           stack.emplace_back(p, 0);
         }
         continue;
       }
-      rank[static_cast<std::size_t>(b)] = static_cast<int>(order.size());
+      rank[b] = static_cast<int>(order.size());
       order.push_back(b);
       stack.pop_back();
     }
   }
   for (int b = 0; b < n; ++b) {
-    blocks_[static_cast<std::size_t>(b)].endless = !seen[static_cast<std::size_t>(b)];
+    blocks_[b].endless = !seen[b];
   }
-  rank[static_cast<std::size_t>(end)] = static_cast<int>(order.size());
+  rank[end] = static_cast<int>(order.size());
   post_dominator_.assign(static_cast<std::size_t>(n) + 1, -1);
-  post_dominator_[static_cast<std::size_t>(end)] = end;
+  post_dominator_[end] = end;
   const auto meet = [&](int a, int b) {
     while (a != b) {
-      while (rank[static_cast<std::size_t>(a)] < rank[static_cast<std::size_t>(b)]) {
-        a = post_dominator_[static_cast<std::size_t>(a)];
+      while (rank[a] < rank[b]) {
+        a = post_dominator_[a];
       }
-      while (rank[static_cast<std::size_t>(b)] < rank[static_cast<std::size_t>(a)]) {
-        b = post_dominator_[static_cast<std::size_t>(b)];
+      while (rank[b] < rank[a]) {
+        b = post_dominator_[b];
       }
     }
     return a;
@@ -276,13 +274,13 @@ void ControlFlow::find_post_dominators() {
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       const Block& current = block(*it);
       int result = -1;
-      if (leaves[static_cast<std::size_t>(*it)]) result = end;
+      if (leaves[*it]) result = end;
       for (const int target : {current.taken, current.next}) {
-        if (target < 0 || post_dominator_[static_cast<std::size_t>(target)] < 0) continue;
+        if (target < 0 || post_dominator_[target] < 0) continue;
         result = result < 0 ? target : meet(result, target);
       }
-      if (result >= 0 && post_dominator_[static_cast<std::size_t>(*it)] != result) {
-        post_dominator_[static_cast<std::size_t>(*it)] = result;
+      if (result >= 0 && post_dominator_[*it] != result) {
+        post_dominator_[*it] = result;
         changed = true;
       }
     }
@@ -294,14 +292,14 @@ void ControlFlow::find_post_dominators() {
 }
 
 int ControlFlow::divergent_region(int from, std::vector<int>& region) const {
-  const int stop = post_dominator_[static_cast<std::size_t>(from)];
+  const int stop = post_dominator_[from];
   std::vector<bool> seen(blocks_.size());
   std::vector<int> work{block(from).taken, block(from).next};
   while (!work.empty()) {
     const int b = work.back();
     work.pop_back();
-    if (b < 0 || b == stop || seen[static_cast<std::size_t>(b)]) continue;
-    seen[static_cast<std::size_t>(b)] = true;
+    if (b < 0 || b == stop || seen[b]) continue;
+    seen[b] = true;
     region.push_back(b);
     work.push_back(block(b).taken);
     work.push_back(block(b).next);
@@ -333,7 +331,7 @@ void ControlFlow::find_liveness(const ptx::Function& function) {
       Block& block = blocks_[b];
       for (const int target : {block.taken, block.next}) {
         if (target < 0) continue;
-        block.live_out.merge(blocks_[static_cast<std::size_t>(target)].live_in);
+        block.live_out.merge(blocks_[target].live_in);
       }
       if (block.live_in.merge(block.live_out, &killed[b])) changed = true;
     }
@@ -362,7 +360,7 @@ void ControlFlow::find_spins(const ptx::Function& function) {
   for (int b = 0; b < size(); ++b) {
     for (const int target : {block(b).taken, block(b).next}) {
       if (target < 0 || target > b) continue;
-      Block& last = blocks_[static_cast<std::size_t>(b)];
+      Block& last = blocks_[b];
       bool acts_there = false;
       for (int inside = target; inside <= b; ++inside) {
         const auto n = static_cast<std::size_t>(inside);
@@ -377,7 +375,7 @@ void ControlFlow::find_spins(const ptx::Function& function) {
       if (!last.spins || acts_there) continue;
       looks_ = true;
       for (int inside = target; inside <= b; ++inside) {
-        blocks_[static_cast<std::size_t>(inside)].looks = true;
+        blocks_[inside].looks = true;
       }
     }
   }

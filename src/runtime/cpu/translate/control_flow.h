@@ -73,7 +73,7 @@ class ControlFlow {
   explicit ControlFlow(const ptx::Function& function);
 
   [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
-  [[nodiscard]] const Block& block(int i) const { return blocks_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const Block& block(int i) const { return blocks_[i]; }
   [[nodiscard]] int size() const { return static_cast<int>(blocks_.size()); }
 
   /// The blocks over which lanes may be spread after a divergent end of `block`: all on the way to

@@ -87,7 +87,7 @@ std::vector<Pieces> take_four_apart(llvm::IRBuilderBase& b, const Pieces& pieces
       Value* first = unpack_words(b, pieces[p], pieces[p + 1], k / 2);
       Value* second = unpack_words(b, pieces[p + 2], pieces[p + 3], k / 2);
       // Lanes 4 * quarter + place: a piece is a quarter of the result.
-      parts[static_cast<std::size_t>(k)].push_back(b.CreateShuffleVector(
+      parts[k].push_back(b.CreateShuffleVector(
           first, second, by_quarters([&](int quarter, int place) {
             return quarter / 2 * 16 + place * kQuarter + 2 * (k % 2) + quarter % 2;
           })));
@@ -148,7 +148,6 @@ Value* join(llvm::IRBuilderBase& b, Pieces pieces) {
 
 Value* interleave(llvm::IRBuilderBase& b, std::span<Value* const> values) {
   std::vector<Pieces> parts;
-  parts.reserve(values.size());
   for (Value* value : values) parts.push_back(split(b, value));
   while (parts.size() > 1) {
     if (unpacks(parts[0][0], parts.size())) {

@@ -21,7 +21,6 @@
 #include <new>
 #include <system_error>
 
-#include "braid/error.h"
 #include "runtime/cpu/run/guarded_memory.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 #include "runtime/cpu/translate/build_id.h"
@@ -164,7 +163,7 @@ Jit::Jit(const ObjectCache* cache, Instrumentation instrumentation)
   for (const auto& feature : detected) {
     if (feature.second) names.push_back("+" + feature.first().str());
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   for (const std::string& name : names) {
     state_->features += (state_->features.empty() ? "" : ",") + name;
   }
@@ -219,7 +218,7 @@ void Jit::translate(llvm::Module& out, const Program& program, std::size_t entry
   for (std::size_t v = 0; v < layout.offsets.size(); ++v) {
     if (program.module().variables[v].dynamic) layout.offsets[v] = layout.shared_bytes;
   }
-  const auto& function = program.module().functions[static_cast<std::size_t>(kernel.function)];
+  const auto& function = program.module().functions[kernel.function];
   Translator translator(out, program.module(), function, layout, aligned, instrumentation, host);
   const KernelInfo info = translator.run(kKernelSymbol);
   const std::uint32_t words[] = {info.register_bytes, info.local_bytes, info.shared_bytes,

@@ -63,12 +63,8 @@ class Program {
   /// ones per entry.
   [[nodiscard]] const std::vector<std::int64_t>& offsets() const { return offsets_; }
   [[nodiscard]] std::uint64_t globals_bytes() const { return globals_bytes_; }
-  [[nodiscard]] std::uint32_t local_bytes(int entry) const {
-    return local_bytes_[static_cast<std::size_t>(entry)];
-  }
-  [[nodiscard]] std::uint32_t shared_bytes(int entry) const {
-    return shared_bytes_[static_cast<std::size_t>(entry)];
-  }
+  [[nodiscard]] std::uint32_t local_bytes(int entry) const { return local_bytes_[entry]; }
+  [[nodiscard]] std::uint32_t shared_bytes(int entry) const { return shared_bytes_[entry]; }
 
  private:
   void place(Entry& entry);

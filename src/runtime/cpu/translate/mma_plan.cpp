@@ -7,7 +7,7 @@
 namespace braid::cpu {
 
 std::uint32_t MmaPlanBuilder::add(Fragments& fragments, const Places& places) {
-  const auto found = std::find(fragments.begin(), fragments.end(), places);
+  const auto found = std::ranges::find(fragments, places);
   const auto number = static_cast<std::uint32_t>(found - fragments.begin());
   if (found == fragments.end()) fragments.push_back(places);
   return number;

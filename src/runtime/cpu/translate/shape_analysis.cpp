@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <optional>
 #include <set>
 #include <utility>
-
-#include "runtime/cpu/ptx/opcodes.h"
 
 namespace braid::cpu {
 namespace {
@@ -54,10 +51,10 @@ Shape make_table(unsigned align, bool negative, Function&& element) {
 }  // namespace
 
 bool Shape::is_uniform() const {
-  return is_table() && std::all_of(table.begin(), table.end(), [](int t) { return t == 0; });
+  return is_table() && std::ranges::all_of(table, [](int t) { return t == 0; });
 }
-std::int32_t Shape::min() const { return *std::min_element(table.begin(), table.end()); }
-std::int32_t Shape::max() const { return *std::max_element(table.begin(), table.end()); }
+std::int32_t Shape::min() const { return *std::ranges::min_element(table); }
+std::int32_t Shape::max() const { return *std::ranges::max_element(table); }
 bool Shape::is_disjoint() const {
   return min() >= 0 && (align >= 31 || max() < (std::int64_t{1} << align));
 }
@@ -110,15 +107,15 @@ ShapeAnalysis::ShapeAnalysis(const ptx::Module& module, const ptx::Function& fun
 bool ShapeAnalysis::is_constant(const Operand& operand) const {
   switch (operand.form) {
     case Operand::Form::kRegister:
-      return constant_[static_cast<std::size_t>(operand.index)];
+      return constant_[operand.index];
     case Operand::Form::kSpecial: {
       const auto special = static_cast<Special>(operand.index);
       return special < Special::kClock || special > Special::kGlobalTimerHi;
     }
     case Operand::Form::kMemory:
     case Operand::Form::kVector:
-      return std::all_of(operand.elements.begin(), operand.elements.end(),
-                         [&](const Operand& e) { return is_constant(e); });
+      return std::ranges::all_of(operand.elements,
+                                 [&](const Operand& e) { return is_constant(e); });
     default:
       return true;
   }
@@ -127,7 +124,7 @@ bool ShapeAnalysis::is_constant(const Operand& operand) const {
 void ShapeAnalysis::find_constants() {
   std::vector<int> writes(function_.registers.size());
   for (const Instruction& instruction : function_.body) {
-    for (const int r : register_use(instruction).writes) ++writes[static_cast<std::size_t>(r)];
+    for (const int r : register_use(instruction).writes) ++writes[r];
   }
   for (bool changed = true; changed;) {
     changed = false;
@@ -161,13 +158,13 @@ void ShapeAnalysis::find_constants() {
 std::optional<std::uint64_t> ShapeAnalysis::known_value(const Operand& operand) const {
   if (operand.form == Operand::Form::kInteger) return operand.bits;
   if (!operand.is_register()) return std::nullopt;
-  return values_[static_cast<std::size_t>(operand.index)];
+  return values_[operand.index];
 }
 
 void ShapeAnalysis::find_local_registers() {
   std::vector<int> home(function_.registers.size(), -1);
   const auto visit = [&](int r, int block) {
-    int& h = home[static_cast<std::size_t>(r)];
+    int& h = home[r];
     h = h == -1 || h == block ? block : -2;
   };
   for (int b = 0; b < flow_.size(); ++b) {
@@ -199,7 +196,7 @@ bool ShapeAnalysis::update_shapes() {
       for (const int r : use.writes) {
         const auto reg = static_cast<std::size_t>(r);
         Shape merged = result;
-        if (divergent_[static_cast<std::size_t>(b)] && !local_[reg] && !constant_[reg]) {
+        if (divergent_[b] && !local_[reg] && !constant_[reg]) {
           merged = Shape::vector();
         }
         Shape& old = shapes_[reg];
@@ -230,8 +227,8 @@ bool ShapeAnalysis::update_divergence() {
     std::vector<int> region;
     flow_.divergent_region(b, region);
     for (const int inside : region) {
-      if (!divergent_[static_cast<std::size_t>(inside)]) {
-        divergent_[static_cast<std::size_t>(inside)] = true;
+      if (!divergent_[inside]) {
+        divergent_[inside] = true;
         changed = true;
       }
     }
@@ -249,8 +246,8 @@ void ShapeAnalysis::join_touching_components() {
       std::vector<int> region;
       const int exit = flow_.divergent_region(b, region);
       if (exit < 0 || region.empty()) continue;
-      const int mine = component_[static_cast<std::size_t>(region[0])];
-      const int other = component_[static_cast<std::size_t>(exit)];
+      const int mine = component_[region[0]];
+      const int other = component_[exit];
       if (other < 0 || other == mine) continue;
       std::replace(component_.begin(), component_.end(), other, mine);
       changed = true;
@@ -267,13 +264,13 @@ void ShapeAnalysis::find_components() {
     flow_.divergent_region(b, region);
     int id = static_cast<int>(exits_.size());
     for (const int inside : region) {
-      const int old = component_[static_cast<std::size_t>(inside)];
+      const int old = component_[inside];
       if (old >= 0) id = std::min(id, old);
     }
     if (id == static_cast<int>(exits_.size())) exits_.push_back(-1);
     std::set<int> merged;
     for (const int inside : region) {
-      int& c = component_[static_cast<std::size_t>(inside)];
+      int& c = component_[inside];
       if (c >= 0) merged.insert(c);
       c = id;
     }
@@ -287,8 +284,8 @@ void ShapeAnalysis::find_components() {
     if (block.end != BlockEnd::kBranch || shape(block.predicate).is_uniform()) continue;
     std::vector<int> region;
     const int exit = flow_.divergent_region(b, region);
-    if (exit < 0 || region.empty() || component_[static_cast<std::size_t>(exit)] >= 0) continue;
-    exits_[static_cast<std::size_t>(component_[static_cast<std::size_t>(region[0])])] = exit;
+    if (exit < 0 || region.empty() || component_[exit] >= 0) continue;
+    exits_[static_cast<std::size_t>(component_[region[0]])] = exit;
   }
 }
 
@@ -303,14 +300,14 @@ Shape ShapeAnalysis::special_shape(Special special) const {
 Shape ShapeAnalysis::operand_shape(const Operand& operand) const {
   switch (operand.form) {
     case Operand::Form::kRegister:
-      return shapes_[static_cast<std::size_t>(operand.index)];
+      return shapes_[operand.index];
     case Operand::Form::kInteger:
       return Shape::uniform(alignment_of(static_cast<std::int64_t>(operand.bits)));
     case Operand::Form::kVariable: {
-      const auto& variable = module_.variables[static_cast<std::size_t>(operand.index)];
-      const bool entry_parameter = variable.space == Space::kParam &&
-                                   std::find(function_.params.begin(), function_.params.end(),
-                                             operand.index) != function_.params.end();
+      const auto& variable = module_.variables[operand.index];
+      const bool entry_parameter =
+          variable.space == Space::kParam &&
+          std::ranges::find(function_.params, operand.index) != function_.params.end();
       if (variable.space == Space::kLocal ||
           (variable.space == Space::kParam && !entry_parameter)) {
         return Shape::vector();

@@ -46,7 +46,7 @@ class ShapeAnalysis {
   ShapeAnalysis(const ptx::Module& module, const ptx::Function& function, const ControlFlow& flow,
                 bool aligned);
 
-  [[nodiscard]] const Shape& shape(int reg) const { return shapes_[static_cast<std::size_t>(reg)]; }
+  [[nodiscard]] const Shape& shape(int reg) const { return shapes_[reg]; }
   /// The shape of an instruction's result before it is merged into its register.
   [[nodiscard]] Shape result_shape(const ptx::Instruction& instruction) const;
   [[nodiscard]] Shape special_shape(ptx::Special special) const;
@@ -56,13 +56,9 @@ class ShapeAnalysis {
   [[nodiscard]] std::optional<std::uint64_t> known_value(const ptx::Operand& operand) const;
 
   /// The divergent component of a block (an index from 0), or -1 when all live lanes run it.
-  [[nodiscard]] int component(int block) const {
-    return component_[static_cast<std::size_t>(block)];
-  }
-  /// The block where all live lanes of a component reconverge, or -1 for the end of the kernel.
-  [[nodiscard]] int component_exit(int component) const {
-    return exits_[static_cast<std::size_t>(component)];
-  }
+  [[nodiscard]] int component(int block) const { return component_[block]; }
+  /// The block where all live lanes of a component meet, or -1 for the end of the kernel.
+  [[nodiscard]] int component_exit(int component) const { return exits_[component]; }
   [[nodiscard]] int components() const { return static_cast<int>(exits_.size()); }
 
  private:

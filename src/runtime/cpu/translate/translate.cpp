@@ -98,17 +98,17 @@ void Translator::assign_slots() {
       continue;
     }
     const RegisterUse use = register_use(instruction);
-    for (const int r : use.writes) in_place_[static_cast<std::size_t>(r)] = true;
+    for (const int r : use.writes) in_place_[r] = true;
     if (!all) continue;
-    for (const int r : use.reads) in_place_[static_cast<std::size_t>(r)] = true;
+    for (const int r : use.reads) in_place_[r] = true;
   }
   find_common_work();
   find_recomputed();
   for (std::size_t r = 0; r < slots_.size(); ++r) {
     const int reg = static_cast<int>(r);
-    const bool crosses = std::any_of(
-        flow_.blocks().begin(), flow_.blocks().end(),
-        [&](const Block& block) { return block.live_in.has(reg) || block.live_out.has(reg); });
+    const bool crosses = std::ranges::any_of(flow_.blocks(), [&](const Block& block) {
+      return block.live_in.has(reg) || block.live_out.has(reg);
+    });
     if (recomputed_[r] >= 0) continue;
     if (!crosses && !in_place_[r] && !is_common_result_[r]) continue;
     const unsigned bits = register_bits(reg);
@@ -126,7 +126,7 @@ void Translator::assign_slots() {
   for (int b = 0; b < flow_.size(); ++b) {
     const int c = shapes_.component(b);
     if (c < 0) continue;
-    component_order_[static_cast<std::size_t>(b)] = sizes[static_cast<std::size_t>(c)]++;
+    component_order_[b] = sizes[c]++;
   }
   for (std::size_t c = 0; c < sizes.size(); ++c) {
     bits_words_[c] = static_cast<unsigned>(sizes[c]) / 64 + 1;
@@ -166,7 +166,7 @@ KernelInfo Translator::run(const std::string& name) {
     emit_block(block, full);
   }
   for (int c = 0; c < shapes_.components(); ++c) {
-    if (dispatchers_[static_cast<std::size_t>(c)] != nullptr) emit_dispatcher(c);
+    if (dispatchers_[c] != nullptr) emit_dispatcher(c);
   }
   b_.SetInsertPoint(begin);
   for (int c = 0; c < shapes_.components(); ++c) {
@@ -177,8 +177,8 @@ KernelInfo Translator::run(const std::string& name) {
     b_.CreateStore(b_.getInt32(0), register_file(rotate_slots_[at]));
   }
   for (int b = 0; b < flow_.size(); ++b) {
-    if (!may_pend_[static_cast<std::size_t>(b)]) continue;
-    b_.CreateStore(b_.getInt32(0), register_file(pending_slots_[static_cast<std::size_t>(b)]));
+    if (!may_pend_[b]) continue;
+    b_.CreateStore(b_.getInt32(0), register_file(pending_slots_[b]));
   }
   for (const std::int32_t slot : defined_slots_) {
     if (slot < 0) continue;
@@ -205,14 +205,15 @@ void Translator::emit_block(int index, bool full) {
   carried_.clear();
   if (full) take_over(index);
   divergent_ = shapes_.component(index) >= 0;
-  mask_ = nullptr;
-  mask_bits_ = nullptr;
-  if (!full) {
-    mask_bits_ = b_.CreateLoad(b_.getInt32Ty(), register_file(mask_slot_));
-    mask_ = b_.CreateBitCast(mask_bits_, integer(1, false));
-  }
+  run_under(full ? nullptr : b_.CreateLoad(b_.getInt32Ty(), register_file(mask_slot_)));
   emit_body(index);
   emit_end(index, full);
+}
+
+/// What follows is run by those lanes, null for all.
+void Translator::run_under(Value* lanes) {
+  mask_bits_ = lanes == nullptr ? b_.getInt32(~0U) : lanes;
+  mask_ = lanes == nullptr ? nullptr : b_.CreateBitCast(lanes, integer(1, false));
 }
 
 /// The instructions of a block under the present mask.

@@ -20,8 +20,7 @@ void Translator::op_logic(const Instruction& i) {
   if (i.is(Op::kNot)) {
     write(i.operands[0], b_.CreateNot(a));
   } else if (i.is(Op::kCnot)) {
-    write(i.operands[0],
-          resize(b_.CreateICmpEQ(a, llvm::Constant::getNullValue(a->getType())), type.bits, false));
+    write(i.operands[0], resize(b_.CreateIsNull(a), type.bits, false));
   } else if (i.is(Op::kAnd)) {
     write(i.operands[0], b_.CreateAnd(a, input(2)));
   } else if (i.is(Op::kOr)) {
@@ -48,7 +47,7 @@ void Translator::op_shift(const Instruction& i) {
     return;
   }
   Value* shifted = left ? b_.CreateShl(a, safe) : b_.CreateLShr(a, safe);
-  write(i.operands[0], b_.CreateSelect(over, llvm::Constant::getNullValue(a->getType()), shifted));
+  write(i.operands[0], b_.CreateSelect(over, zero_like(a), shifted));
 }
 
 void Translator::op_bit_field(const Instruction& i) {
@@ -57,7 +56,7 @@ void Translator::op_bit_field(const Instruction& i) {
   const unsigned bits = type.bits;
   const auto as_position = [&](const Operand& operand) {
     Value* value = read(operand, 32);
-    return resize(b_.CreateAnd(value, llvm::ConstantInt::get(value->getType(), 0xff)), bits, false);
+    return resize(b_.CreateAnd(value, number_like(value, 0xff)), bits, false);
   };
   llvm::Type* t = integer(bits, scalar_);
   Value* width = llvm::ConstantInt::get(t, bits);
@@ -114,11 +113,10 @@ void Translator::op_count_bits(const Instruction& i) {
   } else {
     if (type.is_signed()) a = b_.CreateXor(a, b_.CreateAShr(a, type.bits - 1));
     Value* leading = resize(intrinsic(llvm::Intrinsic::ctlz, {a, no}), 32, false);
-    Value* top = llvm::ConstantInt::get(leading->getType(), type.bits - 1);
-    Value* none = b_.CreateICmpEQ(a, llvm::Constant::getNullValue(a->getType()));
+    Value* top = number_like(leading, type.bits - 1);
+    Value* none = b_.CreateIsNull(a);
     Value* found = mods.has("shiftamt") ? leading : b_.CreateSub(top, leading);
-    write(i.operands[0],
-          b_.CreateSelect(none, llvm::Constant::getAllOnesValue(leading->getType()), found));
+    write(i.operands[0], b_.CreateSelect(none, ones_like(leading), found));
   }
 }
 
@@ -130,14 +128,14 @@ void Translator::op_find_set(const Instruction& i) {
 /// A number of bits, in 64: of 32 and above it is 32, or wraps.
 llvm::Value* Translator::bit_count(const Operand& operand, bool wraps) {
   Value* value = resize(read(operand, 32), 64, false);
-  const auto c = [&](std::uint64_t v) { return llvm::ConstantInt::get(value->getType(), v); };
+  const auto c = [&](std::uint64_t v) { return number_like(value, v); };
   return wraps ? b_.CreateAnd(value, c(31)) : intrinsic(llvm::Intrinsic::umin, {value, c(32)});
 }
 
 /// `count` ones in the low bits of 64.
 llvm::Value* Translator::low_bits(const Operand& count, bool wraps) {
   Value* size = bit_count(count, wraps);
-  Value* one = llvm::ConstantInt::get(size->getType(), 1);
+  Value* one = number_like(size, 1);
   return b_.CreateSub(b_.CreateShl(one, size), one);
 }
 
@@ -155,7 +153,7 @@ void Translator::op_extend(const Instruction& i) {
   Value* field = resize(low_bits(i.operands[2], mods.has("wrap")), 32, false);
   Value* result = b_.CreateAnd(a, field);
   if (mods.has("s32")) {
-    Value* zero = llvm::Constant::getNullValue(a->getType());
+    Value* zero = zero_like(a);
     Value* sign = b_.CreateXor(field, b_.CreateLShr(field, 1));
     Value* negative = b_.CreateICmpNE(b_.CreateAnd(a, sign), zero);
     result = b_.CreateOr(result, b_.CreateSelect(negative, b_.CreateNot(field), zero));
@@ -212,9 +210,8 @@ void Translator::op_funnel(const Instruction& i) {
   Value* high = resize(read(i.operands[2], 32), 64, false);
   Value* both = b_.CreateOr(low, b_.CreateShl(high, 32));
   Value* by = read(i.operands[3], 32);
-  by = mods.has("wrap")
-           ? b_.CreateAnd(by, llvm::ConstantInt::get(by->getType(), 31))
-           : intrinsic(llvm::Intrinsic::umin, {by, llvm::ConstantInt::get(by->getType(), 32)});
+  by = mods.has("wrap") ? b_.CreateAnd(by, number_like(by, 31))
+                        : intrinsic(llvm::Intrinsic::umin, {by, number_like(by, 32)});
   by = resize(by, 64, false);
   Value* result =
       mods.name() == 0 ? b_.CreateLShr(b_.CreateShl(both, by), 32) : b_.CreateLShr(both, by);
@@ -223,7 +220,7 @@ void Translator::op_funnel(const Instruction& i) {
 
 void Translator::op_lop3(const Instruction& i) {
   Value* in[3] = {read(i.operands[1], 32), read(i.operands[2], 32), read(i.operands[3], 32)};
-  Value* result = llvm::Constant::getNullValue(in[0]->getType());
+  Value* result = zero_like(in[0]);
   for (unsigned row = 0; row < 8; ++row) {
     if (((i.operands[4].bits >> row) & 1) == 0) continue;
     Value* term = nullptr;
@@ -238,7 +235,7 @@ void Translator::op_lop3(const Instruction& i) {
     return;
   }
   if (i.operands[0].form != Operand::Form::kPair) bad(i, "expected a register and a predicate");
-  Value* some = b_.CreateICmpNE(result, llvm::Constant::getNullValue(result->getType()));
+  Value* some = b_.CreateIsNotNull(result);
   Value* other = read_predicate(i.operands[5]);
   Value* joined = Choices(i).of("and") == 0 ? b_.CreateAnd(some, other) : b_.CreateOr(some, other);
   write(i.operands[0].elements[0], result);
@@ -262,10 +259,10 @@ void Translator::op_select_by_sign(const Instruction& i) {
   Value* first = nullptr;
   if (test.is_float()) {
     Value* c = flush(read_float(i.operands[3], test), mods.has("ftz"));
-    first = b_.CreateFCmpOGE(c, llvm::Constant::getNullValue(c->getType()));
+    first = b_.CreateFCmpOGE(c, zero_like(c));
   } else {
     Value* c = read(i.operands[3], 32);
-    first = b_.CreateICmpSGE(c, llvm::Constant::getNullValue(c->getType()));
+    first = b_.CreateICmpSGE(c, zero_like(c));
   }
   write(i.operands[0], b_.CreateSelect(first, a, b));
 }
@@ -324,9 +321,8 @@ void Translator::write_set(const Instruction& i, Type result, llvm::ArrayRef<Val
   }
   Value* out = llvm::Constant::getNullValue(integer(bits, scalar_));
   for (unsigned k = 0; k < truths.size(); ++k) {
-    llvm::Constant* set = llvm::ConstantInt::get(out->getType(), yes << (16 * k));
-    out = b_.CreateOr(
-        out, b_.CreateSelect(truths[k], set, llvm::Constant::getNullValue(out->getType())));
+    llvm::Constant* set = number_like(out, yes << (16 * k));
+    out = b_.CreateOr(out, b_.CreateSelect(truths[k], set, zero_like(out)));
   }
   write(i.operands[0], out);
 }
@@ -453,7 +449,7 @@ void Translator::op_cvta(const Instruction& i) {
   const Space from = kSpaces[space];
   const bool shared = from == Space::kShared;
   if (i.operands[1].form == Operand::Form::kVariable) {
-    const Space home = module_.variables[static_cast<std::size_t>(i.operands[1].index)].space;
+    const Space home = module_.variables[i.operands[1].index].space;
     if (home != from) bad(i, "the variable is in another space");
   }
   Value* value = read(i.operands[1], 64);
@@ -495,7 +491,7 @@ void Translator::op_isspacep(const Instruction& i) {
   } else if (space < 2 || space == 7) {
     write(i.operands[0], shared);
   } else if (space == 4) {
-    write(i.operands[0], llvm::Constant::getNullValue(shared->getType()));
+    write(i.operands[0], zero_like(shared));
   } else {
     write(i.operands[0], inside(offsetof(WarpContext, params), b_.getInt64(kMaxParameterBytes)));
   }

@@ -20,10 +20,10 @@ std::vector<int> Translator::carried(int index) const {
   std::vector<int> result;
   for (std::uint32_t k = block.first; k < block.last; ++k) {
     for (const int r : register_use(function_.body[k]).writes) {
-      if (block.live_in.has(r) && !in_place_[static_cast<std::size_t>(r)]) result.push_back(r);
+      if (block.live_in.has(r) && !in_place_[r]) result.push_back(r);
     }
   }
-  std::sort(result.begin(), result.end());
+  std::ranges::sort(result);
   result.erase(std::unique(result.begin(), result.end()), result.end());
   return result;
 }
@@ -35,9 +35,7 @@ bool Translator::inherits(int from, int to) const {
       shapes_.component(to) >= 0) {
     return false;
   }
-  const auto ways = [&](int b) {
-    return std::count(block.predecessors.begin(), block.predecessors.end(), b);
-  };
+  const auto ways = [&](int b) { return std::ranges::count(block.predecessors, b); };
   if (ways(from) != 1 || ways(from) + ways(to) != std::ssize(block.predecessors)) return false;
   if (ways(to) == 0) return true;
   if (ways(to) != 1 || block.end != BlockEnd::kBranch || block.spins ||
@@ -45,8 +43,8 @@ bool Translator::inherits(int from, int to) const {
     return false;
   }
   const std::vector<int> changed = carried(to);
-  return std::count_if(changed.begin(), changed.end(),
-                       [&](int r) { return shapes_.shape(r).is_vector(); }) <= kMostCarried;
+  return std::ranges::count_if(changed, [&](int r) { return shapes_.shape(r).is_vector(); }) <=
+         kMostCarried;
 }
 
 /// Ends the current LLVM block of a full warp: it goes to `to`, all of it.
@@ -64,7 +62,7 @@ void Translator::leave_for(int from, int to) {
     next.from = b_.GetInsertBlock();
     for (auto& [r, cached] : cache_) {
       if (cached.value == nullptr || !live.has(r)) continue;
-      if (!in_place_[static_cast<std::size_t>(r)]) {
+      if (!in_place_[r]) {
         next.values.emplace(r, cached);
       } else if (cached.dirty) {
         store_register(r, cached.value);

@@ -157,7 +157,7 @@ void Translator::op_copy_tensor(const Instruction& i) {
       need(i, std::max<std::size_t>(i.operands.size(), 4));
       const std::vector<Operand>& given = i.operands[3].elements;
       expect(" offsets", given.size(), code.rank - 2U);
-      std::copy(given.begin(), given.end(), offsets.begin());
+      std::ranges::copy(given, offsets.begin());
     }
     for (std::size_t d = 0; d < offsets.size(); ++d) {
       to_scratch(place_of(offsetof(BulkOperands, offsets)) + static_cast<unsigned>(d),

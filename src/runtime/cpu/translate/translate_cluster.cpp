@@ -76,7 +76,7 @@ void Translator::op_mbarrier(const Instruction& i) {
   if (!tests) {
     write(i.operands[0], from_scratch(12, integer(64, false)));
   } else if (scalar_) {
-    write_uniform(i.operands[0], b_.CreateICmpNE(complete, b_.getInt32(0)));
+    write_uniform(i.operands[0], b_.CreateIsNotNull(complete));
   } else {
     write(i.operands[0], b_.CreateBitCast(complete, integer(1, false)));
   }
@@ -161,8 +161,7 @@ void Translator::op_map_address(const Instruction& i) {
 
 /// Whether pointers may be to the shared memory of other blocks.
 bool Translator::maps_addresses() const {
-  return std::any_of(function_.body.begin(), function_.body.end(),
-                     [](const Instruction& i) { return i.is(Op::kMapa); });
+  return std::ranges::any_of(function_.body, [](const Instruction& i) { return i.is(Op::kMapa); });
 }
 
 /// cvta of such pointers, from generic addresses to those of shared memory or back.
@@ -186,7 +185,7 @@ void Translator::op_cluster_rank(const Instruction& i) {
   }
   Value* block = b_.CreateLShr(read_lanes(i.operands[1], 32), 24);
   Value* own = splat(field(offsetof(WarpContext, cluster_rank), 32));
-  Value* none = b_.CreateICmpEQ(block, llvm::Constant::getNullValue(block->getType()));
+  Value* none = b_.CreateIsNull(block);
   write(i.operands[0], b_.CreateSelect(none, own, b_.CreateSub(block, splat(b_.getInt32(1)))));
 }
 
@@ -195,10 +194,8 @@ void Translator::op_cluster_barrier(const Instruction& i) {
   if (i.is(Op::kClusterArrive)) {
     what = Choices(i).has("relaxed") ? ClusterBarrier::kArriveRelaxed : ClusterBarrier::kArrive;
   }
-  Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
-  Value* here = mask_bits_ != nullptr ? mask_bits_ : b_.getInt32(~0U);
   if (instrumentation_.counts) count_barrier();
-  call("cluster_barrier", {context_, here, live, what, line_});
+  call("cluster_barrier", {context_, mask_bits_, live_lanes(), what, line_});
 }
 
 }  // namespace braid::cpu

@@ -35,23 +35,22 @@ void Translator::find_common_work() {
   if (instrumentation_.checks || instrumentation_.counts) return;
   std::vector<int> writes(function_.registers.size());
   for (const Instruction& i : function_.body) {
-    for (const int r : register_use(i).writes) ++writes[static_cast<std::size_t>(r)];
+    for (const int r : register_use(i).writes) ++writes[r];
   }
   std::vector<bool> alike(function_.registers.size());  // equal in all warps of a block
   const std::function<bool(const Operand&)> is_alike = [&](const Operand& operand) {
     switch (operand.form) {
       case Operand::Form::kRegister:
-        return static_cast<bool>(alike[static_cast<std::size_t>(operand.index)]);
+        return static_cast<bool>(alike[operand.index]);
       case Operand::Form::kSpecial:
         return is_of_block(static_cast<Special>(operand.index));
       case Operand::Form::kVariable: {
         const auto& params = function_.params;
-        const Space space = module_.variables[static_cast<std::size_t>(operand.index)].space;
-        return space == Space::kShared ||
-               std::find(params.begin(), params.end(), operand.index) != params.end();
+        const Space space = module_.variables[operand.index].space;
+        return space == Space::kShared || std::ranges::find(params, operand.index) != params.end();
       }
       default:
-        return std::all_of(operand.elements.begin(), operand.elements.end(), is_alike);
+        return std::ranges::all_of(operand.elements, is_alike);
     }
   };
   const auto space_of = [&](const Instruction& i) {
@@ -65,9 +64,9 @@ void Translator::find_common_work() {
     const RegisterUse use = register_use(i);
     return !i.entry->updates() && shapes_.result_shape(i).is_uniform() &&
            std::all_of(i.operands.begin() + 1, i.operands.end(), is_alike) &&
-           std::all_of(use.writes.begin(), use.writes.end(), [&](int r) {
-             return writes[static_cast<std::size_t>(r)] == 1 && shapes_.shape(r).is_table() &&
-                    !block.live_in.has(r);  // nothing before it reads the old value
+           std::ranges::all_of(use.writes, [&](int r) {
+             return writes[r] == 1 && shapes_.shape(r).is_table() &&
+                    !block.live_in.has(r);  // nothing before it reads what was there
            });
   };
   /// Scans a block up to the first instruction with effects; behind a barrier it may read shared
@@ -79,7 +78,7 @@ void Translator::find_common_work() {
       const Instruction& i = function_.body[k];
       if (behind_barrier && ptx::traits(i).has_effects() && !i.is(Op::kLd)) break;
       if ((!behind_barrier && space_of(i) == Space::kShared) || !computes_alike(i, block)) continue;
-      for (const int r : register_use(i).writes) alike[static_cast<std::size_t>(r)] = true;
+      for (const int r : register_use(i).writes) alike[r] = true;
       found(k);
     }
   };
@@ -92,7 +91,7 @@ void Translator::find_common_work() {
     alike = always;
     std::vector<std::uint32_t> work;
     find(b, true, [&](std::uint32_t k) { work.push_back(k); });
-    if (work.size() < kLeast || std::none_of(work.begin(), work.end(), [&](std::uint32_t k) {
+    if (work.size() < kLeast || std::ranges::none_of(work, [&](std::uint32_t k) {
           return space_of(function_.body[k]) == Space::kShared;
         })) {
       continue;
@@ -107,7 +106,7 @@ void Translator::find_common_work() {
     }
     for (const std::uint32_t k : work) {
       for (const int r : register_use(function_.body[k]).writes) {
-        if (read.has(r)) is_common_result_[static_cast<std::size_t>(r)] = true;
+        if (read.has(r)) is_common_result_[r] = true;
       }
     }
   }
@@ -122,13 +121,11 @@ void Translator::emit_common_work(int block) {
     if (!is_common_[k]) continue;
     work.push_back(&function_.body[k]);
     for (const int r : register_use(*work.back()).writes) {
-      if (is_common_result_[static_cast<std::size_t>(r)]) results.push_back(r);
+      if (is_common_result_[r]) results.push_back(r);
     }
   }
   if (work.empty()) return;
-  Value* leader = b_.CreateLoad(
-      b_.getPtrTy(),
-      b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offsetof(WarpContext, leader)));
+  Value* leader = b_.CreateLoad(b_.getPtrTy(), context_field(offsetof(WarpContext, leader)));
   llvm::BasicBlock* first = new_block("first");
   llvm::BasicBlock* others = new_block("others");
   llvm::BasicBlock* next = new_block("next");
@@ -141,7 +138,7 @@ void Translator::emit_common_work(int block) {
   b_.SetInsertPoint(others);
   for (const int r : results) {
     const unsigned bytes = register_bits(r) == 1 ? 1 : register_bits(r) / 8;
-    const auto slot = static_cast<std::uint32_t>(slots_[static_cast<std::size_t>(r)]);
+    const auto slot = static_cast<std::uint32_t>(slots_[r]);
     b_.CreateMemCpy(slot_pointer(r), llvm::Align(8),
                     b_.CreateConstInBoundsGEP1_32(b_.getInt8Ty(), leader, slot), llvm::Align(8),
                     bytes);

@@ -21,7 +21,7 @@ void Translator::split_unlikely(Value* condition, llvm::function_ref<void()> bod
 
 /// The LLVM block of one of the two copies of a block; it is emitted later.
 llvm::BasicBlock* Translator::copy_of(int block, bool full) {
-  llvm::BasicBlock*& copy = copies_[full ? 1 : 0][static_cast<std::size_t>(block)];
+  llvm::BasicBlock*& copy = copies_[full ? 1 : 0][block];
   if (copy == nullptr) {
     copy = new_block(full ? "full" : "masked");
     work_.emplace_back(block, full);
@@ -46,20 +46,20 @@ void Translator::find_partial_warps() {
   while (!work.empty()) {
     const int b = work.back();
     work.pop_back();
-    if (b < 0 || may_be_partial_[static_cast<std::size_t>(b)]) continue;
-    may_be_partial_[static_cast<std::size_t>(b)] = true;
+    if (b < 0 || may_be_partial_[b]) continue;
+    may_be_partial_[b] = true;
     work.push_back(flow_.block(b).next);
     work.push_back(flow_.block(b).taken);
   }
 }
 
 llvm::BasicBlock* Translator::dispatcher(int component) {
-  llvm::BasicBlock*& block = dispatchers_[static_cast<std::size_t>(component)];
+  llvm::BasicBlock*& block = dispatchers_[component];
   if (block == nullptr) {
     block = new_block("dispatch");
     const int exit = shapes_.component_exit(component);
     if (exit >= 0) {
-      if (!aligned_ || may_be_partial_[static_cast<std::size_t>(exit)]) copy_of(exit, false);
+      if (!aligned_ || may_be_partial_[exit]) copy_of(exit, false);
       if (aligned_) copy_of(exit, true);
     }
   }
@@ -71,7 +71,7 @@ llvm::BasicBlock* Translator::dispatcher(int component) {
 void Translator::write_back(const BitSet& live) {
   for (auto& [reg, cached] : cache_) {
     if (!cached.dirty || !live.has(reg)) continue;
-    if (recomputed_[static_cast<std::size_t>(reg)] >= 0) continue;
+    if (recomputed_[reg] >= 0) continue;
     cached.dirty = false;
     store_register(reg, cached.value);
   }
@@ -82,7 +82,7 @@ void Translator::store_register(int reg, Value* value) {
   const bool vector = shapes_.shape(reg).is_vector();
   if (bits == 1) {
     if (vector) {
-      value = b_.CreateBitCast(value, b_.getInt32Ty());
+      value = lane_bits(value);
       if (mask_ != nullptr && divergent_) {
         Value* old = b_.CreateLoad(b_.getInt32Ty(), slot_pointer(reg));
         value = b_.CreateOr(b_.CreateAnd(value, mask_bits_),
@@ -120,9 +120,8 @@ void Translator::back_edge(int from, int to) {
   call("yield", {context_, flow_.block(from).poll_line});
   const int component = shapes_.component(from);
   if (component < 0) return;
-  b_.CreateStore(
-      b_.getInt32(static_cast<unsigned>(component_order_[static_cast<std::size_t>(from)]) + 1),
-      register_file(rotate_slots_[static_cast<std::size_t>(component)]));
+  b_.CreateStore(b_.getInt32(static_cast<unsigned>(component_order_[from]) + 1),
+                 register_file(rotate_slots_[component]));
 }
 
 /// Tells that the warp runs code which does more than look at memory, where some does no more.
@@ -132,28 +131,25 @@ void Translator::tell_action() {
 
 void Translator::store_action() {
   if (instrumentation_.checks) return;
-  b_.CreateStore(b_.getInt32(1), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_,
-                                                               offsetof(WarpContext, acted)));
+  b_.CreateStore(b_.getInt32(1), context_field(offsetof(WarpContext, acted)));
 }
 
 void Translator::add_pending(int component, int block, Value* mask) {
-  may_pend_[static_cast<std::size_t>(block)] = true;
+  may_pend_[block] = true;
   copy_of(block, false);
   if (aligned_) copy_of(block, true);
-  Value* pointer = register_file(pending_slots_[static_cast<std::size_t>(block)]);
+  Value* pointer = register_file(pending_slots_[block]);
   Value* old = b_.CreateLoad(b_.getInt32Ty(), pointer);
   b_.CreateStore(b_.CreateOr(old, mask), pointer);
-  const auto order = static_cast<unsigned>(component_order_[static_cast<std::size_t>(block)]);
-  Value* word = register_file(bits_slots_[static_cast<std::size_t>(component)] + order / 64 * 8);
-  Value* any = b_.CreateZExt(b_.CreateICmpNE(mask, b_.getInt32(0)), b_.getInt64Ty());
+  const auto order = static_cast<unsigned>(component_order_[block]);
+  Value* word = register_file(bits_slots_[component] + order / 64 * 8);
+  Value* any = b_.CreateZExt(b_.CreateIsNotNull(mask), b_.getInt64Ty());
   // Volatile, so that it stays whole: a byte store before the dispatcher's load stalls it.
   Value* others = b_.CreateLoad(b_.getInt64Ty(), word, /*isVolatile=*/true);
   b_.CreateStore(b_.CreateOr(others, b_.CreateShl(any, order % 64)), word, /*isVolatile=*/true);
 }
 
-llvm::Value* Translator::resume_pointer() {
-  return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offsetof(WarpContext, resume));
-}
+llvm::Value* Translator::resume_pointer() { return context_field(offsetof(WarpContext, resume)); }
 
 /// Behind a barrier: the warp leaves if it has to wait. What follows may use no value from before.
 void Translator::park() {
@@ -241,12 +237,11 @@ void Translator::emit_conditional(int from, int index, bool full, Value* lanes) 
   const Block& block = flow_.block(index);
   llvm::BasicBlock* meeting = new_block("meeting");
   const auto before = cache_;
-  const auto run = [&](llvm::BasicBlock* start, Value* mask_bits) {
+  const auto run = [&](llvm::BasicBlock* start, Value* mask) {
     b_.SetInsertPoint(start);
     cache_ = before;
     divergent_ = true;
-    mask_bits_ = mask_bits;
-    mask_ = mask_bits == nullptr ? nullptr : b_.CreateBitCast(mask_bits, integer(1, false));
+    run_under(mask);
     emit_body(index);
     line_ = block.line;
     write_back(block.live_out);
@@ -260,7 +255,7 @@ void Translator::emit_conditional(int from, int index, bool full, Value* lanes) 
     choose->addCase(b_.getInt32(~0U), all);
     run(all, nullptr);
   } else {
-    b_.CreateCondBr(b_.CreateICmpEQ(lanes, b_.getInt32(0)), meeting, some);
+    b_.CreateCondBr(b_.CreateIsNull(lanes), meeting, some);
   }
   run(some, lanes);
   b_.SetInsertPoint(meeting);
@@ -274,7 +269,7 @@ void Translator::leave(int from, bool full, Value* dying) {
   llvm::BasicBlock* some = new_block("leave");
   if (full) {
     llvm::BasicBlock* none = new_block("stay");
-    b_.CreateCondBr(b_.CreateICmpEQ(dying, b_.getInt32(0)), none, some);
+    b_.CreateCondBr(b_.CreateIsNull(dying), none, some);
     b_.SetInsertPoint(none);
     go(from, block.next, true);
   } else {
@@ -282,13 +277,12 @@ void Translator::leave(int from, bool full, Value* dying) {
   }
   b_.SetInsertPoint(some);
   Value* alive = b_.CreateNot(dying);
-  Value* live = b_.CreateAnd(b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_)), alive);
   Value* mask = full ? alive : b_.CreateAnd(mask_bits_, alive);
-  b_.CreateStore(live, register_file(live_slot_));
+  b_.CreateStore(b_.CreateAnd(live_lanes(), alive), register_file(live_slot_));
   b_.CreateStore(mask, register_file(mask_slot_));
   llvm::BasicBlock* gone = new_block("gone");
   llvm::BasicBlock* rest = new_block("rest");
-  b_.CreateCondBr(b_.CreateICmpEQ(mask, b_.getInt32(0)), gone, rest);
+  b_.CreateCondBr(b_.CreateIsNull(mask), gone, rest);
   b_.SetInsertPoint(gone);
   if (component >= 0 && !full) {
     b_.CreateBr(dispatcher(component));
@@ -306,8 +300,7 @@ void Translator::emit_end(int index, bool full) {
   Value* predicate = nullptr;
   if (block.predicate >= 0) {
     predicate = predicate_of_end(block);
-    check_defined(Operand::of_register(block.predicate), full ? b_.getInt32(~0U) : mask_bits_,
-                  "branch on");
+    check_defined(Operand::of_register(block.predicate), mask_bits_, "branch on");
   }
   const bool alike = block.end == BlockEnd::kBranch && !predicate->getType()->isVectorTy();
   if (full && (block.end == BlockEnd::kJump || alike) &&
@@ -344,18 +337,17 @@ void Translator::emit_end(int index, bool full) {
       if (full || component < 0) {
         b_.CreateRet(b_.getInt32(0));
       } else {
-        Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
-        b_.CreateStore(b_.CreateAnd(live, b_.CreateNot(mask_bits_)), register_file(live_slot_));
+        b_.CreateStore(b_.CreateAnd(live_lanes(), b_.CreateNot(mask_bits_)),
+                       register_file(live_slot_));
         b_.CreateBr(dispatcher(component));
       }
       return;
     case BlockEnd::kGuardedExit:
       if (predicate->getType()->isVectorTy()) {
-        Value* dying = b_.CreateBitCast(predicate, b_.getInt32Ty());
+        Value* dying = lane_bits(predicate);
         if (instrumentation_.counts) count_parting(index, dying);
         leave(index, full, full ? dying : b_.CreateAnd(dying, mask_bits_));
       } else {
-        Value* everyone = full ? b_.getInt32(~0U) : mask_bits_;
         if (full || component < 0) {
           // All live lanes return, or none: a full warp stays full.
           llvm::BasicBlock* gone = new_block("gone");
@@ -367,7 +359,7 @@ void Translator::emit_end(int index, bool full) {
           go(index, block.next, full);
           return;
         }
-        leave(index, full, b_.CreateSelect(predicate, everyone, b_.getInt32(0)));
+        leave(index, full, b_.CreateSelect(predicate, mask_bits_, b_.getInt32(0)));
       }
       return;
     case BlockEnd::kBranch:
@@ -384,34 +376,33 @@ void Translator::emit_end(int index, bool full) {
     go(index, block.next, full);
     return;
   }
-  Value* everyone = full ? b_.getInt32(~0U) : mask_bits_;
-  Value* taken_mask = b_.CreateBitCast(predicate, b_.getInt32Ty());
+  Value* taken_mask = lane_bits(predicate);
   if (instrumentation_.counts) count_parting(index, taken_mask);
   if (!full) taken_mask = b_.CreateAnd(taken_mask, mask_bits_);
   if (inside >= 0) {
     emit_conditional(index, inside, full,
-                     inside == block.taken ? taken_mask : b_.CreateXor(everyone, taken_mask));
+                     inside == block.taken ? taken_mask : b_.CreateXor(mask_bits_, taken_mask));
     return;
   }
   llvm::BasicBlock* taken = new_block("taken");
   llvm::BasicBlock* next = new_block("next");
   llvm::BasicBlock* other = new_block("some");
   llvm::BasicBlock* parted = new_block("parted");
-  b_.CreateCondBr(b_.CreateICmpEQ(taken_mask, everyone), taken, other);
+  b_.CreateCondBr(b_.CreateICmpEQ(taken_mask, mask_bits_), taken, other);
   b_.SetInsertPoint(taken);
   go(index, block.taken, full);
   b_.SetInsertPoint(other);
-  b_.CreateCondBr(b_.CreateICmpEQ(taken_mask, b_.getInt32(0)), next, parted);
+  b_.CreateCondBr(b_.CreateIsNull(taken_mask), next, parted);
   b_.SetInsertPoint(next);
   go(index, block.next, full);
   b_.SetInsertPoint(parted);
-  spread(index, taken_mask, b_.CreateXor(everyone, taken_mask));
+  spread(index, taken_mask, b_.CreateXor(mask_bits_, taken_mask));
 }
 
 /// Whether any block of a component may be waited for.
 bool Translator::may_pend(int component) const {
   for (int b = 0; b < flow_.size(); ++b) {
-    if (shapes_.component(b) == component && may_pend_[static_cast<std::size_t>(b)]) return true;
+    if (shapes_.component(b) == component && may_pend_[b]) return true;
   }
   return false;
 }
@@ -435,17 +426,17 @@ void Translator::emit_dispatcher(int component) {
   const int exit = shapes_.component_exit(component);
   if (exit < 0) {
     b_.CreateRet(b_.getInt32(0));
-  } else if (aligned_ && !may_be_partial_[static_cast<std::size_t>(exit)]) {
+  } else if (aligned_ && !may_be_partial_[exit]) {
     b_.CreateStore(b_.getInt32(~0U), register_file(mask_slot_));
-    b_.CreateBr(copies_[1][static_cast<std::size_t>(exit)]);
+    b_.CreateBr(copies_[1][exit]);
   } else {
-    Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
+    Value* live = live_lanes();
     b_.CreateStore(live, register_file(mask_slot_));
     llvm::BasicBlock* dead = new_block("dead");
-    llvm::BasicBlock* masked = copies_[0][static_cast<std::size_t>(exit)];
+    llvm::BasicBlock* masked = copies_[0][exit];
     llvm::SwitchInst* choose = b_.CreateSwitch(live, masked);
     choose->addCase(b_.getInt32(0), dead);
-    if (aligned_) choose->addCase(b_.getInt32(~0U), copies_[1][static_cast<std::size_t>(exit)]);
+    if (aligned_) choose->addCase(b_.getInt32(~0U), copies_[1][exit]);
     b_.SetInsertPoint(dead);
     b_.CreateRet(b_.getInt32(0));
   }

@@ -209,8 +209,7 @@ void Translator::op_convert_by_bits(const Instruction& i) {
       (half ? kHalfFloat : kHalfFloat + 1) | (mods.has("satfinite") ? kFinite : 0);
   Value* random = read(i.operands[3], 32);
   const auto one = [&](std::size_t n, Value* bits) {
-    bits = b_.CreateAnd(half ? b_.CreateShl(bits, 3) : bits,
-                        llvm::ConstantInt::get(bits->getType(), 0xffff));
+    bits = b_.CreateAnd(half ? b_.CreateShl(bits, 3) : bits, number_like(bits, 0xffff));
     return convert_by_bits(i, i.operands[n], bits, mode);
   };
   Value* high = one(1, b_.CreateLShr(random, 16));
@@ -226,7 +225,7 @@ void Translator::op_convert_small_by_bits(const Instruction& i) {
   const std::vector<Operand> sources = elements_of(i, i.operands[1], 4);
   Value* random = read(i.operands[2], 32);
   const auto field = [&](Value* bits, unsigned from, std::uint32_t mask) {
-    return b_.CreateAnd(b_.CreateLShr(bits, from), llvm::ConstantInt::get(bits->getType(), mask));
+    return b_.CreateAnd(b_.CreateLShr(bits, from), number_like(bits, mask));
   };
   Value* result = nullptr;
   for (unsigned k = 0; k < 4; ++k) {

@@ -16,7 +16,7 @@ namespace braid::cpu {
 /// `tally`: the field of WarpContext with the tallies; `offset`: into them. Of one word, or
 /// several.
 void Translator::add_to(std::size_t tally, std::size_t offset, Value* amount) {
-  Value* tallies = b_.CreateIntToPtr(field(tally, 64), b_.getPtrTy());
+  Value* tallies = pointer_to(field(tally, 64));
   Value* pointer = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), tallies, offset);
   Value* old = b_.CreateAlignedLoad(amount->getType(), pointer, llvm::Align(8));
   b_.CreateAlignedStore(b_.CreateAdd(old, amount), pointer, llvm::Align(8));
@@ -27,7 +27,7 @@ void Translator::count_block(int block) {
     add_to(offsetof(WarpContext, block_tally),
            static_cast<std::size_t>(block) * sizeof(BlockTally) + member, amount);
   };
-  if (mask_bits_ == nullptr) {
+  if (mask_ == nullptr) {
     add(offsetof(BlockTally, full), b_.getInt64(1));
     return;
   }
@@ -38,9 +38,8 @@ void Translator::count_block(int block) {
 
 /// Called at the end of a block, if `lanes` go another way than the others.
 void Translator::count_parting(int block, Value* lanes) {
-  Value* here = mask_bits_ == nullptr ? b_.getInt32(~0U) : mask_bits_;
-  lanes = b_.CreateAnd(lanes, here);
-  Value* parts = b_.CreateAnd(b_.CreateICmpNE(lanes, b_.getInt32(0)), b_.CreateICmpNE(lanes, here));
+  lanes = b_.CreateAnd(lanes, mask_bits_);
+  Value* parts = b_.CreateAnd(b_.CreateIsNotNull(lanes), b_.CreateICmpNE(lanes, mask_bits_));
   add_to(offsetof(WarpContext, block_tally),
          static_cast<std::size_t>(block) * sizeof(BlockTally) + offsetof(BlockTally, parted),
          b_.CreateZExt(parts, b_.getInt64Ty()));
@@ -92,8 +91,7 @@ void Translator::find_joined_loads() {
   };
   std::map<std::pair<int, unsigned>, std::vector<Load>> open;  // by register, and bytes
   const auto close = [&](std::vector<Load>& loads, unsigned bytes) {
-    std::sort(loads.begin(), loads.end(),
-              [](const Load& a, const Load& b) { return a.offset < b.offset; });
+    std::ranges::sort(loads, [](const Load& a, const Load& b) { return a.offset < b.offset; });
     for (std::size_t i = 0; i < loads.size();) {
       std::uint8_t parts = 1;
       for (std::uint8_t more : {4, 2}) {
@@ -117,7 +115,7 @@ void Translator::find_joined_loads() {
       const bool acts = !plain && (unit == ptx::Unit::kMemory || unit == ptx::Unit::kSync);
       for (auto& [key, loads] : open) {
         const auto& writes = register_use(instruction).writes;
-        const bool moves = std::find(writes.begin(), writes.end(), key.first) != writes.end();
+        const bool moves = std::ranges::find(writes, key.first) != writes.end();
         if (acts || moves) close(loads, key.second);
       }
       if (!plain || instruction.guard >= 0) continue;
@@ -166,7 +164,7 @@ void Translator::count_shared(const Shape& shape, Value* base, AccessCode code,
     const std::uint64_t before = std::uint64_t{code.bytes} * code.joined.part;
     Value* wide = b_.getInt64(std::uint64_t{code.bytes} * code.joined.parts - 1);
     Value* offset = b_.CreateAnd(b_.CreateSub(base, b_.getInt64(before)), wide);
-    Value* here = b_.CreateICmpEQ(offset, b_.getInt64(0));
+    Value* here = b_.CreateIsNull(offset);
     amount = b_.CreateSelect(here, amount_at(before, code.joined), amount);
   }
   static_assert(offsetof(LineTally, atomics) == offsetof(LineTally, shared_requests) + 40);

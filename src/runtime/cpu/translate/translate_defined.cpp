@@ -43,7 +43,7 @@ std::vector<int> sources(const Instruction& i) {
 const Operand& source_of_element(const Instruction& i, int reg) {
   const Operand& source = i.operands[source_of_elements(i)];
   const auto& results = i.operands[0].elements;
-  const auto it = std::find_if(results.begin(), results.end(), [&](const Operand& element) {
+  const auto it = std::ranges::find_if(results, [&](const Operand& element) {
     return element.is_register() && element.index == reg;
   });
   const auto k = static_cast<std::size_t>(it - results.begin());
@@ -74,7 +74,7 @@ void Translator::find_undefined(const std::function<std::uint32_t(std::uint32_t)
     for (const int reg : register_use(i).reads) read_.add(reg);
   }
   const auto track = [&](int reg) {
-    std::int32_t& slot = defined_slots_[static_cast<std::size_t>(reg)];
+    std::int32_t& slot = defined_slots_[reg];
     if (slot >= 0) return false;
     slot = static_cast<std::int32_t>(place(4));
     return true;
@@ -92,16 +92,14 @@ void Translator::find_undefined(const std::function<std::uint32_t(std::uint32_t)
   }
 }
 
-bool Translator::is_tracked(int reg) const {
-  return defined_slots_[static_cast<std::size_t>(reg)] >= 0;
-}
+bool Translator::is_tracked(int reg) const { return defined_slots_[reg] >= 0; }
 
 bool Translator::any_tracked(const std::vector<int>& registers) const {
-  return std::any_of(registers.begin(), registers.end(), [&](int r) { return is_tracked(r); });
+  return std::ranges::any_of(registers, [&](int r) { return is_tracked(r); });
 }
 
 llvm::Value* Translator::defined_pointer(int reg) {
-  return register_file(static_cast<std::uint32_t>(defined_slots_[static_cast<std::size_t>(reg)]));
+  return register_file(static_cast<std::uint32_t>(defined_slots_[reg]));
 }
 
 /// The lanes where the registers of an operand are defined.
@@ -118,12 +116,11 @@ llvm::Value* Translator::defined(const Operand& operand) {
 
 /// The lanes that run the instruction, of those of the current block.
 llvm::Value* Translator::lanes_of_guard(const Instruction& i) {
-  Value* lanes = mask_bits_ == nullptr ? b_.getInt32(~0U) : mask_bits_;
-  if (i.guard < 0) return lanes;
+  if (i.guard < 0) return mask_bits_;
   Value* guard = load_register(i.guard).value;
   if (i.guard_negated) guard = b_.CreateNot(guard);
-  if (!guard->getType()->isVectorTy()) return b_.CreateSelect(guard, lanes, b_.getInt32(0));
-  return b_.CreateAnd(lanes, b_.CreateBitCast(guard, b_.getInt32Ty()));
+  if (!guard->getType()->isVectorTy()) return b_.CreateSelect(guard, mask_bits_, b_.getInt32(0));
+  return b_.CreateAnd(mask_bits_, lane_bits(guard));
 }
 
 /// Tells the sanitizer of those of `lanes` where a register of the operand is undefined.
@@ -136,11 +133,11 @@ void Translator::check_defined(const Operand& operand, Value* lanes, std::string
     Value* bad = b_.CreateAnd(lanes, b_.CreateNot(known));
     const bool own = flow_.block(0).live_in.has(reg);
     const std::string message =
-        fmt::format("{} {}, which {}", use, function_.registers[static_cast<std::size_t>(reg)].name,
+        fmt::format("{} {}, which {}", use, function_.registers[reg].name,
                     own ? "the thread did not write"
                         : "comes from a register that the thread did not write, or from a lane "
                           "outside of a shuffle");
-    split_unlikely(b_.CreateICmpNE(bad, b_.getInt32(0)), [&] {
+    split_unlikely(b_.CreateIsNotNull(bad), [&] {
       call("check_defined", {context_, bad, b_.CreateGlobalString(message), reg, line_});
     });
   }
@@ -153,10 +150,7 @@ void Translator::track(const Instruction& i) {
   if (!any_tracked(use.reads) && !any_tracked(use.writes)) return;
   line_ = i.line;
   Value* lanes = lanes_of_guard(i);
-  if (i.guard >= 0) {
-    check_defined(Operand::of_register(i.guard),
-                  mask_bits_ == nullptr ? b_.getInt32(~0U) : mask_bits_, "branch on");
-  }
+  if (i.guard >= 0) check_defined(Operand::of_register(i.guard), mask_bits_, "branch on");
   if (i.entry->has_address()) {
     // The addresses are those of as many lanes as there are rows.
     Value* addressing = lanes;
@@ -193,10 +187,9 @@ llvm::Value* Translator::defined_results(const Instruction& i, Value* lanes) {
   const auto& operands = i.operands;
   Value* all = b_.getInt32(~0U);
   if (!any_tracked(sources(i)) && !may_leave_group(i)) return all;
-  const auto bits = [&](Value* truth) { return b_.CreateBitCast(truth, b_.getInt32Ty()); };
   const DefinedRule rule = rule_of(i);
   if (rule == DefinedRule::kSelect) {
-    Value* chosen = bits(read_lanes(operands[3], 1));
+    Value* chosen = lane_bits(read_lanes(operands[3], 1));
     Value* from = b_.CreateOr(b_.CreateAnd(chosen, defined(operands[1])),
                               b_.CreateAnd(b_.CreateNot(chosen), defined(operands[2])));
     return b_.CreateAnd(from, defined(operands[3]));
@@ -208,7 +201,8 @@ llvm::Value* Translator::defined_results(const Instruction& i, Value* lanes) {
     Value* decides =
         i.is(Op::kAnd) ? llvm::Constant::getNullValue(type) : llvm::Constant::getAllOnesValue(type);
     const auto decided = [&](const Operand& side) {
-      return b_.CreateAnd(defined(side), bits(b_.CreateICmpEQ(read_lanes(side, width), decides)));
+      return b_.CreateAnd(defined(side),
+                          lane_bits(b_.CreateICmpEQ(read_lanes(side, width), decides)));
     };
     return b_.CreateOr(b_.CreateAnd(defined(operands[1]), defined(operands[2])),
                        b_.CreateOr(decided(operands[1]), decided(operands[2])));
@@ -229,7 +223,7 @@ llvm::Value* Translator::defined_results(const Instruction& i, Value* lanes) {
     to_scratch(4, read_lanes(operands[3], 32));
     call("shuffle", {scratch(6), scratch(0), scratch(2), scratch(4), mode}, b_.getInt32Ty());
     Value* moved = b_.CreateTrunc(from_scratch(6, integer(32, false)), integer(1, false));
-    return b_.CreateAnd(bits(moved), b_.CreateAnd(defined(operands[2]), defined(operands[3])));
+    return b_.CreateAnd(lane_bits(moved), b_.CreateAnd(defined(operands[2]), defined(operands[3])));
   }
   for (std::size_t o = 1; o < operands.size(); ++o) all = b_.CreateAnd(all, defined(operands[o]));
   if (rule != DefinedRule::kGroup) return all;

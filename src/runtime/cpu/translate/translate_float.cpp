@@ -22,21 +22,20 @@ llvm::Value* Translator::flush(Value* value, bool ftz, Type type) {
   const double limit = half ? 0x1p-14 - 0x1p-25 : 0x1p-126;
   Value* size = intrinsic(llvm::Intrinsic::fabs, {value});
   Value* small = b_.CreateFCmpOLT(size, llvm::ConstantFP::get(value->getType(), limit));
-  Value* zero =
-      intrinsic(llvm::Intrinsic::copysign, {llvm::Constant::getNullValue(value->getType()), value});
+  Value* zero = intrinsic(llvm::Intrinsic::copysign, {zero_like(value), value});
   return b_.CreateSelect(small, zero, value);
 }
 
 /// `.relu`: what is not above zero becomes +0; NaN stays.
 llvm::Value* Translator::relu(Value* value) {
-  Value* zero = llvm::Constant::getNullValue(value->getType());
+  Value* zero = zero_like(value);
   return b_.CreateSelect(b_.CreateFCmpOLE(value, zero), zero, value);
 }
 
 /// `.sat`: into [0, 1], NaN to 0.
 llvm::Value* Translator::clamp(Value* value, bool saturate) {
   if (!saturate) return value;
-  Value* zero = llvm::Constant::getNullValue(value->getType());
+  Value* zero = zero_like(value);
   Value* one = llvm::ConstantFP::get(value->getType(), 1.0);
   value = b_.CreateSelect(b_.CreateFCmpOGT(value, zero), value, zero);
   return b_.CreateSelect(b_.CreateFCmpOLT(value, one), value, one);
@@ -71,7 +70,7 @@ llvm::Value* Translator::fused_double(Value* a, Value* b, Value* c) {
   Value* part = b_.CreateFSub(sum, product);
   Value* error =
       b_.CreateFAdd(b_.CreateFSub(product, b_.CreateFSub(sum, part)), b_.CreateFSub(c, part));
-  Value* zero = llvm::Constant::getNullValue(sum->getType());
+  Value* zero = zero_like(sum);
   Value* exact = b_.CreateNot(b_.CreateFCmpONE(error, zero));
   Value* too_big = b_.CreateXor(b_.CreateFCmpOLT(error, zero), b_.CreateFCmpOLT(sum, zero));
   return make_odd(sum, exact, too_big);
@@ -162,7 +161,7 @@ void Translator::op_fma(const Instruction& i) {
     // The fill value of tensor copies becomes zero.
     for (Value* value : in) {
       Value* filled = is_filled(value, type);
-      result = b_.CreateSelect(filled, llvm::Constant::getNullValue(result->getType()), result);
+      result = b_.CreateSelect(filled, zero_like(result), result);
     }
     return result;
   });

@@ -36,7 +36,7 @@ std::vector<int> Translator::guards_of_rows(std::uint32_t first, std::uint32_t l
   for (std::uint32_t k = first; k < last; ++k) {
     if (is_guarded_row(k)) guards.push_back(function_.body[k].guard);
   }
-  std::sort(guards.begin(), guards.end());
+  std::ranges::sort(guards);
   guards.erase(std::unique(guards.begin(), guards.end()), guards.end());
   for (std::uint32_t k = first; k < last; ++k) {
     for (const int r : register_use(function_.body[k]).writes) std::erase(guards, r);
@@ -59,13 +59,13 @@ std::vector<std::uint32_t> Translator::in_order_of_use(const Block& block, std::
     const RegisterUse& use = uses[i - first];
     const auto is_vector = [&](int r) { return shapes_.shape(r).is_vector(); };
     const auto has = [](const std::vector<int>& registers, int r) {
-      return std::find(registers.begin(), registers.end(), r) != registers.end();
+      return std::ranges::find(registers, r) != registers.end();
     };
-    const auto ends = std::count_if(use.reads.begin(), use.reads.end(), [&](int r) {
+    const auto ends = std::ranges::count_if(use.reads, [&](int r) {
       const bool read_later = last_reader[r] != i || block.live_out.has(r);
       return is_vector(r) && (has(use.writes, r) || !read_later);
     });
-    return ends > 0 && ends >= std::count_if(use.writes.begin(), use.writes.end(), is_vector);
+    return ends > 0 && ends >= std::ranges::count_if(use.writes, is_vector);
   };
   const auto depends = [&](std::uint32_t i, std::uint32_t on) {
     const RegisterUse& later = uses[i - first];
@@ -104,8 +104,7 @@ bool Translator::emit_for_all_lanes(int index, std::uint32_t first, std::uint32_
   }
   llvm::BasicBlock* all = new_block("all");
   llvm::BasicBlock* some = new_block("some");
-  b_.CreateCondBr(b_.CreateICmpEQ(b_.CreateBitCast(hold, b_.getInt32Ty()), b_.getInt32(~0U)), all,
-                  some);
+  b_.CreateCondBr(b_.CreateICmpEQ(lane_bits(hold), b_.getInt32(~0U)), all, some);
   const auto before = cache_;
   const std::vector<std::uint32_t> order = in_order_of_use(flow_.block(index), first, last);
   const auto emit_all = [&](llvm::BasicBlock* start) {
@@ -141,7 +140,7 @@ void Translator::join(const Block& block, const std::unordered_map<int, Cached>&
       cache_[reg] = one;
       continue;
     }
-    if (!one.dirty || recomputed_[static_cast<std::size_t>(reg)] >= 0) continue;
+    if (!one.dirty || recomputed_[reg] >= 0) continue;
     if (!block.live_out.has(reg) && reg != block.predicate) continue;
     llvm::PHINode* phi = b_.CreatePHI(one.value->getType(), 2);
     phi->addIncoming(one.value, all_end);

@@ -166,8 +166,8 @@ void Translator::op_divide(const Instruction& i) {
   Value* a = read(i.operands[1], type.bits);
   Value* b = read(i.operands[2], type.bits);
   // Host division traps on zero and on the one signed overflow; idle lanes may hold anything.
-  Value* zero = llvm::Constant::getNullValue(b->getType());
-  Value* ones = llvm::Constant::getAllOnesValue(b->getType());
+  Value* zero = zero_like(b);
+  Value* ones = ones_like(b);
   Value* one = b_.CreateSub(zero, ones);
   Value* by_zero = b_.CreateICmpEQ(b, zero);
   if (!is_signed) {
@@ -190,8 +190,7 @@ void Translator::op_min_max(const Instruction& i) {
                             {read(i.operands[1], type.bits), read(i.operands[2], type.bits)});
   if (mods.has("relu")) {
     if (type != Type{ptx::Kind::kSigned, 32, 1}) bad_combination(i);
-    result =
-        intrinsic(llvm::Intrinsic::smax, {result, llvm::Constant::getNullValue(result->getType())});
+    result = intrinsic(llvm::Intrinsic::smax, {result, zero_like(result)});
   }
   write(i.operands[0], result);
 }
@@ -204,8 +203,7 @@ void Translator::op_packed_integers(const Instruction& i) {
   if (positive && !is_signed) bad_combination(i);
   const bool subtracts = i.is(Op::kSubPacked) || i.is(Op::kNegPacked);
   Value* b = read(i.operands.back(), 32);
-  Value* a =
-      i.is(Op::kNegPacked) ? llvm::Constant::getNullValue(b->getType()) : read(i.operands[1], 32);
+  Value* a = i.is(Op::kNegPacked) ? zero_like(b) : read(i.operands[1], 32);
   Value* result = nullptr;
   for (unsigned shift = 0; shift < 32; shift += 16) {
     Value* x = resize(b_.CreateLShr(a, shift), 16, false);
@@ -214,8 +212,7 @@ void Translator::op_packed_integers(const Instruction& i) {
                   : subtracts          ? b_.CreateSub(x, y)
                               : intrinsic(extreme(i.is(Op::kMinPacked), is_signed), {x, y});
     if (positive) {
-      half =
-          intrinsic(llvm::Intrinsic::smax, {half, llvm::Constant::getNullValue(half->getType())});
+      half = intrinsic(llvm::Intrinsic::smax, {half, zero_like(half)});
     }
     half = b_.CreateShl(resize(half, 32, false), shift);
     result = result == nullptr ? half : b_.CreateOr(result, half);

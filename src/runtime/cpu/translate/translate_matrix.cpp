@@ -42,7 +42,7 @@ std::vector<unsigned> parse_shape(std::string_view text) {
 /// Whether wmma has matrices of the type for the shape.
 bool has_fragment(const MatrixCode& code) {
   const auto is = [&](std::initializer_list<Element> types) {
-    return std::find(types.begin(), types.end(), code.d) != types.end();
+    return std::ranges::find(types, code.d) != types.end();
   };
   const bool sum = code.which == Matrix::kSum;
   if (code.k == 16) {
@@ -263,7 +263,7 @@ void Translator::op_wmma_memory(const Instruction& i) {
     for (const Operand& from : registers) to_scratch(kStep * place++, read_lanes(from, bits));
   }
   call(loads ? "wmma_load" : "wmma_store",
-       {scratch(0), b_.CreateIntToPtr(base, b_.getPtrTy()), stride, constant_code(code)});
+       {scratch(0), pointer_to(base), stride, constant_code(code)});
   if (!loads) return;
   for (const Operand& to : registers) {
     write(to, from_scratch(kStep * place++, integer(bits, false)));

@@ -18,7 +18,7 @@ Translator::Address Translator::address(const Instruction& i, const Operand& ope
   const auto offset = static_cast<std::int64_t>(operand.bits);
   Address result;
   if (base.form == Operand::Form::kVariable) {
-    const Space home = module_.variables[static_cast<std::size_t>(base.index)].space;
+    const Space home = module_.variables[base.index].space;
     if (space == Space::kCluster && home == Space::kShared) space = Space::kShared;
     if (space != Space::kGeneric && home != space) bad(i, "the variable is in another space");
     space = home;
@@ -210,7 +210,7 @@ void Translator::write_loaded(const Operand& result, Value* value, Type type) {
 /// a buffer, as in warps with nothing to load; processors take a hundred nanoseconds to find that
 /// it touches none of them.
 llvm::Value* Translator::somewhere(Value* pointer) {
-  Value* anywhere = b_.CreateICmpNE(execution_bits(), b_.getInt32(0));
+  Value* anywhere = b_.CreateIsNotNull(execution_bits());
   return b_.CreateSelect(anywhere, pointer, scratch(0));
 }
 
@@ -219,7 +219,7 @@ llvm::Value* Translator::somewhere(Value* pointer) {
 void Translator::where_any(llvm::function_ref<void()> body) {
   llvm::BasicBlock* some = new_block("some");
   llvm::BasicBlock* next = new_block("next");
-  b_.CreateCondBr(b_.CreateICmpNE(execution_bits(), b_.getInt32(0)), some, next);
+  b_.CreateCondBr(b_.CreateIsNotNull(execution_bits()), some, next);
   b_.SetInsertPoint(some);
   body();
   b_.CreateBr(next);
@@ -276,7 +276,7 @@ void Translator::load_consecutive(const Access& access, Address& address,
   const unsigned n = access.count;
   auto* type = FixedVectorType::get(b_.getIntNTy(bits), 32 * n);
   llvm::Constant* zeros = llvm::Constant::getNullValue(type);
-  Value* pointer = b_.CreateIntToPtr(address.base, b_.getPtrTy());
+  Value* pointer = pointer_to(address.base);
   const llvm::Align align(bits / 8);
   Value* mask = execution_mask();
   const std::vector<Value*> old = values_to_keep(access, results);
@@ -320,7 +320,7 @@ void Translator::load_strong(const Access& access, Address& address,
                              llvm::ArrayRef<Operand> results) {
   const unsigned bits = access.type.total_bits();
   if (scalar_ && access.count == 1 && guard_lanes_ == nullptr) {
-    Value* pointer = b_.CreateIntToPtr(address.base, b_.getPtrTy());
+    Value* pointer = pointer_to(address.base);
     llvm::LoadInst* load =
         b_.CreateAlignedLoad(integer(bits, true), pointer, llvm::Align(bits / 8));
     load->setAtomic(access.ordering);
@@ -378,12 +378,11 @@ void Translator::op_load(const Instruction& i) {
   if (scalar_) {
     Value* base = where.base;
     if (guard_lanes_ != nullptr) {
-      Value* any = b_.CreateICmpNE(execution_bits(), b_.getInt32(0));
+      Value* any = b_.CreateIsNotNull(execution_bits());
       base = b_.CreateSelect(any, base, dump_address());
     }
     for (unsigned k = 0; k < access.count; ++k) {
-      Value* pointer =
-          b_.CreateIntToPtr(b_.CreateAdd(base, b_.getInt64(k * bits / 8)), b_.getPtrTy());
+      Value* pointer = pointer_to(b_.CreateAdd(base, b_.getInt64(k * bits / 8)));
       llvm::LoadInst* load =
           b_.CreateAlignedLoad(integer(bits, true), pointer, llvm::Align(bits / 8));
       if (access.space == Space::kParam) {
@@ -441,8 +440,8 @@ void Translator::check_overlap(const Address& address, const Access& access) {
   if (access.strong || access.space == Space::kLocal) return;
   if (address.table) {
     std::array<std::int32_t, 32> offsets = address.shape.table;
-    std::sort(offsets.begin(), offsets.end());
-    if (std::adjacent_find(offsets.begin(), offsets.end()) == offsets.end()) return;
+    std::ranges::sort(offsets);
+    if (std::ranges::adjacent_find(offsets) == offsets.end()) return;
   }
   // Addresses and values lie where check_store() put them.
   call("check_overlap", {context_, scratch(0), execution_bits(), scratch(8),
@@ -479,8 +478,7 @@ void Translator::op_store(const Instruction& i) {
         if (last == nullptr) last = last_of(lanes);
         value = b_.CreateExtractElement(read_lanes(sources[k], bits), last);
       }
-      Value* pointer =
-          b_.CreateIntToPtr(b_.CreateAdd(where.base, b_.getInt64(k * bits / 8)), b_.getPtrTy());
+      Value* pointer = pointer_to(b_.CreateAdd(where.base, b_.getInt64(k * bits / 8)));
       if (guard_lanes_ != nullptr) pointer = somewhere(pointer);
       llvm::StoreInst* store = b_.CreateAlignedStore(value, pointer, align);
       if (access.strong) store->setAtomic(access.ordering);
@@ -488,7 +486,6 @@ void Translator::op_store(const Instruction& i) {
     return;
   }
   std::vector<Value*> values;
-  values.reserve(sources.size());
   for (const Operand& source : sources) values.push_back(read_lanes(source, bits));
   if (access.strong) {
     store_strong(access, where, values);
@@ -498,7 +495,7 @@ void Translator::op_store(const Instruction& i) {
   Value* lanes = execution_bits();
   if (where.table && is_consecutive(where.shape, access.count * bits / 8)) {
     Value* all = wide_.put_together(values);
-    Value* pointer = b_.CreateIntToPtr(where.base, b_.getPtrTy());
+    Value* pointer = pointer_to(where.base);
     if (mask == nullptr) {
       b_.CreateAlignedStore(all, pointer, align);
     } else if (access.count == 1) {
@@ -560,7 +557,7 @@ void Translator::op_copy_async(const Instruction& i) {
   check_copy(to, from, size, static_cast<std::uint8_t>(bytes));
   Value* sources = to_scratch(0, address_lanes(from));
   Value* offsets = address_offsets(to, 4);
-  Value* target = b_.CreateIntToPtr(to.base, b_.getPtrTy());
+  Value* target = pointer_to(to.base);
   Value* sizes =
       size == nullptr ? llvm::ConstantPointerNull::get(b_.getPtrTy()) : to_scratch(8, size);
   call("copy_async", {target, offsets, sources, sizes, execution_bits(), bytes});
@@ -571,8 +568,8 @@ void Translator::check_copy(Address& to, Address& from, Value* sizes, std::uint8
   if (!instrumentation_.checks && !instrumentation_.counts) return;
   Value* reading = execution_bits();
   if (sizes != nullptr) {
-    Value* some = b_.CreateICmpNE(sizes, llvm::Constant::getNullValue(sizes->getType()));
-    reading = b_.CreateAnd(reading, b_.CreateBitCast(some, b_.getInt32Ty()));
+    Value* some = b_.CreateIsNotNull(sizes);
+    reading = b_.CreateAnd(reading, lane_bits(some));
   }
   check(from, {.kind = AccessCode::kCopyFrom, .bytes = bytes}, reading);
   check(to, {.kind = AccessCode::kCopyTo, .bytes = bytes});

@@ -70,7 +70,7 @@ void collect(const ptx::Operand& operand, std::set<int>& into) {
 }
 
 bool has_any(const std::set<int>& registers, const ptx::Operand& of) {
-  return std::any_of(of.elements.begin(), of.elements.end(), [&](const ptx::Operand& element) {
+  return std::ranges::any_of(of.elements, [&](const ptx::Operand& element) {
     return element.is_register() && registers.count(element.index) != 0;
   });
 }
@@ -157,9 +157,8 @@ std::uint32_t Translator::emit_mma(std::uint32_t first, std::uint32_t last) {
   const MmaCounts counts(code);
   const bool partial = mask_ != nullptr && divergent_;
   MmaGroup group((code & (kMmaHalfSum | kMmaSaturate)) == 0, [&](const Operand& operand) {
-    return static_cast<unsigned>(
-        std::count_if(operand.elements.begin(), operand.elements.end(),
-                      [&](const Operand& e) { return partial || !passes_in_slot(e); }));
+    return static_cast<unsigned>(std::ranges::count_if(
+        operand.elements, [&](const Operand& e) { return partial || !passes_in_slot(e); }));
   });
   for (std::uint32_t k = first; k < last; ++k) {
     const Instruction& i = function_.body[k];

@@ -39,12 +39,12 @@ void Translator::find_recomputed() {
       block_of[k] = b;
       const RegisterUse use = register_use(function_.body[k]);
       for (const int r : use.writes) {
-        ++writes[static_cast<std::size_t>(r)];
-        writer[static_cast<std::size_t>(r)] = static_cast<int>(k);
+        ++writes[r];
+        writer[r] = static_cast<int>(k);
       }
-      for (const int r : use.reads) readers[static_cast<std::size_t>(r)].push_back(b);
+      for (const int r : use.reads) readers[r].push_back(b);
     }
-    if (block.predicate >= 0) readers[static_cast<std::size_t>(block.predicate)].push_back(b);
+    if (block.predicate >= 0) readers[block.predicate].push_back(b);
   }
   std::vector<bool> repeats(flow_.blocks().size());  // blocks, in reverse post order, of loops
   for (int b = 0; b < flow_.size(); ++b) {
@@ -58,16 +58,14 @@ void Translator::find_recomputed() {
   const std::function<bool(int, int, std::vector<int>&)> add = [&](int reg, int steps,
                                                                    std::vector<int>& needed) {
     const auto r = static_cast<std::size_t>(reg);
-    if (std::find(needed.begin(), needed.end(), reg) != needed.end()) return true;
+    if (std::ranges::find(needed, reg) != needed.end()) return true;
     if (writes[r] != 1 || in_place_[r] || is_common_result_[r]) return false;
     const auto k = static_cast<std::size_t>(writer[r]);
     const Instruction& i = function_.body[k];
     const int home = block_of[k];
-    const auto repeated = [&](int b) {
-      return static_cast<bool>(repeats[static_cast<std::size_t>(b)]);
-    };
+    const auto repeated = [&](int b) { return static_cast<bool>(repeats[b]); };
     if (i.guard >= 0 || is_common_[k] || repeated(home) || shapes_.component(home) >= 0 ||
-        std::any_of(readers[r].begin(), readers[r].end(), repeated)) {
+        std::ranges::any_of(readers[r], repeated)) {
       return false;
     }
     const bool vector = shapes_.shape(reg).is_vector();
@@ -89,7 +87,7 @@ void Translator::find_recomputed() {
       if (operand.is_register()) {
         return add(operand.index, vector ? steps - 1 : steps, needed);
       }
-      return std::all_of(operand.elements.begin(), operand.elements.end(), is_at_hand);
+      return std::ranges::all_of(operand.elements, is_at_hand);
     };
     for (std::size_t n = 1; n < i.operands.size(); ++n) {
       if (!is_at_hand(i.operands[n])) return false;
@@ -107,7 +105,7 @@ void Translator::find_recomputed() {
   const auto pays = [&](int reg) {
     const auto r = static_cast<std::size_t>(reg);
     if (writes[r] != 1 || !shapes_.shape(reg).is_vector()) return false;
-    const int home = block_of[static_cast<std::size_t>(writer[r])];
+    const int home = block_of[writer[r]];
     int user = -1;
     for (const int b : readers[r]) {
       if (b == home || b == user) continue;
@@ -123,14 +121,12 @@ void Translator::find_recomputed() {
       if (recomputed_[r] >= 0 || !flow_.block(b).live_out.has(reg) || !pays(reg)) continue;
       std::vector<int> needed;
       if (!add(reg, kMostSteps, needed)) continue;
-      const bool reads = std::any_of(needed.begin(), needed.end(), [&](int n) {
-        return shapes_.shape(n).is_vector() &&
-               function_.body[static_cast<std::size_t>(writer[static_cast<std::size_t>(n)])].is(
-                   Op::kLd);
+      const bool reads = std::ranges::any_of(needed, [&](int n) {
+        return shapes_.shape(n).is_vector() && function_.body[writer[n]].is(Op::kLd);
       });
       if (!reads) continue;
       for (const int n : needed) {
-        recomputed_[static_cast<std::size_t>(n)] = writer[static_cast<std::size_t>(n)];
+        recomputed_[n] = writer[n];
       }
     }
   }
@@ -140,7 +136,7 @@ void Translator::find_recomputed() {
 void Translator::recompute(int reg) {
   const auto state = std::tuple(line_, result_shape_, scalar_, guard_lanes_, guard_scalar_);
   const bool within = std::exchange(recomputing_, true);
-  emit(function_.body[static_cast<std::size_t>(recomputed_[static_cast<std::size_t>(reg)])]);
+  emit(function_.body[recomputed_[reg]]);
   recomputing_ = within;
   std::tie(line_, result_shape_, scalar_, guard_lanes_, guard_scalar_) = state;
 }

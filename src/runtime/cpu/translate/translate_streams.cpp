@@ -21,7 +21,7 @@ BitSet Translator::find_block_registers() const {
     if (operand.form == Operand::Form::kSpecial) {
       return static_cast<Special>(operand.index) >= Special::kCtaid;
     }
-    return std::any_of(operand.elements.begin(), operand.elements.end(), differs);
+    return std::ranges::any_of(operand.elements, differs);
   };
   for (bool grows = true; grows;) {
     grows = false;
@@ -61,7 +61,7 @@ void Translator::find_streams(const std::function<std::uint32_t(std::uint32_t)>&
 /// few places for lines on their way, which a burst of them takes from the accesses of this block.
 /// What stands in the place at first does no harm.
 void Translator::prefetch_next(const Instruction& i, const Access& access, const Address& address) {
-  const std::int32_t slot = stream_slots_[static_cast<std::size_t>(&i - function_.body.data())];
+  const std::int32_t slot = stream_slots_[&i - function_.body.data()];
   if (slot < 0 || recomputing_) return;
   Value* pointer = register_file(static_cast<std::uint32_t>(slot));
   Value* last = b_.CreateAlignedLoad(b_.getInt64Ty(), pointer, llvm::Align(8));
@@ -70,7 +70,7 @@ void Translator::prefetch_next(const Instruction& i, const Access& access, const
   const unsigned bytes = 4 * access.count * access.type.total_bits();
   constexpr unsigned kLine = 64;
   for (unsigned at = 0; at < bytes; at += kLine) {
-    Value* line = b_.CreateIntToPtr(b_.CreateAdd(next, b_.getInt64(at)), b_.getPtrTy());
+    Value* line = pointer_to(b_.CreateAdd(next, b_.getInt64(at)));
     constexpr unsigned kRead = 0, kSecondCache = 2, kData = 1;
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
                        {line, b_.getInt32(kRead), b_.getInt32(kSecondCache), b_.getInt32(kData)});

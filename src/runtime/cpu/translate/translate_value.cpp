@@ -48,7 +48,7 @@ llvm::Value* Translator::lanes_of(Value* base, const Shape& shape) {
 }
 
 unsigned Translator::register_bits(int reg) const {
-  return function_.registers[static_cast<std::size_t>(reg)].type.total_bits();
+  return function_.registers[reg].type.total_bits();
 }
 
 llvm::Value* Translator::register_file(std::uint32_t offset) {
@@ -56,19 +56,19 @@ llvm::Value* Translator::register_file(std::uint32_t offset) {
 }
 
 llvm::Value* Translator::slot_pointer(int reg) {
-  return register_file(static_cast<std::uint32_t>(slots_[static_cast<std::size_t>(reg)]));
+  return register_file(static_cast<std::uint32_t>(slots_[reg]));
 }
 
 Translator::Cached& Translator::load_register(int reg) {
   Cached& cached = cache_[reg];
   if (cached.value != nullptr) return cached;
-  if (recomputed_[static_cast<std::size_t>(reg)] >= 0) {
+  if (recomputed_[reg] >= 0) {
     recompute(reg);
     return cached;
   }
   const unsigned bits = register_bits(reg);
   const bool scalar = !shapes_.shape(reg).is_vector();
-  if (slots_[static_cast<std::size_t>(reg)] < 0) {
+  if (slots_[reg] < 0) {
     cached.value = llvm::Constant::getNullValue(integer(bits, scalar));
   } else if (bits == 1) {
     cached.value =
@@ -88,9 +88,12 @@ llvm::Value* Translator::resize(Value* value, unsigned bits, bool is_signed) {
   return is_signed ? b_.CreateSExtOrTrunc(value, to) : b_.CreateZExtOrTrunc(value, to);
 }
 
+llvm::Value* Translator::context_field(std::size_t offset) {
+  return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offset);
+}
+
 llvm::Value* Translator::field(std::size_t offset, unsigned bits) {
-  Value* pointer = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offset);
-  llvm::LoadInst* load = b_.CreateLoad(integer(bits, true), pointer);
+  llvm::LoadInst* load = b_.CreateLoad(integer(bits, true), context_field(offset));
   load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(llvm_, {}));
   return load;
 }
@@ -102,9 +105,8 @@ llvm::Value* Translator::special(Special special, bool scalar) {
     return llvm::ConstantVector::get(elements);
   };
   if (special < Special::kNtid && !aligned_) {
-    Value* pointer = b_.CreateConstInBoundsGEP1_64(
-        b_.getInt8Ty(), context_,
-        offsetof(WarpContext, tid) + 128 * static_cast<std::size_t>(special));
+    Value* pointer =
+        context_field(offsetof(WarpContext, tid) + 128 * static_cast<std::size_t>(special));
     return b_.CreateAlignedLoad(integer(32, false), pointer, llvm::Align(64));
   }
   switch (special) {
@@ -193,8 +195,8 @@ llvm::Value* Translator::scalar_address(const Operand& operand) {
   } else if (variable.space == Space::kShared) {
     base = b_.getInt64(static_cast<std::uint64_t>(layout_.offsets[index]));
   } else {
-    const bool parameter = std::find(function_.params.begin(), function_.params.end(),
-                                     operand.index) != function_.params.end();
+    const bool parameter =
+        std::ranges::find(function_.params, operand.index) != function_.params.end();
     base = b_.CreateAdd(
         field(parameter ? offsetof(WarpContext, params) : offsetof(WarpContext, local), 64),
         b_.getInt64(static_cast<std::uint64_t>(layout_.offsets[index])));
@@ -244,7 +246,7 @@ llvm::Value* Translator::read_lanes(const Operand& operand, unsigned bits) {
     return resize(special(static_cast<Special>(operand.index), false), bits, false);
   }
   if (operand.form == Operand::Form::kVariable) {
-    const Space space = module_.variables[static_cast<std::size_t>(operand.index)].space;
+    const Space space = module_.variables[operand.index].space;
     Value* base = scalar_address(operand);
     if (space != Space::kLocal && space != Space::kParam) return resize(splat(base), bits, false);
     std::vector<llvm::Constant*> offsets;
@@ -414,9 +416,14 @@ llvm::Value* Translator::execution_mask() {
   return mask_ == nullptr ? guard_lanes_ : b_.CreateAnd(mask_, guard_lanes_);
 }
 
+/// Those of the warp that have not returned.
+llvm::Value* Translator::live_lanes() {
+  return b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
+}
+
 llvm::Value* Translator::execution_bits() {
   Value* mask = execution_mask();
-  return mask == nullptr ? b_.getInt32(~0U) : b_.CreateBitCast(mask, b_.getInt32Ty());
+  return mask == nullptr ? b_.getInt32(~0U) : lane_bits(mask);
 }
 
 /// Runs `body` on the values (as floats) of operands 1..inputs and writes operand 0; packed types

@@ -83,7 +83,7 @@ void Translator::op_video(const Instruction& i) {
   const bool shift = i.is(Op::kVideoShift);
   const auto is_signed = [&](int nth) { return mods.of("u32", nth) == 1; };
   const bool to_signed = !set && is_signed(0);
-  if (std::any_of(i.operands.begin(), i.operands.end(), [](const Operand& o) { return o.minus; })) {
+  if (std::ranges::any_of(i.operands, [](const Operand& o) { return o.minus; })) {
     bad(i, "a sign is not supported");
   }
   const Parts& into = i.operands[0].parts;

@@ -1,7 +1,5 @@
 #include <llvm/IR/Intrinsics.h>
 
-#include <algorithm>
-
 #include "runtime/cpu/translate/translator.h"
 
 namespace braid::cpu {
@@ -50,9 +48,8 @@ ShuffleSource shuffle_source(int mode, int lane, unsigned b, unsigned c) {
 /// Tells the sanitizer which lanes an operation over lanes names.
 void Translator::check_members(const Operand& members) {
   if (!instrumentation_.checks) return;
-  Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
   call("check_members",
-       {context_, to_scratch(0, read_lanes(members, 32)), execution_bits(), live, line_});
+       {context_, to_scratch(0, read_lanes(members, 32)), execution_bits(), live_lanes(), line_});
 }
 
 void Translator::op_shuffle(const Instruction& i) {
@@ -100,7 +97,7 @@ void Translator::op_vote(const Instruction& i) {
   Value* lanes = read_lanes(i.operands[1], 1);
   if (i.operands[1].negated) lanes = b_.CreateNot(lanes);
   Value* active = execution_bits();
-  Value* bits = b_.CreateBitCast(lanes, b_.getInt32Ty());
+  Value* bits = lane_bits(lanes);
   const bool per_lane = sync && !shapes_.operand_shape(i.operands[2]).is_uniform();
   if (per_lane) {
     active = b_.CreateAnd(splat(active), read_lanes(i.operands[2], 32));
@@ -110,7 +107,7 @@ void Translator::op_vote(const Instruction& i) {
   }
   bits = b_.CreateAnd(bits, active);
   Value* all = b_.CreateICmpEQ(bits, active);
-  Value* none = b_.CreateICmpEQ(bits, llvm::Constant::getNullValue(bits->getType()));
+  Value* none = b_.CreateIsNull(bits);
   Value* result = mode == 3   ? bits
                   : mode == 0 ? all
                   : mode == 1 ? b_.CreateNot(none)
@@ -144,8 +141,7 @@ void Translator::op_match(const Instruction& i) {
   if (shapes_.operand_shape(i.operands[2]).is_uniform()) result = call_first_active(lanes);
   write(to, result);
   if (!pair) return;
-  write(i.operands[0].elements[1],
-        b_.CreateICmpNE(result, llvm::Constant::getNullValue(result->getType())));
+  write(i.operands[0].elements[1], b_.CreateIsNotNull(result));
 }
 
 void Translator::op_reduce(const Instruction& i) {
@@ -199,9 +195,7 @@ void Translator::op_reduce_float(const Instruction& i) {
   const bool minimum = mods.of("min") == 0;
   const bool nan_is_least = minimum == mods.has("NaN");
   Value* bits = read_lanes(i.operands[1], 32);
-  const auto word = [&](Value* like, std::uint32_t value) {
-    return llvm::ConstantInt::get(like->getType(), value);
-  };
+  const auto word = [&](Value* like, std::uint32_t value) { return number_like(like, value); };
   const auto size_of = [&](Value* value) { return b_.CreateAnd(value, word(value, 0x7fffffff)); };
   const auto is_nan = [&](Value* value) {
     return b_.CreateICmpUGT(size_of(value), word(value, 0x7f800000));
@@ -248,11 +242,10 @@ llvm::Value* Translator::uniform_operand(const Instruction& i, std::size_t n) {
 /// the rest could not come.
 llvm::Value* Translator::barrier(Value* id, Value* threads, Value* votes, BarrierKind how) {
   if (instrumentation_.counts) count_barrier();
-  Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
-  Value* here = mask_bits_ != nullptr ? mask_bits_ : b_.getInt32(~0U);
-  votes = votes == nullptr ? b_.getInt32(0) : b_.CreateAnd(votes, here);
-  return parked_ = call("barrier", {context_, id, threads, here, live, votes, how, line_},
-                        b_.getInt32Ty());
+  votes = votes == nullptr ? b_.getInt32(0) : b_.CreateAnd(votes, mask_bits_);
+  return parked_ =
+             call("barrier", {context_, id, threads, mask_bits_, live_lanes(), votes, how, line_},
+                  b_.getInt32Ty());
 }
 
 void Translator::op_barrier(const Instruction& i) {
@@ -277,9 +270,8 @@ void Translator::op_barrier_reduce(const Instruction& i) {
   Value* threads = i.operands.size() == 4 ? uniform_operand(i, 2) : b_.getInt32(0);
   Value* lanes = read_lanes(predicate, 1);
   if (predicate.negated) lanes = b_.CreateNot(lanes);
-  Value* result = barrier(id, threads, b_.CreateBitCast(lanes, b_.getInt32Ty()),
-                          static_cast<BarrierKind>(reduction));
-  if (reduction != 0) result = b_.CreateICmpNE(result, b_.getInt32(0));
+  Value* result = barrier(id, threads, lane_bits(lanes), static_cast<BarrierKind>(reduction));
+  if (reduction != 0) result = b_.CreateIsNotNull(result);
   write_uniform(i.operands[0], result);
 }
 
@@ -289,8 +281,7 @@ void Translator::op_sleep(const Instruction& /*i*/) {
 }
 
 void Translator::op_trap(const Instruction& /*i*/) {
-  Value* any =
-      guard_lanes_ == nullptr ? b_.getTrue() : b_.CreateICmpNE(execution_bits(), b_.getInt32(0));
+  Value* any = guard_lanes_ == nullptr ? b_.getTrue() : b_.CreateIsNotNull(execution_bits());
   split_unlikely(any, [&] { call("stop", {context_, Stop::kTrap, line_}); });
 }
 
@@ -300,7 +291,7 @@ llvm::Value* Translator::row_pointer(Address& address, unsigned lane) {
                   ? b_.CreateAdd(address.base, b_.getInt64(static_cast<std::uint64_t>(
                                                    std::int64_t{address.shape.table[lane]})))
                   : b_.CreateExtractElement(address_lanes(address), std::uint64_t{lane});
-  return b_.CreateIntToPtr(at, b_.getPtrTy());
+  return pointer_to(at);
 }
 
 /// An 8x8 matrix of 16-bit elements, two to a lane, with rows and columns exchanged.
@@ -350,7 +341,7 @@ Translator::Matrices Translator::parse_matrices(const Instruction& i, std::size_
 
 /// Run-time helpers may read and write this register in its slot.
 bool Translator::passes_in_slot(const Operand& operand) const {
-  return operand.is_register() && slots_[static_cast<std::size_t>(operand.index)] >= 0 &&
+  return operand.is_register() && slots_[operand.index] >= 0 &&
          shapes_.shape(operand.index).is_vector() && register_bits(operand.index) == 32;
 }
 
@@ -365,7 +356,7 @@ std::uint32_t Translator::place_of_input(const Operand& operand, unsigned scratc
         store_register(operand.index, cached->second.value);
         cached->second.dirty = false;
       }
-      return static_cast<std::uint32_t>(slots_[static_cast<std::size_t>(operand.index)]);
+      return static_cast<std::uint32_t>(slots_[operand.index]);
     }
   }
   to_scratch(scratch_index, read_lanes(operand, 32));
@@ -379,7 +370,7 @@ std::uint32_t Translator::place_of_result(const Operand& operand, unsigned scrat
   if (partial || guard_lanes_ != nullptr || guard_scalar_ != nullptr || !passes_in_slot(operand)) {
     return scratch_place(scratch_index);
   }
-  return static_cast<std::uint32_t>(slots_[static_cast<std::size_t>(operand.index)]);
+  return static_cast<std::uint32_t>(slots_[operand.index]);
 }
 
 /// Behind the helper's call.
@@ -402,7 +393,7 @@ void Translator::op_ldmatrix(const Instruction& i) {
   Value* offsets = address_offsets(where, 0);
   const bool bytes = mods.has("m16n16") || bits != 8;
   llvm::SmallVector<Argument, 7> arguments{
-      registers_, constant_words(places), b_.CreateIntToPtr(where.base, b_.getPtrTy()),
+      registers_, constant_words(places), pointer_to(where.base),
       offsets,    places.size(),          exchanged};
   if (bytes) arguments.push_back(bits);
   call(bytes ? "ldmatrix_bytes" : "ldmatrix", arguments);

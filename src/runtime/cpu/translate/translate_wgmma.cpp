@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/translate/mma_plan.h"
 #include "runtime/cpu/translate/translator.h"
 
@@ -33,9 +32,8 @@ std::uint32_t Translator::wgmma_type(const Instruction& i) const {
 
 WgmmaCode Translator::wgmma_code(const Instruction& i) const {
   WgmmaCode code;
-  const auto shape =
-      std::find_if(i.modifiers.begin(), i.modifiers.end(),
-                   [](const std::string& modifier) { return modifier.starts_with("m64n"); });
+  const auto shape = std::ranges::find_if(
+      i.modifiers, [](const std::string& modifier) { return modifier.starts_with("m64n"); });
   const unsigned long columns = std::strtoul(shape->c_str() + 4, nullptr, 10);
   // Integers have fewer shapes.
   code.bits = i.is(Op::kWgmmaBits);
@@ -105,7 +103,7 @@ std::uint32_t Translator::place_of_accumulator(const Instruction& i, const Opera
     store_register(operand.index, cached->second.value);
     cached->second.dirty = false;
   }
-  return static_cast<std::uint32_t>(slots_[static_cast<std::size_t>(operand.index)]);
+  return static_cast<std::uint32_t>(slots_[operand.index]);
 }
 
 /// The value of an operand that is the same for all lanes.
@@ -114,10 +112,7 @@ llvm::Value* Translator::first_lane(const Operand& operand, unsigned bits) {
   return b_.CreateExtractElement(read_lanes(operand, bits), std::uint64_t{0});
 }
 
-llvm::Value* Translator::lanes_here() {
-  Value* live = b_.CreateLoad(b_.getInt32Ty(), register_file(live_slot_));
-  return mask_bits_ == nullptr ? live : b_.CreateAnd(live, mask_bits_);
-}
+llvm::Value* Translator::lanes_here() { return b_.CreateAnd(live_lanes(), mask_bits_); }
 
 void Translator::op_wgmma(const Instruction& i) {
   if (i.guard >= 0) bad(i, "a predicate is not supported");
@@ -215,7 +210,7 @@ void Translator::number_accumulators() {
   if (!instrumentation_.checks) return;
   std::int32_t next = 0;
   const auto add = [&](int reg) {
-    std::int32_t& number = accumulators_[static_cast<std::size_t>(reg)];
+    std::int32_t& number = accumulators_[reg];
     if (number >= 0) return false;
     number = next++;
     return true;
@@ -233,14 +228,14 @@ void Translator::number_accumulators() {
     for (const Instruction& i : function_.body) {
       if (!moves(i)) continue;
       const int to = i.operands[0].index, from = i.operands[1].index;
-      if (accumulators_[static_cast<std::size_t>(to)] >= 0) grew = add(from) || grew;
-      if (accumulators_[static_cast<std::size_t>(from)] >= 0) grew = add(to) || grew;
+      if (accumulators_[to] >= 0) grew = add(from) || grew;
+      if (accumulators_[from] >= 0) grew = add(to) || grew;
     }
   }
 }
 
 std::uint32_t Translator::number_of(const Operand& reg) const {
-  return static_cast<std::uint32_t>(accumulators_[static_cast<std::size_t>(reg.index)]);
+  return static_cast<std::uint32_t>(accumulators_[reg.index]);
 }
 
 /// Tells checks of a use of such a register, but for that by wgmma itself.
@@ -250,7 +245,7 @@ void Translator::track_accumulators(const Instruction& i) {
   std::vector<std::uint32_t> registers;
   const auto collect = [&](const std::vector<int>& used) {
     for (const int reg : used) {
-      const std::int32_t number = accumulators_[static_cast<std::size_t>(reg)];
+      const std::int32_t number = accumulators_[reg];
       if (number >= 0) registers.push_back(static_cast<std::uint32_t>(number));
     }
   };

@@ -33,7 +33,18 @@ namespace braid::cpu {
 /// Bytes at the end of the register file through which values are passed to run-time helpers.
 inline constexpr std::uint32_t kScratchBytes = 128 * 160;
 
-/// Where the variables of a kernel are.
+/// Constants of the type of a value.
+inline llvm::Constant* number_like(const llvm::Value* value, std::uint64_t number) {
+  return llvm::ConstantInt::get(value->getType(), number);
+}
+inline llvm::Constant* zero_like(const llvm::Value* value) {
+  return llvm::Constant::getNullValue(value->getType());
+}
+inline llvm::Constant* ones_like(const llvm::Value* value) {
+  return llvm::Constant::getAllOnesValue(value->getType());
+}
+
+/// Where the variables of a kernel live.
 struct Layout {
   std::vector<std::int64_t> offsets;           ///< by variable: in params, shared or local memory
   std::vector<llvm::GlobalVariable*> globals;  ///< by variable, for .global and .const
@@ -62,7 +73,8 @@ class Translator {
   using Op = ptx::Op;
   using Choices = ptx::Choices;
   using Value = llvm::Value;
-  using Handler = void (Translator::*)(const Instruction&);
+  using Handle = void(const Instruction&);
+  using Handler = Handle Translator::*;
 
   /// A register inside a block: `value` in its own shape, `lanes` as a vector once needed.
   struct Cached {
@@ -130,6 +142,7 @@ class Translator {
   void assign_slots();
   llvm::BasicBlock* copy_of(int block, bool full);
   void emit_block(int block, bool full);
+  void run_under(Value* lanes);
   void emit_body(int block);
   std::uint32_t emit_instruction(std::uint32_t i, std::uint32_t last);
   void emit_end(int block, bool full);
@@ -199,6 +212,7 @@ class Translator {
   void write_float(const Operand& operand, Value* value, ptx::Type type);
   Value* special(ptx::Special special, bool scalar);
   Value* warp_special(ptx::Special special);
+  Value* context_field(std::size_t offset);
   Value* field(std::size_t offset, unsigned bits);
   Value* scalar_address(const Operand& variable);
   Value* bits_to_float(Value* bits, ptx::Type type);
@@ -214,9 +228,12 @@ class Translator {
   Value* call(const char* name, llvm::ArrayRef<Argument> arguments, llvm::Type* result = nullptr);
   Value* map_lanes(const char* helper, std::initializer_list<Value*> arguments,
                    std::optional<Argument> mode = std::nullopt);
+  Value* pointer_to(Value* address) { return b_.CreateIntToPtr(address, b_.getPtrTy()); }
+  /// Of <32 x i1>: a bit for each lane.
+  Value* lane_bits(Value* lanes) { return b_.CreateBitCast(lanes, b_.getInt32Ty()); }
   Value* execution_mask();
   Value* execution_bits();
-  bool in_full_mask() const { return mask_ == nullptr && guard_lanes_ == nullptr; }
+  Value* live_lanes();
   void both_halves(const Instruction& instruction, ptx::Type type, std::size_t inputs,
                    const std::function<Value*(llvm::ArrayRef<Value*>)>& body);
 
@@ -242,56 +259,36 @@ class Translator {
   void find_joined_loads();
 
   // Integer arithmetic: translate_integer.cpp
-  void op_add_sub(const Instruction& i);
+  Handle op_add_sub, op_multiply, op_divide, op_min_max, op_sign, op_packed_integers, op_sad,
+      op_dot_product;
   Value* multiply_low(Value* a, Value* b);
-  void op_multiply(const Instruction& i);
-  void op_divide(const Instruction& i);
-  void op_min_max(const Instruction& i);
-  void op_sign(const Instruction& i);
-  void op_packed_integers(const Instruction& i);
-  void op_sad(const Instruction& i);
-  void op_dot_product(const Instruction& i);
   Value* multiply_high(Value* a, Value* b, unsigned bits, bool is_signed);
   Value* widen(const Operand& operand, ptx::Type from, unsigned to);
   void add_with_carry(const Instruction& i, bool add, Value* a, Value* b);
   void check_no_wrap(const Operand& operand, Value* base, bool is_signed);
 
   // Video instructions: translate_video.cpp
+  Handle op_video, op_video_mad, op_video_packed;
   Value* number(std::uint64_t value, unsigned bits);
   Value* part(Value* word, const Operand::Parts& parts, unsigned k, bool is_signed, unsigned bits);
   Value* whole_or_part(const Instruction& i, std::size_t n, bool is_signed, unsigned bits);
   Value* to_range(Value* value, unsigned width, bool to_signed, bool from_signed);
   Value* video_result(const Instruction& i, Value* a, Value* b);
-  void op_video(const Instruction& i);
-  void op_video_mad(const Instruction& i);
-  void op_video_packed(const Instruction& i);
 
   // Bits, comparisons and moves: translate_bits.cpp
-  void op_logic(const Instruction& i);
-  void op_shift(const Instruction& i);
-  void op_bit_field(const Instruction& i);
-  void op_count_bits(const Instruction& i);
-  void op_find_set(const Instruction& i);
+  Handle op_logic, op_shift, op_bit_field, op_count_bits, op_find_set, op_bit_mask, op_extend,
+      op_permute, op_funnel, op_lop3, op_select, op_select_by_sign, op_compare, op_move,
+      op_move_vector, op_cvta, op_isspacep;
   Value* low_bits(const Operand& count, bool wraps);
   Value* bit_count(const Operand& operand, bool wraps);
-  void op_bit_mask(const Instruction& i);
-  void op_extend(const Instruction& i);
-  void op_permute(const Instruction& i);
-  void op_funnel(const Instruction& i);
-  void op_lop3(const Instruction& i);
-  void op_select(const Instruction& i);
-  void op_select_by_sign(const Instruction& i);
-  void op_compare(const Instruction& i);
-  void op_move(const Instruction& i);
-  void op_move_vector(const Instruction& i);
   void move_pair(const Instruction& i);
   void move_elements(const Instruction& i, std::size_t count, unsigned bits);
-  void op_cvta(const Instruction& i);
-  void op_isspacep(const Instruction& i);
   Value* compare(const Instruction& i, const Choices& mods, ptx::Type type, unsigned half);
   void write_set(const Instruction& i, ptx::Type result, llvm::ArrayRef<Value*> truths);
 
   // Floats: translate_float.cpp
+  Handle op_float_arithmetic, op_fma, op_float_mixed, op_root, op_copysign, op_testp,
+      op_float_min_max, op_float_sign;
   static Rounding rounding_of(const Choices& mods);
   Value* flush(Value* value, bool ftz, ptx::Type type = {ptx::Kind::kFloat, 32, 1});
   Value* relu(Value* value);
@@ -305,26 +302,19 @@ class Translator {
   Value* make_odd(Value* near, Value* exact, Value* too_big);
   Value* float_extreme(bool minimum, bool propagate, Value* a, Value* b);
   Value* extreme_by_range(bool minimum, Value* a, Value* b);
-  void op_float_arithmetic(const Instruction& i);
   Value* is_filled(Value* value, ptx::Type type);
-  void op_fma(const Instruction& i);
-  void op_float_mixed(const Instruction& i);
-  void op_root(const Instruction& i);
-  void op_copysign(const Instruction& i);
-  void op_testp(const Instruction& i);
-  void op_float_min_max(const Instruction& i);
-  void op_float_sign(const Instruction& i);
 
   // Approximations: translate_approximate.cpp
+  Handle op_float_divide, op_transcendental;
   Value* power_of_two(Value* x);
   Value* power_by_scaling(Value* x);
   Value* powers_of_two(Value* x);
   Value* quotient_by_scalar(Value* a, Value* b);
-  void op_float_divide(const Instruction& i);
-  void op_transcendental(const Instruction& i);
 
   // Conversions: translate_convert.cpp
-  void op_convert(const Instruction& i);
+  Handle op_convert, op_convert_to_small, op_convert_by_bits, op_convert_small_by_bits,
+      op_convert_from_small, op_convert_to_exponent, op_convert_from_exponent,
+      op_convert_tensor_float, op_pack;
   Value* round_integral(Value* value, int mode);
   Value* round_to_bfloat(Value* value, Rounding rounding);
   Value* round_in_function(Value* value);
@@ -341,17 +331,11 @@ class Translator {
   void convert_floats(const Instruction& i, ptx::Type from, ptx::Type to, const Conversion& how);
   Value* join_parts(Value* low, Value* high, unsigned place);
   Value* part_to_convert(const Instruction& i, ptx::Type packed, unsigned k);
-  void op_convert_to_small(const Instruction& i);
   Value* convert_by_bits(const Instruction& i, const Operand& source, Value* random, unsigned mode);
-  void op_convert_by_bits(const Instruction& i);
-  void op_convert_small_by_bits(const Instruction& i);
-  void op_convert_from_small(const Instruction& i);
-  void op_convert_to_exponent(const Instruction& i);
-  void op_convert_from_exponent(const Instruction& i);
-  void op_convert_tensor_float(const Instruction& i);
-  void op_pack(const Instruction& i);
 
   // Memory: translate_memory.cpp
+  Handle op_load, op_store, op_multimem, op_fence, op_copy_async, op_copy_group, op_nothing,
+      op_elsewhere, op_policy;
   Address address(const Instruction& i, const Operand& operand, ptx::Space space);
   Address cluster_address(const Operand& base, std::int64_t offset);
   Value* whole_address(Value* low, ptx::Space space);
@@ -374,8 +358,6 @@ class Translator {
   Access parse_access(const Instruction& i) const;
   std::vector<Operand> elements_of(const Instruction& i, const Operand& operand,
                                    std::size_t count) const;
-  void op_load(const Instruction& i);
-  void op_store(const Instruction& i);
   void load_strong(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
   void store_strong(const Access& access, Address& address, llvm::ArrayRef<Value*> values);
   Value* somewhere(Value* pointer);
@@ -386,14 +368,7 @@ class Translator {
   Value* whole_vectors(Value* pointer, Value* lanes, llvm::function_ref<void()> otherwise);
   void load_apart(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results);
   void write_loaded(const Operand& result, Value* value, ptx::Type type);
-  void op_multimem(const Instruction& i);
   MultimemCode multimem_code(const Instruction& i) const;
-  void op_fence(const Instruction& i);
-  void op_copy_async(const Instruction& i);
-  void op_copy_group(const Instruction& i);
-  void op_nothing(const Instruction& i);
-  void op_elsewhere(const Instruction& i);
-  void op_policy(const Instruction& i);
 
   // Prefetching: translate_streams.cpp
   BitSet find_block_registers() const;
@@ -409,66 +384,40 @@ class Translator {
   void emit_common_work(int block);
 
   // Atomics: translate_atomic.cpp
+  Handle op_atomic, op_atomic_vector;
   static AtomicKind atomic_kind(ptx::Type type);
   static AccessCode atomic_access(const Instruction& i);
   static bool operates_on(AtomicOp operation, ptx::Type type);
-  void op_atomic(const Instruction& i);
   void reduce(const Instruction& i, ptx::Space space);
   void atomic_pair(const Instruction& i, ptx::Space space);
-  void op_atomic_vector(const Instruction& i);
 
   // mbarrier objects, bulk copies and clusters: translate_cluster.cpp
+  Handle op_mbarrier, op_pending_count, op_copy_arrive, op_store_async, op_reduce_async,
+      op_map_address, op_cluster_rank, op_cluster_barrier;
   Address barrier_address(const Instruction& i, const Operand& operand);
   Value* mbarrier(Address& where, MbarrierCode code, AccessCode access, Value* counts,
                   Value* states);
-  void op_mbarrier(const Instruction& i);
-  void op_pending_count(const Instruction& i);
-  void op_copy_arrive(const Instruction& i);
   void complete_bytes(const Instruction& i, std::size_t n, ptx::Space space, Value* bytes);
-  void op_store_async(const Instruction& i);
-  void op_reduce_async(const Instruction& i);
-  void op_map_address(const Instruction& i);
   [[nodiscard]] bool maps_addresses() const;
   Value* cluster_pointer(Value* lanes, bool to_shared);
-  void op_cluster_rank(const Instruction& i);
-  void op_cluster_barrier(const Instruction& i);
 
   // Bulk copies: translate_bulk.cpp
+  Handle op_copy_bulk, op_store_bulk, op_try_cancel, op_query_cancel, op_copy_tensor,
+      op_replace_tensormap, op_copy_tensormap, op_bulk_group, op_fence_async;
   void copy_bulk(const Instruction& i, BulkCode code, Value* to, Value* from);
-  void op_copy_bulk(const Instruction& i);
-  void op_store_bulk(const Instruction& i);
-  void op_try_cancel(const Instruction& i);
-  void op_query_cancel(const Instruction& i);
-  void op_copy_tensor(const Instruction& i);
   Value* bulk_address(const Instruction& i, std::size_t operand, ptx::Space space);
   void set_reduction(const Instruction& i, BulkCode& code) const;
-  void op_replace_tensormap(const Instruction& i);
-  void op_copy_tensormap(const Instruction& i);
-  void op_bulk_group(const Instruction& i);
-  void op_fence_async(const Instruction& i);
 
   // Whole warps: translate_warp.cpp
+  Handle op_shuffle, op_vote, op_active_mask, op_match, op_reduce, op_reduce_float, op_elect,
+      op_warp_barrier, op_barrier, op_barrier_reduce, op_sleep, op_trap, op_ldmatrix, op_stmatrix,
+      op_movmatrix;
   void check_members(const Operand& members);
-  void op_shuffle(const Instruction& i);
-  void op_vote(const Instruction& i);
-  void op_active_mask(const Instruction& i);
-  void op_match(const Instruction& i);
-  void op_reduce(const Instruction& i);
-  void op_reduce_float(const Instruction& i);
   void reduce(const Instruction& i, unsigned op, bool is_signed, Value* a,
               llvm::function_ref<Value*(Value*)> finish);
-  void op_elect(const Instruction& i);
-  void op_warp_barrier(const Instruction& i);
-  void op_barrier(const Instruction& i);
-  void op_barrier_reduce(const Instruction& i);
   Value* uniform_operand(const Instruction& i, std::size_t n);
   Value* barrier(Value* id, Value* threads, Value* votes, BarrierKind how);
-  void op_sleep(const Instruction& i);
-  void op_trap(const Instruction& i);
   Matrices parse_matrices(const Instruction& i, std::size_t memory);
-  void op_ldmatrix(const Instruction& i);
-  void op_stmatrix(const Instruction& i);
-  void op_movmatrix(const Instruction& i);
   Value* transposed(Value* matrix);
   Value* transposed_bytes(Value* matrix);
   Value* row_pointer(Address& address, unsigned lane);
@@ -483,21 +432,17 @@ class Translator {
   std::uint32_t emit_mma(std::uint32_t first, std::uint32_t last);
 
   // wmma, and the shapes of mma that go one by one: translate_matrix.cpp
+  Handle op_matrix, op_wmma_memory;
   MatrixCode matrix_code(const Instruction& i) const;
   Value* constant_code(const MatrixCode& code);
   void check_types(const Instruction& i, const MatrixCode& code) const;
   std::uint8_t choice_of(const Instruction& i, std::size_t n, const Operand& operand, unsigned end,
                          unsigned step) const;
   Value* scale_selectors(const Instruction& i, std::size_t n, unsigned scales);
-  void op_matrix(const Instruction& i);
-  void op_wmma_memory(const Instruction& i);
   void check_matrix(const MatrixCode& code, ptx::Space space, Value* base, Value* stride,
                     AccessCode::Kind kind);
   // Warp groups: translate_wgmma.cpp
-  void op_wgmma(const Instruction& i);
-  void op_wgmma_fence(const Instruction& i);
-  void op_wgmma_commit(const Instruction& i);
-  void op_wgmma_wait(const Instruction& i);
+  Handle op_wgmma, op_wgmma_fence, op_wgmma_commit, op_wgmma_wait;
   std::uint32_t wgmma_type(const Instruction& i) const;
   WgmmaCode wgmma_code(const Instruction& i) const;
   MatrixCode sparse_code(const Instruction& i) const;
@@ -567,8 +512,8 @@ class Translator {
   std::unordered_map<int, Cached> cache_;
   std::unordered_map<int, llvm::PHINode*> carried_;  ///< values carried by a one-block loop
   Value* mask_ = nullptr;                            ///< <32 x i1>, null for all lanes
-  Value* mask_bits_ = nullptr;                       ///< i32
-  Value* parked_ = nullptr;  ///< of its last barrier: how the run ends; kEnds continues
+  Value* mask_bits_ = nullptr;                       ///< i32, ~0 for all
+  Value* parked_ = nullptr;  ///< of its last barrier: how the run ends, kEnds to go on
   Value* guard_lanes_ = nullptr;
   Value* guard_scalar_ = nullptr;
   bool divergent_ = false;

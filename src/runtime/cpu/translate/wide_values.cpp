@@ -149,7 +149,6 @@ class Whole {
 
   static Tuple operand(const Tuple& tuple, unsigned n) {
     Tuple result;
-    result.reserve(tuple.size());
     for (Value* value : tuple) result.push_back(llvm::cast<llvm::User>(value)->getOperand(n));
     return result;
   }
@@ -187,7 +186,6 @@ class Whole {
     }
     for (std::size_t p = 0; p < count; ++p) {
       std::vector<Value*> of;
-      of.reserve(operands.size());
       for (const Pieces& pieces : operands) of.push_back(pieces[p]);
       result.push_back(compute_like(like, of));
     }
@@ -217,7 +215,7 @@ class Whole {
   Value* round_pairs(Value* low, Value* high) {
     std::vector<int> all(32), in_turns(32);
     std::iota(all.begin(), all.end(), 0);
-    for (int e = 0; e < 32; ++e) in_turns[static_cast<std::size_t>(e)] = e / 2 + e % 2 * 16;
+    for (int e = 0; e < 32; ++e) in_turns[e] = e / 2 + e % 2 * 16;
     Value* rounded = b_.CreateCall(round_, b_.CreateShuffleVector(low, high, all));
     return b_.CreateBitCast(b_.CreateShuffleVector(rounded, in_turns),
                             llvm::FixedVectorType::get(b_.getInt32Ty(), width_));
