@@ -6,9 +6,7 @@
 
 #include "braid/error.h"
 #include "ir/groups.h"
-#include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_api.h"
-#include "runtime/cuda/cuda_device.h"
 #include "runtime/dynamic_library.h"
 
 namespace braid {

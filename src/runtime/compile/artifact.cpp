@@ -5,8 +5,6 @@
 #include <deque>
 #include <set>
 #include <span>
-#include <string>
-#include <string_view>
 #include <system_error>
 
 #include "braid/error.h"

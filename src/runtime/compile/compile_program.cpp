@@ -147,8 +147,8 @@ std::vector<KernelReport> kernel_reports(const Program& program, const ProgramCo
     const Variant& variant = variants[v];
     const bool counts = runs == variants.size() || runs == v;
     for (int k = variant.kernels.first; k < variant.kernels.end; ++k) {
-      const ProgramKernel& kernel = program.kernels[static_cast<std::size_t>(k)];
-      const std::size_t source = code.code_of[static_cast<std::size_t>(k)];
+      const ProgramKernel& kernel = program.kernels[k];
+      const std::size_t source = code.code_of[k];
       KernelReport& report = reports[source];
       report.template_name = kernel.needs.template_name;
       report.ops = op_names(kernel.spec);
@@ -163,8 +163,8 @@ std::vector<KernelReport> kernel_reports(const Program& program, const ProgramCo
     }
     std::vector<int> launches(reports.size(), 0);
     for (int s = variant.steps.first; counts && s < variant.steps.end; ++s) {
-      const int kernel = program.steps[static_cast<std::size_t>(s)].kernel;
-      if (kernel >= 0) ++launches[code.code_of[static_cast<std::size_t>(kernel)]];
+      const int kernel = program.steps[s].kernel;
+      if (kernel >= 0) ++launches[code.code_of[kernel]];
     }
     for (std::size_t i = 0; i < reports.size(); ++i) {
       reports[i].launches = std::max(reports[i].launches, launches[i]);

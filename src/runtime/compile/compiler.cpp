@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <filesystem>
-#include <optional>
-#include <string_view>
 
 #include "braid/error.h"
 #include "runtime/bytes.h"
@@ -36,7 +33,6 @@ class NvrtcProgram {
   // Returns nvrtcResult.
   int compile(const std::vector<std::string>& options) {
     std::vector<const char*> pointers;
-    pointers.reserve(options.size());
     for (const std::string& option : options) pointers.push_back(option.c_str());
     return api_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
   }

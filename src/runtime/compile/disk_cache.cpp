@@ -11,12 +11,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "runtime/bytes.h"
 #include "runtime/dynamic_library.h"
@@ -372,8 +369,7 @@ std::vector<DiskCache::Entry> DiskCache::list() const {
     }
     entries.push_back(std::move(entry));
   }
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.used > b.used; });
+  std::ranges::sort(entries, [](const Entry& a, const Entry& b) { return a.used > b.used; });
   return entries;
 }
 
@@ -417,8 +413,7 @@ DiskCache::Usage DiskCache::prune(std::uint64_t max_bytes) const {
   if (total <= max_bytes) return removed;
   // Prunes to nine tenths, so that the next store does not prune again.
   const std::uint64_t goal = max_bytes - max_bytes / 10;
-  std::sort(entries.begin(), entries.end(),
-            [](const Found& a, const Found& b) { return a.used < b.used; });
+  std::ranges::sort(entries, [](const Found& a, const Found& b) { return a.used < b.used; });
   for (const Found& entry : entries) {
     if (total <= goal) break;
     if (remove(entry.name, entry.bytes)) total -= entry.bytes;

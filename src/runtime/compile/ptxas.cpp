@@ -85,7 +85,6 @@ class Scratch {
 /// Runs the command with its output in `log`; returns whether it succeeded.
 bool run(std::vector<std::string> command, const fs::path& log) {
   std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
   for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t files;

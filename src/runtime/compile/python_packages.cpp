@@ -18,7 +18,7 @@ std::vector<fs::path> children(const fs::path& folder) {
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     result.push_back(it->path());
   }
-  std::sort(result.begin(), result.end());
+  std::ranges::sort(result);
   return result;
 }
 
@@ -66,7 +66,7 @@ std::vector<fs::path> cuda_toolkits() {
     if (std::string home = environment(name); !home.empty()) result.emplace_back(home);
   }
   const fs::path usual = "/usr/local/cuda";
-  if (std::find(result.begin(), result.end(), usual) == result.end()) result.push_back(usual);
+  if (std::ranges::find(result, usual) == result.end()) result.push_back(usual);
   return result;
 }
 

@@ -40,9 +40,8 @@ void StagedCode::compile(std::size_t variant, const std::stop_token& stop) {
   std::vector<std::size_t> missing;
   const IndexRange& kernels = variants_[variant].kernels;
   for (int k = kernels.first; k < kernels.end; ++k) {
-    const std::size_t source = code_.code_of[static_cast<std::size_t>(k)];
-    const bool known =
-        there_[source] || std::find(missing.begin(), missing.end(), source) != missing.end();
+    const std::size_t source = code_.code_of[k];
+    const bool known = there_[source] || std::ranges::find(missing, source) != missing.end();
     if (!known) missing.push_back(source);
   }
   const std::unique_ptr<WorkerProcesses> workers = tools_.make_workers();
@@ -61,7 +60,7 @@ void StagedCode::compile(std::size_t variant, const std::stop_token& stop) {
 std::optional<std::size_t> StagedCode::next() const {
   const std::lock_guard lock(mutex_);
   if (wanted_ && states_[*wanted_] == State::kPending) return wanted_;
-  const auto pending = std::find(states_.begin(), states_.end(), State::kPending);
+  const auto pending = std::ranges::find(states_, State::kPending);
   if (pending == states_.end()) return {};
   return static_cast<std::size_t>(pending - states_.begin());
 }

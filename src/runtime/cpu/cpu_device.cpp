@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <limits>
 #include <thread>
 
 #include "runtime/cpu/cpu_memory.h"
@@ -79,8 +78,7 @@ class Code {
       for (const ptx::Variable::Relocation& relocation : variables[v].relocations) {
         const std::uint64_t target =
             reinterpret_cast<std::uint64_t>(globals_.data()) +
-            static_cast<std::uint64_t>(
-                program_->offsets()[static_cast<std::size_t>(relocation.variable)]) +
+            static_cast<std::uint64_t>(program_->offsets()[relocation.variable]) +
             static_cast<std::uint64_t>(relocation.addend);
         const std::uint64_t part = target >> relocation.shift;
         std::memcpy(at + relocation.offset, &part, relocation.bytes);
@@ -114,8 +112,8 @@ class CpuFunction final : public Function {
   [[nodiscard]] std::vector<FunctionParameter> parameters() const override {
     const ptx::Module& module = code_->program().module();
     std::vector<FunctionParameter> parameters;
-    for (const int p : module.functions[static_cast<std::size_t>(entry().function)].params) {
-      const ptx::Variable& variable = module.variables[static_cast<std::size_t>(p)];
+    for (const int p : module.functions[entry().function].params) {
+      const ptx::Variable& variable = module.variables[p];
       parameters.push_back({variable.size, variable.type, variable.name, variable.line});
       if (variable.size != variable.element) {
         parameters.back().type += "[" + std::to_string(variable.size / variable.element) + "]";
@@ -157,7 +155,7 @@ class CpuFunction final : public Function {
     op->name = name();
     op->file = code_->file();
     op->program = code_->shared_program();
-    op->function = &op->program->module().functions[static_cast<std::size_t>(entry().function)];
+    op->function = &op->program->module().functions[entry().function];
     op->keep = code_;
     return op;
   }

@@ -14,10 +14,10 @@ constexpr std::uint64_t kMaxPrivateBytes = 1 << 24;
 
 bool goes_back(const ptx::Function& function, std::size_t from, const ptx::Operand& operand) {
   if (operand.form == ptx::Operand::Form::kLabel) {
-    return function.labels[static_cast<std::size_t>(operand.index)] <= from;
+    return function.labels[operand.index] <= from;
   }
-  return std::any_of(operand.elements.begin(), operand.elements.end(),
-                     [&](const auto& element) { return goes_back(function, from, element); });
+  return std::ranges::any_of(
+      operand.elements, [&](const auto& element) { return goes_back(function, from, element); });
 }
 
 /// Computes Entry::straight_length. A kernel that sleeps, or that moves or multiplies more than a
@@ -54,7 +54,7 @@ Program::Program(std::string text) : text_(std::move(text)), module_(ptx::parse(
   offsets_.assign(module_.variables.size(), 0);
   std::vector<bool> inside(module_.variables.size());
   for (const ptx::Function& function : module_.functions) {
-    for (const int local : function.locals) inside[static_cast<std::size_t>(local)] = true;
+    for (const int local : function.locals) inside[local] = true;
   }
   std::uint64_t shared = 0;
   for (std::size_t v = 0; v < module_.variables.size(); ++v) {
@@ -102,12 +102,12 @@ Program::Program(std::string text) : text_(std::move(text)), module_(ptx::parse(
 }
 
 void Program::place(Entry& entry) {
-  const ptx::Function& function = module_.functions[static_cast<std::size_t>(entry.function)];
+  const ptx::Function& function = module_.functions[entry.function];
   std::uint64_t bytes = 0;
   for (const int p : function.params) {
-    const ptx::Variable& variable = module_.variables[static_cast<std::size_t>(p)];
+    const ptx::Variable& variable = module_.variables[p];
     bytes = align_up(bytes, variable.align);
-    offsets_[static_cast<std::size_t>(p)] = static_cast<std::int64_t>(bytes);
+    offsets_[p] = static_cast<std::int64_t>(bytes);
     entry.parameters.push_back(
         {static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(variable.size)});
     bytes += variable.size;
@@ -117,27 +117,25 @@ void Program::place(Entry& entry) {
                   "more than " + std::to_string(kMaxParameterBytes) + " bytes of parameters");
   }
   entry.parameter_bytes = static_cast<std::uint32_t>(bytes);
-  const bool has_tiles =
-      std::any_of(function.body.begin(), function.body.end(), [](const ptx::Instruction& i) {
-        return i.name == "wgmma" || ptx::has_modifier(i, "tensor");
-      });
+  const bool has_tiles = std::ranges::any_of(function.body, [](const ptx::Instruction& i) {
+    return i.name == "wgmma" || ptx::has_modifier(i, "tensor");
+  });
   if (has_tiles) entry.shared_align = kTileAlign;
-  entry.generic_shared =
-      std::any_of(function.body.begin(), function.body.end(), [](const ptx::Instruction& i) {
-        return i.name == "cvta" && !ptx::has_modifier(i, "to") &&
-               (ptx::has_modifier(i, "shared") || ptx::has_modifier(i, "shared::cta") ||
-                ptx::has_modifier(i, "shared::cluster"));
-      });
+  entry.generic_shared = std::ranges::any_of(function.body, [](const ptx::Instruction& i) {
+    return i.name == "cvta" && !ptx::has_modifier(i, "to") &&
+           (ptx::has_modifier(i, "shared") || ptx::has_modifier(i, "shared::cta") ||
+            ptx::has_modifier(i, "shared::cluster"));
+  });
   entry.straight_length = straight_length(function);
   std::uint64_t local = 0;
   std::uint64_t shared = module_shared_bytes_;
   std::uint64_t dynamic_align = 16;
   for (const int l : function.locals) {
-    const ptx::Variable& variable = module_.variables[static_cast<std::size_t>(l)];
+    const ptx::Variable& variable = module_.variables[l];
     if (variable.space == ptx::Space::kGlobal || variable.space == ptx::Space::kConst) continue;
     std::uint64_t& at = variable.space == ptx::Space::kShared ? shared : local;
     at = align_up(at, variable.align);
-    offsets_[static_cast<std::size_t>(l)] = static_cast<std::int64_t>(at);
+    offsets_[l] = static_cast<std::int64_t>(at);
     at += variable.size;
   }
   for (const ptx::Variable& variable : module_.variables) {

@@ -30,8 +30,7 @@ CollectiveCall collective_call(const Collective& form, const TensorType& operand
   const bool even = form.splits.empty();
   const auto elements = [&](std::int64_t from, std::int64_t to) {
     if (even) return chunk;
-    return row *
-           static_cast<std::size_t>(form.splits[static_cast<std::size_t>(from * form.ranks + to)]);
+    return row * static_cast<std::size_t>(form.splits[from * form.ranks + to]);
   };
   for (std::int64_t member = 0; member < form.ranks; ++member) {
     call.send_counts.push_back(elements(index, member));

@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "braid/device.h"
 #include "runtime/exec/collective_call.h"

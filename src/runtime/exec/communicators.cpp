@@ -33,8 +33,8 @@ void* callers_communicator(const Communicators::Callers& callers, const std::str
                            std::size_t local, std::span<const int> ranks) {
   const auto found = callers.find(group);
   if (found == callers.end()) return nullptr;
-  const bool given = std::all_of(found->second.begin(), found->second.end(),
-                                 [](const void* comm) { return comm != nullptr; });
+  const bool given =
+      std::ranges::all_of(found->second, [](const void* comm) { return comm != nullptr; });
   if (given && found->second.size() == ranks.size()) return found->second[local];
   throw_invalid(fmt::format("nccl_communicators of group '{}'", group),
                 fmt::format("found {}{}; expected one for each of {} ranks", found->second.size(),
@@ -48,7 +48,7 @@ Communicators::Communicators(const Program& program, Device& device, std::span<c
     : program_(program), ranks_(ranks.begin(), ranks.end()) {
   for (const Step& step : program.steps) {
     if (step.kind != Step::Kind::kCollective) continue;
-    if (std::find(groups_.begin(), groups_.end(), step.group) == groups_.end()) {
+    if (std::ranges::find(groups_, step.group) == groups_.end()) {
       groups_.push_back(step.group);
     }
   }
@@ -58,8 +58,8 @@ Communicators::Communicators(const Program& program, Device& device, std::span<c
     const int rank = ranks_[local];
     for (const std::string& group : groups_) {
       const std::vector<std::int64_t> members = group_members(program, group, rank);
-      const auto index = static_cast<std::size_t>(std::find(members.begin(), members.end(), rank) -
-                                                  members.begin());
+      const auto index =
+          static_cast<std::size_t>(std::ranges::find(members, rank) - members.begin());
       if (needs_nccl) {
         all_.push_back(std::make_unique<NcclCommunicator>(
             device,
@@ -77,7 +77,7 @@ Communicators::Communicators(const Program& program, Device& device, std::span<c
 }
 
 Communicator* Communicators::find(std::string_view group, std::size_t local) const {
-  const auto found = std::find(groups_.begin(), groups_.end(), group);
+  const auto found = std::ranges::find(groups_, group);
   if (found == groups_.end()) return nullptr;
   return all_[local * groups_.size() + static_cast<std::size_t>(found - groups_.begin())].get();
 }
@@ -113,7 +113,7 @@ void Communicators::connect(std::span<const std::string> offers) {
     each([&](Communicator& communicator, std::size_t local) {
       std::vector<std::string> of_member;
       for (const std::int64_t member : group_members(program_, groups_[g], ranks_[local])) {
-        of_member.push_back(of_rank[static_cast<std::size_t>(member)]);
+        of_member.push_back(of_rank[member]);
       }
       communicator.forget_progress();
       communicator.connect(of_member);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <span>
 
@@ -24,9 +23,8 @@ namespace {
 // A grid that waits runs only if it is resident together with those it waits for: it needs a
 // multiprocessor per block, and a hardware queue per rank of a GPU. The cpu device runs any grid.
 void check_resident(const Program& program, const Device& device) {
-  const bool waits =
-      std::any_of(program.kernels.begin(), program.kernels.end(),
-                  [](const ProgramKernel& k) { return !k.needs.comm_group.empty(); });
+  const bool waits = std::ranges::any_of(
+      program.kernels, [](const ProgramKernel& k) { return !k.needs.comm_group.empty(); });
   if (!waits || device.kind() == "cpu") return;
   if (device.ranks_per_device() <= kMaxCollectiveBlocks) return;
   throw_invalid(program.name,
@@ -170,7 +168,7 @@ void Executable::bind(int rank, std::string_view name, const DeviceTensor& tenso
   if (bound == nullptr) throw_invalid(std::string(name), "is no input or output of the program");
   check_bound(bound->name, bound->type, tensor);
   const auto buffer = static_cast<std::size_t>(bound->buffer);
-  const Arena& arena = program.arenas[static_cast<std::size_t>(program.buffers[buffer].arena)];
+  const Arena& arena = program.arenas[program.buffers[buffer].arena];
   if (arena.kind == ArenaKind::kWorkspace || arena.kind == ArenaKind::kSymmetric) {
     throw_invalid(bound->name, fmt::format("lies in arena {} and cannot be bound", arena.name()));
   }
@@ -213,9 +211,8 @@ void Executable::set_input(int rank, std::string_view name, const HostTensor& te
   }
   if (bytes == 0) return;
   Stream& stream = impl().ranks[local]->stream_after_runs();
-  stream.copy_from_host(plan.addresses[local][static_cast<std::size_t>(input->buffer)],
-                        tensor.data.data(), bytes);
-  stream.synchronize();  // the caller may free the tensor after the call
+  stream.copy_from_host(plan.addresses[local][input->buffer], tensor.data.data(), bytes);
+  stream.synchronize();  // the tensor is the caller's and may go away
 }
 
 void Executable::run() { run(std::span<Stream* const>()); }
@@ -263,9 +260,8 @@ void Executable::poison_outputs() {
         std::memcpy(bytes.data() + at, &element, size);
       }
       if (bytes.empty()) continue;
-      stream.copy_from_host(plan.addresses[local][static_cast<std::size_t>(output.buffer)],
-                            bytes.data(), bytes.size());
-      stream.synchronize();  // the bytes are freed next
+      stream.copy_from_host(plan.addresses[local][output.buffer], bytes.data(), bytes.size());
+      stream.synchronize();  // the bytes go away
     }
   }
 }
@@ -283,8 +279,7 @@ HostTensor Executable::output(int rank, std::string_view name) {
   tensor.data.resize(static_cast<std::size_t>(tensor.numel()) * dtype_size(tensor.dtype));
   if (tensor.data.empty()) return tensor;
   Stream& stream = impl().ranks[local]->stream();
-  stream.copy_to_host(tensor.data.data(),
-                      plan.addresses[local][static_cast<std::size_t>(output->buffer)],
+  stream.copy_to_host(tensor.data.data(), plan.addresses[local][output->buffer],
                       tensor.data.size());
   stream.synchronize();
   return tensor;
@@ -320,7 +315,7 @@ std::vector<BufferReport> Executable::buffers() const {
   std::vector<BufferReport> reports;
   for (const Buffer& buffer : impl().program.buffers) {
     if (buffer.slice) continue;
-    const Arena& arena = impl().program.arenas[static_cast<std::size_t>(buffer.arena)];
+    const Arena& arena = impl().program.arenas[buffer.arena];
     reports.push_back({buffer.name, arena.name(), buffer.offset, buffer.bytes});
   }
   return reports;
@@ -334,7 +329,7 @@ int Executable::launches() const {
       current == nullptr ? variants.size() - 1 : variant_at(program, current->bindings);
   int count = 0;
   for (int s = variants[v].steps.first; s < variants[v].steps.end; ++s) {
-    count += program.steps[static_cast<std::size_t>(s)].kernel >= 0 ? 1 : 0;
+    count += program.steps[s].kernel >= 0 ? 1 : 0;
   }
   return count;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <mutex>
 
 #include "braid/error.h"
 #include "braid/reference.h"
@@ -90,7 +89,6 @@ std::vector<RankCard> Executable::Impl::cards() {
 
 void Executable::Impl::connect(const std::vector<RankCard>& cards) {
   std::vector<std::vector<std::string>> handles;
-  handles.reserve(cards.size());
   for (const RankCard& card : cards) handles.push_back(card.arenas);
   heap.connect(handles);
   if (world->all_here()) return;
@@ -128,7 +126,6 @@ std::optional<Error> Executable::Impl::interruption() const {
 
 void Executable::Impl::communicate(const std::vector<RankCard>& cards) {
   std::vector<std::string> offers;
-  offers.reserve(cards.size());
   for (const RankCard& card : cards) offers.push_back(card.communicators);
   communicators.connect(offers);
 }
@@ -371,7 +368,7 @@ void Executable::Impl::check_stream(const char* call, std::size_t local,
 
 bool Executable::Impl::is_recorded(std::span<Stream* const> streams) const {
   const auto count = static_cast<std::size_t>(
-      std::count_if(streams.begin(), streams.end(), [](Stream* s) { return s->is_capturing(); }));
+      std::ranges::count_if(streams, [](Stream* s) { return s->is_capturing(); }));
   if (count == 0) return false;
   if (count != streams.size()) {
     throw_invalid("run", fmt::format("{} of {} streams are being captured; expected all or none",
@@ -418,7 +415,7 @@ std::vector<StepTime> Executable::Impl::trace() {
                   .begin_us = timed[2 * i]->ns_since(*begins[local]) / 1e3,
                   .end_us = timed[2 * i + 1]->ns_since(*begins[local]) / 1e3};
     if (step.kernel >= 0) {
-      const ProgramKernel& kernel = program.kernels[static_cast<std::size_t>(step.kernel)];
+      const ProgramKernel& kernel = program.kernels[step.kernel];
       time.what = kernel.needs.template_name;
       time.ops = op_names(kernel.spec);
     } else if (step.kind == Step::Kind::kCollective) {

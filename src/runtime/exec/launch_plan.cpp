@@ -20,7 +20,7 @@ const T& element(const std::vector<T>& items, std::int64_t index, const char* wh
   if (index < 0 || index >= static_cast<std::int64_t>(items.size())) {
     throw_internal(step.name, fmt::format("{} {} of {}", what, index, items.size()));
   }
-  return items[static_cast<std::size_t>(index)];
+  return items[index];
 }
 
 static_assert(alignof(ParameterLine) >= kMaxParamAlignment);
@@ -49,7 +49,7 @@ class LaunchPlan::Builder {
         events_(events_needed(program)),
         range_(variants_of(program)[variant_at(program, bindings)].steps) {
     for (int s = range_.first; s < range_.end; ++s) {
-      used_ = std::max(used_, program.steps[static_cast<std::size_t>(s)].stream + 1);
+      used_ = std::max(used_, program.steps[s].stream + 1);
     }
   }
 
@@ -192,7 +192,7 @@ class LaunchPlan::Builder {
 
   [[nodiscard]] CollectiveCall call_of(const Collective& form) const {
     const std::vector<std::int64_t> all = members(step_->group);
-    const std::int64_t own = std::find(all.begin(), all.end(), places().rank) - all.begin();
+    const std::int64_t own = std::ranges::find(all, places().rank) - all.begin();
     CollectiveCall call = collective_call(form, step_->operand, bindings_, own);
     call.send = address(step_->inputs[0]);
     call.receive = address(step_->outputs[0]);
@@ -301,7 +301,7 @@ class LaunchPlan::Builder {
   [[nodiscard]] std::int64_t rank_after(const std::string& group, std::int64_t shift) const {
     const std::vector<std::int64_t> all = members(group);
     const auto size = static_cast<std::int64_t>(all.size());
-    const std::int64_t own = std::find(all.begin(), all.end(), places().rank) - all.begin();
+    const std::int64_t own = std::ranges::find(all, places().rank) - all.begin();
     return ((own + shift) % size + size) % size;
   }
 

@@ -86,10 +86,10 @@ void RankContext::allocate_marks() {
   for (const Step& step : program_.steps) {
     std::int64_t count = 0;
     if (step.kernel >= 0) {
-      const Requirements& needs = program_.kernels[static_cast<std::size_t>(step.kernel)].needs;
-      const bool notes = std::any_of(
-          needs.params.begin(), needs.params.end(),
-          [](const KernelParam& param) { return param.kind == KernelParam::Kind::kMarks; });
+      const Requirements& needs = program_.kernels[step.kernel].needs;
+      const bool notes = std::ranges::any_of(needs.params, [](const KernelParam& param) {
+        return param.kind == KernelParam::Kind::kMarks;
+      });
       if (notes) count = needs.grid.max(program_.symbols) * protocol::kMarksOfBlock;
     }
     ends.push_back(count + (ends.empty() ? 0 : ends.back()));
@@ -221,8 +221,7 @@ std::vector<RankContext::NamedMemory> RankContext::named_memory(const Bindings& 
     if (bound_[b]) continue;  // the caller's memory is named by the caller
     const std::int64_t bytes = numel(buffer.type.shape).evaluate(bindings) *
                                static_cast<std::int64_t>(dtype_size(buffer.type.dtype));
-    named[static_cast<std::size_t>(buffer.arena)].parts.push_back(
-        {address(b), static_cast<std::size_t>(bytes), buffer.name});
+    named[buffer.arena].parts.push_back({address(b), static_cast<std::size_t>(bytes), buffer.name});
   }
   std::erase_if(named, [](const NamedMemory& memory) { return memory.address == 0; });
   return named;

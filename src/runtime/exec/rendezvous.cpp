@@ -67,11 +67,11 @@ class HallEnd final : public Rendezvous {
     wait([&] { return hall.readers == 0 || !hall.broken.empty(); });
     if (!hall.broken.empty()) throw Error(ErrorCode::kEnvironment, kPlace, hall.broken);
     for (std::size_t i = 0; i < mine.size(); ++i) {
-      hall.bytes[static_cast<std::size_t>(ranks()[i])] = std::move(mine[i]);
+      hall.bytes[ranks()[i]] = std::move(mine[i]);
     }
     hall.here[party_] = true;
     const std::uint64_t round = hall.round;
-    if (std::all_of(hall.here.begin(), hall.here.end(), [](bool came) { return came; })) {
+    if (std::ranges::all_of(hall.here, [](bool came) { return came; })) {
       hall.results = std::exchange(hall.bytes, std::vector<std::string>(hall.bytes.size()));
       hall.here.assign(hall.here.size(), false);
       hall.readers = hall.parties.size();
@@ -183,10 +183,10 @@ std::vector<std::shared_ptr<Rendezvous>> meet_in_process(
   std::vector<int> all;
   for (std::vector<int>& party : hall->parties) {
     if (party.empty()) throw_invalid(kPlace, "found an end without ranks; expected one at least");
-    std::sort(party.begin(), party.end());
+    std::ranges::sort(party);
     all.insert(all.end(), party.begin(), party.end());
   }
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i] == static_cast<int>(i)) continue;
     throw_invalid(kPlace, fmt::format("found rank {}; expected {}: each rank once", all[i], i));
@@ -212,7 +212,6 @@ std::shared_ptr<Rendezvous> meet_by_callback(int rank, int world, AllGather all_
 
 std::vector<RankCard> exchange_cards(Rendezvous& rendezvous, const std::vector<RankCard>& mine) {
   std::vector<std::string> bytes;
-  bytes.reserve(mine.size());
   for (const RankCard& card : mine) bytes.push_back(encode(card));
   const std::vector<std::string> all = rendezvous.all_gather(std::move(bytes));
   std::vector<RankCard> cards;

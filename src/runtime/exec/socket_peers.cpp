@@ -10,7 +10,6 @@
 #include <list>
 #include <thread>
 
-#include "braid/error.h"
 #include "lowering/plan/program.h"
 #include "runtime/bytes.h"
 #include "runtime/exec/socket.h"
@@ -91,7 +90,7 @@ class Gathering {
         listener_(listen_for(options)),
         deadline_(Clock::now() + in_ms(options.timeout_s)),
         here_(static_cast<std::size_t>(options.world)) {
-    for (const int rank : options.ranks) here_[static_cast<std::size_t>(rank)] = true;
+    for (const int rank : options.ranks) here_[rank] = true;
   }
 
   std::vector<Peer> run() {
@@ -113,14 +112,13 @@ class Gathering {
       guest.connection.send(FrameKind::kWelcome);
       peers.push_back(std::move(guest));
     }
-    std::sort(peers.begin(), peers.end(),
-              [](const Peer& a, const Peer& b) { return a.ranks < b.ranks; });
+    std::ranges::sort(peers, [](const Peer& a, const Peer& b) { return a.ranks < b.ranks; });
     return peers;
   }
 
  private:
   [[nodiscard]] int missing() const {
-    return static_cast<int>(std::find(here_.begin(), here_.end(), false) - here_.begin());
+    return static_cast<int>(std::ranges::find(here_, false) - here_.begin());
   }
 
   /// Waits until something arrives, or a heartbeat is due.
@@ -141,8 +139,8 @@ class Gathering {
     File socket = accept_from(listener_);
     if (!socket.is_open()) return false;
     if (guests_.size() >= kMostGuests + static_cast<std::size_t>(options_.world)) {
-      guests_.erase(std::find_if(guests_.begin(), guests_.end(),
-                                 [](const Peer& guest) { return guest.ranks.empty(); }));
+      guests_.erase(
+          std::ranges::find_if(guests_, [](const Peer& guest) { return guest.ranks.empty(); }));
     }
     guests_.push_back({Connection(std::move(socket)), {}, false});
     guests_.back().connection.send(FrameKind::kGreeting, format_bytes());
@@ -189,10 +187,10 @@ class Gathering {
       fail({ErrorCode::kInvalidArgument, text});
     }
     for (const int rank : hello->ranks) {
-      if (rank >= 0 && rank < options_.world && !here_[static_cast<std::size_t>(rank)]) continue;
+      if (rank >= 0 && rank < options_.world && !here_[rank]) continue;
       return refuse(fmt::format("there is a rank {} already; expected each once", rank));
     }
-    for (const int rank : hello->ranks) here_[static_cast<std::size_t>(rank)] = true;
+    for (const int rank : hello->ranks) here_[rank] = true;
     guest.ranks = hello->ranks;
     guest.connection.send(FrameKind::kBeat);
     if (!loss_.text.empty()) guest.connection.send(FrameKind::kLost, encode(loss_));

@@ -122,12 +122,12 @@ class SocketEnd final : public Rendezvous {
 
   /// At the hub: bytes of an end. The last one completes the round.
   void take(const std::vector<int>& ranks, std::vector<std::string> bytes) {
-    if (std::find(came_.begin(), came_.end(), true) == came_.end()) first_came_ = Clock::now();
+    if (std::ranges::find(came_, true) == came_.end()) first_came_ = Clock::now();
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-      came_[static_cast<std::size_t>(ranks[r])] = true;
-      bytes_[static_cast<std::size_t>(ranks[r])] = std::move(bytes[r]);
+      came_[ranks[r]] = true;
+      bytes_[ranks[r]] = std::move(bytes[r]);
     }
-    if (std::find(came_.begin(), came_.end(), false) != came_.end()) return;
+    if (std::ranges::find(came_, false) != came_.end()) return;
     const std::string payload = encode(round_, bytes_);
     if (payload.size() > Connection::kMost) {
       return lose(
@@ -215,8 +215,8 @@ class SocketEnd final : public Rendezvous {
       if (now - peer.connection.heard() <= timeout_) continue;
       lose(peer, fmt::format("has been silent for {:g} s", options_.timeout_s));
     }
-    const auto missing = std::find(came_.begin(), came_.end(), false) - came_.begin();
-    const bool waits = std::find(came_.begin(), came_.end(), true) != came_.end();
+    const auto missing = std::ranges::find(came_, false) - came_.begin();
+    const bool waits = std::ranges::find(came_, true) != came_.end();
     if (!waits || now - first_came_ <= std::chrono::duration<double>(options_.patience_s)) return;
     lose({ErrorCode::kTimeout,
           fmt::format("rank {} did not come within {:g} s", missing, options_.patience_s)});
@@ -280,7 +280,7 @@ void check(const SocketOptions& options) {
 
 std::shared_ptr<Rendezvous> meet_by_socket(const SocketOptions& options) {
   SocketOptions checked = options;
-  std::sort(checked.ranks.begin(), checked.ranks.end());
+  std::ranges::sort(checked.ranks);
   check(checked);
   std::vector<Peer> peers;
   if (static_cast<int>(checked.ranks.size()) < checked.world) {

@@ -123,7 +123,7 @@ void StagedCommunicator::take(const CollectiveCall& call, Stream& stream) const 
     case Op::kAllToAll:
       return all_to_all(call, stream);
     case Op::kBroadcast:
-      return stream.copy(call.receive, stages_[static_cast<std::size_t>(call.root)], bytes);
+      return stream.copy(call.receive, stages_[call.root], bytes);
   }
 }
 

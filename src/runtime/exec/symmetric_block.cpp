@@ -97,7 +97,7 @@ SymmetricBlock::Here SymmetricBlock::open(std::size_t local) {
   Here here;
   here.rank = world_.ranks()[local];
   for (const auto& instance : group_instances(spec_.group, world_.rendezvous->world())) {
-    const auto found = std::find(instance.begin(), instance.end(), here.rank);
+    const auto found = std::ranges::find(instance, here.rank);
     if (found == instance.end()) continue;
     here.members.assign(instance.begin(), instance.end());
     here.index = static_cast<std::uint32_t>(found - instance.begin());
@@ -155,8 +155,7 @@ std::vector<RankCard> SymmetricBlock::cards() const {
 
 void SymmetricBlock::connect(const std::vector<RankCard>& cards) {
   for (Here& here : here_) {
-    for (const int peer : here.members)
-      find_peer(here, peer, cards[static_cast<std::size_t>(peer)]);
+    for (const int peer : here.members) find_peer(here, peer, cards[peer]);
   }
   if (world_.all_here()) return;
   on_loss_ = world_.losses->add([this] {
@@ -208,7 +207,7 @@ std::size_t SymmetricBlock::local_of(int rank) const {
 }
 
 std::size_t SymmetricBlock::index_of(const Here& here, int peer) const {
-  const auto found = std::find(here.members.begin(), here.members.end(), peer);
+  const auto found = std::ranges::find(here.members, peer);
   if (found != here.members.end()) return static_cast<std::size_t>(found - here.members.begin());
   throw_invalid(place(), fmt::format("rank {} is no peer of rank {}; expected one of {}", peer,
                                      here.rank, fmt::join(here.members, ", ")));
@@ -230,8 +229,8 @@ std::uint64_t SymmetricBlock::buffer(int rank, int peer, std::span<const std::in
   }
   const std::string type = fmt::format("{}[{}]", dtype_name(dtype), fmt::join(shape, ", "));
   bool fits = offset <= spec_.bytes;
-  std::size_t room = fits ? (spec_.bytes - offset) / dtype_size(dtype) : 0;  // in elements
-  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  std::size_t room = fits ? (spec_.bytes - offset) / dtype_size(dtype) : 0;  // elements
+  const bool empty = std::ranges::find(shape, 0) != shape.end();
   for (const std::int64_t extent : shape) {
     if (extent < 0) throw_invalid(place(), fmt::format("{} has a negative extent", type));
     if (!empty) room /= static_cast<std::size_t>(extent);
@@ -331,8 +330,8 @@ std::string SymmetricBlock::lost_wait(const Here& here, const Record& record) co
   const std::int64_t peer = is_barrier ? record.peer : pair / members % members;
   return fmt::format("rank {}, {} of channel {}: waited for rank {} to reach epoch {}, last saw {}",
                      here.rank, is_barrier ? "barrier" : "signal",
-                     is_barrier ? step : pair / members / members,
-                     here.members[static_cast<std::size_t>(peer)], record.expected, record.seen);
+                     is_barrier ? step : pair / members / members, here.members[peer],
+                     record.expected, record.seen);
 }
 
 void SymmetricBlock::check() const {

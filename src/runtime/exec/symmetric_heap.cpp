@@ -16,7 +16,7 @@ std::vector<std::int64_t> group_members(const Program& program, std::string_view
   const auto found = program.groups.find(group);
   if (found == program.groups.end()) throw_internal(std::string(group), "unknown group");
   for (const std::vector<std::int64_t>& members : found->second.ranks) {
-    if (std::find(members.begin(), members.end(), rank) != members.end()) return members;
+    if (std::ranges::find(members, rank) != members.end()) return members;
   }
   if (!found->second.ranks.empty() || found->second.size != program.world) {
     throw_internal(std::string(group), fmt::format("rank {} is in no instance of it", rank));
@@ -89,9 +89,9 @@ void SymmetricHeap::find_peers(std::size_t local, std::size_t arena,
   std::vector<Memory*> memory;
   for (const int member : members) {
     const auto peer = static_cast<std::size_t>(member);
-    const auto here = std::find(ranks_.begin(), ranks_.end(), member);
+    const auto here = std::ranges::find(ranks_, member);
     if (here != ranks_.end()) {
-      memory.push_back(memory_[static_cast<std::size_t>(here - ranks_.begin())][arena].get());
+      memory.push_back(memory_[here - ranks_.begin()][arena].get());
       addresses[peer] = memory.back()->address();
       continue;
     }
@@ -105,7 +105,7 @@ void SymmetricHeap::find_peers(std::size_t local, std::size_t arena,
     addresses[peer] = memory.back()->address();
   }
   if (!wants_multicast(program_.arenas[arenas_[arena]].group)) return;
-  const std::vector<std::string>& leader = handles[static_cast<std::size_t>(members.front())];
+  const std::vector<std::string>& leader = handles[members.front()];
   Range& range = range_of(arena, members,
                           leader.empty() ? std::string_view() : leader[arenas_.size() + arena]);
   range.multicast->add_rank(ranks_[local]);
@@ -116,8 +116,7 @@ void SymmetricHeap::bind() {
   for (const Range& range : ranges_) {
     for (Memory* const memory : range.memory) memory->bind_multicast(*range.multicast, 0);
     for (std::size_t local = 0; local < ranks_.size(); ++local) {
-      if (std::find(range.members.begin(), range.members.end(), ranks_[local]) ==
-          range.members.end()) {
+      if (std::ranges::find(range.members, ranks_[local]) == range.members.end()) {
         continue;
       }
       multicasts_[local][arenas_[range.arena]] = range.multicast->address();
@@ -129,10 +128,9 @@ bool SymmetricHeap::wants_multicast(const std::string& group) const {
   const auto wants = [&](const KernelParam& param) {
     return param.kind == KernelParam::Kind::kMulticast && param.group == group;
   };
-  return std::any_of(
-      program_.kernels.begin(), program_.kernels.end(), [&](const ProgramKernel& kernel) {
-        return std::any_of(kernel.needs.params.begin(), kernel.needs.params.end(), wants);
-      });
+  return std::ranges::any_of(program_.kernels, [&](const ProgramKernel& kernel) {
+    return std::ranges::any_of(kernel.needs.params, wants);
+  });
 }
 
 SymmetricHeap::Range& SymmetricHeap::range_of(std::size_t arena, const std::vector<int>& members,
@@ -146,9 +144,9 @@ SymmetricHeap::Range& SymmetricHeap::range_of(std::size_t arena, const std::vect
 }
 
 std::uint64_t SymmetricHeap::own(std::size_t arena, std::size_t local) const {
-  const auto found = std::find(arenas_.begin(), arenas_.end(), arena);
+  const auto found = std::ranges::find(arenas_, arena);
   if (found == arenas_.end()) return 0;
-  return memory_[local][static_cast<std::size_t>(found - arenas_.begin())]->address();
+  return memory_[local][found - arenas_.begin()]->address();
 }
 
 std::vector<MemoryPart> SymmetricHeap::heads(std::size_t local) const {

@@ -42,8 +42,8 @@ SymmetricMemory SymmetricMemory::workspace(const World& world, const std::string
   const std::size_t had = known ? found->second->spec().bytes : 0;
   if (had > 0 && had >= min_bytes) return {world.impl_, found->second};
   w.take_part([&] {
-    if (std::none_of(streams.begin(), streams.end(),
-                     [](const Stream* stream) { return stream->is_capturing(); })) {
+    if (std::ranges::none_of(streams,
+                             [](const Stream* stream) { return stream->is_capturing(); })) {
       return;
     }
     throw_invalid(

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "braid/error.h"
 #include "codegen/graph_target.h"
 #include "ir/text.h"
 #include "runtime/compile/compiler.h"

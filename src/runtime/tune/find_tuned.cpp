@@ -43,17 +43,16 @@ class Finder {
     if (usable.empty()) return {{}, why_none(rows.back()), {}, {}};
     keep_one_binding(usable, body);
     std::erase_if(usable, [](const TuneRow* row) { return !row->trial.ns; });
-    std::stable_sort(usable.begin(), usable.end(), [](const TuneRow* a, const TuneRow* b) {
-      return *a->trial.ns < *b->trial.ns;
-    });
+    std::ranges::stable_sort(
+        usable, [](const TuneRow* a, const TuneRow* b) { return *a->trial.ns < *b->trial.ns; });
     const std::vector<Config> allowed = candidates(body, wanted_.target);
     const auto shared = std::make_shared<const Graph>(body);
     const auto would_be_made = [&](const TuneRow* row) {
-      return std::find(allowed.begin(), allowed.end(), row->config) != allowed.end() &&
+      return std::ranges::find(allowed, row->config) != allowed.end() &&
              hash_of(std::string_view(emit({shared, row->config}, wanted_.target).text)) ==
                  row->text;
     };
-    const auto best = std::find_if(usable.begin(), usable.end(), would_be_made);
+    const auto best = std::ranges::find_if(usable, would_be_made);
     if (best == usable.end()) {
       return {{}, "the database has nothing that this version of braid would make", {}, {}};
     }
@@ -88,7 +87,7 @@ class Finder {
   static void keep_one_binding(std::vector<const TuneRow*>& rows, const Graph& body) {
     std::string symbols = symbols_text(max_bindings(body.symbols()));
     const auto at = [&](const TuneRow* row) { return row->key.symbols == symbols; };
-    if (std::none_of(rows.begin(), rows.end(), at)) symbols = rows.back()->key.symbols;
+    if (std::ranges::none_of(rows, at)) symbols = rows.back()->key.symbols;
     std::erase_if(rows, [&](const TuneRow* row) { return !at(row); });
   }
 

@@ -44,13 +44,13 @@ class Search {
     for (std::size_t c = 0; c < tried_.size(); ++c) {
       if (!tried_[c]) left.emplace_back(promise(c), c);
     }
-    std::sort(left.begin(), left.end());
+    std::ranges::sort(left);
     const std::optional<std::size_t> best = quickest(ns_);
     std::vector<std::size_t> chosen;
     while (chosen.size() < count && !left.empty()) {
       auto pick = left.begin();
       if (best && (seen_.size() + chosen.size()) % 2 == 0) {
-        const auto near = std::find_if(left.begin(), left.end(), [&](const auto& candidate) {
+        const auto near = std::ranges::find_if(left, [&](const auto& candidate) {
           return one_step(space_.candidates[candidate.second], space_.candidates[*best]);
         });
         if (near != left.end()) pick = near;

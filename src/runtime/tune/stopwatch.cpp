@@ -1,7 +1,6 @@
 #include "runtime/tune/stopwatch.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "braid/error.h"

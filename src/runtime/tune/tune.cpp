@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <thread>
 #include <utility>
@@ -236,7 +235,7 @@ class Tuner {
     }
     for (const Step& step : program.steps) {
       if (step.kernel < 0) continue;
-      ++subjects_[of_kernel[static_cast<std::size_t>(step.kernel)]].result.launches;
+      ++subjects_[of_kernel[step.kernel]].result.launches;
     }
   }
 
@@ -358,7 +357,6 @@ class Tuner {
       return;
     }
     std::vector<std::string> requests;
-    requests.reserve(attempts.size());
     for (const Attempt& attempt : attempts) requests.push_back(for_worker(attempt.request));
     workers_->run(requests, {.begins = {}, .ends = [&](std::size_t i, const WorkerAnswer& answer) {
                                done(i, answer.bytes

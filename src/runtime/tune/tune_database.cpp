@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <span>
 
 #include "braid/error.h"
 #include "lowering/fuse/kernel_body.h"

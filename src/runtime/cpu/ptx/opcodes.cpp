@@ -182,21 +182,20 @@ bool takes(const Opcode::Group& group, const std::optional<Type>& type) {
 bool knows(const Opcode& opcode, const std::string& modifier) {
   const auto type = parse_type(modifier);
   const auto holds = [&](const auto& names) {
-    return std::any_of(names.begin(), names.end(),
-                       [&](std::string_view name) { return is_called(modifier, name); });
+    return std::ranges::any_of(names,
+                               [&](std::string_view name) { return is_called(modifier, name); });
   };
-  return std::any_of(opcode.names.begin(), opcode.names.end(),
-                     [&](const Opcode::Name& name) { return holds(name.head); }) ||
-         std::any_of(opcode.groups.begin(), opcode.groups.end(), [&](const Opcode::Group& group) {
+  return std::ranges::any_of(opcode.names,
+                             [&](const Opcode::Name& name) { return holds(name.head); }) ||
+         std::ranges::any_of(opcode.groups, [&](const Opcode::Group& group) {
            return holds(group.names) || takes(group, type);
          });
 }
 
 /// A text for the expected number of operands, if `found` differs.
 std::string wanted(const Opcode& opcode, std::size_t found) {
-  const auto needed = static_cast<std::size_t>(
-      std::count_if(opcode.operands.begin(), opcode.operands.end(),
-                    [](const Opcode::OperandUse& use) { return !use.optional; }));
+  const auto needed = static_cast<std::size_t>(std::ranges::count_if(
+      opcode.operands, [](const Opcode::OperandUse& use) { return !use.optional; }));
   return std::to_string(found < needed ? needed : opcode.operands.size());
 }
 
@@ -214,8 +213,8 @@ bool Opcode::has_result() const {
 bool Opcode::updates() const { return !operands.empty() && operands.front().use == Use::kUpdated; }
 
 bool Opcode::has_address() const {
-  return std::any_of(operands.begin(), operands.end(),
-                     [](const OperandUse& operand) { return is_address(operand.use); });
+  return std::ranges::any_of(operands,
+                             [](const OperandUse& operand) { return is_address(operand.use); });
 }
 
 bool Opcode::reads_carry() const { return !operands.empty() && operands.back().use == Use::kCarry; }
@@ -235,8 +234,7 @@ const Traits& traits(const Instruction& instruction) {
 }
 
 bool has_modifier(const Instruction& instruction, std::string_view name) {
-  return std::find(instruction.modifiers.begin(), instruction.modifiers.end(), name) !=
-         instruction.modifiers.end();
+  return std::ranges::find(instruction.modifiers, name) != instruction.modifiers.end();
 }
 
 bool is_wgmma(const Instruction& instruction) {
@@ -274,8 +272,7 @@ void require_known(const Instruction& instruction) {
     const auto entries = entries_of(instruction.name);
     if (entries.empty()) fail(instruction.line, "unknown opcode " + quoted);
     for (const std::string& modifier : instruction.modifiers) {
-      if (std::none_of(entries.begin(), entries.end(),
-                       [&](const Opcode* e) { return knows(*e, modifier); })) {
+      if (std::ranges::none_of(entries, [&](const Opcode* e) { return knows(*e, modifier); })) {
         fail(instruction.line, fmt::format("unknown modifier '.{}' of {}", modifier, quoted));
       }
     }
@@ -347,8 +344,8 @@ bool Choices::pick(const std::string& modifier) {
       types_[nth] = *type;
       return true;
     }
-    const auto it = std::find_if(group.names.begin(), group.names.end(),
-                                 [&](std::string_view name) { return is_called(modifier, name); });
+    const auto it = std::ranges::find_if(
+        group.names, [&](std::string_view name) { return is_called(modifier, name); });
     if (it == group.names.end()) continue;
     picked_[g] = static_cast<std::int8_t>(it - group.names.begin());
     return true;

@@ -2,8 +2,6 @@
 
 #include <unordered_map>
 
-#include "braid/error.h"
-
 namespace braid::cpu::ptx {
 
 void fail(std::uint32_t line, const std::string& message) {

@@ -38,10 +38,10 @@ class Inliner {
     for (const int local : source.locals) {
       int index = local;
       // Private variables exist once per inlined copy, all others once.
-      const Space space = module_.variables[static_cast<std::size_t>(local)].space;
+      const Space space = module_.variables[local].space;
       if (depth > 0 && (space == Space::kLocal || space == Space::kParam)) {
         index = static_cast<int>(module_.variables.size());
-        module_.variables.push_back(Variable(module_.variables[static_cast<std::size_t>(local)]));
+        module_.variables.push_back(Variable(module_.variables[local]));
         variables[local] = index;
       }
       out_.locals.push_back(index);
@@ -90,18 +90,14 @@ class Inliner {
     for (Operand& element : operand.elements) shift(element, registers, labels, variables);
   }
 
-  Function& function(const Operand& operand) const {
-    return module_.functions[static_cast<std::size_t>(operand.index)];
-  }
-  Variable& variable(int index) const { return module_.variables[static_cast<std::size_t>(index)]; }
+  Function& function(const Operand& operand) const { return module_.functions[operand.index]; }
+  Variable& variable(int index) const { return module_.variables[index]; }
 
   int new_label() {
     out_.labels.push_back(0);
     return static_cast<int>(out_.labels.size()) - 1;
   }
-  void place(int label) {
-    out_.labels[static_cast<std::size_t>(label)] = static_cast<std::uint32_t>(out_.body.size());
-  }
+  void place(int label) { out_.labels[label] = static_cast<std::uint32_t>(out_.body.size()); }
   static Operand label(int index) { return {.form = Operand::Form::kLabel, .index = index}; }
 
   [[noreturn]] static void bad(const Instruction& call, const std::string& why) {
@@ -151,7 +147,7 @@ class Inliner {
     for (const int callee : callees) {
       const int next = new_label();
       if (!direct) skip_unless(instruction, target, callee, next);
-      inline_one(call, module_.functions[static_cast<std::size_t>(callee)], depth);
+      inline_one(call, module_.functions[callee], depth);
       if (!direct) {
         out_.body.push_back(make_instruction(Op::kBra, {}, {label(after)}, instruction.line));
       }
@@ -174,11 +170,11 @@ class Inliner {
     if (list.form != Operand::Form::kFunction) bad(call.instruction, "expected a prototype");
     const Function& prototype = function(list);
     const auto alike = [&](const std::vector<int>& a, const std::vector<int>& b) {
-      return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                        [&](int x, int y) { return variable(x).size == variable(y).size; });
+      return std::ranges::equal(a, b,
+                                [&](int x, int y) { return variable(x).size == variable(y).size; });
     };
     for (const int known : module_.addressed) {
-      const Function& one = module_.functions[static_cast<std::size_t>(known)];
+      const Function& one = module_.functions[known];
       if (alike(one.params, prototype.params) && alike(one.results, prototype.results)) {
         result.push_back(known);
       }

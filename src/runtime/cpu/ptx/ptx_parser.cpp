@@ -137,7 +137,7 @@ void Parser::alias() {
   const auto function = [&]() -> Function& {
     const Symbol* symbol = lookup(identifier("a function name"));
     if (symbol == nullptr || symbol->kind != Symbol::kFunction) error("not a function");
-    return module_.functions[static_cast<std::size_t>(symbol->index)];
+    return module_.functions[symbol->index];
   };
   Function& alias = function();
   expect(",");
@@ -174,8 +174,8 @@ void Parser::give_up(std::size_t start, std::size_t variables, const Error& why)
   skip_body();
   // Variables of its body take no space.
   module_.variables.resize(variables);
-  const auto known = std::find_if(module_.functions.begin(), module_.functions.end(),
-                                  [&](const Function& f) { return f.name == name; });
+  const auto known =
+      std::ranges::find_if(module_.functions, [&](const Function& f) { return f.name == name; });
   const auto index = static_cast<std::size_t>(known - module_.functions.begin());
   if (known == module_.functions.end()) {
     module_.functions.emplace_back();
@@ -338,7 +338,7 @@ bool Parser::initial_address(Variable& variable, std::uint64_t at, unsigned byte
   }
   const Symbol* symbol = lookup(std::string(peek().text));
   if (symbol != nullptr && symbol->kind == Symbol::kBroken) {
-    throw Error(broken_[static_cast<std::size_t>(symbol->index)]);
+    throw Error(broken_[symbol->index]);
   }
   if (symbol != nullptr && symbol->kind == Symbol::kFunction && bytes == 8 && !generic && !masked) {
     take();
@@ -494,8 +494,8 @@ void Parser::function(bool is_entry) {
       error("unknown directive '." + std::string(name) + "'");
     }
   }
-  const auto known = std::find_if(module_.functions.begin(), module_.functions.end(),
-                                  [&](const Function& f) { return f.name == result.name; });
+  const auto known = std::ranges::find_if(module_.functions,
+                                          [&](const Function& f) { return f.name == result.name; });
   if (known != module_.functions.end() && known->has_body) {
     error("function '" + result.name + "' is defined twice");
   }

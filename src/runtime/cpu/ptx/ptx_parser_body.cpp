@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <unordered_map>
 
 #include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/ptx/ptx_parser.h"
@@ -18,7 +17,7 @@ void Parser::body(Function& function) {
   target_tables_.clear();
   carry_ = -1;
   for (const RegisterParameter& parameter : register_arguments_) {
-    const Variable& variable = module_.variables[static_cast<std::size_t>(parameter.variable)];
+    const Variable& variable = module_.variables[parameter.variable];
     function.body.push_back(make_instruction(
         Op::kLd, {"param", variable.type},
         {Operand::of_register(parameter.register_index), variable_in_brackets(parameter.variable)},
@@ -43,8 +42,7 @@ void Parser::body(Function& function) {
   for (Instruction& instruction : function.body) {
     for (Operand& operand : instruction.operands) {
       if (operand.form == Operand::Form::kLabel) {
-        operand.index =
-            static_cast<std::int32_t>(resolved[static_cast<std::size_t>(operand.index)]);
+        operand.index = static_cast<std::int32_t>(resolved[operand.index]);
       }
     }
   }
@@ -54,7 +52,7 @@ void Parser::body(Function& function) {
 /// Results that are registers, to where the caller finds them; by whom `where` says.
 void Parser::move_results(const Instruction& where) {
   for (const RegisterParameter& result : register_results_) {
-    const Variable& variable = module_.variables[static_cast<std::size_t>(result.variable)];
+    const Variable& variable = module_.variables[result.variable];
     function_->body.push_back(make_instruction(
         Op::kSt, {"param", variable.type},
         {variable_in_brackets(result.variable), Operand::of_register(result.register_index)},
@@ -67,7 +65,7 @@ void Parser::move_results(const Instruction& where) {
 /// Records that a function's address is taken.
 int Parser::address_taken(int function) {
   auto& all = module_.addressed;
-  if (std::find(all.begin(), all.end(), function) == all.end()) all.push_back(function);
+  if (std::ranges::find(all, function) == all.end()) all.push_back(function);
   return function;
 }
 
@@ -191,7 +189,7 @@ void Parser::call_targets(const std::string& name) {
 
 /// The branch targets, or functions, that a name stands for.
 const std::vector<Operand>* Parser::find_targets(const LabelUse& use) const {
-  for (int scope = use.scope; scope >= 0; scope = scopes_[static_cast<std::size_t>(scope)].parent) {
+  for (int scope = use.scope; scope >= 0; scope = scopes_[scope].parent) {
     const auto table = target_tables_.find({scope, use.name});
     if (table != target_tables_.end()) return &table->second;
   }
@@ -210,7 +208,7 @@ void Parser::lower_indexed_branch(Instruction branch) {
       branch.operands[1].form != Operand::Form::kLabel) {
     fail(branch.line, "bad operands of '" + branch.full_name() + "'");
   }
-  const LabelUse use = label_uses_[static_cast<std::size_t>(branch.operands[1].index)];
+  const LabelUse use = label_uses_[branch.operands[1].index];
   label_uses_.pop_back();
   const std::vector<Operand>* table = find_targets(use);
   if (table == nullptr) fail(branch.line, "unknown branch targets '" + use.name + "'");
@@ -237,7 +235,7 @@ void Parser::instruction() {
     const std::string name = identifier("a predicate");
     const Symbol* symbol = lookup(name);
     if (symbol == nullptr || symbol->kind != Symbol::kRegister ||
-        function_->registers[static_cast<std::size_t>(symbol->index)].type.kind != Kind::kPred) {
+        function_->registers[symbol->index].type.kind != Kind::kPred) {
       error("'" + name + "' is not a predicate");
     }
     result.guard = symbol->index;
@@ -260,7 +258,7 @@ void Parser::instruction() {
   if (result.is(Op::kCall)) {
     // The last operand of a call by address names the possible targets.
     if (!result.operands.empty() && result.operands.back().form == Operand::Form::kLabel) {
-      const LabelUse use = label_uses_[static_cast<std::size_t>(result.operands.back().index)];
+      const LabelUse use = label_uses_[result.operands.back().index];
       if (const auto* targets = find_targets(use)) {
         label_uses_.pop_back();
         result.operands.back() = Operand::of(Operand::Form::kVector, *targets);
@@ -301,7 +299,7 @@ Operand Parser::operand(bool address) {
   if (accept("[")) return memory();
   Operand result = atom();
   if (result.form == Operand::Form::kVariable && accept("[")) {
-    const auto& array = module_.variables[static_cast<std::size_t>(result.index)];
+    const auto& array = module_.variables[result.index];
     result.bits += expression().bits * array.element;
     expect("]");
     if (!address) return result;
@@ -366,7 +364,7 @@ Operand Parser::plain_register(int index) {
   const std::size_t most = bytes ? 4 : 2;
   const char last = bytes ? '7' : '3';
   if ((!bytes && token.text.front() != 'h') || digits.empty() || digits.size() > most ||
-      !std::all_of(digits.begin(), digits.end(), [&](char c) { return c >= '0' && c <= last; })) {
+      !std::ranges::all_of(digits, [&](char c) { return c >= '0' && c <= last; })) {
     fail(token.line, "a register has no part '." + std::string(token.text) + "'");
   }
   result.parts.bits = bytes ? 8 : 16;
@@ -447,7 +445,7 @@ Operand Parser::atom() {
         if (accept("+")) result.bits = expression().bits;
         return result;
       case Symbol::kBroken:
-        throw Error(broken_[static_cast<std::size_t>(symbol->index)]);
+        throw Error(broken_[symbol->index]);
       case Symbol::kLabel:
         break;
     }

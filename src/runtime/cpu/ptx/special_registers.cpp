@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <charconv>
 
 #include "runtime/cpu/ptx/ptx.h"

@@ -24,15 +24,15 @@ std::uint32_t value_at(std::uint64_t word) {
 
 std::vector<std::uint32_t> values_at(const std::vector<std::uint64_t>& words) {
   std::vector<std::uint32_t> values(words.size());
-  std::transform(words.begin(), words.end(), values.begin(), value_at);
+  std::ranges::transform(words, values.begin(), value_at);
   return values;
 }
 
 bool still_there(const std::vector<std::uint64_t>& words,
                  const std::vector<std::uint32_t>& values) {
-  return std::equal(
-      words.begin(), words.end(), values.begin(),
-      [](std::uint64_t word, std::uint32_t value) { return value_at(word) == value; });
+  return std::ranges::equal(words, values, [](std::uint64_t word, std::uint32_t value) {
+    return value_at(word) == value;
+  });
 }
 
 }  // namespace
@@ -140,10 +140,10 @@ void BlockRunner::stop(Warp& warp, std::span<const std::uint64_t* const> places,
       }
     }
   }
-  std::sort(operation.words.begin(), operation.words.end());
+  std::ranges::sort(operation.words);
   operation.words.erase(std::unique(operation.words.begin(), operation.words.end()),
                         operation.words.end());
-  warp.polls = std::any_of(warp.reads.begin(), warp.reads.end(), [&](const auto& read) {
+  warp.polls = std::ranges::any_of(warp.reads, [&](const auto& read) {
     return read.line == operation.line && read.words == operation.words;
   });
   note_registers(warp);
@@ -182,8 +182,8 @@ void BlockRunner::note_done(Warp& warp) {
 
 /// Whether any value that the warp read since its last change is different now.
 bool BlockRunner::reads_are_stale(const Warp& warp) {
-  return std::any_of(warp.reads.begin(), warp.reads.end(),
-                     [](const auto& read) { return !still_there(read.words, read.values); });
+  return std::ranges::any_of(
+      warp.reads, [](const auto& read) { return !still_there(read.words, read.values); });
 }
 
 void BlockRunner::stopped_warps(bool polling, std::uint64_t writes,
@@ -230,8 +230,8 @@ std::string BlockRunner::what_waits(const ptx::Function& code, const SourceLines
   }
   if (first == nullptr) return "";
   const std::uint32_t line = first->poll_line;
-  const auto poll = std::find_if(code.body.begin(), code.body.end(),
-                                 [&](const ptx::Instruction& i) { return i.line == line; });
+  const auto poll =
+      std::ranges::find_if(code.body, [&](const ptx::Instruction& i) { return i.line == line; });
   const bool in_block = poll != code.body.end() && (ptx::has_modifier(*poll, "shared") ||
                                                     ptx::has_modifier(*poll, "shared::cta"));
   const Dim3 thread = position(first->warp * 32ULL, launch_->block);

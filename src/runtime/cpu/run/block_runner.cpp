@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "runtime/cpu/align.h"
-#include "runtime/cpu/run/runtime_helpers.h"
 
 namespace braid::cpu {
 namespace {

@@ -16,7 +16,6 @@
 #include <variant>
 #include <vector>
 
-#include "braid/error.h"
 #include "runtime/cpu/check/counter.h"
 #include "runtime/cpu/run/block_runner.h"
 

@@ -1,7 +1,6 @@
 // The threads of the engine.
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <iterator>
 #include <new>
@@ -72,13 +71,14 @@ void Engine::Grid::start(BlockRunner& runner, std::uint64_t n) const {
 /// start together.
 std::shared_ptr<Engine::Grid> Engine::take_grid() {
   std::deque<std::shared_ptr<Grid>>& grids = grids_.empty() ? held_ : grids_;
-  // The order in which streams reached the held-back launches is arbitrary.
-  const auto next = grids_.empty() ? std::min_element(grids.begin(), grids.end(),
-                                                      [](const auto& a, const auto& b) {
-                                                        return std::pair(a->next, a->stream->rank) <
-                                                               std::pair(b->next, b->stream->rank);
-                                                      })
-                                   : grids.begin();
+  // In which order streams came to those that were held back is chance.
+  const auto next = grids_.empty()
+                        ? std::ranges::min_element(grids,
+                                                   [](const auto& a, const auto& b) {
+                                                     return std::pair(a->next, a->stream->rank) <
+                                                            std::pair(b->next, b->stream->rank);
+                                                   })
+                        : grids.begin();
   std::shared_ptr<Grid> grid = std::move(*next);
   grids.erase(next);
   return grid;

@@ -29,7 +29,7 @@ void MulticastTable::bind(std::uint64_t address, std::size_t offset, int rank, s
                           std::size_t bytes) {
   const std::unique_lock lock(mutex_);
   Range& range = ranges_.at(address);
-  const auto member = std::find(range.ranks.begin(), range.ranks.end(), rank);
+  const auto member = std::ranges::find(range.ranks, rank);
   if (member == range.ranks.end()) {
     throw_invalid("multicast", fmt::format("memory of rank {}; expected one of its own", rank));
   }
@@ -37,7 +37,7 @@ void MulticastTable::bind(std::uint64_t address, std::size_t offset, int rank, s
     throw_invalid("multicast", fmt::format("{} bytes from byte {} on; expected them within its {}",
                                            bytes, offset, range.bytes));
   }
-  auto& parts = range.parts[static_cast<std::size_t>(member - range.ranks.begin())];
+  auto& parts = range.parts[member - range.ranks.begin()];
   const auto next = parts.lower_bound(offset);
   const bool before =
       next != parts.begin() && std::prev(next)->first + std::prev(next)->second.bytes > offset;

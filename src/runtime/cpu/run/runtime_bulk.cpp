@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <utility>
 
 #include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/run/lanes.h"
@@ -407,7 +406,7 @@ class StoredZeros {
     std::array<std::uint64_t, 32> addresses{};
     const std::uint64_t* const lanes = addresses.data();
     for (std::uint64_t done = 0; done < bytes; done += 8) {
-      addresses[static_cast<std::size_t>(lane_)] = address + done;
+      addresses[lane_] = address + done;
       warp_.runner->check_access(warp_, {&lanes, 1}, 1U << lane_, code, line_, &values);
     }
   }

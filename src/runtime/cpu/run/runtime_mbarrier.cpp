@@ -1,8 +1,6 @@
 // mbarrier objects, and where the shared memory of a cluster's blocks is.
 
 #include <array>
-#include <bit>
-#include <cstring>
 
 #include "runtime/cpu/run/lanes.h"
 #include "runtime/cpu/run/mbarrier.h"
@@ -100,8 +98,8 @@ void complete_bytes(Warp& warp, int lane, std::uint64_t address, std::uint32_t b
   std::array<std::uint64_t, 32> addresses{};
   std::array<std::uint32_t, 32> counts{};
   std::array<std::uint64_t, 32> states{};
-  addresses[static_cast<std::size_t>(lane)] = address;
-  counts[static_cast<std::size_t>(lane)] = bytes;
+  addresses[lane] = address;
+  counts[lane] = bytes;
   if (warp.runner->sanitizer() != nullptr) {
     const std::uint64_t* const places = addresses.data();
     const AccessCode code{

@@ -2,7 +2,6 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 
 #include "runtime/cpu/run/lanes.h"
 #include "runtime/cpu/run/mma.h"

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <bit>
-#include <string>
 
 #include "runtime/cpu/run/block_runner.h"
 
