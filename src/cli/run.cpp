@@ -23,6 +23,7 @@
 #include "cli/safetensors.h"
 #include "cli/trace.h"
 #include "ir/fail.h"
+#include "ir/groups.h"
 #include "lowering/plan/program.h"
 #include "runtime/bytes.h"
 #include "runtime/output_file.h"
@@ -68,8 +69,7 @@ Subject load_subject(const RunOptions& options) {
   if (options.graph.world != 0) throw_invalid("--world", "a plan has its own; expected a graph");
   const Program program = load_program(path);
   subject.graph.set_name(program.name);
-  for (const auto& [name, symbol] : program.symbols) subject.graph.add_symbol(name, symbol);
-  for (const auto& [name, group] : program.groups) subject.graph.add_group(name, group);
+  add_tables(subject.graph, program.symbols, program.groups);
   for (const ProgramTensor& input : program.inputs) {
     subject.graph.add_input({input.name, input.type, input.kind, input.per_rank});
   }

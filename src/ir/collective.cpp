@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "ir/checked.h"
+#include "ir/groups.h"
 #include "ir/ops.h"
 #include "ir/views.h"
 
@@ -161,7 +162,7 @@ bool shares_operand(const Node& collective) {
 Collective collective_of(const Graph& graph, CollectiveKind kind, const Attrs& attrs,
                          const TensorType& operand) {
   Collective result;
-  result.ranks = graph.groups().find(get_attr<std::string>(attrs, "group"))->second.size;
+  result.ranks = group_of(graph, attrs).size;
   using K = CollectiveKind;
   if (kind == K::kAllReduce) {
     result.reduce = reduce_of(attrs, operand);

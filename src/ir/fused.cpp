@@ -1,5 +1,6 @@
 #include "ir/fused.h"
 
+#include "ir/groups.h"
 #include "ir/numel.h"
 #include "ir/ops.h"
 #include "ir/views.h"
@@ -50,7 +51,7 @@ class Composition : FusedParts {
   /// The scattered operand, given (maybe only some) rows of a product of shape `whole`.
   ValueId scattered(ValueId rows, const Shape& whole) {
     const std::size_t dim = axis_of(node_.attrs, "scatter_dim", whole.size());
-    const std::int64_t ranks = graph_.groups().find(*node_.attr<std::string>("group"))->second.size;
+    const std::int64_t ranks = group_of(graph_, node_).size;
     if (dim + 1 < whole.size() && lies_in_front(whole, dim) &&
         shape(rows)[0].divide_exactly(ranks, graph_.symbols())) {
       Shape chunk = whole;

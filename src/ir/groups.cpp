@@ -56,6 +56,16 @@ Graph with_tables(const Graph& graph, const SymbolTable& symbols, const GroupTab
   return copy;
 }
 
+void add_tables(Graph& graph, const SymbolTable& symbols, const GroupTable& groups) {
+  for (const auto& [name, symbol] : symbols) graph.add_symbol(name, symbol);
+  for (const auto& [name, group] : groups) graph.add_group(name, group);
+}
+
+const Group& group_of(const Graph& graph, const Attrs& attrs) {
+  return graph.groups().find(std::get<std::string>(attrs.find("group")->second))->second;
+}
+const Group& group_of(const Graph& graph, const Node& node) { return group_of(graph, node.attrs); }
+
 void check_symbol(const std::string& name, const Symbol& symbol) {
   const std::string place = "/symbols" + pointer_step(name);
   if (!is_identifier(name) || name.size() > kMaxSymbolName) {

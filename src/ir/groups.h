@@ -21,8 +21,15 @@ void check_group(const std::string& name, const Group& group);
 [[nodiscard]] Graph with_tables(const Graph& graph, const SymbolTable& symbols,
                                 const GroupTable& groups);
 
-/// The ranks of each instance of the group, in group order: its lists, or all `world` ranks; for a
-/// group of size 1 without lists each rank by itself.
+/// Adds those to a graph that has none yet.
+void add_tables(Graph& graph, const SymbolTable& symbols, const GroupTable& groups = {});
+
+/// The group that a node, or its attributes, name.
+[[nodiscard]] const Group& group_of(const Graph& graph, const Attrs& attrs);
+[[nodiscard]] const Group& group_of(const Graph& graph, const Node& node);
+
+/// The ranks of each instance of the group, in rank order within the group: its own lists, or all
+/// `world` ranks; for a group of size 1 without lists every rank by itself.
 [[nodiscard]] std::vector<std::vector<std::int64_t>> group_instances(const Group& group,
                                                                      std::int64_t world);
 

@@ -5,6 +5,7 @@
 #include "braid/graph.h"
 #include "ir/attributes.h"
 #include "ir/fail.h"
+#include "ir/groups.h"
 #include "ir/json_read.h"
 #include "ir/op_registry.h"
 #include "ir/promotion.h"
@@ -338,8 +339,7 @@ class Reader {
         return read_config(value, place);
       case AttrType::kGraph: {
         Graph body;
-        for (const auto& [name, symbol] : graph.symbols()) body.add_symbol(name, symbol);
-        for (const auto& [name, group] : graph.groups()) body.add_group(name, group);
+        add_tables(body, graph.symbols(), graph.groups());
         read_program(body, Fields(value, place, {"name", "inputs", "nodes", "outputs"}), place);
         body.drop_unused_tables();
         return std::make_shared<const Graph>(std::move(body));

@@ -16,10 +16,6 @@
 namespace braid {
 namespace {
 
-const Group& group_of(const Graph& graph, const Attrs& attrs) {
-  return graph.groups().find(get_attr<std::string>(attrs, "group"))->second;
-}
-
 void check_shift(const InferContext& context) {
   const auto shift = get_attr<std::int64_t>(context.attrs, "shift");
   const std::int64_t size = group_of(context.graph, context.attrs).size;

@@ -123,7 +123,7 @@ void fill(const Collective& form, std::int64_t me, const std::vector<const EvalT
 
 EvalTensors evaluate_collective(const EvalContext& context, const EvalTensors& inputs) {
   const Node& node = context.node;
-  const Group& group = context.graph.groups().find(*node.attr<std::string>("group"))->second;
+  const Group& group = group_of(context.graph, node);
   EvalTensors outputs(inputs.size());
   for (const auto& members : group_instances(group, static_cast<std::int64_t>(inputs.size()))) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {

@@ -63,8 +63,7 @@ std::vector<TensorType> infer_copy_in(const InferContext& context) {
   const std::size_t last = context.inputs.size() - 1;
   Dim numel(0);
   for (std::size_t i = 0; i < last; ++i) numel = numel + numel_of(context.inputs[i], i);
-  const std::int64_t ranks =
-      context.graph.groups().find(get_attr<std::string>(context.attrs, "group"))->second.size;
+  const std::int64_t ranks = group_of(context.graph, context.attrs).size;
   const TensorType& output = context.inputs[last];
   const TensorType expected{output.dtype, {numel * ranks}};
   if (output != expected) {
@@ -77,8 +76,7 @@ std::vector<TensorType> infer_copy_in(const InferContext& context) {
 }
 
 EvalTensors evaluate_copy_in(const EvalContext& context, const EvalTensors& inputs) {
-  const Group& group =
-      context.graph.groups().find(*context.node.attr<std::string>("group"))->second;
+  const Group& group = group_of(context.graph, context.node);
   EvalTensors outputs(inputs.size());
   for (const auto& members : group_instances(group, static_cast<std::int64_t>(inputs.size()))) {
     for (std::size_t me = 0; me < members.size(); ++me) {

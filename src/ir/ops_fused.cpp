@@ -6,6 +6,7 @@
 #include "ir/collective.h"
 #include "ir/evaluate.h"
 #include "ir/fused.h"
+#include "ir/groups.h"
 #include "ir/ops.h"
 #include "ir/place.h"
 #include "ir/text.h"
@@ -83,10 +84,6 @@ TensorType infer_matmul_of(const InferContext& context, const FusedOperands& for
   return result;
 }
 
-std::int64_t group_size(const InferContext& context) {
-  return context.graph.groups().find(get_attr<std::string>(context.attrs, "group"))->second.size;
-}
-
 std::vector<TensorType> infer_gather(std::string_view op, const InferContext& context) {
   const FusedOperands form = fused_operands(op, context.attrs, context.inputs.size());
   const TensorType& shard = context.inputs[0];
@@ -98,7 +95,7 @@ std::vector<TensorType> infer_gather(std::string_view op, const InferContext& co
          "dim {} is the last one; expected another: scaled matmuls are not split along K", axis);
   }
   TensorType a = shard;
-  a.shape[axis] = a.shape[axis] * group_size(context);
+  a.shape[axis] = a.shape[axis] * group_of(context.graph, context.attrs).size;
   std::vector<TensorType> results;
   if (get_attr<bool>(context.attrs, "return_A")) results.push_back(a);
   for (std::size_t i = 0; i < form.matmuls; ++i) {
@@ -131,12 +128,12 @@ std::vector<TensorType> infer_scatter(std::string_view op, const InferContext& c
          "dim {} is the last one; expected another: only plain matmuls are split by columns", axis);
   }
   TensorType chunk = product;
-  const auto extent =
-      chunk.shape[axis].divide_exactly(group_size(context), context.graph.symbols());
+  const auto extent = chunk.shape[axis].divide_exactly(group_of(context.graph, context.attrs).size,
+                                                       context.graph.symbols());
   if (!extent) {
     fail("/attrs/scatter_dim",
          "dim {} of the product {} does not divide among the {} ranks of the group", axis,
-         product.str(), group_size(context));
+         product.str(), group_of(context.graph, context.attrs).size);
   }
   chunk.shape[axis] = *extent;
   if (get_attr<bool>(context.attrs, "return_mm")) return {chunk, product};
@@ -147,8 +144,7 @@ std::vector<TensorType> infer_scatter(std::string_view op, const InferContext& c
 EvalTensors evaluate_fused(const EvalContext& context, const EvalTensors& inputs) {
   const Node& node = context.node;
   Graph graph;
-  for (const auto& [name, symbol] : context.graph.symbols()) graph.add_symbol(name, symbol);
-  for (const auto& [name, group] : context.graph.groups()) graph.add_group(name, group);
+  add_tables(graph, context.graph.symbols(), context.graph.groups());
   std::vector<ValueId> operands;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     operands.push_back(graph.add_input(

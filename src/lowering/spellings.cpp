@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ir/attributes.h"
+#include "ir/groups.h"
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
@@ -224,9 +225,6 @@ class SplitCat {
   std::size_t axis_of(const Node& node) const {
     return braid::axis_of(node.attrs, "dim", graph_.type(node.inputs[0]).shape.size());
   }
-  std::int64_t group_size(const Node& node) const {
-    return graph_.groups().find(*node.attr<std::string>("group"))->second.size;
-  }
   const Node* cutter(ValueId part) const {
     const Node* node = producer(part);
     return node != nullptr && (node->op_name() == "split" || node->op_name() == "slice") ? node
@@ -294,7 +292,7 @@ class SplitCat {
     if (!m || !is_asynchronous(m.node("gather"))) return;
     const Node& gather = m.node("gather");
     std::size_t axis = 0;
-    Reason obstacle = find_parts(cat, whole, group_size(gather), axis);
+    Reason obstacle = find_parts(cat, whole, group_of(graph_, gather).size, axis);
     if (!obstacle && axis != axis_of(gather)) {
       obstacle = Reason(kCutElsewhere, graph_.value(whole).name, axis, axis_of(gather));
     }
@@ -344,7 +342,7 @@ class SplitCat {
     // The reduction is in the cat's dtype.
     if (whole < 0 || graph_.type(whole).dtype != graph_.type(cat->outputs[0]).dtype) return;
     std::size_t axis = 0;
-    Reason obstacle = find_parts(*cat, whole, group_size(scatter), axis);
+    Reason obstacle = find_parts(*cat, whole, group_of(graph_, scatter).size, axis);
     if (!obstacle && axis_of(*cat) != axis_of(scatter)) {
       obstacle = Reason(kJoinedElsewhere, cat->name, axis_of(*cat), axis_of(scatter));
     }

@@ -4,6 +4,7 @@
 
 #include "codegen/device_model.h"
 #include "ir/collective.h"
+#include "ir/groups.h"
 #include "lowering/fuse/kernel_body.h"
 
 namespace braid {
@@ -31,8 +32,7 @@ std::shared_ptr<const Graph> lone_all_reduce(const Graph& graph, const Node& nod
                                              const TensorType& operand,
                                              std::string_view algorithm) {
   Graph alone;
-  for (const auto& [name, symbol] : graph.symbols()) alone.add_symbol(name, symbol);
-  for (const auto& [name, group] : graph.groups()) alone.add_group(name, group);
+  add_tables(alone, graph.symbols(), graph.groups());
   const ValueId x = alone.add_input({.name = "x", .type = operand});
   Attrs attrs = node.attrs;
   attrs.insert_or_assign("algorithm", std::string(algorithm));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ir/collective.h"
+#include "ir/groups.h"
 #include "ir/op_registry.h"
 #include "lowering/plan/cost.h"
 
@@ -36,7 +37,7 @@ Shape merged(Shape shape, std::size_t dim) {
 bool ByCommunicator::runs(const Node& node) const {
   if (node.op->op_class != OpClass::kCollective || !is_asynchronous(node)) return false;
   if (algorithm_of(node) == kByCommunicator) return true;
-  return !graph_.groups().find(*node.attr<std::string>("group"))->second.symmetric;
+  return !group_of(graph_, node).symmetric;
 }
 
 void ByCommunicator::lower(const Node& node) {

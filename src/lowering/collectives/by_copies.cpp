@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/collective.h"
+#include "ir/groups.h"
 #include "ir/op_registry.h"
 #include "lowering/collectives/sum_chunks.h"
 #include "lowering/plan/cost.h"
@@ -34,7 +35,7 @@ bool is_candidate(const Node& node) {
 }
 
 Reason obstacle(const Graph& graph, const Node& node) {
-  const std::int64_t ranks = graph.groups().find(*node.attr<std::string>("group"))->second.size;
+  const std::int64_t ranks = group_of(graph, node).size;
   if (ranks == 1) return Reason(kOneRank);
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const Collective form = collective_of(graph, node, graph.type(node.inputs[i]));
@@ -47,12 +48,7 @@ Reason obstacle(const Graph& graph, const Node& node) {
   return {};
 }
 
-bool is_symmetric(const Graph& graph, const Node& node) {
-  return graph.groups().find(*node.attr<std::string>("group"))->second.symmetric;
-}
-
-/// Time that the wait takes on the compute stream: about a launch, and for a scatter the kernel
-/// that sums the chunks.
+/// What the wait takes on the compute stream: about a launch, and a kernel for the sum of chunks.
 double finish_ns(const Graph& graph, const Node& node, const DeviceModel& device) {
   double ns = device.launch_ns;
   if (!scatters(node)) return ns;
@@ -69,7 +65,7 @@ double finish_ns(const Graph& graph, const Node& node, const DeviceModel& device
 ByCopies::ByCopies(const Graph& graph, PassContext& context, Rewriter& rewrite)
     : graph_(graph), context_(context), rewrite_(rewrite) {
   const auto can = [&](const Node& node) {
-    return is_asynchronous(node) && is_candidate(node) && is_symmetric(graph, node) &&
+    return is_asynchronous(node) && is_candidate(node) && group_of(graph, node).symmetric &&
            !obstacle(graph, node);
   };
   if (std::ranges::none_of(graph.nodes(), can)) return;
@@ -83,7 +79,7 @@ ByCopies::ByCopies(const Graph& graph, PassContext& context, Rewriter& rewrite)
     NodeEstimate& estimate = problem.estimates[id];
     if (can(node)) {
       estimate.ns = device.launch_ns + collective_node_ns(graph, node, kByCopies, bindings, device);
-    } else if (node.op->op_class == OpClass::kCollective && is_symmetric(graph, node)) {
+    } else if (node.op->op_class == OpClass::kCollective && group_of(graph, node).symmetric) {
       estimate.asynchronous = false;
     }
   }

@@ -1,5 +1,6 @@
 #include "lowering/collectives/chunk_fused.h"
 
+#include "ir/groups.h"
 #include "ir/numel.h"
 #include "ir/ops.h"
 #include "ir/views.h"
@@ -38,7 +39,7 @@ class Chunks : FusedParts {
  public:
   Chunks(Graph& graph, const Node& node, const std::vector<ValueId>& operands, const NameNode& name)
       : FusedParts(graph, node, operands, name),
-        ranks_(graph.groups().find(*node.attr<std::string>("group"))->second.size),
+        ranks_(group_of(graph, node).size),
         dim_(dim_of(graph, node, operands[0])) {}
 
   std::vector<ValueId> run() { return form_.gathers ? gather() : scatter(); }

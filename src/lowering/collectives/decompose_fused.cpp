@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/groups.h"
 #include "ir/op_registry.h"
 #include "lowering/collectives/chunk_fused.h"
 #include "lowering/collectives/sink_joins.h"
@@ -82,7 +83,7 @@ class Forms {
                              : *estimate_.in_kernel_ns;
   }
   [[nodiscard]] Reason name(Form form) const {
-    const Group& group = graph_.groups().find(*node_.attr<std::string>("group"))->second;
+    const Group& group = group_of(graph_, node_);
     if (form == kChunks) return Reason(kInChunks, group.size);
     if (form == kKernel) {
       return Reason(kOneKernel, form_.gathers    ? "gather"

@@ -7,6 +7,7 @@
 
 #include "ir/collective.h"
 #include "ir/fail.h"
+#include "ir/groups.h"
 #include "ir/mutation.h"
 #include "ir/text.h"
 #include "ir/views.h"
@@ -291,9 +292,8 @@ class Lowering {
                                    std::string_view by_model) {
     if (!choose_tuned_.is_asked()) return by_model;
     const TensorType& type = graph_.type(operand);
-    PlanChoice choice{.op = "all_reduce",
-                      .operands = type.str(),
-                      .ranks = graph_.groups().at(*node.attr<std::string>("group")).size};
+    PlanChoice choice{
+        .op = "all_reduce", .operands = type.str(), .ranks = group_of(graph_, node).size};
     for (const std::string_view algorithm : allowed) {
       if (algorithm == by_model) choice.by_model = choice.options.size();
       choice.options.push_back(

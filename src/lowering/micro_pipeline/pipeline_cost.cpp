@@ -9,6 +9,7 @@
 #include "codegen/kernel/spec.h"
 #include "ir/collective.h"
 #include "ir/fused.h"
+#include "ir/groups.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/ops.h"
@@ -179,8 +180,7 @@ double in_kernel_ns(const Graph& graph, const Node& collective, std::span<const 
 double chunked_ns(const Graph& graph, const Node& collective, std::span<const NodeId> matmuls,
                   double chunk_ns, double collective_ns, const Bindings& bindings,
                   const DeviceModel& device) {
-  const std::int64_t ranks =
-      graph.groups().find(*collective.attr<std::string>("group"))->second.size;
+  const std::int64_t ranks = group_of(graph, collective).size;
   const int steps = static_cast<int>(ranks) - 1;  // the rank's own chunk needs no transfer
   // A collective that reads straight from the owners: each copy pays what is not transfer.
   const double meet_ns = device.launch_ns + device.barrier_ns;
@@ -200,9 +200,8 @@ double chunked_ns(const Graph& graph, const Node& collective, std::span<const No
 PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
                                    std::span<const NodeId> matmuls, PipelinedDim dim,
                                    const Bindings& bindings, const DeviceModel& device) {
-  const std::int64_t ranks =
-      graph.groups().find(*collective.attr<std::string>("group"))->second.size;
-  // Chunks come straight from their owners, as in the one-shot algorithm.
+  const std::int64_t ranks = group_of(graph, collective).size;
+  // Chunks come straight from their owners, as in the one-shot form.
   const double collective_ns = by_algorithm_ns(graph, collective, kOneShot, bindings, device);
   const bool all_reduce = collective.op->collective == CollectiveKind::kAllReduce;
   const bool has_chunks = dim == PipelinedDim::kM && ranks > 1 && !all_reduce;
@@ -240,8 +239,7 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
 PipelineEstimate estimate_fused(const Graph& graph, const Node& node, const Bindings& bindings,
                                 const DeviceModel& device) {
   Graph parts;
-  for (const auto& [name, symbol] : graph.symbols()) parts.add_symbol(name, symbol);
-  for (const auto& [name, group] : graph.groups()) parts.add_group(name, group);
+  add_tables(parts, graph.symbols(), graph.groups());
   std::vector<ValueId> operands;
   for (ValueId input : node.inputs) {
     operands.push_back(
@@ -259,8 +257,7 @@ PipelineEstimate estimate_fused(const Graph& graph, const Node& node, const Bind
       estimate_pipeline(parts, *collective, matmuls, PipelinedDim::kM, bindings, device);
   if (cannot_chunk(graph, node)) estimate.pipelined_ns = estimate.plain_ns;
   const auto* returns_product = node.attr<bool>("return_mm");
-  if (!graph.groups().find(*node.attr<std::string>("group"))->second.symmetric ||
-      (returns_product != nullptr && *returns_product)) {
+  if (!group_of(graph, node).symmetric || (returns_product != nullptr && *returns_product)) {
     estimate.in_kernel_ns.reset();
   }
   return estimate;
@@ -270,7 +267,7 @@ double graph_ns(const Graph& graph, const Bindings& bindings, const DeviceModel&
   double ns = 0;
   for (const Node& node : graph.nodes()) {
     const bool open = node.op->op_class == OpClass::kCollective && algorithm_of(node).empty() &&
-                      graph.groups().find(*node.attr<std::string>("group"))->second.symmetric;
+                      group_of(graph, node).symmetric;
     ns +=
         open ? quickest_ns(graph, node, bindings, device) : node_ns(graph, node, bindings, device);
   }

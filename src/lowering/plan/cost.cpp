@@ -9,6 +9,7 @@
 #include "codegen/kernel/rough_time.h"
 #include "ir/collective.h"
 #include "ir/fail.h"
+#include "ir/groups.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 #include "lowering/fuse/kernel_body.h"
@@ -145,8 +146,7 @@ double beside_gather_ns(const KernelSpec& spec, const Node& gather, double gathe
   const Graph& body = *spec.body;
   const auto copy_blocks = static_cast<double>(spec.config.at(std::string(kCopyBlocksSetting)));
   const auto panel_rows = static_cast<double>(spec.config.at("BLOCK_M"));
-  const auto ranks =
-      static_cast<double>(body.groups().find(*gather.attr<std::string>("group"))->second.size);
+  const auto ranks = static_cast<double>(group_of(body, gather).size);
   const TensorType& shard = body.type(gather.inputs[0]);
   const double rows = static_cast<double>(shard.shape[0].evaluate(bindings));
   const double panels = std::ceil(rows / panel_rows) * (ranks - 1);
@@ -183,7 +183,7 @@ double matmul_ns(const Graph& graph, const Node& node, const Bindings& bindings,
 
 double collective_node_ns(const Graph& graph, const Node& node, std::string_view algorithm,
                           const Bindings& bindings, const DeviceModel& device) {
-  const Group& group = graph.groups().find(*node.attr<std::string>("group"))->second;
+  const Group& group = group_of(graph, node);
   const std::span<const CollectiveModel> models = collective_models(algorithm);
   double ns = 0;
   for (std::size_t i = 0; i < node.outputs.size() && group.size > 1; ++i) {

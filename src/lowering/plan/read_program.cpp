@@ -9,6 +9,7 @@
 
 #include "ir/buckets.h"
 #include "ir/fail.h"
+#include "ir/groups.h"
 #include "ir/json_read.h"
 #include "ir/text.h"
 #include "ir/text_file.h"
@@ -236,10 +237,7 @@ class ProgramReader {
       return check_barrier(spec);
     }
     Graph graph(program_.name);
-    for (const auto& [name, symbol] : symbols_of(&Variant::kernels, program_.kernels.size())) {
-      graph.add_symbol(name, symbol);
-    }
-    for (const auto& [name, group] : program_.groups) graph.add_group(name, group);
+    add_tables(graph, symbols_of(&Variant::kernels, program_.kernels.size()), program_.groups);
     std::vector<ValueId> operands;
     for (const GraphInput& input : spec.body->inputs()) {
       operands.push_back(graph.add_input(
