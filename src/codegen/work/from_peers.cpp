@@ -208,16 +208,15 @@ struct Gather {
 
   /// Chunks of any sizes, each of which a graph lists.
   Id gather_uneven() {
-    const auto world = static_cast<int>(form.ranks);
     // First row of a rank's chunk, here or at that rank.
     const auto start = [&](int rank, auto start_of) {
       std::vector<std::int64_t> starts;
-      starts.reserve(static_cast<std::size_t>(world));
-      for (int to = 0; to < world; ++to) starts.push_back((form.*start_of)(rank, to));
+      starts.reserve(static_cast<std::size_t>(world()));
+      for (int to = 0; to < world(); ++to) starts.push_back((form.*start_of)(rank, to));
       return like_index(by_rank(starts));
     };
     std::vector<Id> parts, inside;
-    for (int rank = 0; rank < world; ++rank) {
+    for (int rank = 0; rank < world(); ++rank) {
       Coords at = own;
       Axis& axis = at[coords.isolate(at, dim)];
       const Id moved = b.map(Fn::kSub, {axis.index, start(rank, &Collective::result_start)});
@@ -225,7 +224,7 @@ struct Gather {
       axis.dims = {type.shape[dim]};
       Mask condition = place.mask;
       if (rank > 0) condition.push_back(b.map(Fn::kNot, {inside.back()}));
-      if (rank + 1 < world) {
+      if (rank + 1 < world()) {
         inside.push_back(b.map(Fn::kLt, {index, start(rank + 1, &Collective::result_start)}));
         condition.push_back(inside.back());
       }

@@ -151,8 +151,7 @@ extern const Work kCopiedPanel{
     },
     .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
       const Gathered all(facts, config);
-      const std::int64_t world = facts.world();
-      return Pieces{.count = world * all.panels, .flags = (world - 1) * all.panels};
+      return Pieces{.count = facts.world() * all.panels, .flags = (facts.world() - 1) * all.panels};
     },
     .prepare = operand_offset,
     .emit = copy_panel,

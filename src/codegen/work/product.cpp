@@ -146,31 +146,25 @@ Id from_parts(const RowPlace& place) {
   });
 }
 
+Work tile_work(bool (*matches)(const Graph& body),
+               Id (*prepare)(tile::Builder& b, const BodyFacts& facts),
+               void (*emit)(const Piece& piece)) {
+  return {.settings = kWaitingGemmSettings,
+          .matches = matches,
+          .refuse = refuse,
+          .configs = gemm_configs<use_of>,
+          .rough_ns = gemm_rough_ns<use_of>,
+          .pieces = pieces_of,
+          .prepare = prepare,
+          .emit = emit};
+}
+
 }  // namespace
 
 /// Into this rank's own arena.
-extern const Work kOwnTile{
-    .settings = kWaitingGemmSettings,
-    .matches = matches,
-    .refuse = refuse,
-    .configs = gemm_configs<use_of>,
-    .rough_ns = gemm_rough_ns<use_of>,
-    .pieces = pieces_of,
-    .prepare = product_pointer,
-    .emit = emit_own,
-};
-
+extern const Work kOwnTile = tile_work(matches, product_pointer, emit_own);
 /// To the owner of its rows.
-extern const Work kPushedTile{
-    .settings = kWaitingGemmSettings,
-    .matches = matches_scatter,
-    .refuse = refuse,
-    .configs = gemm_configs<use_of>,
-    .rough_ns = gemm_rough_ns<use_of>,
-    .pieces = pieces_of,
-    .prepare = operand_offset,
-    .emit = emit_pushed,
-};
+extern const Work kPushedTile = tile_work(matches_scatter, operand_offset, emit_pushed);
 
 /// The rest of the body, with the sum of what was pushed here.
 extern const Work kRowsOfParts =
