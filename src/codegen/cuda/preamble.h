@@ -118,7 +118,4 @@ class Preamble {
   std::map<std::pair<int, std::string>, std::string> texts_;
 };
 
-/// Loops over more ranks are not unrolled, or text and compile time would grow with the ranks.
-inline constexpr int kUnrolledRanks = 16;
-
 }  // namespace braid::tile

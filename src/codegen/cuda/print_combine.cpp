@@ -1,7 +1,7 @@
 // Prints operations that combine elements of several threads: reductions, layout changes and dots.
 
 #include "codegen/cuda/printer.h"
-#include "codegen/passes/dot_layouts.h"
+#include "codegen/tile/dot_layouts.h"
 
 namespace braid::tile {
 

@@ -20,7 +20,7 @@
 #include <utility>
 
 #include "braid/error.h"
-#include "codegen/passes/dot_layouts.h"
+#include "codegen/tile/dot_layouts.h"
 #include "codegen/passes/recomputed.h"
 #include "codegen/tile/fragments.h"
 #include "codegen/tile/op_info.h"

@@ -37,6 +37,9 @@ inline int registers_of_thread(int num_warps) {
   return share < kMost ? share : kMost;
 }
 
+/// Loops over more ranks are not unrolled, or text and compile time would grow with the ranks.
+inline constexpr int kUnrolledRanks = 16;
+
 /// Bytes of a computed value in shared memory.
 inline int value_bytes(Kind kind) { return kind == Kind::kI64 ? 8 : kind == Kind::kPred ? 1 : 4; }
 

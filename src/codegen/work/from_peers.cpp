@@ -8,7 +8,6 @@
 #include <numeric>
 #include <optional>
 
-#include "codegen/cuda/preamble.h"
 #include "codegen/passes/axis_info.h"
 #include "ir/collective.h"
 #include "ir/numel.h"

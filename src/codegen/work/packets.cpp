@@ -12,7 +12,6 @@
 
 #include <algorithm>
 
-#include "codegen/cuda/preamble.h"
 #include "codegen/work/from_peers.h"
 
 namespace braid {

@@ -1,4 +1,4 @@
-#include "codegen/passes/dot_layouts.h"
+#include "codegen/tile/dot_layouts.h"
 
 #include "codegen/tile/fragments.h"
 
