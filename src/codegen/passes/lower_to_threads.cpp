@@ -20,8 +20,8 @@
 
 #include "braid/error.h"
 #include "codegen/passes/axis_info.h"
-#include "codegen/tile/dot_layouts.h"
 #include "codegen/passes/recomputed.h"
+#include "codegen/tile/dot_layouts.h"
 #include "codegen/tile/fragments.h"
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/walk.h"
