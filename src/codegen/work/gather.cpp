@@ -145,7 +145,9 @@ void multiply_tile(const Piece& piece) {
 extern const Work kCopiedPanel{
     .settings = kCopySettings,
     .matches =
-        [](const Graph& body) { return std::ranges::any_of(body.nodes(), gathers_in_kernel); },
+        [](const Graph& body) {
+          return has_collective(body) && std::ranges::any_of(body.nodes(), gathers_in_kernel);
+        },
     .configs = [](const BodyFacts&, const Target&) -> std::vector<Config> {
       return {{{kCopyBlocks, kGatherGemmCopyBlocks}, {kMarksSetting, 0}}};
     },

@@ -47,7 +47,7 @@ std::optional<Dim> rows_of_rank(const BodyFacts& facts) {
 }
 
 bool matches(const Graph& body) {
-  return std::ranges::any_of(body.nodes(), reduces_in_kernel) && has_matmul(body);
+  return has_matmul(body) && std::ranges::any_of(body.nodes(), reduces_in_kernel);
 }
 
 bool matches_scatter(const Graph& body) {

@@ -349,8 +349,10 @@ bool has_collective(const Graph& body) {
 }
 
 bool runs_as(std::string_view algorithm, const Graph& body) {
-  return std::ranges::any_of(body.nodes(),
-                             [&](const Node& node) { return algorithm_of(node) == algorithm; });
+  // Most bodies have no collective, and attributes are looked up by name.
+  return has_collective(body) && std::ranges::any_of(body.nodes(), [&](const Node& node) {
+           return algorithm_of(node) == algorithm;
+         });
 }
 
 extern const Work kRows{
