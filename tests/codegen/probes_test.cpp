@@ -333,7 +333,7 @@ TEST(Probes, RolesThatBreakARuleAreFound) {
   constexpr Mutant kMutants[] = {
       {"threads' stores are not fenced from the copies", "fence_async();\n", "\n"},
       {"the shared tile is written while copies read it", "await_pushes_read();\n", ";\n"},
-      {"a slot is released while products read it", "await_products_1();\n", ";\n"},
+      {"a slot is released while products read it", "wgmma_wait_1();\n", ";\n"},
       {"one group's release counts for both", "8 * i, 2);", "8 * i, 1);"},
       {"the first phase of an empty slot is waited for", " / 4 & 1 ^ 1);", " / 4 & 1);"},
       {"fewer bytes are expected than come", "49152);", "32768);"},

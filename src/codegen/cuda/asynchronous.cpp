@@ -57,14 +57,14 @@ constexpr std::string_view kStMatrix =
 }
 )";
 constexpr std::string_view kProducts =
-    R"(__device__ __forceinline__ void begin_products() {
+    R"(__device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-__device__ __forceinline__ void commit_products() {
+__device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 // An operand in panels of 128 bytes; `leading` bytes apart.
-__device__ __forceinline__ unsigned long long operand(unsigned at, unsigned leading) {
+__device__ __forceinline__ unsigned long long descriptor(unsigned at, unsigned leading) {
   return (unsigned long long)((at & 0x3ffff) >> 4) | (unsigned long long)(leading >> 4) << 16 |
          (unsigned long long)(1024 >> 4) << 32 | 1ull << 62;
 }
@@ -90,8 +90,8 @@ std::string Preamble::stmatrix() { return need(kAsync, "stmatrix", std::string(k
 
 void Preamble::products() { need(kAsync, "products", std::string(kProducts)); }
 
-std::string Preamble::await_products(int under_way) {
-  const std::string name = fmt::format("await_products_{}", under_way);
+std::string Preamble::wgmma_wait(int under_way) {
+  const std::string name = fmt::format("wgmma_wait_{}", under_way);
   return need(kAsync, name,
               fmt::format("__device__ __forceinline__ void {}() {{\n"
                           "  asm volatile(\"wgmma.wait_group.sync.aligned {};\" ::: \"memory\");\n"

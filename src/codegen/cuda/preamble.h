@@ -68,9 +68,9 @@ class Preamble {
   std::string push_tile();
   /// `void f(unsigned to, unsigned a, b, c, d)`: four matrices.
   std::string stmatrix();
-  /// Descriptors and the group of asynchronous products: operand, begin_products, commit_products.
+  /// Descriptors and the group of asynchronous products: descriptor, wgmma_fence, wgmma_commit.
   void products();
-  std::string await_products(int under_way);
+  std::string wgmma_wait(int under_way);
   /// `void f(float* d, unsigned long long a, unsigned long long b, bool adds)`: 64 rows.
   std::string wgmma(DType dtype, int cols, bool trans_a, bool trans_b);
 

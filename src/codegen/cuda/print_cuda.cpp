@@ -284,7 +284,7 @@ void Printer::instruction(Id id) {
       async_dot(id);
       break;
     case Op::kWaitDots:
-      out_.line(preamble_.await_products(inst.index) + "();");
+      out_.line(preamble_.wgmma_wait(inst.index) + "();");
       break;
     case Op::kSettled:
       settled(id);

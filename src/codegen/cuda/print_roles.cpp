@@ -1,8 +1,7 @@
 // Roles, rings, bulk copies of tensors and asynchronous products.
 
-#include <algorithm>
-
 #include "codegen/cuda/printer.h"
+#include "codegen/tile/fragments.h"
 #include "codegen/tile/walk.h"
 
 namespace braid::tile {
@@ -10,7 +9,6 @@ namespace {
 
 constexpr int kPanelBytes = SharedLayout::kPanels;
 constexpr int kMostRowsOfCopy = 256;
-constexpr int kGroup = 4;  ///< warps of one product
 
 /// Elements in a row of a panel.
 int panel_columns(const Inst& shared) {
@@ -31,7 +29,7 @@ void Printer::roles(std::span<const Id> ids) {
     out_.line(fmt::format("for (int i = 0; i < {}; ++i) {{", ring.stages));
     out_.line(fmt::format("init_mbarrier(shared + {} + 8 * i, 1);", ring.shared_offset));
     out_.line(fmt::format("init_mbarrier(shared + {} + 8 * i, {});",
-                          ring.shared_offset + 8 * ring.stages, computing / kGroup));
+                          ring.shared_offset + 8 * ring.stages, computing / kWarpsOfGroup));
     out_.line("}");
   });
   out_.line("asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");");
@@ -46,7 +44,7 @@ void Printer::roles(std::span<const Id> ids) {
               : last     ? "} else {"
                          : fmt::format("}} else if (warp < {}) {{", first + role.warps));
     // What a launch gives a thread, by the bounds of the kernel.
-    const int share = 65536 / threads / 8 * 8;
+    const int share = kRegisters / threads / 8 * 8;
     if (role.index != 0) {
       out_.line(fmt::format("asm volatile(\"setmaxnreg.{}.sync.aligned.u32 {};\");",
                             role.index < share ? "dec" : "inc", role.index));
@@ -89,7 +87,7 @@ void Printer::ring(Id id) {
       wait(false);
       break;
     default:  // one thread of each group of warps, as its products have ended together
-      out_.line(fmt::format("if (threadIdx.x % {} == 0{}) arrive({});", 32 * kGroup,
+      out_.line(fmt::format("if (threadIdx.x % {} == 0{}) arrive({});", 32 * kWarpsOfGroup,
                             inst.args.size() > 2 ? " && " + ref(inst.args[2]) : "",
                             mbarrier(inst.args[0], inst.args[1], true)));
       break;
@@ -120,9 +118,7 @@ void Printer::async_dot(Id id) {
   const Inst& a = p_.at(inst.args[0]);
   const Inst& b = p_.at(inst.args[1]);
   const int k = inst.trans_a ? a.type.rows : a.type.cols;
-  const int groups = p_.num_warps / kGroup;
-  const int along_rows = std::clamp(inst.type.rows / 64, 1, groups);
-  const int along_cols = groups / along_rows;
+  const auto [along_rows, along_cols] = group_grid(inst.type.rows, p_.num_warps);
   const int rows = inst.type.rows / along_rows;
   const int cols = inst.type.cols / along_cols;
   const std::string product = preamble_.wgmma(inst.dtype, cols, inst.trans_a, !inst.trans_b);
@@ -144,7 +140,7 @@ void Printer::async_dot(Id id) {
   };
   out_.line("{");
   std::string row_group, col_group;
-  if (groups > 1) {
+  if (along_rows * along_cols > 1) {
     out_.line("const unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);");
     if (along_rows > 1) row_group = fmt::format("(group % {})", along_rows);
     if (along_cols > 1) col_group = fmt::format("(group / {})", along_rows);
@@ -152,12 +148,12 @@ void Printer::async_dot(Id id) {
   const Operand of_a = operand(a, !inst.trans_a, rows, row_group);
   const Operand of_b = operand(b, inst.trans_b, cols, col_group);
   const auto descriptor = [&](char letter, Id tile, const Operand& of) {
-    out_.line(fmt::format("const unsigned long long {} = operand({}{}, {});", letter,
+    out_.line(fmt::format("const unsigned long long {} = descriptor({}{}, {});", letter,
                           slot_address(tile, ref(inst.args[3])), of.first, of.leading));
   };
   descriptor('a', inst.args[0], of_a);
   descriptor('b', inst.args[1], of_b);
-  out_.line("begin_products();");
+  out_.line("wgmma_fence();");
   // Along K: 32 bytes within a row of a panel, then the next panel; or 16 rows.
   const auto along_k = [&](const Inst& tile, bool k_first, int at) {
     if (!k_first) return at * kPanelBytes;
@@ -173,7 +169,7 @@ void Printer::async_dot(Id id) {
           along_k(b, inst.trans_b, at) / 16, at > 0 ? "true" : ref(inst.args[4])));
     }
   }
-  out_.line("commit_products();");
+  out_.line("wgmma_commit();");
   out_.line("}");
 }
 
@@ -185,7 +181,7 @@ void Printer::settled(Id id) {
     });
   };
   hold();
-  out_.line(preamble_.await_products(0) + "();");
+  out_.line(preamble_.wgmma_wait(0) + "();");
   hold();
 }
 

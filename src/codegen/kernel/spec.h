@@ -153,7 +153,7 @@ inline constexpr std::string_view kLeavesSetting = "leaves";
 
 // A body's kernel (kernel/kernel.h) answers:
 
-/// The template's name, for people.
+/// The kernel's name, for people.
 [[nodiscard]] std::string_view template_name(const Graph& body);
 /// Why the body cannot be one kernel, for people; empty where it can. The fuser asks this about the
 /// body that a merge would have (whether the merge pays is another question). Linear in the body.

@@ -51,9 +51,14 @@ Layout mma_accumulator(int rows, int cols, const WarpGrid& warps, Columns column
   return out;
 }
 
+GroupGrid group_grid(int rows, int warps) {
+  const int groups = std::max(1, warps / kWarpsOfGroup);
+  const int along_rows = std::clamp(rows / 64, 1, groups);
+  return {along_rows, groups / along_rows};
+}
+
 Layout wgmma_accumulator(int rows, int cols, int warps) {
-  const int along_rows = std::clamp(rows / 64, 1, warps / 4);
-  const int along_cols = warps / 4 / along_rows;
+  const auto [along_rows, along_cols] = group_grid(rows, warps);
   Layout out{rows, cols, {{0, 1}, {8, 0}}, {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}, {}};
   for (int c = 8; c < cols / along_cols; c *= 2) out.reg.push_back({0, c});
   for (int r = 64; r < rows / along_rows; r *= 2) out.reg.push_back({r, 0});

@@ -25,10 +25,17 @@ enum class Columns : std::uint8_t { kInOrder, kInPairs };
 /// columns in pairs, those of two fragments alternate.
 [[nodiscard]] Layout mma_accumulator(int rows, int cols, const WarpGrid& warps,
                                      Columns columns = Columns::kInOrder);
-/// The result of wgmma (PTX ISA, "Register Fragments" of wgmma.mma_async) in a block's tile: groups
-/// of four warps, each with 64 rows at a time, side by side along the rows, or along the columns
-/// where these are too few. Its registers are those of eight columns of m64, then further columns,
-/// then rows.
+/// How the warps of a block share a result [rows, ...] that wgmma computes: groups of four, each
+/// with 64 rows at a time, side by side along the rows, or along the columns where these are too
+/// few.
+inline constexpr int kWarpsOfGroup = 4;
+struct GroupGrid {
+  int along_rows, along_cols;
+};
+[[nodiscard]] GroupGrid group_grid(int rows, int warps);
+
+/// The result of wgmma (PTX ISA, "Register Fragments" of wgmma.mma_async) in a block's tile. Its
+/// registers are those of eight columns of m64, then further columns, then rows.
 [[nodiscard]] Layout wgmma_accumulator(int rows, int cols, int warps);
 /// [rows, k]; its registers are words of a 16-row fragment, then K, then further rows.
 [[nodiscard]] Layout mma_operand_a(int rows, int k, int element_bytes, const WarpGrid& warps);

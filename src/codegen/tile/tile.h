@@ -29,9 +29,10 @@ inline int packet_elements(DType dtype, int cols) {
   return most < cols ? most : cols;
 }
 
+/// Registers of a multiprocessor.
+inline constexpr int kRegisters = 65536;
 /// Registers per thread when a block of that many warps has its multiprocessor to itself.
 inline int registers_of_thread(int num_warps) {
-  constexpr int kRegisters = 65536;
   constexpr int kMost = 256;
   const int share = kRegisters / (32 * num_warps);
   return share < kMost ? share : kMost;

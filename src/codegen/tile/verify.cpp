@@ -7,6 +7,7 @@
 
 #include "braid/error.h"
 #include "codegen/protocol.h"
+#include "codegen/tile/fragments.h"
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/remote.h"
 #include "codegen/tile/verify_multimem.h"
@@ -490,10 +491,10 @@ class Verifier {
     expect(type(inst.args[4]).is_scalar() && type(inst.args[4]).kind == Kind::kPred, inst.args[4],
            "whether it adds", "a scalar predicate");
     const int k = inst.trans_a ? type(inst.args[0]).rows : type(inst.args[0]).cols;
-    const int groups = p_.num_warps / 4;
-    const int cols = inst.type.cols / std::max(1, groups / std::max(1, inst.type.rows / 64));
+    const int cols = inst.type.cols / group_grid(inst.type.rows, p_.num_warps).along_cols;
     const bool half = inst.dtype == DType::kBF16 || inst.dtype == DType::kF16;
-    if (!half || k % 16 != 0 || inst.type.rows < 64 || cols < 8 || cols > 256 || groups < 1) {
+    if (!half || k % 16 != 0 || inst.type.rows < 64 || cols < 8 || cols > 256 ||
+        p_.num_warps < kWarpsOfGroup) {
       fail(fmt::format("{} of {} with K = {} by {} warps", type_text(inst.type),
                        dtype_name(inst.dtype), k, p_.num_warps),
            "bf16 or f16, 64 rows and 8 to 256 columns for each group of four warps, K in steps of "

@@ -4,9 +4,8 @@
 //   each of the others is one thread, so it has neither tiles nor barriers of the block.
 // - A ring is filled by one role and read by the first. The bytes that `acquire` expects are those
 //   of the copies that follow it for the same step: else its mbarrier never completes.
-// - Registers of all roles together are those of a multiprocessor at most; a thread gives some
-// back,
-//   or takes more, in steps of 8.
+// - All roles together have at most the registers of a multiprocessor; a thread gives some back, or
+//   takes more, in steps of 8.
 // - Nothing but the next product takes sums that are under way.
 
 #include "codegen/tile/verify_roles.h"
@@ -17,14 +16,12 @@
 #include <map>
 #include <set>
 
+#include "codegen/tile/fragments.h"
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/walk.h"
 
 namespace braid::tile {
 namespace {
-
-constexpr int kGroup = 4;  ///< warps
-constexpr int kRegisters = 65536;
 
 class Roles {
  public:
@@ -69,7 +66,7 @@ class Roles {
 
   void shape(Id id, std::size_t role) {
     const Inst& inst = p_.at(id);
-    if (inst.warps % kGroup != 0 || (role == 0 && inst.warps != p_.num_warps)) {
+    if (inst.warps % kWarpsOfGroup != 0 || (role == 0 && inst.warps != p_.num_warps)) {
       fail(id, fmt::format("{} warps", inst.warps),
            role == 0 ? fmt::format("the {} that compute, in groups of four", p_.num_warps)
                      : "groups of four");
@@ -164,12 +161,13 @@ class Roles {
     for (std::size_t i = 0; i < inst.args.size(); ++i) {
       const Id arg = inst.args[i];
       if (arg == kNone) continue;
-      const bool takes = (inst.op == Op::kAsyncDot && i == 2) || inst.op == Op::kSettled ||
-                         (inst.op == Op::kFor && under_way_.contains(inst.body_args[i - 2]));
+      constexpr std::size_t kFirstCarried = 3;
+      const bool begins = inst.op == Op::kFor && i >= kFirstCarried &&
+                          under_way_.contains(inst.body_args[i - kFirstCarried + 1]);
+      const bool takes = begins || inst.op == Op::kSettled || (inst.op == Op::kAsyncDot && i == 2);
       if (under_way_.contains(arg) && !takes) {
         fail(id, fmt::format("operand %{}, a product that is under way", arg), "settled of it");
       }
-      const bool begins = inst.op == Op::kFor && takes;
       if (p_.at(arg).op == Op::kUndefined && !begins) {
         fail(id, fmt::format("operand %{}, which is undefined", arg),
              "it as the initial value of products");
