@@ -6,10 +6,10 @@
 
 #include <random>
 
-#include "lowering/cut_rectangle.h"
-#include "lowering/plan/pack/heuristics.h"
-#include "lowering/plan/pack/pack.h"
 #include "lowering/plan/plan_memory.h"
+#include "pack/cut_rectangle.h"
+#include "pack/heuristics.h"
+#include "pack/pack.h"
 
 namespace braid::bench {
 namespace {

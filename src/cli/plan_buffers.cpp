@@ -11,7 +11,7 @@
 #include "cli/common.h"
 #include "ir/text.h"
 #include "ir/text_file.h"
-#include "lowering/plan/pack/pack.h"
+#include "pack/pack.h"
 #include "runtime/output_file.h"
 
 namespace braid::cli {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lowering/plan/pack/pack.h"
+#include "pack/pack.h"
 
 namespace braid {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "lowering/plan/pack/interval.h"
+#include "pack/interval.h"
 
 namespace braid {
 

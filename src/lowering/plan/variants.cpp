@@ -16,8 +16,8 @@
 #include "lowering/plan/expect.h"
 #include "lowering/plan/lay_out.h"
 #include "lowering/plan/lifetimes.h"
-#include "lowering/plan/pack/interval.h"
 #include "lowering/plan/step_order.h"
+#include "pack/interval.h"
 
 namespace braid {
 namespace {

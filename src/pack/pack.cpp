@@ -1,13 +1,13 @@
-#include "lowering/plan/pack/pack.h"
+#include "pack/pack.h"
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 
-#include "lowering/plan/pack/blocks.h"
-#include "lowering/plan/pack/heuristics.h"
-#include "lowering/plan/pack/search.h"
-#include "lowering/plan/pack/sections.h"
+#include "pack/blocks.h"
+#include "pack/heuristics.h"
+#include "pack/search.h"
+#include "pack/sections.h"
 
 // pack: decides what is tried, and for how long.
 //

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "lowering/plan/pack/interval.h"
+#include "pack/interval.h"
 
 // Hard packings, for tests and benchmarks: intervals that a full rectangle of time and memory was
 // cut into, so that its height, and not a byte less, holds them all.

@@ -1,4 +1,4 @@
-#include "lowering/plan/pack/blocks.h"
+#include "pack/blocks.h"
 
 #include <algorithm>
 #include <iterator>

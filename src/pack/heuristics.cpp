@@ -1,4 +1,4 @@
-#include "lowering/plan/pack/heuristics.h"
+#include "pack/heuristics.h"
 
 #include <algorithm>
 #include <limits>

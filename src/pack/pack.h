@@ -4,7 +4,7 @@
 #include <functional>
 #include <span>
 
-#include "lowering/plan/pack/interval.h"
+#include "pack/interval.h"
 
 namespace braid {
 

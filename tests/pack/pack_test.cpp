@@ -1,16 +1,16 @@
-#include "lowering/plan/pack/pack.h"
+#include "pack/pack.h"
 
 #include <gmock/gmock.h>
 
 #include <numeric>
 #include <random>
 
-#include "lowering/cut_rectangle.h"
-#include "lowering/pack_testing.h"
-#include "lowering/plan/pack/blocks.h"
-#include "lowering/plan/pack/heuristics.h"
-#include "lowering/plan/pack/search.h"
-#include "lowering/plan/pack/sections.h"
+#include "pack/blocks.h"
+#include "pack/cut_rectangle.h"
+#include "pack/heuristics.h"
+#include "pack/pack_testing.h"
+#include "pack/search.h"
+#include "pack/sections.h"
 
 namespace braid::testing {
 namespace {

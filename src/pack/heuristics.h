@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "lowering/plan/pack/interval.h"
+#include "pack/interval.h"
 
 namespace braid {
 

@@ -1,4 +1,4 @@
-#include "lowering/plan/pack/sections.h"
+#include "pack/sections.h"
 
 #include <algorithm>
 #include <limits>

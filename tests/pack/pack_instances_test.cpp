@@ -2,10 +2,10 @@
 
 #include <cstdlib>
 
-#include "lowering/cut_rectangle.h"
-#include "lowering/pack_testing.h"
-#include "lowering/plan/pack/heuristics.h"
-#include "lowering/plan/pack/pack.h"
+#include "pack/cut_rectangle.h"
+#include "pack/heuristics.h"
+#include "pack/pack.h"
+#include "pack/pack_testing.h"
 
 namespace braid::testing {
 namespace {

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "lowering/plan/pack/interval.h"
-#include "lowering/plan/pack/sections.h"
+#include "pack/interval.h"
+#include "pack/sections.h"
 
 namespace braid {
 

@@ -1,4 +1,4 @@
-#include "lowering/plan/pack/search.h"
+#include "pack/search.h"
 
 #include <algorithm>
 #include <limits>

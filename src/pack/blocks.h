@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "lowering/plan/pack/interval.h"
+#include "pack/interval.h"
 
 namespace braid {
 
