@@ -108,7 +108,7 @@ shared 6400
   store_shared.bf16 %7, %2, %6 #0 {width 8, address 4}
   wait_group 0
   %8 = constant 0 : f32[32, 32] {inline}
-  %15 = convert_layout %6 : f32[32, 32] #3 {at 2048, change shared, address 5 6}
+  %15 = convert_layout %6 : f32[32, 32] #3 {at 2048, width 2, width_in 4, change shared, address 5 6}
   %9 = dot.bf16 %15, %7, %8, %2, %2 : f32[32, 32] #1 {trans_load_b, address -1 7}
   %10 = reduce.max %9 : f32[32, 1] #2 {at 6144, lanes 3, warps 1, address 8 9}
   %11 = range 0 : i32[32, 1] {inline}

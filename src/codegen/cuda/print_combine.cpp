@@ -83,11 +83,27 @@ void Printer::convert_layout(Id id) {
       break;
     case LayoutChange::kShared: {
       preamble_.shared();
+      const bool floats = inst.type.kind == Kind::kF32;
+      const DType dtype = moved_dtype(p_, inst);
       const std::string scratch = fmt::format("s{}", id);
-      out_.line(
-          fmt::format("{0}* const {1} = ({0}*)(smem + {2});", type, scratch, inst.shared_offset));
+      out_.line(fmt::format("{0}* const {1} = ({0}*)(smem + {2});",
+                            floats ? memory_type(dtype) : type, scratch, inst.shared_offset));
       if (inst.barrier) out_.line("__syncthreads();");
       const std::string first = first_copy(inst);
+      if (floats) {
+        const std::string store = preamble_.store(dtype, inst.width_in);
+        each(registers(inst.args[0]), inst.width_in, [&](std::string_view i) {
+          return fmt::format("{}({} + {}, {} + {}, {});", store, scratch,
+                             offset(inst.addresses[0], i), from, i, first.empty() ? "true" : first);
+        });
+        out_.line("__syncthreads();");
+        const std::string load = preamble_.load(dtype, inst.width);
+        each(registers(id), inst.width, [&](std::string_view i) {
+          return fmt::format("{}({} + {}, {} + {}, true);", load, name(id), i, scratch,
+                             offset(inst.addresses[1], i));
+        });
+        break;
+      }
       if (!first.empty()) out_.line(fmt::format("if ({}) {{", first));
       each(registers(inst.args[0]), 1, [&](std::string_view i) {
         return fmt::format("{}[{}] = {}[{}];", scratch, offset(inst.addresses[0], i), from, i);

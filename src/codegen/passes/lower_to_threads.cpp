@@ -57,7 +57,7 @@ class Lowering {
     for_each_inst(p_, [&](Id id) {
       if (p_.at(id).place == Place::kRegisters && is_inlined(id)) p_.at(id).place = Place::kInline;
     });
-    block(p_.body, 0);
+    block(p_.body);
   }
 
  private:
@@ -109,8 +109,10 @@ class Lowering {
     if (uses(id).count != 1 || inst.type.kind != Kind::kF32) return false;
     const Inst& by = p_.at(uses(id).user);
     const Inst& from = p_.at(inst.args[0]);
-    return op_info(from.op).stays && from.place != Place::kInline && stores(by, id) &&
-           by.dtype == inst.dtype;
+    // A layout change that has a scratch stores there.
+    const bool moves = by.op == Op::kConvertLayout && by.shared_offset >= 0;
+    return op_info(from.op).stays && from.place != Place::kInline &&
+           (moves || (stores(by, id) && by.dtype == inst.dtype));
   }
 
   /// A map used once, by an instruction of the same block and shape that writes it once, is inlined
@@ -145,7 +147,7 @@ class Lowering {
     return static_cast<int>(p_.layouts.size()) - 1;
   }
 
-  void block(const std::vector<Id>& ids, int depth) {
+  void block(const std::vector<Id>& ids) {
     for (Id id : ids) {
       Inst& inst = p_.at(id);
       switch (inst.op) {
@@ -189,11 +191,9 @@ class Lowering {
           inst.addresses = {in_shared(inst.args[0], layout(inst))};
           break;
         case Op::kReduce:
-          inst.barrier = depth > 0;
           reduce(inst);
           break;
         case Op::kConvertLayout:
-          inst.barrier = depth > 0;
           change(inst);
           break;
         case Op::kDot:
@@ -203,11 +203,11 @@ class Lowering {
           push_tile(inst);
           break;
         case Op::kRole:
-          block(inst.body, depth);
+          block(inst.body);
           break;
         case Op::kFor:
           check_yields(id);
-          loop(inst.body, depth + 1);
+          loop(inst.body);
           break;
         default:
           break;
@@ -216,10 +216,10 @@ class Lowering {
   }
 
   /// The body may run repeatedly, or not at all.
-  void loop(const std::vector<Id>& body, int depth) {
+  void loop(const std::vector<Id>& body) {
     for_each_inst(p_, body, [&](Id id) { packets_ = packets_ || p_.at(id).op == Op::kLlLoad; });
     const bool packets = packets_;
-    block(body, depth);
+    block(body);
     packets_ = packets;
   }
 
@@ -362,7 +362,13 @@ class Lowering {
         break;
       case LayoutChange::kShared: {
         const int size = inst.type.rows * inst.type.cols;
-        const int bytes = value_bytes(inst.type.kind);
+        const bool floats = inst.type.kind == Kind::kF32;
+        const int bytes = floats ? static_cast<int>(dtype_size(moved_dtype(p_, inst)))
+                                 : value_bytes(inst.type.kind);
+        if (floats) {
+          inst.width = std::min(to.vector_width(), 16 / bytes);
+          inst.width_in = std::min(from.vector_width(), 16 / bytes);
+        }
         const LinearMap at =
             inst.type.cols * bytes < 32
                 ? LinearMap::identity(log2_of(size))

@@ -117,6 +117,7 @@ class TextPrinter {
       if (value != none) out.push_back(fmt::format("{} {}", key, value));
     };
     number("width", inst.width, 1);
+    number("width_in", inst.width_in, 1);
     number("unroll", inst.unroll, 0);
     number("lanes", inst.lanes, 0);
     number("warps", inst.warps, 0);

@@ -17,6 +17,11 @@ std::int64_t integer_identity(Fn fn) {
                               : 0;
 }
 
+DType moved_dtype(const Program& program, const Inst& change) {
+  const Inst& value = program.at(change.args[0]);
+  return value.op == Op::kMap && value.fn == Fn::kRound ? value.dtype : DType::kF32;
+}
+
 int block_threads(const Program& program) {
   int roles = 0;
   for (const Id id : program.body)

@@ -121,6 +121,7 @@ struct Inst {
   Place place = Place::kRegisters;
   Id storage = kNone;  ///< Place::kAlias: whose registers
   int width = 1;       ///< elements of one access
+  int width_in = 1;    ///< kConvertLayout: of one that fills its scratch
   bool whole = false;  ///< accesses of all ranks: the elements of one have the same mask;
                        ///< kPushTile: by stmatrix
   /// Of the loop over registers or K; 0: wholly. kFor: so many turns stand in a row.
@@ -165,6 +166,10 @@ struct Program {
   [[nodiscard]] const Inst& at(Id id) const { return insts[static_cast<std::size_t>(id)]; }
   [[nodiscard]] Inst& at(Id id) { return insts[static_cast<std::size_t>(id)]; }
 };
+
+/// How a layout change moves floats through shared memory: as the dtype that they were rounded to
+/// just before, else as f32.
+[[nodiscard]] DType moved_dtype(const Program& program, const Inst& change);
 
 /// Of a block: those that compute, and those of the other roles.
 [[nodiscard]] int block_threads(const Program& program);

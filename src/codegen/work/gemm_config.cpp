@@ -50,6 +50,7 @@ struct Product {
   std::int64_t right;    ///< number of right operands
   std::int64_t weights;  ///< elements of the right operands
   std::int64_t element;  ///< bytes per element
+  std::int64_t result;   ///< bytes per element of the result
   bool f32;
   std::int64_t met;  ///< registers per sum besides the sum: an operand, epilogue inputs
   bool by_columns;   ///< neighbours along N of a right operand are adjacent in memory
@@ -84,6 +85,7 @@ Product product_of(const BodyFacts& facts, const GemmUse& use, const auto& value
           .right = static_cast<std::int64_t>(matmuls.size()),
           .weights = weights,
           .element = static_cast<std::int64_t>(dtype_size(left.dtype)),
+          .result = static_cast<std::int64_t>(dtype_size(body.type(mm.outputs[0]).dtype)),
           .f32 = left.dtype == DType::kF32,
           .met = matrices - 1 - static_cast<std::int64_t>(matmuls.size()) + (computed ? 1 : 0),
           .by_columns = is_contiguous(body, mm.inputs[first + 1],
@@ -109,7 +111,9 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b;
 std::int64_t shared_bytes(const Product& p, const Tile& t, const GemmUse& use) {
   constexpr std::int64_t kReductions = 4096;  // shared memory of the kernel's other work
   const std::int64_t ring = (t.m + p.right * t.n) * t.k * p.element * t.stages;
-  return ring + (use.changes_layout ? t.m * t.n * 4 + kReductions : 0);
+  if (!use.rows_follow) return ring;
+  // The result changes its layout where the ring was.
+  return std::max(ring, t.m * t.n * p.result) + kReductions;
 }
 
 /// Columns of a warp's part of a tile.

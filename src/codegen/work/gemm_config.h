@@ -10,13 +10,13 @@ namespace braid {
 
 /// What a kernel asks of the tiles of its matmuls.
 struct GemmUse {
-  Dim rows;                     ///< of the left operand
-  std::int64_t chunks = 1;      ///< so many times these rows, each with tiles of its own
-  std::int64_t warps = 0;       ///< as many as the rest of the kernel needs; 0: any
-  bool gathers = false;         ///< the left operand is gathered, and loaded as an input is
-  bool changes_layout = false;  ///< a tile goes through shared memory, beside the ring
-  bool waits = false;           ///< it waits for peers: one block per multiprocessor
-  std::int64_t copying = 0;     ///< multiprocessors that do something else
+  Dim rows;                  ///< of the left operand
+  std::int64_t chunks = 1;   ///< so many times these rows, each with tiles of its own
+  std::int64_t warps = 0;    ///< as many as the rest of the kernel needs; 0: any
+  bool gathers = false;      ///< the left operand is gathered, and loaded as an input is
+  bool rows_follow = false;  ///< rows that are reduced over ranks: tiles go through shared memory
+  bool waits = false;        ///< it waits for peers: one block per multiprocessor
+  std::int64_t copying = 0;  ///< multiprocessors that do something else
 };
 
 /// The tiles that a tuner may choose from, the quickest by a reckoning from the device's data sheet

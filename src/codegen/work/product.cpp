@@ -90,7 +90,7 @@ GemmUse use_of(const BodyFacts& facts, const Config&) {
   return {.rows = rows_of_rank(facts).value_or(product_type(facts.body).shape[0]),
           .chunks = form.scatter_dim ? form.ranks : 1,
           .warps = reduces ? row_warps(facts) : 0,
-          .changes_layout = true,
+          .rows_follow = true,
           .waits = true};
 }
 

@@ -879,11 +879,6 @@ __device__ __forceinline__ void wait_group_0() {
   __syncthreads();
 }
 
-__device__ __forceinline__ void wait_group_2() {
-  asm volatile("cp.async.wait_group 2;" ::: "memory");
-  __syncthreads();
-}
-
 __device__ __forceinline__ void wait_group_4() {
   asm volatile("cp.async.wait_group 4;" ::: "memory");
   __syncthreads();

@@ -1,4 +1,4 @@
-// narrow_bf16, narrow_pair_bf16, load_bf16_2, load_bf16_8, round_bf16, store_bf16_8, smem, Record, claim, Peers, Comm, epoch_at, flag_at, fence, load_flag, store_flag, global_timer, open_comm, close_comm, signal 4, give_up, await_relaxed, await, wait 4, open_packets, load_packet, is_missing, poll_packet, Missing, find_missing, wait_more, ll_store_bf16_2, unpack_bf16_2
+// narrow_bf16, narrow_pair_bf16, load_bf16_2, load_bf16_8, round_bf16, store_bf16_2, store_bf16_8, smem, Record, claim, Peers, Comm, epoch_at, flag_at, fence, load_flag, store_flag, global_timer, open_comm, close_comm, signal 4, give_up, await_relaxed, await, wait 4, open_packets, load_packet, is_missing, poll_packet, Missing, find_missing, wait_more, ll_store_bf16_2, unpack_bf16_2
 extern "C" __global__ void __launch_bounds__(512, 1) all_reduce_silu_add_rms_norm(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, long long p6, unsigned char* p7, long long p8, unsigned char* p9, unsigned char* p10, unsigned char* p11, unsigned char* p12) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
@@ -69,20 +69,18 @@ extern "C" __global__ void __launch_bounds__(512, 1) all_reduce_silu_add_rms_nor
 #pragma unroll
     for (int i = 0; i < 8; i += 2)
       unpack_bf16_2(v75 + i, (unsigned)w75[i / 2], ((col0 + i % 2 + i / 2 % 4 * 1024) < 2880), ((col0 + (i + 1) % 2 + (i + 1) / 2 % 4 * 1024) < 2880));
-    float v77[8];
+    float v76[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v77[i] = round_bf16((v74[i] + v75[i]));
+      v76[i] = v74[i] + v75[i];
     float v78[8];
-    float* const s78 = (float*)(smem + 0);
+    unsigned short* const s78 = (unsigned short*)(smem + 0);
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      s78[(at0 + i % 2 + i / 2 % 4 * 1024)] = v77[i];
+    for (int i = 0; i < 8; i += 2)
+      store_bf16_2(s78 + (at0 + i % 2 + i / 2 % 4 * 1024), v76 + i, true);
     __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v78[i] = s78[(at1 + i % 8)];
+    load_bf16_8(v78 + 0, s78 + at1, true);
     const long long v80 = v57 * 2;
     unsigned char* const v81 = p9 + v80;
     float v82[8];
@@ -101,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(512, 1) all_reduce_silu_add_rms_nor
     v88[0] = v88[0] + __shfl_xor_sync(0xffffffffu, v88[0], 4);
     v88[0] = v88[0] + __shfl_xor_sync(0xffffffffu, v88[0], 8);
     v88[0] = v88[0] + __shfl_xor_sync(0xffffffffu, v88[0], 16);
-    float* const s88 = (float*)(smem + 16384);
+    float* const s88 = (float*)(smem + 8192);
     __syncthreads();
     if ((lane & 31) == 0) {
       s88[at3] = v88[0];

@@ -1,4 +1,4 @@
-// narrow_bf16, narrow_pair_bf16, load_bf16_2, load_bf16_8, round_bf16, store_bf16_8, smem, Record, claim, Peers 3, Comm, epoch_at, flag_at 3, fence, load_flag, store_flag, global_timer, open_comm 3, close_comm, signal 5, give_up 3, await_relaxed, await, wait 5, open_packets, load_packet, is_missing, poll_packet, Missing, find_missing, wait_more, ll_store_bf16_2, unpack_bf16_2
+// narrow_bf16, narrow_pair_bf16, load_bf16_2, load_bf16_8, round_bf16, store_bf16_2, store_bf16_8, smem, Record, claim, Peers 3, Comm, epoch_at, flag_at 3, fence, load_flag, store_flag, global_timer, open_comm 3, close_comm, signal 5, give_up 3, await_relaxed, await, wait 5, open_packets, load_packet, is_missing, poll_packet, Missing, find_missing, wait_more, ll_store_bf16_2, unpack_bf16_2
 extern "C" __global__ void __launch_bounds__(512, 1) all_reduce_silu_add_rms_norm(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, long long p6, unsigned char* p7, long long p8, unsigned char* p9, unsigned char* p10, unsigned char* p11, unsigned char* p12) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
@@ -152,20 +152,18 @@ extern "C" __global__ void __launch_bounds__(512, 1) all_reduce_silu_add_rms_nor
 #pragma unroll
     for (int i = 0; i < 8; i += 2)
       unpack_bf16_2(v115 + i, (unsigned)w115[i / 2], ((col0 + i % 2 + i / 2 % 4 * 1024) < 2880), ((col0 + (i + 1) % 2 + (i + 1) / 2 % 4 * 1024) < 2880));
-    float v120[8];
+    float v119[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v120[i] = round_bf16((((((((v105[i] + v106[i]) + v107[i]) + v108[i]) + v112[i]) + v113[i]) + v114[i]) + v115[i]));
+      v119[i] = ((((((v105[i] + v106[i]) + v107[i]) + v108[i]) + v112[i]) + v113[i]) + v114[i]) + v115[i];
     float v121[8];
-    float* const s121 = (float*)(smem + 0);
+    unsigned short* const s121 = (unsigned short*)(smem + 0);
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      s121[(at0 + i % 2 + i / 2 % 4 * 1024)] = v120[i];
+    for (int i = 0; i < 8; i += 2)
+      store_bf16_2(s121 + (at0 + i % 2 + i / 2 % 4 * 1024), v119 + i, true);
     __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v121[i] = s121[(at1 + i % 8)];
+    load_bf16_8(v121 + 0, s121 + at1, true);
     const long long v123 = v58 * 2;
     unsigned char* const v124 = p9 + v123;
     float v125[8];
@@ -184,7 +182,7 @@ extern "C" __global__ void __launch_bounds__(512, 1) all_reduce_silu_add_rms_nor
     v131[0] = v131[0] + __shfl_xor_sync(0xffffffffu, v131[0], 4);
     v131[0] = v131[0] + __shfl_xor_sync(0xffffffffu, v131[0], 8);
     v131[0] = v131[0] + __shfl_xor_sync(0xffffffffu, v131[0], 16);
-    float* const s131 = (float*)(smem + 16384);
+    float* const s131 = (float*)(smem + 8192);
     __syncthreads();
     if ((lane & 31) == 0) {
       s131[at3] = v131[0];
