@@ -150,7 +150,18 @@ class Gemm {
     return {emitter_.load(place_.gathered, at, dtype, mask), false};
   }
 
-  /// Emits the epilogue on the same tile, in the accumulators' layout.
+  /// Whether a thread's part of the result is large, and its pieces of 16 bytes are whole. A matrix
+  /// instruction leaves two neighbours in a thread, of which a store has 4 bytes of 16 bits each,
+  /// half a sector of each row.
+  bool is_worth_widening(DType dtype) const {
+    constexpr int kLeast = 32;  // elements of a thread
+    const int threads = 32 * static_cast<int>(config_.at("num_warps"));
+    return body_.type(matmuls_[0]->inputs[first_]).dtype != DType::kF32 && dtype_size(dtype) == 2 &&
+           block("BLOCK_M") * block("BLOCK_N") >= kLeast * threads &&
+           n_.dim.divisor(body_.symbols()) % 8 == 0;
+  }
+
+  /// Emits the epilogue on the same tile: in the accumulators' layout, or in one of wide pieces.
   void finish(const std::vector<Id>& sums) {
     Mask mask;
     const int block_m = block("BLOCK_M");
@@ -162,12 +173,15 @@ class Gemm {
         place_.batch, {in_all(row), {type.shape[type.shape.size() - 2]}}, {col, {n_.dim}}};
     const auto result = [&](std::size_t i) {
       const Node& matmul = *matmuls_[i];
-      return b_.round(body_.type(matmul.outputs[0]).dtype, scaled(matmul, sums[i], at, mask));
+      const DType dtype = body_.type(matmul.outputs[0]).dtype;
+      const Id rounded = b_.round(dtype, scaled(matmul, sums[i], at, mask));
+      // Peers' memory is far.
+      const bool wide = place_.product != tile::kNone || is_worth_widening(dtype);
+      return wide ? b_.convert_layout(rounded) : rounded;
     };
     if (place_.product != tile::kNone) {
-      // In a layout of wide pieces, since peers' memory is far.
       const Coords in_chunk{{row, {m_.dim}}, {col, {n_.dim}}};
-      emitter_.store(place_.product, type, b_.convert_layout(result(0)), in_chunk, mask);
+      emitter_.store(place_.product, type, result(0), in_chunk, mask);
       return;
     }
     for (std::size_t i = 0; i < sums.size(); ++i) {
