@@ -165,9 +165,8 @@ void Printer::dot_mma(Id id) {
       p_.at(inst.args[0]).type.kind == Kind::kShared ? p_.at(inst.args[0]).dtype : inst.dtype;
   const DType type_b =
       p_.at(inst.args[1]).type.kind == Kind::kShared ? p_.at(inst.args[1]).dtype : inst.dtype;
-  const Type& a = p_.at(inst.args[0]).type;
   const int word = 4 / static_cast<int>(dtype_size(inst.dtype));
-  const int steps = (inst.trans_a ? a.rows : a.cols) / (8 * word);
+  const int steps = mma_steps(p_, inst);
   const DotLayouts layouts = dot_layouts(p_, inst);
   const int tiles_m = layouts.a.registers() / (4 * word * steps);
   const int tiles_n = layouts.b.registers() / (2 * word * steps);
@@ -175,7 +174,8 @@ void Printer::dot_mma(Id id) {
   const bool in_pairs = word == 4 && !inst.trans_b;
   const std::string mma = preamble_.mma(type_a, type_b, in_pairs ? 2 : 1);
   out_.line("#pragma unroll");
-  out_.line(fmt::format("for (int k = 0; k < {}; ++k) {{", steps));
+  out_.line(fmt::format("for (int k = {}; k < {}; ++k) {{", inst.first,
+                        inst.last == 0 ? steps : inst.last));
   out_.line(fmt::format("unsigned fa[{}][4], fb[{}][2];", tiles_m, tiles_n));
   const auto from_registers = [&](std::size_t side, std::string_view tile, int words) {
     const std::string value = storage(inst.args[side]);

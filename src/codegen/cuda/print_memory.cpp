@@ -167,8 +167,9 @@ void Printer::copy_to_shared(Id id) {
   const std::string copy = preamble_.copy_async(bytes);
   const std::string first = first_copy(inst);
   const std::string to = slot_address(inst.args[0], ref(inst.args[1]));
+  const int end = inst.last == 0 ? layout(inst.layout).registers() : inst.last * inst.width;
   each(
-      layout(inst.layout).registers(), inst.width,
+      inst.first * inst.width, end, inst.width,
       [&](std::string_view i) {
         const Element at{inst.layout, i};
         std::string ok = ref(inst.args[5]);

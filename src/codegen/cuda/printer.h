@@ -118,12 +118,17 @@ class Printer {
   /// Prints one statement per register, or per `step` registers; `unroll` 0 means fully unrolled.
   template <class Statement>
   void each(int count, int step, const Statement& statement, int unroll = 0) {
-    if (count == step) {
-      out_.line(statement("0"));
+    each(0, count, step, statement, unroll);
+  }
+  /// Of the registers from `first` to `last`.
+  template <class Statement>
+  void each(int first, int last, int step, const Statement& statement, int unroll) {
+    if (last - first == step) {
+      out_.line(statement(fmt::format("{}", first)));
       return;
     }
     out_.line(unroll == 0 ? "#pragma unroll" : fmt::format("#pragma unroll {}", unroll));
-    out_.line(fmt::format("for (int i = 0; i < {}; {})", count,
+    out_.line(fmt::format("for (int i = {}; i < {}; {})", first, last,
                           step == 1 ? "++i" : fmt::format("i += {}", step)));
     out_.line("  " + statement("i"));
   }

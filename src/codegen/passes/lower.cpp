@@ -7,6 +7,7 @@
 #include "codegen/passes/pipeline.h"
 #include "codegen/passes/prefetch.h"
 #include "codegen/passes/remove_dead.h"
+#include "codegen/passes/spread_copies.h"
 
 namespace braid::tile {
 
@@ -18,6 +19,7 @@ void lower(Program& program, int num_stages) {
   assign_layouts(program);
   allocate_shared(program);
   lower_to_threads(program);
+  spread_copies(program);
 }
 
 }  // namespace braid::tile

@@ -39,4 +39,10 @@ DotLayouts dot_layouts(const Program& p, const Inst& dot) {
   return out;
 }
 
+int mma_steps(const Program& p, const Inst& dot) {
+  constexpr int kBytes = 32;
+  const Type& a = p.at(dot.args[0]).type;
+  return (dot.trans_a ? a.rows : a.cols) * static_cast<int>(dtype_size(dot.dtype)) / kBytes;
+}
+
 }  // namespace braid::tile

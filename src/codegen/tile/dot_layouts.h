@@ -13,5 +13,7 @@ struct DotLayouts {
   Layout b;
 };
 DotLayouts dot_layouts(const Program& program, const Inst& dot);
+/// How many matrix instructions of a dot follow one another along K.
+[[nodiscard]] int mma_steps(const Program& program, const Inst& dot);
 
 }  // namespace braid::tile

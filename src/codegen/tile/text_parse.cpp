@@ -328,9 +328,10 @@ class TextParser {
         {"barrier", &inst.barrier},           {"whole", &inst.whole},
         {"trans_load_a", &inst.trans_load_a}, {"trans_load_b", &inst.trans_load_b}};
     const std::pair<std::string_view, int*> numbers[] = {
-        {"stages", &inst.stages}, {"row_step", &inst.index},   {"at", &inst.shared_offset},
-        {"width", &inst.width},   {"unroll", &inst.unroll},    {"lanes", &inst.lanes},
-        {"warps", &inst.warps},   {"width_in", &inst.width_in}};
+        {"stages", &inst.stages}, {"row_step", &inst.index},    {"at", &inst.shared_offset},
+        {"width", &inst.width},   {"unroll", &inst.unroll},     {"lanes", &inst.lanes},
+        {"warps", &inst.warps},   {"width_in", &inst.width_in}, {"first", &inst.first},
+        {"last", &inst.last}};
     do {
       const Token at = in_.token();
       const std::string name = in_.word("an attribute");

@@ -118,6 +118,8 @@ class TextPrinter {
     };
     number("width", inst.width, 1);
     number("width_in", inst.width_in, 1);
+    number("first", inst.first, 0);
+    number("last", inst.last, 0);
     number("unroll", inst.unroll, 0);
     number("lanes", inst.lanes, 0);
     number("warps", inst.warps, 0);

@@ -122,6 +122,9 @@ struct Inst {
   Id storage = kNone;  ///< Place::kAlias: whose registers
   int width = 1;       ///< elements of one access
   int width_in = 1;    ///< kConvertLayout: of one that fills its scratch
+  /// kDot: the steps of K, and kCopyToShared: the accesses of a thread, that this part of it has;
+  /// `last` 0: all.
+  int first = 0, last = 0;
   bool whole = false;  ///< accesses of all ranks: the elements of one have the same mask;
                        ///< kPushTile: by stmatrix
   /// Of the loop over registers or K; 0: wholly. kFor: so many turns stand in a row.

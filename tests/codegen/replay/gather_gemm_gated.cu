@@ -216,24 +216,14 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
       const bool v249 = v248 < 2048;
       unsigned char* const v252 = v98 + (v248 * 2);
       const int v253 = (int)v94;
-#pragma unroll
-      for (int i = 0; i < 32; i += 8)
-        copy_async_16(shared + 0 + (int)v244 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v252 + (((v170 + (row1 + i / 8 % 4 * 32)) * 2048) + (v174 + (col1 + i % 8))), v249 && ((v253 + (row1 + i / 8 % 4 * 32)) < p7));
       const long long v260 = (v248 * 1024) * 2;
       unsigned char* const v261 = p12 + v260;
-#pragma unroll
-      for (int i = 0; i < 16; i += 8)
-        copy_async_16(shared + 98304 + (int)v244 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v261 + (((v174 + (row2 + i / 8 % 2 * 32)) * 1024) + (v182 + (col2 + i % 8))), v249);
       unsigned char* const v264 = p13 + v260;
-#pragma unroll
-      for (int i = 0; i < 16; i += 8)
-        copy_async_16(shared + 147456 + (int)v244 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v264 + (((v174 + (row2 + i / 8 % 2 * 32)) * 1024) + (v182 + (col2 + i % 8))), v249);
-      commit_group();
       {
         const unsigned a = shared + 0 + (int)v242 * 16384;
         const unsigned b = shared + 98304 + (int)v242 * 8192;
 #pragma unroll
-        for (int k = 0; k < 4; ++k) {
+        for (int k = 0; k < 1; ++k) {
           unsigned fa[2][4], fb[4][2];
 #pragma unroll
           for (int m = 0; m < 2; ++m)
@@ -248,11 +238,72 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
           }
         }
       }
+      copy_async_16(shared + 0 + (int)v244 * 16384 + at5, (const unsigned short*)v252 + (((v170 + row1) * 2048) + (v174 + col1)), v249 && ((v253 + row1) < p7));
+      {
+        const unsigned a = shared + 0 + (int)v242 * 16384;
+        const unsigned b = shared + 98304 + (int)v242 * 8192;
+#pragma unroll
+        for (int k = 1; k < 2; ++k) {
+          unsigned fa[2][4], fb[4][2];
+#pragma unroll
+          for (int m = 0; m < 2; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+          for (int n = 0; n < 4; n += 2)
+            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+#pragma unroll
+          for (int m = 0; m < 2; ++m) {
+#pragma unroll
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v102 + (m * 4 + n) * 4, fa[m], fb[n]);
+          }
+        }
+      }
+      copy_async_16(shared + 0 + (int)v244 * 16384 + (at5 + 8 % 8 * 2 + 8 / 8 % 4 * 4096), (const unsigned short*)v252 + (((v170 + (row1 + 8 / 8 % 4 * 32)) * 2048) + (v174 + (col1 + 8 % 8))), v249 && ((v253 + (row1 + 8 / 8 % 4 * 32)) < p7));
+      {
+        const unsigned a = shared + 0 + (int)v242 * 16384;
+        const unsigned b = shared + 98304 + (int)v242 * 8192;
+#pragma unroll
+        for (int k = 2; k < 3; ++k) {
+          unsigned fa[2][4], fb[4][2];
+#pragma unroll
+          for (int m = 0; m < 2; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+          for (int n = 0; n < 4; n += 2)
+            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+#pragma unroll
+          for (int m = 0; m < 2; ++m) {
+#pragma unroll
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v102 + (m * 4 + n) * 4, fa[m], fb[n]);
+          }
+        }
+      }
+      copy_async_16(shared + 0 + (int)v244 * 16384 + (at5 + 16 % 8 * 2 + 16 / 8 % 4 * 4096), (const unsigned short*)v252 + (((v170 + (row1 + 16 / 8 % 4 * 32)) * 2048) + (v174 + (col1 + 16 % 8))), v249 && ((v253 + (row1 + 16 / 8 % 4 * 32)) < p7));
+      {
+        const unsigned a = shared + 0 + (int)v242 * 16384;
+        const unsigned b = shared + 98304 + (int)v242 * 8192;
+#pragma unroll
+        for (int k = 3; k < 4; ++k) {
+          unsigned fa[2][4], fb[4][2];
+#pragma unroll
+          for (int m = 0; m < 2; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+          for (int n = 0; n < 4; n += 2)
+            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+#pragma unroll
+          for (int m = 0; m < 2; ++m) {
+#pragma unroll
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v102 + (m * 4 + n) * 4, fa[m], fb[n]);
+          }
+        }
+      }
+      copy_async_16(shared + 0 + (int)v244 * 16384 + (at5 + 24 % 8 * 2 + 24 / 8 % 4 * 4096), (const unsigned short*)v252 + (((v170 + (row1 + 24 / 8 % 4 * 32)) * 2048) + (v174 + (col1 + 24 % 8))), v249 && ((v253 + (row1 + 24 / 8 % 4 * 32)) < p7));
       {
         const unsigned a = shared + 0 + (int)v242 * 16384;
         const unsigned b = shared + 147456 + (int)v242 * 8192;
 #pragma unroll
-        for (int k = 0; k < 4; ++k) {
+        for (int k = 0; k < 1; ++k) {
           unsigned fa[2][4], fb[4][2];
 #pragma unroll
           for (int m = 0; m < 2; ++m)
@@ -267,6 +318,68 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
           }
         }
       }
+      copy_async_16(shared + 98304 + (int)v244 * 8192 + at6, (const unsigned short*)v261 + (((v174 + row2) * 1024) + (v182 + col2)), v249);
+      {
+        const unsigned a = shared + 0 + (int)v242 * 16384;
+        const unsigned b = shared + 147456 + (int)v242 * 8192;
+#pragma unroll
+        for (int k = 1; k < 2; ++k) {
+          unsigned fa[2][4], fb[4][2];
+#pragma unroll
+          for (int m = 0; m < 2; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+          for (int n = 0; n < 4; n += 2)
+            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+#pragma unroll
+          for (int m = 0; m < 2; ++m) {
+#pragma unroll
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v103 + (m * 4 + n) * 4, fa[m], fb[n]);
+          }
+        }
+      }
+      copy_async_16(shared + 98304 + (int)v244 * 8192 + (at6 + 8 % 8 * 2 + 8 / 8 % 2 * 4096), (const unsigned short*)v261 + (((v174 + (row2 + 8 / 8 % 2 * 32)) * 1024) + (v182 + (col2 + 8 % 8))), v249);
+      {
+        const unsigned a = shared + 0 + (int)v242 * 16384;
+        const unsigned b = shared + 147456 + (int)v242 * 8192;
+#pragma unroll
+        for (int k = 2; k < 3; ++k) {
+          unsigned fa[2][4], fb[4][2];
+#pragma unroll
+          for (int m = 0; m < 2; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+          for (int n = 0; n < 4; n += 2)
+            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+#pragma unroll
+          for (int m = 0; m < 2; ++m) {
+#pragma unroll
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v103 + (m * 4 + n) * 4, fa[m], fb[n]);
+          }
+        }
+      }
+      copy_async_16(shared + 147456 + (int)v244 * 8192 + at6, (const unsigned short*)v264 + (((v174 + row2) * 1024) + (v182 + col2)), v249);
+      {
+        const unsigned a = shared + 0 + (int)v242 * 16384;
+        const unsigned b = shared + 147456 + (int)v242 * 8192;
+#pragma unroll
+        for (int k = 3; k < 4; ++k) {
+          unsigned fa[2][4], fb[4][2];
+#pragma unroll
+          for (int m = 0; m < 2; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+          for (int n = 0; n < 4; n += 2)
+            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+#pragma unroll
+          for (int m = 0; m < 2; ++m) {
+#pragma unroll
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v103 + (m * 4 + n) * 4, fa[m], fb[n]);
+          }
+        }
+      }
+      copy_async_16(shared + 147456 + (int)v244 * 8192 + (at6 + 8 % 8 * 2 + 8 / 8 % 2 * 4096), (const unsigned short*)v264 + (((v174 + (row2 + 8 / 8 % 2 * 32)) * 1024) + (v182 + (col2 + 8 % 8))), v249);
+      commit_group();
       const int v270 = v242 + 1;
       const int v274 = (v270 < 6) ? v270 : 0;
       const int v275 = v244 + 1;

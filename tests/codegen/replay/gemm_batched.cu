@@ -105,19 +105,12 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_matmul(long long p0, l
     unsigned char* const v174 = p3 + ((v6 * p4) * 2);
     unsigned char* const v176 = v174 + (v167 * 2);
     const int v177 = (int)v13;
-#pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 0 + (int)v163 * 4096 + (at4 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v176 + (((v74 + (row0 + i / 8 % 2 * 16)) * 64) + (v78 + (col0 + i % 8))), v168 && ((v177 + (row0 + i / 8 % 2 * 16)) < p2));
     unsigned char* const v186 = p5 + ((v167 * 128) * 2);
-#pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 32768 + (int)v163 * 4096 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v186 + (((v78 + (row1 + i / 8 % 2 * 32)) * 128) + (v86 + (col1 + i % 8))), v168);
-    commit_group();
     {
       const unsigned a = shared + 0 + (int)v161 * 4096;
       const unsigned b = shared + 32768 + (int)v161 * 4096;
 #pragma unroll
-      for (int k = 0; k < 4; ++k) {
+      for (int k = 0; k < 1; ++k) {
         unsigned fa[1][4], fb[2][2];
 #pragma unroll
         for (int m = 0; m < 1; ++m)
@@ -132,6 +125,68 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_matmul(long long p0, l
         }
       }
     }
+    copy_async_16(shared + 0 + (int)v163 * 4096 + at4, (const unsigned short*)v176 + (((v74 + row0) * 64) + (v78 + col0)), v168 && ((v177 + row0) < p2));
+    {
+      const unsigned a = shared + 0 + (int)v161 * 4096;
+      const unsigned b = shared + 32768 + (int)v161 * 4096;
+#pragma unroll
+      for (int k = 1; k < 2; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix(fa[m], a + (at6 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v18 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 0 + (int)v163 * 4096 + (at4 + 8 % 8 * 2 + 8 / 8 % 2 * 2048), (const unsigned short*)v176 + (((v74 + (row0 + 8 / 8 % 2 * 16)) * 64) + (v78 + (col0 + 8 % 8))), v168 && ((v177 + (row0 + 8 / 8 % 2 * 16)) < p2));
+    {
+      const unsigned a = shared + 0 + (int)v161 * 4096;
+      const unsigned b = shared + 32768 + (int)v161 * 4096;
+#pragma unroll
+      for (int k = 2; k < 3; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix(fa[m], a + (at6 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v18 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 32768 + (int)v163 * 4096 + at5, (const unsigned short*)v186 + (((v78 + row1) * 128) + (v86 + col1)), v168);
+    {
+      const unsigned a = shared + 0 + (int)v161 * 4096;
+      const unsigned b = shared + 32768 + (int)v161 * 4096;
+#pragma unroll
+      for (int k = 3; k < 4; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix(fa[m], a + (at6 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v18 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 32768 + (int)v163 * 4096 + (at5 + 8 % 8 * 2 + 8 / 8 % 2 * 2048), (const unsigned short*)v186 + (((v78 + (row1 + 8 / 8 % 2 * 32)) * 128) + (v86 + (col1 + 8 % 8))), v168);
+    commit_group();
     const int v191 = v161 + 1;
     const int v195 = (v191 < 8) ? v191 : 0;
     const int v196 = v163 + 1;

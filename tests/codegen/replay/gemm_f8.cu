@@ -100,19 +100,12 @@ extern "C" __global__ void __launch_bounds__(32, 1) gemm_scaled_mm(long long p0,
     const bool v156 = v155 < 256;
     unsigned char* const v159 = p2 + v155;
     const int v160 = (int)v16;
-#pragma unroll
-    for (int i = 0; i < 64; i += 16)
-      copy_async_16(shared + 0 + (int)v151 * 2048 + ((at4 ^ (i / 16 % 2 * 64)) + i % 16 + i / 16 % 4 * 512), (const unsigned char*)v159 + (((v72 + (row0 + i / 16 % 4 * 4)) * 256) + (v76 + (col0 + i % 16))), v156 && ((v160 + (row0 + i / 16 % 4 * 4)) < p1));
     unsigned char* const v168 = p3 + (v155 * 128);
-#pragma unroll
-    for (int i = 0; i < 64; i += 16)
-      copy_async_16(shared + 16384 + (int)v151 * 2048 + (at5 + i % 16 + i / 16 % 4 * 512), (const unsigned char*)v168 + (((v76 + (row1 + i / 16 % 4 * 32)) * 128) + (v84 + (i % 16))), v156);
-    commit_group();
     {
       const unsigned a = shared + 0 + (int)v149 * 2048;
       const unsigned b = shared + 16384 + (int)v149 * 2048;
 #pragma unroll
-      for (int k = 0; k < 4; ++k) {
+      for (int k = 0; k < 1; ++k) {
         unsigned fa[1][4], fb[2][2];
 #pragma unroll
         for (int m = 0; m < 1; ++m)
@@ -132,6 +125,91 @@ extern "C" __global__ void __launch_bounds__(32, 1) gemm_scaled_mm(long long p0,
         }
       }
     }
+#pragma unroll
+    for (int i = 0; i < 32; i += 16)
+      copy_async_16(shared + 0 + (int)v151 * 2048 + ((at4 ^ (i / 16 % 2 * 64)) + i % 16 + i / 16 % 4 * 512), (const unsigned char*)v159 + (((v72 + (row0 + i / 16 % 4 * 4)) * 256) + (v76 + (col0 + i % 16))), v156 && ((v160 + (row0 + i / 16 % 4 * 4)) < p1));
+    {
+      const unsigned a = shared + 0 + (int)v149 * 2048;
+      const unsigned b = shared + 16384 + (int)v149 * 2048;
+#pragma unroll
+      for (int k = 1; k < 2; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix(fa[m], a + (at6 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans_bytes(fb[n], b + (at7 + k % 4 * 512));
+        unsigned wa[1][8], wb[2][4];
+#pragma unroll
+        for (int m = 0; m < 1; ++m) widen_4_words_e4m3(wa[m], fa[m]);
+#pragma unroll
+        for (int n = 0; n < 2; ++n) widen_2_words_e4m3(wb[n], fb[n]);
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_e4m3_e4m3_by_2(v22 + (m * 2 + n / 2 * 2) * 4 + n % 2, wa[m], wb[n]);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 32; i < 64; i += 16)
+      copy_async_16(shared + 0 + (int)v151 * 2048 + ((at4 ^ (i / 16 % 2 * 64)) + i % 16 + i / 16 % 4 * 512), (const unsigned char*)v159 + (((v72 + (row0 + i / 16 % 4 * 4)) * 256) + (v76 + (col0 + i % 16))), v156 && ((v160 + (row0 + i / 16 % 4 * 4)) < p1));
+    {
+      const unsigned a = shared + 0 + (int)v149 * 2048;
+      const unsigned b = shared + 16384 + (int)v149 * 2048;
+#pragma unroll
+      for (int k = 2; k < 3; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix(fa[m], a + (at6 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans_bytes(fb[n], b + (at7 + k % 4 * 512));
+        unsigned wa[1][8], wb[2][4];
+#pragma unroll
+        for (int m = 0; m < 1; ++m) widen_4_words_e4m3(wa[m], fa[m]);
+#pragma unroll
+        for (int n = 0; n < 2; ++n) widen_2_words_e4m3(wb[n], fb[n]);
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_e4m3_e4m3_by_2(v22 + (m * 2 + n / 2 * 2) * 4 + n % 2, wa[m], wb[n]);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 32; i += 16)
+      copy_async_16(shared + 16384 + (int)v151 * 2048 + (at5 + i % 16 + i / 16 % 4 * 512), (const unsigned char*)v168 + (((v76 + (row1 + i / 16 % 4 * 32)) * 128) + (v84 + (i % 16))), v156);
+    {
+      const unsigned a = shared + 0 + (int)v149 * 2048;
+      const unsigned b = shared + 16384 + (int)v149 * 2048;
+#pragma unroll
+      for (int k = 3; k < 4; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix(fa[m], a + (at6 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans_bytes(fb[n], b + (at7 + k % 4 * 512));
+        unsigned wa[1][8], wb[2][4];
+#pragma unroll
+        for (int m = 0; m < 1; ++m) widen_4_words_e4m3(wa[m], fa[m]);
+#pragma unroll
+        for (int n = 0; n < 2; ++n) widen_2_words_e4m3(wb[n], fb[n]);
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_e4m3_e4m3_by_2(v22 + (m * 2 + n / 2 * 2) * 4 + n % 2, wa[m], wb[n]);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 32; i < 64; i += 16)
+      copy_async_16(shared + 16384 + (int)v151 * 2048 + (at5 + i % 16 + i / 16 % 4 * 512), (const unsigned char*)v168 + (((v76 + (row1 + i / 16 % 4 * 32)) * 128) + (v84 + (i % 16))), v156);
+    commit_group();
     const int v173 = v149 + 1;
     const int v177 = (v173 < 8) ? v173 : 0;
     const int v178 = v151 + 1;

@@ -128,24 +128,14 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_mm_mm_silu_mul(long lo
     const bool v176 = v175 < 2048;
     unsigned char* const v180 = p2 + (v175 * 2);
     const int v181 = (int)v8;
-#pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 0 + (int)v171 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v180 + (((v73 + (row0 + i / 8 % 2 * 32)) * 2048) + (v77 + (col0 + i % 8))), v176 && ((v181 + (row0 + i / 8 % 2 * 32)) < p1));
     const long long v189 = (v175 * 1408) * 2;
     unsigned char* const v190 = p3 + v189;
-#pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 65536 + (int)v171 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v190 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v176);
     unsigned char* const v193 = p4 + v189;
-#pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 131072 + (int)v171 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v193 + (((v77 + (row0 + i / 8 % 2 * 32)) * 1408) + (v84 + (col0 + i % 8))), v176);
-    commit_group();
     {
       const unsigned a = shared + 0 + (int)v169 * 8192;
       const unsigned b = shared + 65536 + (int)v169 * 8192;
 #pragma unroll
-      for (int k = 0; k < 4; ++k) {
+      for (int k = 0; k < 1; ++k) {
         unsigned fa[2][4], fb[2][2];
 #pragma unroll
         for (int m = 0; m < 2; ++m)
@@ -162,9 +152,69 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_mm_mm_silu_mul(long lo
     }
     {
       const unsigned a = shared + 0 + (int)v169 * 8192;
+      const unsigned b = shared + 65536 + (int)v169 * 8192;
+#pragma unroll
+      for (int k = 1; k < 2; ++k) {
+        unsigned fa[2][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at5 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 2; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v14 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 0 + (int)v171 * 8192 + at3, (const unsigned short*)v180 + (((v73 + row0) * 2048) + (v77 + col0)), v176 && ((v181 + row0) < p1));
+    {
+      const unsigned a = shared + 0 + (int)v169 * 8192;
+      const unsigned b = shared + 65536 + (int)v169 * 8192;
+#pragma unroll
+      for (int k = 2; k < 3; ++k) {
+        unsigned fa[2][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at5 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 2; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v14 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 0 + (int)v171 * 8192 + (at3 + 8 % 8 * 2 + 8 / 8 % 2 * 4096), (const unsigned short*)v180 + (((v73 + (row0 + 8 / 8 % 2 * 32)) * 2048) + (v77 + (col0 + 8 % 8))), v176 && ((v181 + (row0 + 8 / 8 % 2 * 32)) < p1));
+    {
+      const unsigned a = shared + 0 + (int)v169 * 8192;
+      const unsigned b = shared + 65536 + (int)v169 * 8192;
+#pragma unroll
+      for (int k = 3; k < 4; ++k) {
+        unsigned fa[2][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at5 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 2; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v14 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 65536 + (int)v171 * 8192 + at3, (const unsigned short*)v190 + (((v77 + row0) * 1408) + (v84 + col0)), v176);
+    {
+      const unsigned a = shared + 0 + (int)v169 * 8192;
       const unsigned b = shared + 131072 + (int)v169 * 8192;
 #pragma unroll
-      for (int k = 0; k < 4; ++k) {
+      for (int k = 0; k < 1; ++k) {
         unsigned fa[2][4], fb[2][2];
 #pragma unroll
         for (int m = 0; m < 2; ++m)
@@ -179,6 +229,67 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_mm_mm_silu_mul(long lo
         }
       }
     }
+    {
+      const unsigned a = shared + 0 + (int)v169 * 8192;
+      const unsigned b = shared + 131072 + (int)v169 * 8192;
+#pragma unroll
+      for (int k = 1; k < 2; ++k) {
+        unsigned fa[2][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at5 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 2; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v15 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 65536 + (int)v171 * 8192 + (at3 + 8 % 8 * 2 + 8 / 8 % 2 * 4096), (const unsigned short*)v190 + (((v77 + (row0 + 8 / 8 % 2 * 32)) * 1408) + (v84 + (col0 + 8 % 8))), v176);
+    {
+      const unsigned a = shared + 0 + (int)v169 * 8192;
+      const unsigned b = shared + 131072 + (int)v169 * 8192;
+#pragma unroll
+      for (int k = 2; k < 3; ++k) {
+        unsigned fa[2][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at5 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 2; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v15 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 131072 + (int)v171 * 8192 + at3, (const unsigned short*)v193 + (((v77 + row0) * 1408) + (v84 + col0)), v176);
+    {
+      const unsigned a = shared + 0 + (int)v169 * 8192;
+      const unsigned b = shared + 131072 + (int)v169 * 8192;
+#pragma unroll
+      for (int k = 3; k < 4; ++k) {
+        unsigned fa[2][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at5 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 2; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v15 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 131072 + (int)v171 * 8192 + (at3 + 8 % 8 * 2 + 8 / 8 % 2 * 4096), (const unsigned short*)v193 + (((v77 + (row0 + 8 / 8 % 2 * 32)) * 1408) + (v84 + (col0 + 8 % 8))), v176);
+    commit_group();
     const int v199 = v169 + 1;
     const int v203 = (v199 < 8) ? v199 : 0;
     const int v204 = v171 + 1;

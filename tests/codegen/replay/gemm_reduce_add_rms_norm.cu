@@ -94,19 +94,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatt
       const bool v250 = v249 < 1024;
       unsigned char* const v254 = p11 + (v249 * 2);
       const int v255 = (int)v32;
-#pragma unroll
-      for (int i = 0; i < 32; i += 8)
-        copy_async_16(shared + 128 + (int)v245 * 16384 + (at7 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v254 + (((v178 + (v179 + (row0 + i / 8 % 4 * 32))) * 1024) + (v184 + (col0 + i % 8))), v250 && ((v255 + (row0 + i / 8 % 4 * 32)) < p9));
       unsigned char* const v263 = p12 + ((v249 * 2048) * 2);
-#pragma unroll
-      for (int i = 0; i < 32; i += 8)
-        copy_async_16(shared + 98432 + (int)v245 * 16384 + (at8 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v263 + (((v184 + (row1 + i / 8 % 4 * 16)) * 2048) + (v192 + (col1 + i % 8))), v250);
-      commit_group();
       {
         const unsigned a = shared + 128 + (int)v243 * 16384;
         const unsigned b = shared + 98432 + (int)v243 * 16384;
 #pragma unroll
-        for (int k = 0; k < 4; ++k) {
+        for (int k = 0; k < 1; ++k) {
           unsigned fa[4][4], fb[4][2];
 #pragma unroll
           for (int m = 0; m < 4; ++m)
@@ -121,6 +114,76 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatt
           }
         }
       }
+#pragma unroll
+      for (int i = 0; i < 16; i += 8)
+        copy_async_16(shared + 128 + (int)v245 * 16384 + (at7 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v254 + (((v178 + (v179 + (row0 + i / 8 % 4 * 32))) * 1024) + (v184 + (col0 + i % 8))), v250 && ((v255 + (row0 + i / 8 % 4 * 32)) < p9));
+      {
+        const unsigned a = shared + 128 + (int)v243 * 16384;
+        const unsigned b = shared + 98432 + (int)v243 * 16384;
+#pragma unroll
+        for (int k = 1; k < 2; ++k) {
+          unsigned fa[4][4], fb[4][2];
+#pragma unroll
+          for (int m = 0; m < 4; ++m)
+            ldmatrix(fa[m], a + ((at9 ^ (k % 4 * 32)) + m % 4 * 2048));
+#pragma unroll
+          for (int n = 0; n < 4; n += 2)
+            ldmatrix_trans(fb[n], b + ((at10 ^ (n / 2 % 2 * 32)) + k % 4 * 4096));
+#pragma unroll
+          for (int m = 0; m < 4; ++m) {
+#pragma unroll
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v44 + (m * 4 + n) * 4, fa[m], fb[n]);
+          }
+        }
+      }
+#pragma unroll
+      for (int i = 16; i < 32; i += 8)
+        copy_async_16(shared + 128 + (int)v245 * 16384 + (at7 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v254 + (((v178 + (v179 + (row0 + i / 8 % 4 * 32))) * 1024) + (v184 + (col0 + i % 8))), v250 && ((v255 + (row0 + i / 8 % 4 * 32)) < p9));
+      {
+        const unsigned a = shared + 128 + (int)v243 * 16384;
+        const unsigned b = shared + 98432 + (int)v243 * 16384;
+#pragma unroll
+        for (int k = 2; k < 3; ++k) {
+          unsigned fa[4][4], fb[4][2];
+#pragma unroll
+          for (int m = 0; m < 4; ++m)
+            ldmatrix(fa[m], a + ((at9 ^ (k % 4 * 32)) + m % 4 * 2048));
+#pragma unroll
+          for (int n = 0; n < 4; n += 2)
+            ldmatrix_trans(fb[n], b + ((at10 ^ (n / 2 % 2 * 32)) + k % 4 * 4096));
+#pragma unroll
+          for (int m = 0; m < 4; ++m) {
+#pragma unroll
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v44 + (m * 4 + n) * 4, fa[m], fb[n]);
+          }
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < 16; i += 8)
+        copy_async_16(shared + 98432 + (int)v245 * 16384 + (at8 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v263 + (((v184 + (row1 + i / 8 % 4 * 16)) * 2048) + (v192 + (col1 + i % 8))), v250);
+      {
+        const unsigned a = shared + 128 + (int)v243 * 16384;
+        const unsigned b = shared + 98432 + (int)v243 * 16384;
+#pragma unroll
+        for (int k = 3; k < 4; ++k) {
+          unsigned fa[4][4], fb[4][2];
+#pragma unroll
+          for (int m = 0; m < 4; ++m)
+            ldmatrix(fa[m], a + ((at9 ^ (k % 4 * 32)) + m % 4 * 2048));
+#pragma unroll
+          for (int n = 0; n < 4; n += 2)
+            ldmatrix_trans(fb[n], b + ((at10 ^ (n / 2 % 2 * 32)) + k % 4 * 4096));
+#pragma unroll
+          for (int m = 0; m < 4; ++m) {
+#pragma unroll
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v44 + (m * 4 + n) * 4, fa[m], fb[n]);
+          }
+        }
+      }
+#pragma unroll
+      for (int i = 16; i < 32; i += 8)
+        copy_async_16(shared + 98432 + (int)v245 * 16384 + (at8 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v263 + (((v184 + (row1 + i / 8 % 4 * 16)) * 2048) + (v192 + (col1 + i % 8))), v250);
+      commit_group();
       const int v268 = v243 + 1;
       const int v272 = (v268 < 6) ? v268 : 0;
       const int v273 = v245 + 1;

@@ -97,19 +97,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_mm_silu_mul(long long 
     const bool v156 = v155 < 2048;
     unsigned char* const v160 = p2 + (v155 * 2);
     const int v161 = (int)v8;
-#pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 0 + (int)v151 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v160 + (((v67 + (row0 + i / 8 % 2 * 32)) * 2048) + (v71 + (col0 + i % 8))), v156 && ((v161 + (row0 + i / 8 % 2 * 32)) < p1));
     unsigned char* const v170 = p3 + ((v155 * 1408) * 2);
-#pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 65536 + (int)v151 * 8192 + (at3 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v170 + (((v71 + (row0 + i / 8 % 2 * 32)) * 1408) + (v78 + (col0 + i % 8))), v156);
-    commit_group();
     {
       const unsigned a = shared + 0 + (int)v149 * 8192;
       const unsigned b = shared + 65536 + (int)v149 * 8192;
 #pragma unroll
-      for (int k = 0; k < 4; ++k) {
+      for (int k = 0; k < 1; ++k) {
         unsigned fa[2][4], fb[2][2];
 #pragma unroll
         for (int m = 0; m < 2; ++m)
@@ -124,6 +117,68 @@ extern "C" __global__ void __launch_bounds__(256, 1) gemm_mm_silu_mul(long long 
         }
       }
     }
+    copy_async_16(shared + 0 + (int)v151 * 8192 + at3, (const unsigned short*)v160 + (((v67 + row0) * 2048) + (v71 + col0)), v156 && ((v161 + row0) < p1));
+    {
+      const unsigned a = shared + 0 + (int)v149 * 8192;
+      const unsigned b = shared + 65536 + (int)v149 * 8192;
+#pragma unroll
+      for (int k = 1; k < 2; ++k) {
+        unsigned fa[2][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at5 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 2; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v13 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 0 + (int)v151 * 8192 + (at3 + 8 % 8 * 2 + 8 / 8 % 2 * 4096), (const unsigned short*)v160 + (((v67 + (row0 + 8 / 8 % 2 * 32)) * 2048) + (v71 + (col0 + 8 % 8))), v156 && ((v161 + (row0 + 8 / 8 % 2 * 32)) < p1));
+    {
+      const unsigned a = shared + 0 + (int)v149 * 8192;
+      const unsigned b = shared + 65536 + (int)v149 * 8192;
+#pragma unroll
+      for (int k = 2; k < 3; ++k) {
+        unsigned fa[2][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at5 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 2; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v13 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 65536 + (int)v151 * 8192 + at3, (const unsigned short*)v170 + (((v71 + row0) * 1408) + (v78 + col0)), v156);
+    {
+      const unsigned a = shared + 0 + (int)v149 * 8192;
+      const unsigned b = shared + 65536 + (int)v149 * 8192;
+#pragma unroll
+      for (int k = 3; k < 4; ++k) {
+        unsigned fa[2][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+          ldmatrix(fa[m], a + ((at4 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at5 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 2; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v13 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 65536 + (int)v151 * 8192 + (at3 + 8 % 8 * 2 + 8 / 8 % 2 * 4096), (const unsigned short*)v170 + (((v71 + (row0 + 8 / 8 % 2 * 32)) * 1408) + (v78 + (col0 + 8 % 8))), v156);
+    commit_group();
     const int v175 = v149 + 1;
     const int v179 = (v175 < 8) ? v175 : 0;
     const int v180 = v151 + 1;

@@ -84,17 +84,12 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(unsigned 
     const long long v142 = v12 + 448;
     const bool v143 = v142 < 512;
     unsigned char* const v148 = p0 + ((v142 * 64) * 2);
-    copy_async_16(shared + 0 + (int)v138 * 2048 + at4, (const unsigned short*)v148 + (((v56 + row0) * 64) + (v60 + col0)), v143);
     unsigned char* const v153 = p1 + ((v142 * 128) * 2);
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 16384 + (int)v138 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v153 + (((v56 + (row1 + i / 8 % 4 * 16)) * 128) + (v68 + (col1 + i % 8))), v143);
-    commit_group();
     {
       const unsigned a = shared + 0 + (int)v136 * 2048;
       const unsigned b = shared + 16384 + (int)v136 * 8192;
 #pragma unroll
-      for (int k = 0; k < 4; ++k) {
+      for (int k = 0; k < 1; ++k) {
         unsigned fa[1][4], fb[2][2];
 #pragma unroll
         for (int m = 0; m < 1; ++m)
@@ -109,6 +104,70 @@ extern "C" __global__ void __launch_bounds__(128, 1) gemm_transpose_mm(unsigned 
         }
       }
     }
+    copy_async_16(shared + 0 + (int)v138 * 2048 + at4, (const unsigned short*)v148 + (((v56 + row0) * 64) + (v60 + col0)), v143);
+    {
+      const unsigned a = shared + 0 + (int)v136 * 2048;
+      const unsigned b = shared + 16384 + (int)v136 * 8192;
+#pragma unroll
+      for (int k = 1; k < 2; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix_trans(fa[m], a + (at6 + k % 4 * 512));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v13 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 16384 + (int)v138 * 8192 + at5, (const unsigned short*)v153 + (((v56 + row1) * 128) + (v68 + col1)), v143);
+    {
+      const unsigned a = shared + 0 + (int)v136 * 2048;
+      const unsigned b = shared + 16384 + (int)v136 * 8192;
+#pragma unroll
+      for (int k = 2; k < 3; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix_trans(fa[m], a + (at6 + k % 4 * 512));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v13 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 16384 + (int)v138 * 8192 + (at5 + 8 % 8 * 2 + 8 / 8 % 4 * 2048), (const unsigned short*)v153 + (((v56 + (row1 + 8 / 8 % 4 * 16)) * 128) + (v68 + (col1 + 8 % 8))), v143);
+    {
+      const unsigned a = shared + 0 + (int)v136 * 2048;
+      const unsigned b = shared + 16384 + (int)v136 * 8192;
+#pragma unroll
+      for (int k = 3; k < 4; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix_trans(fa[m], a + (at6 + k % 4 * 512));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v13 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 16; i < 32; i += 8)
+      copy_async_16(shared + 16384 + (int)v138 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v153 + (((v56 + (row1 + i / 8 % 4 * 16)) * 128) + (v68 + (col1 + i % 8))), v143);
+    commit_group();
     const int v158 = v136 + 1;
     const int v162 = (v158 < 8) ? v158 : 0;
     const int v163 = v138 + 1;

@@ -107,20 +107,13 @@ extern "C" __global__ void __launch_bounds__(32, 1) gemm_transpose_mm(long long 
     unsigned char* const v191 = p2 + v190;
     const int v192 = (int)v17;
     const int v197 = (int)v186;
-#pragma unroll 4
-    for (int i = 0; i < 32; ++i)
-      copy_async_2(shared + 0 + (int)v182 * 2048 + ((at3 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v191 + (((v72 + (row0 + i / 8 % 4 * 4)) * 1001) + (v76 + (col0 + i % 8))), v187 && (((v192 + (row0 + i / 8 % 4 * 4)) < p1) && ((v197 + (col0 + i % 8)) < 1001)));
     unsigned char* const v204 = p3 + v190;
     const int v205 = (int)v18;
-#pragma unroll 4
-    for (int i = 0; i < 32; ++i)
-      copy_async_2(shared + 16384 + (int)v182 * 2048 + ((at3 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v204 + (((v80 + (row0 + i / 8 % 4 * 4)) * 1001) + (v76 + (col0 + i % 8))), v187 && (((v205 + (row0 + i / 8 % 4 * 4)) < 77) && ((v197 + (col0 + i % 8)) < 1001)));
-    commit_group();
     {
       const unsigned a = shared + 0 + (int)v180 * 2048;
       const unsigned b = shared + 16384 + (int)v180 * 2048;
 #pragma unroll
-      for (int k = 0; k < 4; ++k) {
+      for (int k = 0; k < 1; ++k) {
         unsigned fa[1][4], fb[2][2];
 #pragma unroll
         for (int m = 0; m < 1; ++m)
@@ -135,6 +128,76 @@ extern "C" __global__ void __launch_bounds__(32, 1) gemm_transpose_mm(long long 
         }
       }
     }
+#pragma unroll 4
+    for (int i = 0; i < 16; ++i)
+      copy_async_2(shared + 0 + (int)v182 * 2048 + ((at3 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v191 + (((v72 + (row0 + i / 8 % 4 * 4)) * 1001) + (v76 + (col0 + i % 8))), v187 && (((v192 + (row0 + i / 8 % 4 * 4)) < p1) && ((v197 + (col0 + i % 8)) < 1001)));
+    {
+      const unsigned a = shared + 0 + (int)v180 * 2048;
+      const unsigned b = shared + 16384 + (int)v180 * 2048;
+#pragma unroll
+      for (int k = 1; k < 2; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix(fa[m], a + (at4 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix(fb[n], b + (at5 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_f16_f16(v23 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+#pragma unroll 4
+    for (int i = 16; i < 32; ++i)
+      copy_async_2(shared + 0 + (int)v182 * 2048 + ((at3 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v191 + (((v72 + (row0 + i / 8 % 4 * 4)) * 1001) + (v76 + (col0 + i % 8))), v187 && (((v192 + (row0 + i / 8 % 4 * 4)) < p1) && ((v197 + (col0 + i % 8)) < 1001)));
+    {
+      const unsigned a = shared + 0 + (int)v180 * 2048;
+      const unsigned b = shared + 16384 + (int)v180 * 2048;
+#pragma unroll
+      for (int k = 2; k < 3; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix(fa[m], a + (at4 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix(fb[n], b + (at5 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_f16_f16(v23 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+#pragma unroll 4
+    for (int i = 0; i < 16; ++i)
+      copy_async_2(shared + 16384 + (int)v182 * 2048 + ((at3 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v204 + (((v80 + (row0 + i / 8 % 4 * 4)) * 1001) + (v76 + (col0 + i % 8))), v187 && (((v205 + (row0 + i / 8 % 4 * 4)) < 77) && ((v197 + (col0 + i % 8)) < 1001)));
+    {
+      const unsigned a = shared + 0 + (int)v180 * 2048;
+      const unsigned b = shared + 16384 + (int)v180 * 2048;
+#pragma unroll
+      for (int k = 3; k < 4; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix(fa[m], a + (at4 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix(fb[n], b + (at5 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_f16_f16(v23 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+#pragma unroll 4
+    for (int i = 16; i < 32; ++i)
+      copy_async_2(shared + 16384 + (int)v182 * 2048 + ((at3 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 4 * 512), (const unsigned short*)v204 + (((v80 + (row0 + i / 8 % 4 * 4)) * 1001) + (v76 + (col0 + i % 8))), v187 && (((v205 + (row0 + i / 8 % 4 * 4)) < 77) && ((v197 + (col0 + i % 8)) < 1001)));
+    commit_group();
     const int v214 = v180 + 1;
     const int v218 = (v214 < 8) ? v214 : 0;
     const int v219 = v182 + 1;
