@@ -171,6 +171,11 @@ void add_gemms(const Samples& add) {
   }
   {
     Body b;
+    const ValueId y = b.op("mm", {b.input(bf16, {2048, 1024}), b.input(bf16, {1024, 4096})});
+    add("gemm_large_residual", b, {b.op("add", {y, b.input(bf16, {2048, 4096})})});
+  }
+  {
+    Body b;
     add("gemm_batched", b,
         {b.op("matmul", {b.input(bf16, {4, kT, 64}), b.input(bf16, {64, 128})})});
   }

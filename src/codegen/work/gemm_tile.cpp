@@ -152,8 +152,15 @@ class Gemm {
 
   /// Whether a thread's part of the result is large, and its pieces of 16 bytes are whole. A matrix
   /// instruction leaves two neighbours in a thread, of which a store has 4 bytes of 16 bits each,
-  /// half a sector of each row.
+  /// half a sector of each row. The change of a matmul's result costs as much as a wide access
+  /// saves, so a pair that ends in one store and meets no other matrix is left alone.
   bool is_worth_widening(DType dtype) const {
+    const auto matrices = std::ranges::count_if(
+        body_.inputs(), [](const GraphInput& input) { return input.type.shape.size() > 1; });
+    const std::ptrdiff_t met = std::max<std::ptrdiff_t>(0, matrices - 1 - std::ssize(matmuls_));
+    const bool stores_apart = facts_.output_apart() < body_.outputs().size();
+    const std::ptrdiff_t stored = std::ssize(body_.outputs()) - (stores_apart ? 1 : 0);
+    if (std::ssize(matmuls_) > stored + met) return false;
     constexpr int kLeast = 32;  // elements of a thread
     const int threads = 32 * static_cast<int>(config_.at("num_warps"));
     return body_.type(matmuls_[0]->inputs[first_]).dtype != DType::kF32 && dtype_size(dtype) == 2 &&

@@ -8,13 +8,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
   const int col1 = lane % 8 * 8;
   const int row2 = lane / 8 % 4 + warp % 8 * 4;
   const int col2 = lane % 8 * 8;
-  const int row4 = lane / 8 % 4 + warp % 8 * 4;
+  const int col3 = lane % 4 * 2 + warp % 2 * 32;
+  const int row4 = lane / 4 % 8 + warp / 2 % 4 * 32;
   const int at5 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 8 * 512;
   const int at6 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 8 * 512;
   const int at7 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 2 % 4 * 4096;
   const int at8 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 2 * 64)) + lane % 16 * 128;
-  const int at9 = ((lane % 32 * 2) ^ (warp % 2 * 32)) + lane / 4 % 8 * 64 + warp / 2 % 4 * 2048;
-  const int at10 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 8) ^ (warp % 2 * 32)) + warp % 8 * 256;
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   const long long v12 = min_i64(16, (max_i64(1, ((long long)gridDim.x / 4))));
   const bool v14 = (long long)blockIdx.x < v12;
@@ -28,65 +27,65 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
     const long long v37 = (v19 % 2) * 128;
     const long long v40 = (min_i64((v37 + 128), p7)) * 2048;
     const long long v41 = v37 * 2048;
-    const bool v278 = v41 < v40;
-    unsigned char* const v280 = v27 + (v41 * 2);
-    const long long v282 = v40 - v41;
-    float v285[32];
+    const bool v276 = v41 < v40;
+    unsigned char* const v278 = v27 + (v41 * 2);
+    const long long v280 = v40 - v41;
+    float v283[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v285 + i, (const unsigned short*)v280 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v282) && v278));
-    const long long v286 = v41 + 8192;
-    const bool v287 = v286 < v40;
-    unsigned char* const v289 = v27 + (v286 * 2);
-    const long long v290 = v40 - v286;
-    float v293[32];
+      load_bf16_8(v283 + i, (const unsigned short*)v278 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v280) && v276));
+    const long long v284 = v41 + 8192;
+    const bool v285 = v284 < v40;
+    unsigned char* const v287 = v27 + (v284 * 2);
+    const long long v288 = v40 - v284;
+    float v291[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v293 + i, (const unsigned short*)v289 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v290) && v287));
-    const long long v296 = v41 + 16384;
-    const bool v297 = v296 < v40;
-    unsigned char* const v299 = v27 + (v296 * 2);
-    const long long v300 = v40 - v296;
-    float v303[32];
+      load_bf16_8(v291 + i, (const unsigned short*)v287 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v288) && v285));
+    const long long v294 = v41 + 16384;
+    const bool v295 = v294 < v40;
+    unsigned char* const v297 = v27 + (v294 * 2);
+    const long long v298 = v40 - v294;
+    float v301[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v303 + i, (const unsigned short*)v299 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v300) && v297));
-    const long long v306 = v41 + 24576;
-    const bool v307 = v306 < v40;
-    unsigned char* const v309 = v27 + (v306 * 2);
-    const long long v310 = v40 - v306;
-    float v313[32];
+      load_bf16_8(v301 + i, (const unsigned short*)v297 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v298) && v295));
+    const long long v304 = v41 + 24576;
+    const bool v305 = v304 < v40;
+    unsigned char* const v307 = v27 + (v304 * 2);
+    const long long v308 = v40 - v304;
+    float v311[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v313 + i, (const unsigned short*)v309 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v310) && v307));
+      load_bf16_8(v311 + i, (const unsigned short*)v307 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v308) && v305));
     float v50[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v50[i] = v285[i];
+      v50[i] = v283[i];
+    float v323[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v323[i] = v291[i];
+    float v324[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v324[i] = v301[i];
     float v325[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v325[i] = v293[i];
-    float v326[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v326[i] = v303[i];
-    float v327[32];
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v327[i] = v313[i];
+      v325[i] = v311[i];
     for (long long v43 = v41; v43 < v40;) {
 #pragma unroll
       for (int turn = 0; turn < 5; ++turn, v43 += 8192) {
         if (turn > 0 && !(v43 < v40)) goto after_v43;
-        const long long v316 = v43 + 32768;
-        const bool v317 = v316 < v40;
-        unsigned char* const v319 = v27 + (v316 * 2);
-        const long long v321 = v40 - v316;
-        float v324[32];
+        const long long v314 = v43 + 32768;
+        const bool v315 = v314 < v40;
+        unsigned char* const v317 = v27 + (v314 * 2);
+        const long long v319 = v40 - v314;
+        float v322[32];
 #pragma unroll
         for (int i = 0; i < 32; i += 8)
-          load_bf16_8(v324 + i, (const unsigned short*)v319 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v321) && v317));
+          load_bf16_8(v322 + i, (const unsigned short*)v317 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v319) && v315));
         const long long v46 = v40 - v43;
         unsigned char* const v51 = v34 + (v43 * 2);
 #pragma unroll
@@ -94,16 +93,16 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
           store_bf16_8((unsigned short*)v51 + (col0 + i % 8 + i / 8 % 4 * 2048), v50 + i, ((col0 + i % 8 + i / 8 % 4 * 2048) < v46));
 #pragma unroll
         for (int i = 0; i < 32; ++i)
-          v50[i] = v325[i];
+          v50[i] = v323[i];
 #pragma unroll
         for (int i = 0; i < 32; ++i)
-          v325[i] = v326[i];
+          v323[i] = v324[i];
 #pragma unroll
         for (int i = 0; i < 32; ++i)
-          v326[i] = v327[i];
+          v324[i] = v325[i];
 #pragma unroll
         for (int i = 0; i < 32; ++i)
-          v327[i] = v324[i];
+          v325[i] = v322[i];
       }
     }
     after_v43:;
@@ -130,75 +129,75 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
     const int v96 = (v69 / v71) * 64;
     unsigned char* const v98 = v77 ? v92 : p11;
     wait_group_0();
-    const int v170 = (int)v94;
-    const int v174 = (int)0;
-    const int v182 = (int)v96;
-    const bool v186 = 0 < 2048;
+    const int v168 = (int)v94;
+    const int v172 = (int)0;
+    const int v180 = (int)v96;
+    const bool v184 = 0 < 2048;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 0 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v98 + (((v170 + (row1 + i / 8 % 4 * 32)) * 2048) + (v174 + (col1 + i % 8))), v186 && ((v170 + (row1 + i / 8 % 4 * 32)) < p7));
+      copy_async_16(shared + 0 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v98 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v184 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 98304 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p12 + (((v174 + (row2 + i / 8 % 2 * 32)) * 1024) + (v182 + (col2 + i % 8))), v186);
+      copy_async_16(shared + 98304 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p12 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v184);
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 147456 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p13 + (((v174 + (row2 + i / 8 % 2 * 32)) * 1024) + (v182 + (col2 + i % 8))), v186);
+      copy_async_16(shared + 147456 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p13 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v184);
     commit_group();
-    const bool v196 = 64 < 2048;
-    unsigned char* const v198 = v98 + 128;
+    const bool v194 = 64 < 2048;
+    unsigned char* const v196 = v98 + 128;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 0 + (int)1 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v198 + (((v170 + (row1 + i / 8 % 4 * 32)) * 2048) + (v174 + (col1 + i % 8))), v196 && ((v170 + (row1 + i / 8 % 4 * 32)) < p7));
-    unsigned char* const v202 = p12 + 131072;
+      copy_async_16(shared + 0 + (int)1 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v196 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v194 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
+    unsigned char* const v200 = p12 + 131072;
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 98304 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v202 + (((v174 + (row2 + i / 8 % 2 * 32)) * 1024) + (v182 + (col2 + i % 8))), v196);
-    unsigned char* const v204 = p13 + 131072;
+      copy_async_16(shared + 98304 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v200 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v194);
+    unsigned char* const v202 = p13 + 131072;
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 147456 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v204 + (((v174 + (row2 + i / 8 % 2 * 32)) * 1024) + (v182 + (col2 + i % 8))), v196);
+      copy_async_16(shared + 147456 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v202 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v194);
     commit_group();
-    const bool v207 = 128 < 2048;
-    unsigned char* const v209 = v98 + 256;
+    const bool v205 = 128 < 2048;
+    unsigned char* const v207 = v98 + 256;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 0 + (int)2 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v209 + (((v170 + (row1 + i / 8 % 4 * 32)) * 2048) + (v174 + (col1 + i % 8))), v207 && ((v170 + (row1 + i / 8 % 4 * 32)) < p7));
-    unsigned char* const v212 = p12 + 262144;
+      copy_async_16(shared + 0 + (int)2 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v207 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v205 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
+    unsigned char* const v210 = p12 + 262144;
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 98304 + (int)2 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v212 + (((v174 + (row2 + i / 8 % 2 * 32)) * 1024) + (v182 + (col2 + i % 8))), v207);
-    unsigned char* const v214 = p13 + 262144;
+      copy_async_16(shared + 98304 + (int)2 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v210 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v205);
+    unsigned char* const v212 = p13 + 262144;
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 147456 + (int)2 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v214 + (((v174 + (row2 + i / 8 % 2 * 32)) * 1024) + (v182 + (col2 + i % 8))), v207);
+      copy_async_16(shared + 147456 + (int)2 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v212 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v205);
     commit_group();
-    const bool v219 = 192 < 2048;
-    unsigned char* const v221 = v98 + 384;
+    const bool v217 = 192 < 2048;
+    unsigned char* const v219 = v98 + 384;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 0 + (int)3 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v221 + (((v170 + (row1 + i / 8 % 4 * 32)) * 2048) + (v174 + (col1 + i % 8))), v219 && ((v170 + (row1 + i / 8 % 4 * 32)) < p7));
-    unsigned char* const v225 = p12 + 393216;
+      copy_async_16(shared + 0 + (int)3 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v219 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v217 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
+    unsigned char* const v223 = p12 + 393216;
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 98304 + (int)3 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v225 + (((v174 + (row2 + i / 8 % 2 * 32)) * 1024) + (v182 + (col2 + i % 8))), v219);
-    unsigned char* const v227 = p13 + 393216;
+      copy_async_16(shared + 98304 + (int)3 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v223 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v217);
+    unsigned char* const v225 = p13 + 393216;
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 147456 + (int)3 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v227 + (((v174 + (row2 + i / 8 % 2 * 32)) * 1024) + (v182 + (col2 + i % 8))), v219);
+      copy_async_16(shared + 147456 + (int)3 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v225 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v217);
     commit_group();
-    const bool v231 = 256 < 2048;
-    unsigned char* const v233 = v98 + 512;
+    const bool v229 = 256 < 2048;
+    unsigned char* const v231 = v98 + 512;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 0 + (int)4 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v233 + (((v170 + (row1 + i / 8 % 4 * 32)) * 2048) + (v174 + (col1 + i % 8))), v231 && ((v170 + (row1 + i / 8 % 4 * 32)) < p7));
-    unsigned char* const v236 = p12 + 524288;
+      copy_async_16(shared + 0 + (int)4 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v231 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v229 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
+    unsigned char* const v234 = p12 + 524288;
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 98304 + (int)4 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v236 + (((v174 + (row2 + i / 8 % 2 * 32)) * 1024) + (v182 + (col2 + i % 8))), v231);
-    unsigned char* const v238 = p13 + 524288;
+      copy_async_16(shared + 98304 + (int)4 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v234 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v229);
+    unsigned char* const v236 = p13 + 524288;
 #pragma unroll
     for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 147456 + (int)4 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v238 + (((v174 + (row2 + i / 8 % 2 * 32)) * 1024) + (v182 + (col2 + i % 8))), v231);
+      copy_async_16(shared + 147456 + (int)4 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v236 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v229);
     commit_group();
     float v102[32];
 #pragma unroll
@@ -208,20 +207,20 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
 #pragma unroll
     for (int i = 0; i < 32; ++i)
       v103[i] = 0.0f;
-    int v242 = 0;
-    int v244 = 5;
+    int v240 = 0;
+    int v242 = 5;
     for (long long v101 = 0; v101 < 2048; v101 += 64) {
       wait_group_4();
-      const long long v248 = v101 + 320;
-      const bool v249 = v248 < 2048;
-      unsigned char* const v252 = v98 + (v248 * 2);
-      const int v253 = (int)v94;
-      const long long v260 = (v248 * 1024) * 2;
-      unsigned char* const v261 = p12 + v260;
-      unsigned char* const v264 = p13 + v260;
+      const long long v246 = v101 + 320;
+      const bool v247 = v246 < 2048;
+      unsigned char* const v250 = v98 + (v246 * 2);
+      const int v251 = (int)v94;
+      const long long v258 = (v246 * 1024) * 2;
+      unsigned char* const v259 = p12 + v258;
+      unsigned char* const v262 = p13 + v258;
       {
-        const unsigned a = shared + 0 + (int)v242 * 16384;
-        const unsigned b = shared + 98304 + (int)v242 * 8192;
+        const unsigned a = shared + 0 + (int)v240 * 16384;
+        const unsigned b = shared + 98304 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 0; k < 1; ++k) {
           unsigned fa[2][4], fb[4][2];
@@ -238,10 +237,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
           }
         }
       }
-      copy_async_16(shared + 0 + (int)v244 * 16384 + at5, (const unsigned short*)v252 + (((v170 + row1) * 2048) + (v174 + col1)), v249 && ((v253 + row1) < p7));
+      copy_async_16(shared + 0 + (int)v242 * 16384 + at5, (const unsigned short*)v250 + (((v168 + row1) * 2048) + (v172 + col1)), v247 && ((v251 + row1) < p7));
       {
-        const unsigned a = shared + 0 + (int)v242 * 16384;
-        const unsigned b = shared + 98304 + (int)v242 * 8192;
+        const unsigned a = shared + 0 + (int)v240 * 16384;
+        const unsigned b = shared + 98304 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 1; k < 2; ++k) {
           unsigned fa[2][4], fb[4][2];
@@ -258,10 +257,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
           }
         }
       }
-      copy_async_16(shared + 0 + (int)v244 * 16384 + (at5 + 8 % 8 * 2 + 8 / 8 % 4 * 4096), (const unsigned short*)v252 + (((v170 + (row1 + 8 / 8 % 4 * 32)) * 2048) + (v174 + (col1 + 8 % 8))), v249 && ((v253 + (row1 + 8 / 8 % 4 * 32)) < p7));
+      copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + 8 % 8 * 2 + 8 / 8 % 4 * 4096), (const unsigned short*)v250 + (((v168 + (row1 + 8 / 8 % 4 * 32)) * 2048) + (v172 + (col1 + 8 % 8))), v247 && ((v251 + (row1 + 8 / 8 % 4 * 32)) < p7));
       {
-        const unsigned a = shared + 0 + (int)v242 * 16384;
-        const unsigned b = shared + 98304 + (int)v242 * 8192;
+        const unsigned a = shared + 0 + (int)v240 * 16384;
+        const unsigned b = shared + 98304 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 2; k < 3; ++k) {
           unsigned fa[2][4], fb[4][2];
@@ -278,10 +277,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
           }
         }
       }
-      copy_async_16(shared + 0 + (int)v244 * 16384 + (at5 + 16 % 8 * 2 + 16 / 8 % 4 * 4096), (const unsigned short*)v252 + (((v170 + (row1 + 16 / 8 % 4 * 32)) * 2048) + (v174 + (col1 + 16 % 8))), v249 && ((v253 + (row1 + 16 / 8 % 4 * 32)) < p7));
+      copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + 16 % 8 * 2 + 16 / 8 % 4 * 4096), (const unsigned short*)v250 + (((v168 + (row1 + 16 / 8 % 4 * 32)) * 2048) + (v172 + (col1 + 16 % 8))), v247 && ((v251 + (row1 + 16 / 8 % 4 * 32)) < p7));
       {
-        const unsigned a = shared + 0 + (int)v242 * 16384;
-        const unsigned b = shared + 98304 + (int)v242 * 8192;
+        const unsigned a = shared + 0 + (int)v240 * 16384;
+        const unsigned b = shared + 98304 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 3; k < 4; ++k) {
           unsigned fa[2][4], fb[4][2];
@@ -298,10 +297,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
           }
         }
       }
-      copy_async_16(shared + 0 + (int)v244 * 16384 + (at5 + 24 % 8 * 2 + 24 / 8 % 4 * 4096), (const unsigned short*)v252 + (((v170 + (row1 + 24 / 8 % 4 * 32)) * 2048) + (v174 + (col1 + 24 % 8))), v249 && ((v253 + (row1 + 24 / 8 % 4 * 32)) < p7));
+      copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + 24 % 8 * 2 + 24 / 8 % 4 * 4096), (const unsigned short*)v250 + (((v168 + (row1 + 24 / 8 % 4 * 32)) * 2048) + (v172 + (col1 + 24 % 8))), v247 && ((v251 + (row1 + 24 / 8 % 4 * 32)) < p7));
       {
-        const unsigned a = shared + 0 + (int)v242 * 16384;
-        const unsigned b = shared + 147456 + (int)v242 * 8192;
+        const unsigned a = shared + 0 + (int)v240 * 16384;
+        const unsigned b = shared + 147456 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 0; k < 1; ++k) {
           unsigned fa[2][4], fb[4][2];
@@ -318,10 +317,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
           }
         }
       }
-      copy_async_16(shared + 98304 + (int)v244 * 8192 + at6, (const unsigned short*)v261 + (((v174 + row2) * 1024) + (v182 + col2)), v249);
+      copy_async_16(shared + 98304 + (int)v242 * 8192 + at6, (const unsigned short*)v259 + (((v172 + row2) * 1024) + (v180 + col2)), v247);
       {
-        const unsigned a = shared + 0 + (int)v242 * 16384;
-        const unsigned b = shared + 147456 + (int)v242 * 8192;
+        const unsigned a = shared + 0 + (int)v240 * 16384;
+        const unsigned b = shared + 147456 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 1; k < 2; ++k) {
           unsigned fa[2][4], fb[4][2];
@@ -338,10 +337,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
           }
         }
       }
-      copy_async_16(shared + 98304 + (int)v244 * 8192 + (at6 + 8 % 8 * 2 + 8 / 8 % 2 * 4096), (const unsigned short*)v261 + (((v174 + (row2 + 8 / 8 % 2 * 32)) * 1024) + (v182 + (col2 + 8 % 8))), v249);
+      copy_async_16(shared + 98304 + (int)v242 * 8192 + (at6 + 8 % 8 * 2 + 8 / 8 % 2 * 4096), (const unsigned short*)v259 + (((v172 + (row2 + 8 / 8 % 2 * 32)) * 1024) + (v180 + (col2 + 8 % 8))), v247);
       {
-        const unsigned a = shared + 0 + (int)v242 * 16384;
-        const unsigned b = shared + 147456 + (int)v242 * 8192;
+        const unsigned a = shared + 0 + (int)v240 * 16384;
+        const unsigned b = shared + 147456 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 2; k < 3; ++k) {
           unsigned fa[2][4], fb[4][2];
@@ -358,10 +357,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
           }
         }
       }
-      copy_async_16(shared + 147456 + (int)v244 * 8192 + at6, (const unsigned short*)v264 + (((v174 + row2) * 1024) + (v182 + col2)), v249);
+      copy_async_16(shared + 147456 + (int)v242 * 8192 + at6, (const unsigned short*)v262 + (((v172 + row2) * 1024) + (v180 + col2)), v247);
       {
-        const unsigned a = shared + 0 + (int)v242 * 16384;
-        const unsigned b = shared + 147456 + (int)v242 * 8192;
+        const unsigned a = shared + 0 + (int)v240 * 16384;
+        const unsigned b = shared + 147456 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 3; k < 4; ++k) {
           unsigned fa[2][4], fb[4][2];
@@ -378,62 +377,46 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
           }
         }
       }
-      copy_async_16(shared + 147456 + (int)v244 * 8192 + (at6 + 8 % 8 * 2 + 8 / 8 % 2 * 4096), (const unsigned short*)v264 + (((v174 + (row2 + 8 / 8 % 2 * 32)) * 1024) + (v182 + (col2 + 8 % 8))), v249);
+      copy_async_16(shared + 147456 + (int)v242 * 8192 + (at6 + 8 % 8 * 2 + 8 / 8 % 2 * 4096), (const unsigned short*)v262 + (((v172 + (row2 + 8 / 8 % 2 * 32)) * 1024) + (v180 + (col2 + 8 % 8))), v247);
       commit_group();
-      const int v270 = v242 + 1;
-      const int v274 = (v270 < 6) ? v270 : 0;
-      const int v275 = v244 + 1;
-      const int v277 = (v275 < 6) ? v275 : 0;
-      v242 = v274;
-      v244 = v277;
+      const int v268 = v240 + 1;
+      const int v272 = (v268 < 6) ? v268 : 0;
+      const int v273 = v242 + 1;
+      const int v275 = (v273 < 6) ? v273 : 0;
+      v240 = v272;
+      v242 = v275;
     }
     const int v131 = (int)v94;
     int v133[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v133[i] = v131 + (row4 + i % 4 * 32);
+      v133[i] = v131 + (row4 + i % 4 * 8);
     bool v134[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       v134[i] = v133[i] < p7;
     const int v135 = (int)v96;
     const int v138 = (int)(v75 * p7);
-    wait_group_0();
-    float v141[32];
-    unsigned short* const s141 = (unsigned short*)(smem + 0);
-#pragma unroll
-    for (int i = 0; i < 32; i += 2)
-      store_bf16_2(s141 + ((at9 ^ (i / 4 % 4 * 8)) + i % 2 + i / 2 % 2 * 512 + i / 16 % 2 * 1024), v102 + i, true);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v141 + i, s141 + (at10 + i % 8 + i / 8 % 4 * 2048), true);
-    wait_group_0();
-    float v143[32];
-    unsigned short* const s143 = (unsigned short*)(smem + 0);
-#pragma unroll
-    for (int i = 0; i < 32; i += 2)
-      store_bf16_2(s143 + ((at9 ^ (i / 4 % 4 * 8)) + i % 2 + i / 2 % 2 * 512 + i / 16 % 2 * 1024), v103 + i, true);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v143 + i, s143 + (at10 + i % 8 + i / 8 % 4 * 2048), true);
-    float v150[32];
+    float v140[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v150[i] = (round_bf16((v141[i] / (1.0f + (expf((-v141[i]))))))) * v143[i];
-    int v154[4];
+      v140[i] = round_bf16(v102[i]);
+    float v148[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v148[i] = (round_bf16((v140[i] / (1.0f + (expf((-v140[i]))))))) * (round_bf16(v103[i]));
+    int v152[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v154[i] = (v138 + v133[i]) * 1024;
+      v152[i] = (v138 + v133[i]) * 1024;
 #pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      store_bf16_8((unsigned short*)p14 + (v154[i / 8 % 4] + (v135 + (col1 + i % 8))), v150 + i, v134[i / 8 % 4]);
+    for (int i = 0; i < 32; i += 2)
+      store_bf16_2((unsigned short*)p14 + (v152[i / 2 % 2 + i / 16 % 2 * 2] + (v135 + (col3 + i % 2 + i / 4 % 4 * 8))), v148 + i, v134[i / 2 % 2 + i / 16 % 2 * 2]);
   }
-  const bool v160 = v14 && (0 < p15);
-  const long long v161 = 16 + (long long)blockIdx.x;
-  if (v160) signal(comm, peers, v161);
-  if (v160 && !wait(comm, peers, v161)) return;
+  const bool v158 = v14 && (0 < p15);
+  const long long v159 = 16 + (long long)blockIdx.x;
+  if (v158) signal(comm, peers, v159);
+  if (v158 && !wait(comm, peers, v159)) return;
   __syncthreads();
   close_comm(comm);
 }
