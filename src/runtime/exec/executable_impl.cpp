@@ -39,11 +39,11 @@ Executable::Impl::Impl(std::shared_ptr<World::Impl> world_impl,
       loaded(std::move(loaded_program)),
       program(loaded->program()),
       heap(program, *world->device, world->ranks()),
-      communicators(program, *world->device, world->ranks(), world->nccl_communicators,
+      communicators(program, *world->device, world->ranks(), world->options.nccl_communicators,
                     world->timeout_ns) {
   for (std::size_t local = 0; local < world->ranks().size(); ++local) {
-    ranks.push_back(std::make_unique<RankContext>(*world->device, world->allocator, *loaded, heap,
-                                                  local, world->ranks()[local]));
+    ranks.push_back(std::make_unique<RankContext>(*world->device, world->options.allocator, *loaded,
+                                                  heap, local, world->ranks()[local]));
     for (const auto& stream : ranks.back()->streams()) own.push_back(stream.get());
     for (const auto& event : ranks.back()->events()) events.push_back(event.get());
   }

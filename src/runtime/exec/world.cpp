@@ -74,27 +74,22 @@ void check_ranks(const std::string& name, std::int64_t ranks, const Device& devi
                                   device.world()));
 }
 
-World::Impl::Impl(const WorldOptions& options)
-    : process(::getpid()), target(options.target), tune_db(options.tune_db) {
+World::Impl::Impl(const WorldOptions& given) : process(::getpid()), options(given) {
   if (!(options.timeout_s >= 0 && options.timeout_s <= kLongestTimeoutSeconds)) {
     throw_invalid("timeout", fmt::format("{} s; expected 0 to 1e9 s", options.timeout_s));
   }
-  if (!target.empty()) (void)Target::parse(target);
+  if (!options.target.empty()) (void)Target::parse(options.target);
   if (options.use_cache) {
     cache = std::make_unique<DiskCache>(options.cache_dir.empty()
                                             ? DiskCache::default_directory()
                                             : std::filesystem::path(options.cache_dir));
     if (std::string problem = cache->problem(); !problem.empty()) warn(options, problem);
   }
-  progress = options.progress;
-  pass_progress = options.pass_progress;
-  find_worker(options);
-  in_background = options.compile_in_background;
-  allocator = options.allocator;
-  if (static_cast<bool>(allocator.allocate) != static_cast<bool>(allocator.free)) {
+  find_worker();
+  const Allocator& own = options.allocator;
+  if (static_cast<bool>(own.allocate) != static_cast<bool>(own.free)) {
     throw_invalid("allocator", "has one of allocate and free; expected both or none");
   }
-  nccl_communicators = options.nccl_communicators;
 }
 
 std::shared_ptr<World::Impl> World::Impl::make(const WorldOptions& options) {
@@ -112,13 +107,12 @@ void World::Impl::refuse_fork() const {
                                      process, ::getpid()));
 }
 
-void World::Impl::find_worker(const WorldOptions& options) {
+void World::Impl::find_worker() {
   if (options.compile_processes < 0 || options.compile_processes > kMostWorkers) {
     throw_invalid("compile_processes",
                   fmt::format("{}; expected 0 to {}", options.compile_processes, kMostWorkers));
   }
-  compile_processes = options.compile_processes;
-  if (compile_processes == 0) return;
+  if (options.compile_processes == 0) return;
   worker = options.compile_worker.empty() ? (library_folder() / kWorkerProgram).string()
                                           : options.compile_worker;
   if (::access(worker.c_str(), X_OK) == 0) return;
@@ -131,23 +125,23 @@ void World::Impl::find_worker(const WorldOptions& options) {
 std::unique_ptr<WorkerProcesses> World::Impl::make_workers() const {
   if (worker.empty()) return nullptr;
   return std::make_unique<WorkerProcesses>(std::vector<std::string>{worker},
-                                           static_cast<std::size_t>(compile_processes));
+                                           options.compile_processes);
 }
 
 CompileTools World::Impl::tools(WorkerProcesses* workers) const {
   const auto tell = [this](std::size_t done, std::size_t total, std::string_view what) {
     // If a rank is lost, nobody needs the compile's result.
     if (const std::optional<Error> lost = loss()) throw Error(*lost);
-    if (progress) progress(done, total, what);
+    if (options.progress) options.progress(done, total, what);
   };
   return {.cache = cache.get(),
           .progress = tell,
-          .line_info = line_info,
+          .line_info = device->watches(),
           .workers = workers,
           .stop = {}};
 }
 
-void World::Impl::set_device(const WorldOptions& options, std::shared_ptr<Device> opened) {
+void World::Impl::set_device(std::shared_ptr<Device> opened) {
   if (opened == nullptr) throw_invalid("device", "is null; expected one that is open");
   device = std::move(opened);
   rendezvous = options.rendezvous;
@@ -161,11 +155,10 @@ void World::Impl::set_device(const WorldOptions& options, std::shared_ptr<Device
                                             rendezvous->world(), device->world()));
   }
   if (!all_here()) losses = std::make_unique<LossWatch>(rendezvous);
-  line_info = device->watches();
   const bool cuda = device->kind() == "cuda";
   if (cuda) check_nvrtc_fits_driver();
-  if (cuda && !target.empty()) {
-    const Target asked = Target::parse(target);
+  if (cuda && !options.target.empty()) {
+    const Target asked = Target::parse(options.target);
     if (asked.sm > Target::parse(device->target()).sm) {
       throw_invalid("target", fmt::format("{}; expected {} or earlier, which the GPU is",
                                           asked.str(), device->target()));
@@ -211,7 +204,7 @@ std::optional<Error> World::Impl::loss() const {
 Target World::Impl::target_of(const Graph& graph) const {
   // The cpu device runs code of any target.
   const bool any = device->kind() == "cpu";
-  return choose_target(graph, target.empty() && !any ? device->target() : target);
+  return choose_target(graph, options.target.empty() && !any ? device->target() : options.target);
 }
 
 Program World::Impl::lower(const Graph& graph, const PassConfig& passes) const {
@@ -220,11 +213,11 @@ Program World::Impl::lower(const Graph& graph, const PassConfig& passes) const {
   context.target = target_of(graph);
   context.ranks_per_device = ranks_per_device;
   context.multicast = device->has_multicast();
-  context.progress = pass_progress;
+  context.progress = options.pass_progress;
   context.config = passes;
-  if (!tune_db.empty()) {
+  if (!options.tune_db.empty()) {
     const bool gpu = device->kind() == "cuda";
-    context.tuned = find_tuned(tune_db, {context.target, gpu ? device->name() : ""});
+    context.tuned = find_tuned(options.tune_db, {context.target, gpu ? device->name() : ""});
   }
   return braid::lower(graph, context);
 }
@@ -236,7 +229,7 @@ std::shared_ptr<const LoadedProgram> World::Impl::load(Program program, ProgramC
 }
 
 std::shared_ptr<const LoadedProgram> World::Impl::compile(Program program) {
-  if (!in_background || program.variants.size() < 2) {
+  if (!options.compile_in_background || program.variants.size() < 2) {
     const std::unique_ptr<WorkerProcesses> workers = make_workers();
     ProgramCode code = compile_program(program, tools(workers.get()));
     return load(std::move(program), std::move(code));
@@ -257,22 +250,22 @@ World World::open(const WorldOptions& options) {
     throw_invalid("count_sample",
                   "only counts can be those of a sample; expected count, and no sanitize");
   }
-  impl->set_device(options, open_device(options.device,
-                                        {.world = options.world,
-                                         .threads = options.threads,
-                                         .cache = impl->cache.get(),
-                                         .checks = options.sanitize,
-                                         .count = options.count,
-                                         .sample = options.count_sample,
-                                         .schedule = options.schedule,
-                                         .catch_faults = catches_faults()},
-                                        place_of(options)));
+  impl->set_device(open_device(options.device,
+                               {.world = options.world,
+                                .threads = options.threads,
+                                .cache = impl->cache.get(),
+                                .checks = options.sanitize,
+                                .count = options.count,
+                                .sample = options.count_sample,
+                                .schedule = options.schedule,
+                                .catch_faults = catches_faults()},
+                               place_of(options)));
   return World(std::move(impl));
 }
 
 World World::open(const WorldOptions& options, std::shared_ptr<Device> device) {
   auto impl = Impl::make(options);
-  impl->set_device(options, std::move(device));
+  impl->set_device(std::move(device));
   return World(std::move(impl));
 }
 

@@ -42,9 +42,9 @@ struct Tallies {
 
 struct World::Impl {
   /// Initializes everything but the device.
-  explicit Impl(const WorldOptions& options);
+  explicit Impl(const WorldOptions& given);
   /// Called once.
-  void set_device(const WorldOptions& options, std::shared_ptr<Device> opened);
+  void set_device(std::shared_ptr<Device> opened);
 
   /// Makes one that a fork does not destroy: its threads do not exist there.
   static std::shared_ptr<Impl> make(const WorldOptions& options);
@@ -61,7 +61,7 @@ struct World::Impl {
   /// The loss of a rank of another world, if any.
   [[nodiscard]] std::optional<Error> loss() const;
   /// For compile_processes; warns if it is missing.
-  void find_worker(const WorldOptions& options);
+  void find_worker();
   /// The tools that this world compiles with. `workers` is null if this process compiles.
   [[nodiscard]] CompileTools tools(WorkerProcesses* workers) const;
   [[nodiscard]] std::unique_ptr<WorkerProcesses> make_workers() const;
@@ -77,19 +77,11 @@ struct World::Impl {
   pid_t process;                     ///< process that opened it
   std::unique_ptr<DiskCache> cache;  ///< null if unused; outlives the device
   std::shared_ptr<Device> device;
-  std::string target;            ///< the user's choice, "sm_90a"; empty: see WorldOptions::target
+  WorldOptions options;
   int ranks_per_device = 1;      ///< what plans assume
-  std::string tune_db;           ///< "" means none
   std::uint64_t timeout_ns = 0;  ///< limit of a wait for a peer
-  bool line_info = false;        ///< kernels are compiled with line information
-  Progress progress;
-  std::function<void(std::string_view pass)> pass_progress;
-  std::string worker;         ///< path of the worker program; empty: this process compiles
-  int compile_processes = 0;  ///< number of workers
-  bool in_background = false;
-  Allocator allocator;  ///< the caller's, or empty
+  std::string worker;            ///< path of the worker program; empty: this process compiles
   mutable Tallies tallies;
-  decltype(WorldOptions::nccl_communicators) nccl_communicators;  ///< the caller's
   /// Held while a run is enqueued on all ranks. Kernels of one run wait for each other. If runs of
   /// two threads interleaved, each could wait for room on a GPU that the other one holds.
   std::mutex enqueue;
