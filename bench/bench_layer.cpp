@@ -46,7 +46,7 @@ std::int64_t peer_bytes(const Program& program, const Graph& graph, const Bindin
   executable.run();
   executable.synchronize();
   std::int64_t bytes = 0;
-  for (const KernelCounts& kernel : world.device().counts()) {
+  for (const KernelCounts& kernel : world.device().inspector()->counts()) {
     bytes += static_cast<std::int64_t>(kernel.total.peer_bytes);
   }
   return bytes;

@@ -29,7 +29,7 @@ struct Schedule {
     kRandom,  ///< random; the same seed gives the same run
     kDelay,   ///< the seed picks one rank, block or store, which is held back while anyone else can
               ///< run
-    kAll,     ///< every distinct interleaving, one per run (Device::next_interleaving)
+    kAll,     ///< every distinct interleaving, one per run (Inspector::next_interleaving)
   };
   Kind kind = Kind::kTurns;
   std::uint64_t seed = 0;  ///< for kRandom and kDelay

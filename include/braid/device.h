@@ -9,20 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "braid/counts.h"
 #include "braid/error.h"
 #include "braid/export.h"
-#include "braid/finding.h"
+#include "braid/inspector.h"
 #include "braid/launch_config.h"
 
 namespace braid {
-
-/// A named range of device memory.
-struct MemoryPart {
-  std::uint64_t address = 0;
-  std::size_t bytes = 0;
-  std::string name;
-};
 
 /// One compiled kernel: PTX text (what the `cpu` device runs) and the machine code of one target
 /// (what the `cuda` device loads; when empty it loads the PTX).
@@ -247,27 +239,8 @@ class BRAID_API Device {
     throw_environment("event", "this device cannot time its work");
   }
 
-  /// Whether it checks or counts what kernels do. If so, code is compiled with line information and
-  /// memory is named by name_parts.
-  [[nodiscard]] virtual bool watches() const { return false; }
-  /// Names the parts of the allocation that starts at `memory`, replacing earlier names. A device
-  /// that checks accesses allows only these parts and uses the names in its findings.
-  virtual void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) {
-    (void)memory;
-    (void)parts;
-  }
-  /// The findings so far; always empty on a device without checks, or with checks off.
-  [[nodiscard]] virtual std::vector<Finding> findings() { return {}; }
-  /// Harmless findings, of kind "note": warps that write the same value to one address, and racing
-  /// reads whose value is not used.
-  [[nodiscard]] virtual std::vector<Finding> notes() { return {}; }
-  /// For Schedule::Kind::kAll: says that a run is over and its streams are synchronized. Returns
-  /// whether another interleaving is left to run. All runs must do the same work. False for other
-  /// schedules.
-  virtual bool next_interleaving() { return false; }
-  /// The counts of each kernel so far, in the order of first launches; empty unless the device
-  /// counts. No work may be in flight.
-  [[nodiscard]] virtual std::vector<KernelCounts> counts() { return {}; }
+  /// What sees the work of kernels; null on a device that neither checks nor counts them.
+  [[nodiscard]] virtual Inspector* inspector() { return nullptr; }
 };
 
 }  // namespace braid

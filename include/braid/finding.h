@@ -14,7 +14,7 @@ struct BRAID_API Finding {
   std::string kind;      ///< "bounds", "misaligned", "uninitialized", "race", "barrier", "mask",
                          ///< "deadlock", "exited" (another block of its cluster has exited),
                          ///< "proxy" (no fence to the async proxy), "unfinished" (copies still in
-                         ///< flight at the end of a block); or "note", see Device::notes()
+                         ///< flight at the end of a block); or "note", see Inspector::notes()
   std::string message;   ///< what happened, without the place
   int rank = 0;          ///< rank that ran the kernel
   std::string kernel;    ///< the kernel's entry

@@ -70,10 +70,10 @@ struct WorldOptions {
   /// peers. 0: on cuda as many as do (less is refused); on cpu one, so that tests run the grids of
   /// one rank per GPU.
   int ranks_per_device = 0;
-  /// Checks of the cpu device (see Device::findings()). A checked run uses one thread.
+  /// Checks of the cpu device (see Inspector::findings()). A checked run uses one thread.
   Checks sanitize = kCheckNothing;
   Schedule schedule;  ///< of a checked run; without checks only kTurns is accepted
-  /// Count what kernels do on the cpu device; see Device::counts().
+  /// Count what kernels do on the cpu device; see Inspector::counts().
   bool count = false;
   /// For kernels whose blocks do not wait for others, run only a sample of blocks and scale the
   /// counts to the grid (KernelCounts::blocks_run). The outputs are meaningless. Such a run uses

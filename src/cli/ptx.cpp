@@ -162,6 +162,7 @@ PtxReport run(const PtxOptions& options, const LaunchConfig& config, Device& dev
               Function& function, const PtxArguments& arguments) {
   const std::string file = input_name(options.file);
   const std::vector<const void*> pointers = arguments.pointers();
+  Inspector* const inspector = device.inspector();
   PtxReport report;
   const auto launch = [&] {
     arguments.fill(stream);
@@ -189,13 +190,16 @@ PtxReport run(const PtxOptions& options, const LaunchConfig& config, Device& dev
   for (std::uint32_t launches = 1; more; ++launches) {
     report.launch_ms.push_back(launch());
     ++report.interleavings;
-    report.findings = device.findings();
+    if (inspector != nullptr) report.findings = inspector->findings();
     more = report.error.empty() &&
-           (launches < options.repeat || (report.findings.empty() && device.next_interleaving()));
+           (launches < options.repeat ||
+            (inspector != nullptr && report.findings.empty() && inspector->next_interleaving()));
   }
   report.run_ms = milliseconds_since(start);
-  report.findings = device.findings();
-  report.notes = device.notes();
+  if (inspector != nullptr) {
+    report.findings = inspector->findings();
+    report.notes = inspector->notes();
+  }
   std::ranges::sort(report.launch_ms);
   return report;
 }
@@ -234,9 +238,9 @@ void print_text(const PtxOptions& options, const PtxReport& report, const Device
 /// The counts, with the registers that the kernel has on the device of --count.
 std::vector<KernelCounts> counted(const PtxOptions& options, Device& device,
                                   const KernelImage& image) {
-  std::vector<KernelCounts> counts = device.counts();
   const DeviceModel* const on = count_device(options.checks.count);
-  if (on == nullptr) return counts;
+  if (on == nullptr) return {};
+  std::vector<KernelCounts> counts = device.inspector()->counts();
   const auto resources = assembled(image.ptx, image.entry, on->sm);
   for (KernelCounts& kernel : counts) {
     if (resources) kernel.registers = static_cast<std::uint32_t>(resources->registers);

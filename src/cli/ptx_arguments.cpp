@@ -14,6 +14,7 @@
 #include "cli/safetensors.h"
 #include "ir/fail.h"
 #include "ir/text.h"
+#include "runtime/name_memory.h"
 
 namespace braid::cli {
 namespace {
@@ -320,8 +321,7 @@ void PtxArguments::check(const Function& function, const std::string& entry,
 void PtxArguments::allocate(Device& device) {
   for (Buffer& buffer : buffers_) {
     buffer.memory = device.allocate(0, buffer.data.size());
-    const MemoryPart part{buffer.memory->address(), buffer.data.size(), buffer.name};
-    device.name_parts(part.address, {&part, 1});
+    name_memory(device, *buffer.memory, buffer.data.size(), buffer.name);
   }
   const auto address_at = [&](const Place& place) {
     return buffers_[place.buffer].memory->address() + place.offset;

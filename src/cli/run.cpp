@@ -198,6 +198,7 @@ WorldOptions world_options(const RunOptions& options, const RunReport& report,
 /// Runs once, or once for each interleaving until one has findings; gives the first run's outputs.
 RankTensors run_all(Executable& executable, World& world, const std::vector<std::string>& names,
                     const RunOptions& options, ProgressBar& bar, RunReport& report) {
+  Inspector* const inspector = world.device().inspector();
   RankTensors outputs;
   do {
     if (report.interleavings != 0 && options.check) executable.poison_outputs();
@@ -213,12 +214,14 @@ RankTensors run_all(Executable& executable, World& world, const std::vector<std:
     } else if (!same_bits(outputs, now)) {
       ++report.differing;
     }
-    report.findings = world.device().findings();
-    report.notes = world.device().notes();
+    if (inspector != nullptr) {
+      report.findings = inspector->findings();
+      report.notes = inspector->notes();
+    }
     if (std::has_single_bit(report.interleavings) && report.interleavings > 100) {
       bar.phase(fmt::format("{} interleavings", report.interleavings));
     }
-  } while (report.findings.empty() && world.device().next_interleaving());
+  } while (inspector != nullptr && report.findings.empty() && inspector->next_interleaving());
   return outputs;
 }
 
@@ -297,6 +300,7 @@ int run_on(const RunOptions& options, const std::optional<LaunchedProcess>& proc
   on.threads = threads_of(options, process);
   on.rendezvous = rendezvous;
   World world = World::open(on);
+  Inspector* const inspector = world.device().inspector();
   report.device = world.device().description();
   if (process) report.device += fmt::format(", in each of {} processes", process->meeting.world);
 
@@ -320,14 +324,15 @@ int run_on(const RunOptions& options, const std::optional<LaunchedProcess>& proc
     outputs = run_all(executable, world, names, options, *bar, report);
   } catch (const Error&) {
     // If checked, the findings say what stopped the kernels.
-    report.findings = world.device().findings();
-    report.notes = world.device().notes();
+    if (inspector == nullptr) throw;
+    report.findings = inspector->findings();
+    report.notes = inspector->notes();
     if (report.findings.empty()) throw;
     bar.reset();
     print_stopped(graph, options, report);
     return kFailed;
   }
-  report.counts = world.device().counts();
+  if (inspector != nullptr) report.counts = inspector->counts();
   note_registers(executable.kernels(), report.counts);
   report.run_ms = milliseconds_since(run_start);
 

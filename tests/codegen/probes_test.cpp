@@ -14,6 +14,7 @@
 #include "codegen/tile/text.h"
 #include "codegen/tile/verify.h"
 #include "cpu/cpu_harness.h"
+#include "findings.h"
 #include "runtime/compile/compiler.h"
 #include "runtime/exec/launch_plan.h"
 #include "runtime/tensor_map.h"
@@ -101,7 +102,7 @@ void run_probe(
     } else {
       bench.run({grid, 1, 1}, {block, 1, 1}, shared, addresses[0], addresses[1], addresses[2], out);
     }
-    for (const Finding& finding : bench.device().findings()) ADD_FAILURE() << finding.text();
+    for (const Finding& finding : found_by(bench.device())) ADD_FAILURE() << finding.text();
     const auto got = bench.download<T>(out, results);
     for (std::size_t i = 0; i < results; ++i) {
       const double expected = reference(inputs, i);
@@ -248,7 +249,7 @@ TEST(Probes, BytesByValueArriveAsTheyAre) {
     Stream* const stream = &bench.stream();
     plan.run({{&stream, 1}, {}});
     bench.stream().synchronize();
-    for (const Finding& finding : bench.device().findings()) ADD_FAILURE() << finding.text();
+    for (const Finding& finding : found_by(bench.device())) ADD_FAILURE() << finding.text();
     const auto y = bench.download<float>(out, 32);
     for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(y[i], x[i] + table[i + 16]) << i;
   }
@@ -300,7 +301,7 @@ RolesRun run_roles(const Program& program, const std::string& cuda, unsigned che
     run.findings.emplace_back(error.what());
     return run;
   }
-  for (const Finding& finding : bench.device().findings()) run.findings.push_back(finding.text());
+  for (const Finding& finding : found_by(bench.device())) run.findings.push_back(finding.text());
   const auto got = bench.download<std::uint16_t>(at_c, kM * kN);
   for (std::size_t i = 0; i < got.size(); ++i) {
     double sum = 0;

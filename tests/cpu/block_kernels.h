@@ -7,6 +7,7 @@
 
 #include "cpu/cpu_harness.h"
 #include "cpu/semantics.h"
+#include "findings.h"
 
 // Kernels whose threads meet in the memory of their block, and what becomes of them.
 
@@ -54,7 +55,7 @@ inline Result run(const std::string& ptx, Dim3 grid, Dim3 block, const std::vect
   const void* args[] = {&out, &from};
   bench.stream().launch(bench.function(), {grid, block, 0, {.cluster = cluster}}, args);
   bench.stream().synchronize();
-  return {bench.download<u32>(out, words), bench.device().findings()};
+  return {bench.download<u32>(out, words), found_by(bench.device())};
 }
 
 inline std::vector<u32> numbers(std::size_t count, u64 seed) {

@@ -7,6 +7,7 @@
 
 #include "braid/checks.h"
 #include "cpu/cpu_harness.h"
+#include "findings.h"
 
 namespace braid::cpu_test {
 namespace {
@@ -56,7 +57,7 @@ ret;
     std::vector<std::uint32_t> want(64);
     std::iota(want.begin(), want.end(), 0U);
     EXPECT_EQ(bench.download<std::uint32_t>(out, 64), want);
-    EXPECT_TRUE(bench.device().findings().empty());
+    EXPECT_TRUE(found_by(bench.device()).empty());
   }
 }
 

@@ -181,7 +181,7 @@ TEST_P(AnyLanes, CostWhatPlainCountingSays) {
   }
   bench.run({kBlocks}, {kWarps * 32}, 0, bench.upload(table), memory);
 
-  const KernelCounts counts = bench.device().counts().at(0);
+  const KernelCounts counts = bench.device().inspector()->counts().at(0);
   std::size_t a = 0;
   for (const LineCounts& line : counts.lines) {
     if (line.instruction == "ld.global.u64") continue;  // that of the table
@@ -256,7 +256,7 @@ TEST_P(Rows, CostWhatPlainCountingSays) {
   }
   bench.run({1}, {32}, 0, memory, shift);
 
-  const KernelCounts counts = bench.device().counts().at(0);
+  const KernelCounts counts = bench.device().inspector()->counts().at(0);
   std::size_t a = 0;
   for (const LineCounts& line : counts.lines) {
     if (line.counts.global_requests + line.counts.shared_requests == 0) continue;

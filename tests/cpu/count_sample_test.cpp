@@ -23,7 +23,7 @@ KernelCounts count(const std::string& cuda, Dim3 grid, Dim3 block, bool sample) 
   for (int i = 0; i < 3; ++i) buffers.push_back(bench.upload(std::vector<float>(1 << 19)));
   const std::uint64_t words = bench.upload(std::vector<int>(64));
   bench.run(grid, block, 0, buffers[0], buffers[1], buffers[2], words);
-  return bench.device().counts().at(0);
+  return bench.device().inspector()->counts().at(0);
 }
 
 void expect_near(std::uint64_t sampled, std::uint64_t all, double tolerance, const char* what) {

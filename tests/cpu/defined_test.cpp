@@ -9,6 +9,7 @@
 
 #include "braid/checks.h"
 #include "cpu/cpu_harness.h"
+#include "findings.h"
 
 namespace braid::cpu_test {
 namespace {
@@ -46,7 +47,7 @@ ret;
   } catch (const std::exception&) {
     // An undefined address may lead anywhere.
   }
-  return bench.device().findings();
+  return found_by(bench.device());
 }
 
 /// The body's one finding: its message, which thread's it is, and in which line of the body.
@@ -217,7 +218,7 @@ TEST(Defined, InCuda) {
     const std::uint64_t out = bench.upload(std::vector<float>(32));
     const int n = 20;
     bench.run({1}, {32}, 0, x, out, n);
-    return bench.device().findings();
+    return found_by(bench.device());
   };
   EXPECT_TRUE(run(" = 0").empty());
   const std::vector<Finding> findings = run("");
@@ -242,7 +243,7 @@ ret;
                                   {.threads = 1, .checks = checks});
     const std::uint64_t p = bench.upload(std::vector<int>(1));
     bench.run({1}, {1}, 0, p);
-    EXPECT_EQ(bench.device().findings().size(), checks == kCheckInit ? 1U : 0U);
+    EXPECT_EQ(found_by(bench.device()).size(), checks == kCheckInit ? 1U : 0U);
   }
 }
 

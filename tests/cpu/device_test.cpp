@@ -15,6 +15,7 @@
 
 #include "braid/error.h"
 #include "cpu/cpu_harness.h"
+#include "findings.h"
 #include "runtime/compile/disk_cache.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/translate/build_id.h"
@@ -405,7 +406,7 @@ TEST(Device, AParameterByValueHasAnAddress) {
       }
       EXPECT_EQ(bench.download<std::uint64_t>(at, 1)[0] % 64, 0U);
     }
-    for (const Finding& finding : bench.device().findings()) ADD_FAILURE() << finding.text();
+    for (const Finding& finding : found_by(bench.device())) ADD_FAILURE() << finding.text();
   }
 }
 

@@ -12,6 +12,7 @@
 #include "braid/checks.h"
 #include "braid/error.h"
 #include "cpu/cpu_harness.h"
+#include "findings.h"
 
 namespace braid::cpu_test {
 namespace {
@@ -180,7 +181,7 @@ TEST(Multimem, CopiesInBulk) {
     const auto run = [&](const char* how) {
       auto ranks = std::make_unique<Ranks>(copy(how), words, CpuOptions{.checks = checks});
       ranks->run();
-      EXPECT_TRUE(ranks->device().findings().empty());
+      EXPECT_TRUE(found_by(ranks->device()).empty());
       return ranks;
     };
     const auto whole = run("async.bulk.global.shared::cta.bulk_group [%rd1], [sm], 16");
@@ -208,7 +209,7 @@ TEST(Multimem, IsAnErrorWhereMemoryIsMissing) {
       Ranks ranks(body, {}, {.checks = checks});
       change(ranks);
       const std::string error = error_of([&] { ranks.run(offset); });
-      EXPECT_EQ(ranks.device().findings().size(), checks == 0 ? 0U : 1U) << error;
+      EXPECT_EQ(found_by(ranks.device()).size(), checks == 0 ? 0U : 1U) << error;
       return error;
     };
     const auto nothing = [](Ranks&) {};
@@ -261,16 +262,16 @@ TEST(Multimem, IsCheckedOnEveryRank) {
   Ranks ranks(std::string(kLoadReduce) + "st.global.v2.f32 [%rd2], {%f0, %f1};", {},
               {.checks = kCheckAll});
   ranks.run();
-  EXPECT_TRUE(ranks.device().findings().empty());
+  EXPECT_TRUE(found_by(ranks.device()).empty());
   ranks.run(16);  // what nobody wrote
-  std::vector<Finding> findings = ranks.device().findings();
+  std::vector<Finding> findings = found_by(ranks.device());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].kind, "uninitialized");
 
   const MemoryPart part{ranks.memory(2)->address(), 4, "four bytes"};
-  ranks.device().name_parts(part.address, {&part, 1});
+  ranks.device().inspector()->name_parts(part.address, {&part, 1});
   ranks.run();
-  findings = ranks.device().findings();
+  findings = found_by(ranks.device());
   ASSERT_EQ(findings.size(), 2U);
   EXPECT_THAT(findings[1].message, HasSubstr("outside of every planned buffer"));
 }
@@ -297,7 +298,7 @@ TEST(Multimem, RacesOnEveryRank) {
     stream->launch(module->function("k"), {{1}, {1}}, args);
     stream->synchronize();
     ranks.stream().synchronize();
-    const std::vector<Finding> findings = ranks.device().findings();
+    const std::vector<Finding> findings = found_by(ranks.device());
     EXPECT_EQ(findings.size(), ordered ? 0U : 1U);
     for (const Finding& finding : findings) EXPECT_EQ(finding.kind, "race");
   }
@@ -307,7 +308,7 @@ TEST(Multimem, CountsWhatComesOverTheLinks) {
   const auto peer_bytes = [](const char* body) {
     Ranks ranks(body, {}, {.count = true});
     ranks.run();
-    return ranks.device().counts().at(0).total.peer_bytes;
+    return ranks.device().inspector()->counts().at(0).total.peer_bytes;
   };
   EXPECT_EQ(peer_bytes(kLoadReduce), 8U);  // reduced on the way
   EXPECT_EQ(peer_bytes("multimem.st.v2.f32 [%rd1], {%f0, %f1};"), 3 * 8U);

@@ -11,6 +11,7 @@
 #include "braid/error.h"
 #include "cpu/cpu_harness.h"
 #include "cpu/semantics.h"
+#include "findings.h"
 
 namespace braid::cpu_test {
 namespace {
@@ -75,7 +76,7 @@ ret;
                                 {.threads = 1, .checks = kCheckBounds});
   const u64 out = bench.upload(std::vector<u8>(1024));
   bench.run({1}, {32}, 0, out, bench.upload(memory), bench.upload(in));
-  EXPECT_TRUE(bench.device().findings().empty());
+  EXPECT_TRUE(found_by(bench.device()).empty());
   return bench.download<u8>(out, 1024);
 }
 

@@ -11,6 +11,7 @@
 #include "braid/checks.h"
 #include "braid/error.h"
 #include "cpu/block_kernels.h"
+#include "findings.h"
 
 namespace braid::cpu_test {
 namespace {
@@ -210,7 +211,7 @@ TEST(SemanticsCluster, MistakesAreFound) {
       bench.stream().launch(bench.function(), {{4}, {64}, 0, {.cluster = {4}}}, args);
       bench.stream().synchronize();
     });
-    for (const Finding& finding : bench.device().findings()) kinds.insert(finding.kind);
+    for (const Finding& finding : found_by(bench.device())) kinds.insert(finding.kind);
     return kinds;
   };
   EXPECT_THAT(findings(kMeet), testing::IsEmpty());

@@ -15,6 +15,7 @@
 #include "braid/error.h"
 #include "cpu/cpu_harness.h"
 #include "cpu/semantics.h"
+#include "findings.h"
 
 namespace braid::cpu_test {
 namespace {
@@ -429,7 +430,7 @@ TEST_P(SemanticsWmma, LoadsMultipliesAndStores) {
     const u64 out = bench.upload(std::vector<u8>(of_d.size()));
     bench.run({1}, {32}, 0, bench.upload(of_a), bench.upload(of_b), bench.upload(of_c), out);
     EXPECT_EQ(bench.download<u8>(out, of_d.size()), of_d) << wmma_kernel(w, how, strides);
-    EXPECT_TRUE(bench.device().findings().empty());
+    EXPECT_TRUE(found_by(bench.device()).empty());
   }
 }
 
@@ -441,7 +442,7 @@ TEST(SemanticsWmma, EndsWhereItsMatricesEnd) {
   EXPECT_THROW(bench.run({1}, {32}, 0, a, b, bench.upload(std::vector<u8>(1024)),
                          bench.upload(std::vector<u8>(1024))),
                Error);
-  const std::vector<Finding> findings = bench.device().findings();
+  const std::vector<Finding> findings = found_by(bench.device());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].kind, "bounds");
 }

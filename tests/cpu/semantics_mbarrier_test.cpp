@@ -9,6 +9,7 @@
 #include "braid/checks.h"
 #include "braid/error.h"
 #include "cpu/block_kernels.h"
+#include "findings.h"
 
 namespace braid::cpu_test {
 namespace {
@@ -159,7 +160,7 @@ TEST(SemanticsMbarrier, MistakesAreFound) {
     const u64 out = copied(bench, std::vector<u32>(6 * 64));
     const u64 from = copied(bench, in);
     (void)error_of([&] { bench.run({1}, {96}, 0, out, from); });
-    for (const Finding& finding : bench.device().findings()) found.insert(finding.kind);
+    for (const Finding& finding : found_by(bench.device())) found.insert(finding.kind);
     return found;
   };
   EXPECT_THAT(kinds(ring("", kArrive)), testing::Contains("race")) << "no wait";

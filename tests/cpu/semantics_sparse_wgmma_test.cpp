@@ -13,6 +13,7 @@
 #include "braid/error.h"
 #include "cpu/cpu_harness.h"
 #include "cpu/semantics.h"
+#include "findings.h"
 
 namespace braid::cpu_test {
 namespace {
@@ -335,7 +336,7 @@ ret;
                                     u64{128 >> 4} << 16 | u64{512 >> 4} << 32, before, behind),
                         {.threads = 1, .checks = kCheckRace});
     bench.run({1}, {128}, 0, bench.upload(std::vector<u32>(512)));
-    return bench.device().findings();
+    return found_by(bench.device());
   };
   const std::string write = "mov.u32 %meta, 7;";
   EXPECT_TRUE(findings_of("", write).empty());

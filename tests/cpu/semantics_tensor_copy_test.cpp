@@ -11,6 +11,7 @@
 #include "braid/checks.h"
 #include "cpu/cpu_harness.h"
 #include "cpu/semantics.h"
+#include "findings.h"
 #include "runtime/error_of.h"
 #include "runtime/tensor_map.h"
 
@@ -109,7 +110,7 @@ Result run(const std::string& ptx, TensorMap map, const Bytes& shared, const Byt
   bench.stream().launch(bench.function(), {{blocks}, {kThreads}, 0, {.cluster = cluster}}, args);
   bench.stream().synchronize();
   return {bench.download<u8>(out, kShared * blocks), bench.download<u8>(map.address, tensor.size()),
-          bench.device().findings()};
+          found_by(bench.device())};
 }
 
 Bytes random_bytes(std::size_t count, u64 seed) {
@@ -555,7 +556,7 @@ Counts counts_of(const Box& box, const std::string& body) {
   const void* args[] = {&out, &in, encoded.data()};
   bench.stream().launch(bench.function(), {{1}, {kThreads}}, args);
   bench.stream().synchronize();
-  const KernelCounts counts = bench.device().counts().at(0);
+  const KernelCounts counts = bench.device().inspector()->counts().at(0);
   for (const LineCounts& line : counts.lines) {
     if (line.instruction.find(".tensor.") != std::string::npos) return line.counts;
   }

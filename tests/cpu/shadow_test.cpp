@@ -8,6 +8,7 @@
 
 #include "braid/checks.h"
 #include "cpu/cpu_harness.h"
+#include "findings.h"
 
 namespace braid::cpu_test {
 namespace {
@@ -28,7 +29,7 @@ std::vector<Finding> findings_of(unsigned row, const std::string& second, unsign
   const std::uint64_t p = bench.upload(std::vector<int>(128));
   const std::uint64_t q = bench.upload(std::vector<int>(128));
   bench.run({1}, {64}, 0, p, q);
-  return bench.device().findings();
+  return found_by(bench.device());
 }
 
 TEST(Shadow, ARaceNamesTheLaneOfTheRow) {
@@ -63,7 +64,7 @@ if (t >= 32 && t < n) p[t - 32] = int4{}; })",
               options);
   const std::uint64_t p = bench.upload(std::vector<int>(112));
   EXPECT_ANY_THROW(bench.run({1}, {64}, 0, p, 64));
-  const std::vector<Finding> findings = bench.device().findings();
+  const std::vector<Finding> findings = found_by(bench.device());
   ASSERT_EQ(findings.size(), 2U);
   EXPECT_EQ(findings[0].kind, "race");
   EXPECT_EQ(findings[0].thread.x, 50U);
@@ -82,7 +83,7 @@ TEST(Shadow, LanesOfOneStoreRaceWhereTheyDiffer) {
     const std::uint64_t p = bench.upload(std::vector<int>(128));
     const int n = 7;
     bench.run({1}, {32}, 0, p, n);
-    return bench.device().findings();
+    return found_by(bench.device());
   };
   for (const char* right :
        {"p[0] = 1;", "p[t / 2] = n;", "p[31 - t] = t;", "p[t % n] = t % n;",

@@ -165,7 +165,7 @@ TEST(AllReduces, MoveNoMoreBytesThanTheyMust) {
     Executable executable = Executable::compile(graph, world, by(c.algorithm));
     static_cast<void>(testing::run_once(executable, graph, bindings, inputs));
     std::int64_t moved = 0;
-    for (const KernelCounts& kernel : world.device().counts()) {
+    for (const KernelCounts& kernel : world.device().inspector()->counts()) {
       moved += static_cast<std::int64_t>(kernel.total.peer_bytes);
     }
     const std::int64_t flags = executable.kernels()[0].grid * kRanks * (kRanks - 1) * 4;

@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "braid/error.h"
+#include "findings.h"
 #include "run/graph_builder.h"
 #include "run/run_graph.h"
 
@@ -133,7 +134,7 @@ TEST_P(BadIndex, IsNamedAndTheNextRunIsWell) {
                 ::testing::HasSubstr("before a run"));
     EXPECT_TRUE(testing::same_as_reference(
         graph, testing::run_once(executable, graph, bindings, good), reference));
-    const auto findings = world.device().findings();
+    const auto findings = found_by(world.device());
     EXPECT_TRUE(findings.empty()) << findings[0].text();
   }
 }
@@ -295,7 +296,7 @@ TEST(BadIndexes, AreFoundWhileKernelsAreCounted) {
   executable.run();
   EXPECT_EQ(error_of([&] { executable.synchronize(); }),
             "e: rank 0: index -7 is out of range; expected an integer from 0 to 7");
-  EXPECT_EQ(world.device().counts().size(), 1U);
+  EXPECT_EQ(world.device().inspector()->counts().size(), 1U);
 }
 
 // A matmul's operand that is computed in front of it is loaded ahead, past the last step, too.
@@ -332,7 +333,7 @@ TEST(BadIndexes, InTheOperandOfAMatmul) {
   EXPECT_TRUE(testing::same_as_reference(graph,
                                          testing::run_once(executable, graph, bindings, good),
                                          evaluate(graph, good, bindings)));
-  const auto findings = world.device().findings();
+  const auto findings = found_by(world.device());
   EXPECT_TRUE(findings.empty()) << findings[0].text();
 }
 

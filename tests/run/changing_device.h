@@ -41,12 +41,7 @@ class ChangingDevice final : public Device {
   }
   std::unique_ptr<Stream> create_stream(int rank) override { return inner_->create_stream(rank); }
   std::unique_ptr<Event> create_event(int rank) override { return inner_->create_event(rank); }
-  bool watches() const override { return inner_->watches(); }
-  void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) override {
-    inner_->name_parts(memory, parts);
-  }
-  std::vector<Finding> findings() override { return inner_->findings(); }
-  std::vector<Finding> notes() override { return inner_->notes(); }
+  Inspector* inspector() override { return inner_->inspector(); }
 
  private:
   std::unique_ptr<Device> inner_;

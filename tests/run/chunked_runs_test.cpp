@@ -7,6 +7,7 @@
 
 #include "braid/error.h"
 #include "codegen/graph_target.h"
+#include "findings.h"
 #include "lowering/passes.h"
 #include "run/chunks.h"
 #include "run/graph_builder.h"
@@ -158,7 +159,7 @@ std::string verdict(const Graph& graph, const Program& program, const ProgramCod
   } catch (const Error& error) {
     return error.what();
   }
-  const std::vector<Finding> findings = world.device().findings();
+  const std::vector<Finding> findings = found_by(world.device());
   return findings.empty() ? "" : findings[0].text();
 }
 

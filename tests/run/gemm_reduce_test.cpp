@@ -8,6 +8,7 @@
 
 #include "codegen/kernel/spec.h"
 #include "codegen/tile/remote.h"
+#include "findings.h"
 #include "run/graph_builder.h"
 #include "run/run_graph.h"
 #include "run/tile_probe.h"
@@ -195,7 +196,7 @@ TEST(GemmReduceKernel, MovesNoMoreBytesThanItMust) {
   static_cast<void>(
       testing::run_once(executable, graph, bindings, random_inputs(graph, bindings, 3)));
   std::int64_t moved = 0;
-  for (const KernelCounts& kernel : world.device().counts()) {
+  for (const KernelCounts& kernel : world.device().inspector()->counts()) {
     moved += static_cast<std::int64_t>(kernel.total.peer_bytes);
   }
   const std::int64_t flags = executable.kernels()[0].grid * kRanks * (kRanks - 1) * 4;
@@ -301,7 +302,7 @@ void expect_right(int world_size, bool all, const std::string& schedule, std::ui
     executable.run();
     if (least == 0) executable.run();
     executable.synchronize();
-    for (const Finding& finding : world.device().findings()) FAIL() << finding.text();
+    for (const Finding& finding : found_by(world.device())) FAIL() << finding.text();
     for (int rank = 0; rank < world_size; ++rank) {
       const std::string& name = graph.value(graph.outputs()[0]).name;
       ASSERT_LE(relative_error(executable.output(rank, name),
@@ -309,7 +310,7 @@ void expect_right(int world_size, bool all, const std::string& schedule, std::ui
                 1e-5);
     }
     ++interleavings;
-  } while (least > 0 && world.device().next_interleaving());
+  } while (least > 0 && world.device().inspector()->next_interleaving());
   EXPECT_GE(interleavings, least);
 }
 

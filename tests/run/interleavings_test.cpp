@@ -12,6 +12,7 @@
 #include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/reference.h"
+#include "findings.h"
 #include "run/run_graph.h"
 #include "runtime/compile/compiler.h"
 
@@ -62,15 +63,16 @@ Explored explore(const std::string& body, std::uint32_t blocks, const std::strin
       try {
         stream->synchronize();
       } catch (const Error&) {
-        EXPECT_FALSE(device.findings().empty());
+        EXPECT_FALSE(found_by(device).empty());
       }
     }
     streams[0]->copy_to_host(result.data(), address, 64);
     streams[0]->synchronize();
     explored.results.insert(result);
     ++explored.runs;
-    explored.findings = device.findings();
-  } while (explored.findings.empty() && explored.runs < most && device.next_interleaving());
+    explored.findings = found_by(device);
+  } while (explored.findings.empty() && explored.runs < most &&
+           device.inspector()->next_interleaving());
   return explored;
 }
 
@@ -237,8 +239,8 @@ TEST_P(AllReduceInterleavings, AllGiveTheSameBitsAndNoFinding) {
       ASSERT_EQ(y.data, first.data) << "interleaving " << interleavings << ", rank " << rank;
     }
     ++interleavings;
-    for (const Finding& finding : world.device().findings()) FAIL() << finding.text();
-  } while (world.device().next_interleaving());
+    for (const Finding& finding : found_by(world.device())) FAIL() << finding.text();
+  } while (world.device().inspector()->next_interleaving());
   RecordProperty("interleavings", std::to_string(interleavings));
   EXPECT_GE(interleavings, c.orders);
   EXPECT_LE(interleavings, 3 * c.orders);

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "braid/error.h"
+#include "findings.h"
 #include "lowering/passes.h"
 #include "run/changing_device.h"
 #include "run/run_graph.h"
@@ -191,12 +192,12 @@ class Judge {
       Executable executable = Executable::compile(graph_, world, config_);
       for (std::size_t s = 0; s < sizes_.size() && problem.empty(); ++s) {
         problem = run(executable, s);
-        if (!device->findings().empty()) break;
+        if (!found_by(*device).empty()) break;
       }
     } catch (const Error& error) {
       problem = fmt::format("error: {}", error.what());
     }
-    const auto findings = device->findings();
+    const auto findings = found_by(*device);
     return findings.empty() ? problem : findings[0].text();
   }
 

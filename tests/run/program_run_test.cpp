@@ -16,6 +16,7 @@
 #include "braid/executable.h"
 #include "braid/reference.h"
 #include "codegen/graph_target.h"
+#include "findings.h"
 #include "ir/text_file.h"
 #include "lowering/plan/lifetimes.h"
 #include "lowering/plan/program.h"
@@ -271,7 +272,7 @@ TEST(Barriers, AHandWrittenPlanGathersByCopies) {
   EXPECT_EQ(plan.executable().launches(), 2);
   EXPECT_EQ(plan.executable().kernels().at(0).template_name, "barrier");
   for (const std::uint64_t seed : {1, 2, 3}) plan.run_and_compare(seed);  // on the same flags
-  for (const Finding& finding : plan.world().device().findings()) ADD_FAILURE() << finding.text();
+  for (const Finding& finding : found_by(plan.world().device())) ADD_FAILURE() << finding.text();
 }
 
 TEST(Barriers, NobodyReadsWhileOneIsLate) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "braid/error.h"
+#include "findings.h"
 #include "ir/collective.h"
 #include "lowering/passes.h"
 #include "runtime/device_loader.h"
@@ -192,7 +193,7 @@ std::optional<RankTensors> rounded_otherwise(bool but_for_ties, const Graph& gra
   executable.run();
   executable.run();
   executable.synchronize();
-  const auto findings = world.device().findings();
+  const auto findings = found_by(world.device());
   if (!findings.empty()) return ::testing::AssertionFailure() << findings[0].text();
   return same_as_reference(graph, outputs, evaluate(graph, inputs, bindings));
 }

@@ -10,6 +10,7 @@
 #include "braid/executable.h"
 #include "codegen/protocol.h"
 #include "codegen/tile/tile.h"
+#include "findings.h"
 #include "runtime/compile/compiler.h"
 
 namespace braid::testing {
@@ -70,7 +71,7 @@ class ProbeWorld {
   Floats output(int rank, std::size_t index, std::size_t floats);
   std::vector<std::uint32_t> arena_words(int rank, std::int64_t offset, std::size_t count);
   protocol::Record record(int rank);
-  std::vector<Finding> findings() { return world_.device().findings(); }
+  std::vector<Finding> findings() { return found_by(world_.device()); }
 
  private:
   struct Rank {

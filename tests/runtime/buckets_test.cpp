@@ -13,6 +13,7 @@
 
 #include "braid/executable.h"
 #include "braid/reference.h"
+#include "findings.h"
 #include "runtime/error_of.h"
 #include "runtime/temporary_directory.h"
 
@@ -244,7 +245,7 @@ TEST(BucketsOnCpu, NothingMovesAndNothingIsFoundWhereVariantsTakeTurns) {
   for (const std::int64_t tokens : {1, 16, 7}) {
     expect_first_rows(rows.run(executable, tokens), all, tokens);
   }
-  EXPECT_THAT(world.device().findings(), IsEmpty());
+  EXPECT_THAT(found_by(world.device()), IsEmpty());
   std::map<std::string, std::int64_t> tensors;  // each has one place
   for (const BufferReport& buffer : executable.buffers()) {
     if (buffer.arena != "io") continue;

@@ -9,6 +9,7 @@
 #include "braid/executable.h"
 #include "braid/reference.h"
 #include "codegen/graph_target.h"
+#include "findings.h"
 #include "lowering/passes.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/error_of.h"
@@ -320,7 +321,7 @@ TEST(CheckedPlans, OnlyTheCurrentOneIsRunByRank) {
   for (int rank = 0; rank < 2; ++rank) executable.set_input(rank, "x", filled(4, 1));
   for (int rank = 0; rank < 2; ++rank) executable.run_rank(second, rank);
   EXPECT_EQ(executable.output(0, "y").to_doubles(), filled(4, 3).to_doubles());
-  EXPECT_TRUE(world.device().findings().empty());
+  EXPECT_TRUE(found_by(world.device()).empty());
 }
 
 // Rank 1's part of the run does not begin, so that rank 0 waits for it.

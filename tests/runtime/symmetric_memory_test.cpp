@@ -13,6 +13,7 @@
 
 #include "braid/error.h"
 #include "braid/executable.h"
+#include "findings.h"
 #include "runtime/device_loader.h"
 #include "runtime/error_of.h"
 
@@ -186,7 +187,7 @@ TEST(SymmetricMemory, ItsKernelsPassTheChecks) {
   first->synchronize();
   second->synchronize();
   memory.check();
-  EXPECT_TRUE(world.device().findings().empty());
+  EXPECT_TRUE(found_by(world.device()).empty());
 }
 
 // As where an executable was loaded: what is saved needs none either.

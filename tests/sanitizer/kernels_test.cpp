@@ -18,6 +18,7 @@
 
 #include "braid/error.h"
 #include "braid/executable.h"
+#include "findings.h"
 #include "runtime/compile/compiler.h"
 
 namespace braid {
@@ -106,8 +107,8 @@ Outcome run(const KernelCase& kernel, int bug) {
     stream.copy_to_host(data.data(), words[i], data.size() * sizeof(float));
     stream.synchronize();
   }
-  outcome.findings = device.findings();
-  outcome.notes = device.notes();
+  outcome.findings = found_by(device);
+  outcome.notes = device.inspector()->notes();
   return outcome;
 }
 
@@ -286,7 +287,7 @@ extern "C" __global__ void k(unsigned* next, int* order) {
     std::vector<std::int32_t> result(16);
     stream->copy_to_host(result.data(), list->address(), 64);
     stream->synchronize();
-    EXPECT_TRUE(world.device().findings().empty());
+    EXPECT_TRUE(found_by(world.device()).empty());
     return result;
   };
   std::set<std::vector<std::int32_t>> orders;

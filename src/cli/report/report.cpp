@@ -148,7 +148,7 @@ Run run_once(const Graph& graph, const ReportOptions& options, const Bindings& b
   bar.phase("run");
   Run run;
   run.steps = executable.trace();
-  run.counts = world.device().counts();
+  run.counts = world.device().inspector()->counts();
   note_registers(executable.kernels(), run.counts);
   return run;
 }

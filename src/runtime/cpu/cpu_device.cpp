@@ -430,7 +430,7 @@ class CpuStream final : public Stream {
   std::shared_ptr<StreamState> state_ = std::make_shared<StreamState>();
 };
 
-class CpuDevice final : public Device {
+class CpuDevice final : public Device, Inspector {
  public:
   explicit CpuDevice(const CpuOptions& options) {
     if (options.world < 1) throw_invalid("cpu", "the number of ranks must be at least 1");
@@ -491,7 +491,9 @@ class CpuDevice final : public Device {
     return std::make_unique<CpuEvent>(Stream::Home{core_.get(), rank}, true);
   }
 
-  [[nodiscard]] bool watches() const override { return core_->watches(); }
+  [[nodiscard]] Inspector* inspector() override { return core_->watches() ? this : nullptr; }
+
+ private:
   void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) override {
     if (core_->sanitizer != nullptr) core_->sanitizer->name_parts(memory, parts);
   }
@@ -509,7 +511,6 @@ class CpuDevice final : public Device {
     return core_->counter->counts();
   }
 
- private:
   void check(int rank) const {
     if (rank < 0 || rank >= core_->world) {
       throw_invalid("cpu", "rank " + std::to_string(rank) + " of " + std::to_string(core_->world));

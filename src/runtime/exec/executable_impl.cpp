@@ -270,7 +270,7 @@ std::shared_ptr<const Executable::Plan::Impl> Executable::Impl::make_plan(
       if (communicator != nullptr) places.back().communicators[name] = communicator;
     }
     plan->addresses.push_back(places.back().buffer_addresses);
-    if (!world->device->watches()) continue;
+    if (world->device->inspector() == nullptr) continue;
     for (auto& memory : rank->named_memory(plan->bindings)) {
       plan->memory.push_back(std::move(memory));
     }
@@ -284,7 +284,7 @@ void Executable::Impl::make_current(std::shared_ptr<const Plan::Impl> plan) {
   if (plan == current) return;
   if (!plan->memory.empty()) synchronize();  // work in flight is checked with the old names
   for (const auto& memory : plan->memory) {
-    world->device->name_parts(memory.address, memory.parts);
+    world->device->inspector()->name_parts(memory.address, memory.parts);
   }
   current = std::move(plan);
   has_run = false;
@@ -335,7 +335,7 @@ void Executable::Impl::run_rank(const std::shared_ptr<const Plan::Impl>& plan, s
   const bool recorded = stream != nullptr && is_recorded({&stream, 1});
   {
     const std::lock_guard lock(parts);
-    if (plan != current && world->device->watches()) {
+    if (plan != current && world->device->inspector() != nullptr) {
       throw_invalid("run_rank",
                     "another plan is the current one; expected that one, on a device "
                     "that checks or counts");

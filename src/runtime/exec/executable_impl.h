@@ -24,7 +24,7 @@ struct Executable::Plan::Impl {
   Bindings bindings;                  ///< a value for every symbol
   LaunchPlan launches;
   std::vector<std::vector<std::uint64_t>> addresses;  ///< of each buffer, by local rank
-  std::vector<RankContext::NamedMemory> memory;       ///< set if the device watches
+  std::vector<RankContext::NamedMemory> memory;       ///< set if there is an inspector
 };
 
 /// A program on the ranks of this process: what it owns, and the state of its runs.

@@ -7,6 +7,7 @@
 #include "braid/error.h"
 #include "lowering/plan/variants.h"
 #include "runtime/exec/bound_tensor.h"
+#include "runtime/name_memory.h"
 
 namespace braid {
 namespace {
@@ -73,8 +74,7 @@ RankContext::RankContext(Device& device, const Allocator& allocator, const Loade
   for (int e = 0; e < events_needed(program_); ++e) events_.push_back(device.create_event(rank));
   end_of_run_ = device.create_event(rank);
   record_ = device.allocate_host(rank, sizeof(protocol::Record));
-  const MemoryPart part{record_->address(), sizeof(protocol::Record), "record"};
-  device.name_parts(record_->address(), {&part, 1});
+  name_memory(device, *record_, sizeof(protocol::Record), "record");
   allocate_marks();
   for (std::size_t a = 0; a < program_.arenas.size(); ++a) {
     if (program_.arenas[a].kind == ArenaKind::kWorkspace) allocate(a);
@@ -98,8 +98,7 @@ void RankContext::allocate_marks() {
   if (ends.empty() || ends.back() == 0) return;
   const std::size_t bytes = static_cast<std::size_t>(ends.back()) * sizeof(protocol::Mark);
   marks_ = device_.allocate_host(rank_, bytes);
-  const MemoryPart part{marks_->address(), bytes, "marks"};
-  device_.name_parts(marks_->address(), {&part, 1});
+  name_memory(device_, *marks_, bytes, "marks");
   auto* const all = reinterpret_cast<protocol::Mark*>(marks_->address());
   for (std::size_t s = 0; s < ends.size(); ++s) {
     marks_of_[s] = {all + (s == 0 ? 0 : ends[s - 1]), all + ends[s]};

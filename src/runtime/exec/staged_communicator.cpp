@@ -8,6 +8,7 @@
 #include "braid/error.h"
 #include "runtime/exec/import_peer.h"
 #include "runtime/exec/reduction_ptx.h"
+#include "runtime/name_memory.h"
 
 namespace braid {
 namespace {
@@ -37,8 +38,7 @@ StagedCommunicator::StagedCommunicator(Device& device, Options options)
 std::string StagedCommunicator::offer() {
   const std::size_t words = word_bytes(options_.members.size());
   memory_ = device_.allocate_shared(options_.rank, words + options_.stage_bytes);
-  const MemoryPart part{memory_->address(), memory_->size(), "stage of " + options_.group};
-  device_.name_parts(memory_->address(), {&part, 1});
+  name_memory(device_, *memory_, memory_->size(), "stage of " + options_.group);
   alarm_ = device_.create_stream(options_.rank);
   alarm_->fill(memory_->address(), 0, words);
   alarm_->synchronize();

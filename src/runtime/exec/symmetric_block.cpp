@@ -9,6 +9,7 @@
 #include "ir/groups.h"
 #include "runtime/bytes.h"
 #include "runtime/exec/import_peer.h"
+#include "runtime/name_memory.h"
 #include "runtime/stream_home.h"
 
 namespace braid {
@@ -107,15 +108,12 @@ SymmetricBlock::Here SymmetricBlock::open(std::size_t local) {
       here.rank, static_cast<std::size_t>(protocol::kHeadBytes +
                                           spec_.options.channels * barrier_.flag_bytes() +
                                           pairs * pair_.flag_bytes()));
-  const MemoryPart pads{here.pads->address(), here.pads->size(), "pads of '" + spec_.name + "'"};
-  device.name_parts(pads.address, {&pads, 1});
+  name_memory(device, *here.pads, here.pads->size(), "pads of '" + spec_.name + "'");
   here.record = device.allocate_host(here.rank, sizeof(Record));
-  const MemoryPart record{here.record->address(), sizeof(Record), "record"};
-  device.name_parts(record.address, {&record, 1});
+  name_memory(device, *here.record, sizeof(Record), "record");
   if (spec_.addresses.empty()) {
     here.data = device.allocate_shared(here.rank, spec_.bytes);
-    const MemoryPart data{here.data->address(), spec_.bytes, place()};
-    device.name_parts(data.address, {&data, 1});
+    name_memory(device, *here.data, spec_.bytes, place());
   } else {
     use_caller_memory(here, spec_.addresses[local]);
   }

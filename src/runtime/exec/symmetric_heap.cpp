@@ -8,6 +8,7 @@
 #include "braid/error.h"
 #include "codegen/protocol.h"
 #include "runtime/exec/import_peer.h"
+#include "runtime/name_memory.h"
 
 namespace braid {
 
@@ -44,8 +45,7 @@ SymmetricHeap::SymmetricHeap(const Program& program, Device& device, std::span<c
     if (arenas_.empty() || static_cast<std::int64_t>(ranks_.size()) == program.world) continue;
     const std::size_t bytes = arenas_.size() * sizeof(std::uint32_t);
     abort_words_.push_back(device.allocate_host(ranks_[local], bytes));
-    const MemoryPart part{abort_words_.back()->address(), bytes, "abort words"};
-    device.name_parts(part.address, {&part, 1});
+    name_memory(device, *abort_words_.back(), bytes, "abort words");
   }
 }
 

@@ -136,7 +136,7 @@ CompileTools World::Impl::tools(WorkerProcesses* workers) const {
   };
   return {.cache = cache.get(),
           .progress = tell,
-          .line_info = device->watches(),
+          .line_info = device->inspector() != nullptr,
           .workers = workers,
           .stop = {}};
 }

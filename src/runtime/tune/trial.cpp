@@ -64,7 +64,7 @@ Trial count(const TrialRequest& request, Program program, ProgramCode code) {
   executable.synchronize();
   double ns = waits;
   std::string limiter;
-  for (KernelCounts& counts : world.device().counts()) {
+  for (KernelCounts& counts : world.device().inspector()->counts()) {
     counts.registers = static_cast<std::uint32_t>(executable.kernels().front().registers);
     if (algorithm == kPackets) poll_together(counts);
     const KernelEstimate estimate = estimate_kernel(counts, device);
