@@ -14,7 +14,7 @@ namespace {
 
 /// The first architecture that can run a node, without its body.
 int least_sm(const Node& node) {
-  return algorithm_of(node) == kMultimem ? kLeastMultimemSm : node.op->least_sm;
+  return algorithm_of(node) == Algorithm::kMultimem ? kLeastMultimemSm : node.op->least_sm;
 }
 
 /// The node that needs the newest architecture, including those in bodies.

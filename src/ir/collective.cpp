@@ -149,14 +149,21 @@ Shape Collective::result_shape(const Shape& operand, const SymbolTable& symbols)
   return shape;
 }
 
-std::string_view algorithm_of(const Node& node) {
-  const auto* algorithm = node.attr<std::string>("algorithm");
-  return algorithm == nullptr ? std::string_view() : *algorithm;
+Algorithm algorithm_of(const Node& node) {
+  const auto* name = node.attr<std::string>("algorithm");
+  if (name == nullptr) return Algorithm::kNone;
+  return static_cast<Algorithm>(std::ranges::find(kAlgorithmNames, *name) -
+                                kAlgorithmNames.begin());
+}
+
+void set_algorithm(Attrs& attrs, Algorithm algorithm) {
+  attrs.insert_or_assign("algorithm", std::string(algorithm_name(algorithm)));
 }
 
 bool shares_operand(const Node& collective) {
-  const std::string_view algorithm = algorithm_of(collective);
-  return !algorithm.empty() && algorithm != kPackets && algorithm != kByCommunicator;
+  const Algorithm algorithm = algorithm_of(collective);
+  return algorithm != Algorithm::kNone && algorithm != Algorithm::kPackets &&
+         algorithm != Algorithm::kByCommunicator;
 }
 
 Collective collective_of(const Graph& graph, CollectiveKind kind, const Attrs& attrs,
@@ -207,7 +214,9 @@ std::string cannot_multimem(ReduceOp op, DType dtype) {
                      dtype_name(dtype));
 }
 
-bool is_in_kernel(const Node& collective) { return algorithm_of(collective) == kInKernel; }
+bool is_in_kernel(const Node& collective) {
+  return algorithm_of(collective) == Algorithm::kInKernel;
+}
 
 bool gathers_in_kernel(const Node& collective) {
   return is_in_kernel(collective) && !collective.attr<std::string>("reduce_op");

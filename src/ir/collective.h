@@ -22,16 +22,28 @@ inline constexpr std::array<std::string_view, 5> kReduceOpNames = {"sum", "avg",
 /// shots, packets and multimem are an all_reduce's, and an all_gather may be one kernel with the
 /// matmuls that read it, a reduction with the one that computes its operand
 /// (codegen/kernel/registry.cpp).
-inline constexpr std::string_view kOneShot = "one_shot";
-inline constexpr std::string_view kTwoShot = "two_shot";
-inline constexpr std::string_view kPackets = "ll";
-inline constexpr std::string_view kMultimem = "multimem";
-inline constexpr std::string_view kInKernel = "in_kernel";
-/// The algorithm of a collective run by a communicator, on whole buffers and beside the kernels. It
-/// stays asynchronous, and its chunks are along dim 0.
-inline constexpr std::string_view kByCommunicator = "nccl";
-/// The node's algorithm; empty before lowering, and for other nodes.
-[[nodiscard]] std::string_view algorithm_of(const Node& node);
+enum class Algorithm : std::uint8_t {
+  kNone,  ///< not decided; or no collective
+  kOneShot,
+  kTwoShot,
+  kPackets,
+  kMultimem,
+  kInKernel,
+  /// A communicator runs it, on whole buffers and beside the kernels. It stays asynchronous, and
+  /// its chunks are along dim 0.
+  kByCommunicator,
+  /// A gather or scatter done by copies (lowering/collectives/by_copies.h). No node has it: the
+  /// copies are nodes.
+  kByCopies,
+};
+/// The texts of the attribute, in the order of the enumerators.
+inline constexpr std::array<std::string_view, 8> kAlgorithmNames = {
+    "", "one_shot", "two_shot", "ll", "multimem", "in_kernel", "nccl", "copy_engine"};
+[[nodiscard]] constexpr std::string_view algorithm_name(Algorithm algorithm) {
+  return kAlgorithmNames[static_cast<std::size_t>(algorithm)];
+}
+[[nodiscard]] Algorithm algorithm_of(const Node& node);
+void set_algorithm(Attrs& attrs, Algorithm algorithm);
 /// Whether peers read the operand in place, in the group's arena: true for all algorithms except
 /// packets, which a rank sends, and communicators.
 [[nodiscard]] bool shares_operand(const Node& collective);

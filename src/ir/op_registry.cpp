@@ -118,8 +118,8 @@ double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings
 bool is_asynchronous(const Node& node) {
   if (node.op->op_class == OpClass::kPeerCopy) return true;
   if (node.op->op_class != OpClass::kCollective || node.op->synchronous) return false;
-  const std::string_view algorithm = algorithm_of(node);
-  return algorithm.empty() || algorithm == kByCommunicator;
+  const Algorithm algorithm = algorithm_of(node);
+  return algorithm == Algorithm::kNone || algorithm == Algorithm::kByCommunicator;
 }
 
 bool takes_indices(const Node& node) { return node.op->takes_indices; }

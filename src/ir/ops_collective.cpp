@@ -27,13 +27,16 @@ std::vector<TensorType> infer_collective(CollectiveKind kind, std::size_t operan
 /// The algorithms that lowering may assign to such an op with one operand, out of place.
 std::vector<std::string_view> algorithms_of(CollectiveKind kind) {
   using K = CollectiveKind;
-  std::vector<std::string_view> known{"", kOneShot};
-  if (kind == K::kAllReduce) known.insert(known.end(), {kTwoShot, kPackets, kMultimem});
+  using A = Algorithm;
+  std::vector<A> known{A::kNone, A::kOneShot};
+  if (kind == K::kAllReduce) known.insert(known.end(), {A::kTwoShot, A::kPackets, A::kMultimem});
   if (kind == K::kAllGather || kind == K::kReduceScatter || kind == K::kAllReduce) {
-    known.push_back(kInKernel);
+    known.push_back(A::kInKernel);
   }
-  if (kind != K::kShardDimAllToAll) known.push_back(kByCommunicator);
-  return known;
+  if (kind != K::kShardDimAllToAll) known.push_back(A::kByCommunicator);
+  std::vector<std::string_view> names;
+  for (const A algorithm : known) names.push_back(algorithm_name(algorithm));
+  return names;
 }
 
 /// all_gather_into_tensor_out(x, out)

@@ -22,18 +22,20 @@ TEST(Cost, DevicesByArchitectureAndName) {
 
 TEST(Cost, CollectivesOrderAsInTheField) {
   const DeviceModel& h100 = *find_device_model("H100");
-  auto ns = [&](const char* name, std::int64_t bytes) {
-    return collective_ns(name, 8, bytes, h100);
+  using A = Algorithm;
+  auto ns = [&](Algorithm algorithm, std::int64_t bytes) {
+    return collective_ns(algorithm, 8, bytes, h100);
   };
-  EXPECT_LT(ns("one_shot", 64 << 10), ns("two_shot", 64 << 10));
-  EXPECT_LT(ns("two_shot", 8 << 20), ns("one_shot", 8 << 20));
-  EXPECT_LT(ns("multimem", 8 << 20), ns("two_shot", 8 << 20));
-  EXPECT_LT(ns("two_shot", 1 << 20), ns("ring", 1 << 20));
-  EXPECT_LT(ns("ring", 256 << 20), ns("two_shot", 256 << 20));
-  EXPECT_LT(ns("ring", 4 << 10), 20e3);  // by LL: Simple alone begins with 56 us of hops
-  EXPECT_GT(ns("ring", 4 << 10), ns("ll", 4 << 10));
-  EXPECT_EQ(collective_ns("one_shot", 1, 1 << 20, h100), 0);
-  EXPECT_THROW((void)collective_ns("magic", 8, 1, h100), Error);
+  EXPECT_LT(ns(A::kOneShot, 64 << 10), ns(A::kTwoShot, 64 << 10));
+  EXPECT_LT(ns(A::kTwoShot, 8 << 20), ns(A::kOneShot, 8 << 20));
+  EXPECT_LT(ns(A::kMultimem, 8 << 20), ns(A::kTwoShot, 8 << 20));
+  EXPECT_LT(ns(A::kTwoShot, 1 << 20), ns(A::kByCommunicator, 1 << 20));
+  EXPECT_LT(ns(A::kByCommunicator, 256 << 20), ns(A::kTwoShot, 256 << 20));
+  EXPECT_LT(ns(A::kByCommunicator, 4 << 10),
+            20e3);  // by LL: Simple alone begins with 56 us of hops
+  EXPECT_GT(ns(A::kByCommunicator, 4 << 10), ns(A::kPackets, 4 << 10));
+  EXPECT_EQ(collective_ns(A::kOneShot, 1, 1 << 20, h100), 0);
+  EXPECT_EQ(ns(A::kNone, 1 << 20), ns(A::kByCommunicator, 1 << 20));
 }
 
 TEST(Cost, BytesInFlightDecideTheRateOfMemory) {

@@ -40,12 +40,12 @@ void need_cpu_device() {
 }
 
 PassConfig all_reduce_by(std::string algorithm) {
-  const bool ordered = algorithm != kMultimem;
+  const bool ordered = algorithm != algorithm_name(Algorithm::kMultimem);
   return {.all_reduce = std::move(algorithm), .batch_invariant = ordered};
 }
 
 std::string target_of(const PassConfig& passes) {
-  return passes.all_reduce == kMultimem ? "sm_90a" : "";
+  return passes.all_reduce == algorithm_name(Algorithm::kMultimem) ? "sm_90a" : "";
 }
 
 RankTensors run_once(Executable& executable, const Graph& graph, const Bindings& bindings,

@@ -593,11 +593,12 @@ TEST(Tune, EstimatesResumesAndServes) {
   const Program program = lower(small(), context);
   TuneDatabase database(file.path, true);
   const Graph& reduces = *program.kernels[1].spec.body;
-  for (const char* algorithm : {"one_shot", "two_shot", "ll"}) {
+  for (const Algorithm algorithm :
+       {Algorithm::kOneShot, Algorithm::kTwoShot, Algorithm::kPackets}) {
     const auto alone = lone_all_reduce(reduces, reduces.nodes()[0],
                                        {DType::kF16, {Dim::symbol("T"), 64}}, algorithm);
     for (TuneRow row : database.rows_of(kernel_key(*alone))) {
-      row.trial.ns = algorithm == std::string("two_shot") ? 1 : 9e6;
+      row.trial.ns = algorithm == Algorithm::kTwoShot ? 1 : 9e6;
       database.put(row);
     }
   }

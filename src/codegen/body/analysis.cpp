@@ -187,7 +187,7 @@ class Analysis {
       case OpClass::kCollective:
         if (node.outputs[0] == made_) return;
         if (at != kFull && at != kUnset) return moved_away(node);
-        if (algorithm_of(node) == kPackets) ask(node.inputs[0], kFull);
+        if (algorithm_of(node) == Algorithm::kPackets) ask(node.inputs[0], kFull);
         return;
       case OpClass::kView:
         return place_view(node);

@@ -329,7 +329,7 @@ extern const Work kRowsFromPeers =
 
 /// The sum over ranks, to the place of this rank's own operand.
 extern const Work kSumAtOwner{
-    .matches = [](const Graph& body) { return runs_as(kTwoShot, body); },
+    .matches = [](const Graph& body) { return runs_as(Algorithm::kTwoShot, body); },
     .pieces = each_row,
     .emit =
         [](const Piece& piece) {

@@ -44,7 +44,7 @@ void store_to_all(const RowPlace& place) {
 
 /// The sum over ranks, to its place on all of them.
 extern const Work kSumAtAll{
-    .matches = [](const Graph& body) { return runs_as(kMultimem, body); },
+    .matches = [](const Graph& body) { return runs_as(Algorithm::kMultimem, body); },
     .refuse = [](const BodyFacts& facts) -> std::string {
       return cannot_multimem(*form_of(facts).reduce, facts.operand().dtype);
     },

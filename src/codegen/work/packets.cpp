@@ -132,7 +132,7 @@ std::optional<Pieces> pieces_of(const BodyFacts& facts, const Config& config) {
 
 /// The collective's operand, as packets to every rank.
 extern const Work kSendPackets{
-    .matches = [](const Graph& body) { return runs_as(kPackets, body); },
+    .matches = [](const Graph& body) { return runs_as(Algorithm::kPackets, body); },
     .refuse = refuse,
     .pieces = pieces_of,
     .emit =

@@ -348,7 +348,7 @@ bool has_collective(const Graph& body) {
       body.nodes(), [](const Node& node) { return node.op->op_class == OpClass::kCollective; });
 }
 
-bool runs_as(std::string_view algorithm, const Graph& body) {
+bool runs_as(Algorithm algorithm, const Graph& body) {
   // Most bodies have no collective, and attributes are looked up by name.
   return has_collective(body) && std::ranges::any_of(body.nodes(), [&](const Node& node) {
            return algorithm_of(node) == algorithm;

@@ -56,6 +56,6 @@ void for_row_places(const Piece& piece, const std::function<void(const RowPlace&
 }
 /// Whether the body has a collective, and it runs so.
 [[nodiscard]] bool has_collective(const Graph& body);
-[[nodiscard]] bool runs_as(std::string_view algorithm, const Graph& body);
+[[nodiscard]] bool runs_as(Algorithm algorithm, const Graph& body);
 
 }  // namespace braid

@@ -19,23 +19,23 @@ std::string why_no_multimem(const Graph& graph, const Node& node, const TensorTy
   return cannot_multimem(*form.reduce, operand.dtype);
 }
 
-std::vector<std::string_view> all_reduce_algorithms(const Graph& graph, const Node& node,
-                                                    const TensorType& operand,
-                                                    const PassContext& context) {
-  std::vector<std::string_view> algorithms{kOneShot, kTwoShot};
-  if (fits_packet(operand.dtype)) algorithms.push_back(kPackets);
-  if (why_no_multimem(graph, node, operand, context).empty()) algorithms.push_back(kMultimem);
+std::vector<Algorithm> all_reduce_algorithms(const Graph& graph, const Node& node,
+                                             const TensorType& operand,
+                                             const PassContext& context) {
+  std::vector<Algorithm> algorithms{Algorithm::kOneShot, Algorithm::kTwoShot};
+  if (fits_packet(operand.dtype)) algorithms.push_back(Algorithm::kPackets);
+  if (why_no_multimem(graph, node, operand, context).empty())
+    algorithms.push_back(Algorithm::kMultimem);
   return algorithms;
 }
 
 std::shared_ptr<const Graph> lone_all_reduce(const Graph& graph, const Node& node,
-                                             const TensorType& operand,
-                                             std::string_view algorithm) {
+                                             const TensorType& operand, Algorithm algorithm) {
   Graph alone;
   add_tables(alone, graph.symbols(), graph.groups());
   const ValueId x = alone.add_input({.name = "x", .type = operand});
   Attrs attrs = node.attrs;
-  attrs.insert_or_assign("algorithm", std::string(algorithm));
+  set_algorithm(attrs, algorithm);
   const NodeId sum = alone.add_node("sum", "all_reduce", {x}, std::move(attrs));
   const ValueId result = alone.node(sum).outputs[0];
   return make_body(alone, std::span(&sum, 1), std::span(&x, 1), std::span(&result, 1));

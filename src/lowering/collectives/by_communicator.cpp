@@ -36,7 +36,7 @@ Shape merged(Shape shape, std::size_t dim) {
 
 bool ByCommunicator::runs(const Node& node) const {
   if (node.op->op_class != OpClass::kCollective || !is_asynchronous(node)) return false;
-  if (algorithm_of(node) == kByCommunicator) return true;
+  if (algorithm_of(node) == Algorithm::kByCommunicator) return true;
   return !group_of(graph_, node).symmetric;
 }
 
@@ -60,8 +60,8 @@ void ByCommunicator::lower(const Node& node) {
     }
   }
   context_.applied("lower_collectives", node.name,
-                   Reason(kBeside, kByCommunicator, graph_.groups().at(group).size, group, bytes,
-                          ns / 1e3, device.name));
+                   Reason(kBeside, algorithm_name(Algorithm::kByCommunicator),
+                          graph_.groups().at(group).size, group, bytes, ns / 1e3, device.name));
 }
 
 ValueId ByCommunicator::add_collective(const Node& node, std::size_t operand,
@@ -69,7 +69,7 @@ ValueId ByCommunicator::add_collective(const Node& node, std::size_t operand,
   const ValueId old = node.inputs[operand];
   const Collective form = collective_of(graph_, node, graph_.type(old));
   Attrs attrs = node.attrs;
-  attrs.insert_or_assign("algorithm", std::string(kByCommunicator));
+  set_algorithm(attrs, Algorithm::kByCommunicator);
   if (attrs.contains("dim")) attrs.insert_or_assign("dim", std::int64_t{0});
   attrs.erase("gather_dim");
   attrs.erase("shard_dim");

@@ -9,7 +9,7 @@
 namespace braid {
 
 /// The part of lower_collectives for groups without symmetric memory. Their collectives get the
-/// algorithm kByCommunicator, take their operand wherever it lies, and stay asynchronous.
+/// Algorithm::kByCommunicator, take their operand wherever it lies, and stay asynchronous.
 /// Communicators handle chunks along dim 0 only, so transposes before the collective and behind its
 /// wait convert other dims.
 class ByCommunicator {

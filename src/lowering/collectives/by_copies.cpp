@@ -78,7 +78,8 @@ ByCopies::ByCopies(const Graph& graph, PassContext& context, Rewriter& rewrite)
     const Node& node = graph.nodes()[id];
     NodeEstimate& estimate = problem.estimates[id];
     if (can(node)) {
-      estimate.ns = device.launch_ns + collective_node_ns(graph, node, kByCopies, bindings, device);
+      estimate.ns = device.launch_ns +
+                    collective_node_ns(graph, node, Algorithm::kByCopies, bindings, device);
     } else if (node.op->op_class == OpClass::kCollective && group_of(graph, node).symmetric) {
       estimate.asynchronous = false;
     }
@@ -92,7 +93,8 @@ ByCopies::ByCopies(const Graph& graph, PassContext& context, Rewriter& rewrite)
     if (!can(node)) continue;
     const double copies_ns = problem.estimates[id].ns;
     estimates_[node.outputs[0]] = {
-        .kernel_ns = device.launch_ns + collective_node_ns(graph, node, kOneShot, bindings, device),
+        .kernel_ns = device.launch_ns +
+                     collective_node_ns(graph, node, Algorithm::kOneShot, bindings, device),
         .copies_ns = copies_ns,
         .exposed_ns = copies_ns - hidden[id] + finish_ns(graph, node, device)};
   }
@@ -141,10 +143,12 @@ void ByCopies::started(const Node& node) {
   std::int64_t bytes = 0;
   for (const ValueId value : node.outputs) bytes += max_bytes(graph_.type(value), graph_.symbols());
   const CopiesEstimate about = estimate(node).value_or(CopiesEstimate());
-  context_.applied(kPass, node.name,
-                   Reason(kBeside, kByCopies, graph_.groups().find(group)->second.size, group,
-                          bytes, about.copies_ns / 1e3, device_model(context_.target).name,
-                          about.exposed_ns / 1e3, kOneShot, about.kernel_ns / 1e3));
+  context_.applied(
+      kPass, node.name,
+      Reason(kBeside, algorithm_name(Algorithm::kByCopies),
+             graph_.groups().find(group)->second.size, group, bytes, about.copies_ns / 1e3,
+             device_model(context_.target).name, about.exposed_ns / 1e3,
+             algorithm_name(Algorithm::kOneShot), about.kernel_ns / 1e3));
 }
 
 bool ByCopies::are_awaited(const Node& wait) const {

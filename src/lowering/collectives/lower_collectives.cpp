@@ -97,13 +97,23 @@ bool is_view(const Graph& graph, ValueId value) {
 }
 
 bool is_open(const Node& node) {
-  return node.op->op_class == OpClass::kCollective && algorithm_of(node).empty();
+  return node.op->op_class == OpClass::kCollective && algorithm_of(node) == Algorithm::kNone;
 }
 bool copies_from_peer(const Node& node) { return node.op->op_class == OpClass::kPeerCopy; }
 bool goes(const Graph& graph, const Node& node) {
   if (node.op->op_class != OpClass::kWait) return is_marker(node);
   const NodeId waited = graph.value(node.inputs[0]).producer;
   return waited < 0 || !copies_from_peer(graph.node(waited));
+}
+
+/// PassConfig::all_reduce.
+Algorithm asked_algorithm(const PassConfig& config) {
+  for (const Algorithm known : {Algorithm::kNone, Algorithm::kOneShot, Algorithm::kTwoShot,
+                                Algorithm::kPackets, Algorithm::kMultimem}) {
+    if (algorithm_name(known) == config.all_reduce) return known;
+  }
+  throw_invalid("all-reduce", "found {}; expected one_shot, two_shot, ll or multimem",
+                quote(config.all_reduce));
 }
 
 class Lowering {
@@ -182,8 +192,9 @@ class Lowering {
     Choice choice;
     const auto choose = [&](ValueId operand) {
       choice = algorithm_for(node, operand);
-      attrs.insert_or_assign("algorithm", std::string(choice.algorithm));
-      return choice.algorithm == kPackets ? rewrite_(operand) : comm_buffer(node, operand, name);
+      set_algorithm(attrs, choice.algorithm);
+      return choice.algorithm == Algorithm::kPackets ? rewrite_(operand)
+                                                     : comm_buffer(node, operand, name);
     };
     if (const std::string& op = node.op->of_one; !op.empty()) {
       for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -211,8 +222,8 @@ class Lowering {
     const double ns = static_cast<double>(node.outputs.size()) *
                       node_ns(rewrite_.graph(), lowered, max_bindings(graph_.symbols()), device_);
     context_.applied(kPass, node.name,
-                     Reason(kRuns, choice.algorithm, group.size, name, bytes, ns / 1e3,
-                            device_.name, std::move(choice.others)));
+                     Reason(kRuns, algorithm_name(choice.algorithm), group.size, name, bytes,
+                            ns / 1e3, device_.name, std::move(choice.others)));
   }
 
   void lower_by_copies(const Node& node) {
@@ -230,36 +241,36 @@ class Lowering {
   }
 
   struct Choice {
-    std::string_view algorithm;
+    Algorithm algorithm = Algorithm::kNone;
     std::vector<Reason> others = {};  ///< times of those that were not chosen
   };
   Choice algorithm_for(const Node& node, ValueId operand) {
-    if (in_kernel_.contains(node.name)) return {kInKernel};
+    if (in_kernel_.contains(node.name)) return {Algorithm::kInKernel};
     if (node.op->collective != CollectiveKind::kAllReduce) {
-      Choice only{kOneShot};
+      Choice only{Algorithm::kOneShot};
       if (const auto about = by_copies_.estimate(node)) {
-        only.others.emplace_back(kExposed, kByCopies, about->copies_ns / 1e3,
-                                 about->exposed_ns / 1e3);
+        only.others.emplace_back(kExposed, algorithm_name(Algorithm::kByCopies),
+                                 about->copies_ns / 1e3, about->exposed_ns / 1e3);
       }
       return only;
     }
     const std::string& group = *node.attr<std::string>("group");
     const std::int64_t ranks = graph_.groups().at(group).size;
     const std::int64_t bytes = max_bytes(graph_.type(operand), graph_.symbols());
-    const auto ns = [&](std::string_view algorithm) {
+    const auto ns = [&](Algorithm algorithm) {
       return collective_ns(algorithm, ranks, bytes, device_);
     };
-    const std::vector<std::string_view> candidates =
+    const std::vector<Algorithm> candidates =
         all_reduce_algorithms(graph_, node, graph_.type(operand), context_);
-    const std::string& asked = context_.config.all_reduce;
-    if (asked == kMultimem && candidates.back() != kMultimem) {
+    const Algorithm asked = asked_algorithm(context_.config);
+    if (asked == Algorithm::kMultimem && candidates.back() != Algorithm::kMultimem) {
       context_.missed(kPass, node.name,
                       Reason(kNoMultimem, group,
                              why_no_multimem(graph_, node, graph_.type(operand), context_)));
     }
-    Choice choice{kOneShot};
-    std::vector<std::string_view> allowed;
-    for (std::string_view algorithm : candidates) {
+    Choice choice{Algorithm::kOneShot};
+    std::vector<Algorithm> allowed;
+    for (Algorithm algorithm : candidates) {
       if (barred(algorithm, operand) != nullptr) continue;
       allowed.push_back(algorithm);
       if (algorithm == asked || ns(algorithm) < ns(choice.algorithm)) choice.algorithm = algorithm;
@@ -268,36 +279,35 @@ class Lowering {
     if (choice.algorithm != asked) {
       choice.algorithm = tuned_algorithm(node, operand, allowed, choice.algorithm);
     }
-    for (std::string_view algorithm : candidates) {
+    for (Algorithm algorithm : candidates) {
       if (algorithm == choice.algorithm) continue;
       const ReasonCode* bar = barred(algorithm, operand);
       const bool told = bar != nullptr && ns(algorithm) < ns(choice.algorithm);
-      choice.others.emplace_back(told ? *bar : kOther, algorithm,
+      choice.others.emplace_back(told ? *bar : kOther, algorithm_name(algorithm),
                                  (ns(algorithm) + device_.launch_ns) / 1e3);
     }
     return choice;
   }
 
   /// The reason not to use an algorithm that could run it, or null.
-  const ReasonCode* barred(std::string_view algorithm, ValueId operand) const {
-    const bool overwrites = algorithm == kTwoShot || algorithm == kMultimem;
+  const ReasonCode* barred(Algorithm algorithm, ValueId operand) const {
+    const bool overwrites = algorithm == Algorithm::kTwoShot || algorithm == Algorithm::kMultimem;
     if (overwrites && readers_[base_of(operand)] > 1) return &kReadElsewhere;
-    if (algorithm == kMultimem && context_.config.batch_invariant) return &kOtherOrder;
+    if (algorithm == Algorithm::kMultimem && context_.config.batch_invariant) return &kOtherOrder;
     return nullptr;
   }
 
   /// The fastest algorithm by trials; `by_model` where tuning does not know them all.
-  std::string_view tuned_algorithm(const Node& node, ValueId operand,
-                                   std::span<const std::string_view> allowed,
-                                   std::string_view by_model) {
+  Algorithm tuned_algorithm(const Node& node, ValueId operand, std::span<const Algorithm> allowed,
+                            Algorithm by_model) {
     if (!choose_tuned_.is_asked()) return by_model;
     const TensorType& type = graph_.type(operand);
     PlanChoice choice{
         .op = "all_reduce", .operands = type.str(), .ranks = group_of(graph_, node).size};
-    for (const std::string_view algorithm : allowed) {
+    for (const Algorithm algorithm : allowed) {
       if (algorithm == by_model) choice.by_model = choice.options.size();
-      choice.options.push_back(
-          {std::string(algorithm), {lone_all_reduce(graph_, node, type, algorithm)}});
+      choice.options.push_back({std::string(algorithm_name(algorithm)),
+                                {lone_all_reduce(graph_, node, type, algorithm)}});
     }
     const ChooseTuned::Answer answer = choose_tuned_(std::move(choice));
     if (answer.is_tuned) {
@@ -409,13 +419,7 @@ constexpr PassOption kOptions[] = {
      .on = ""}};
 
 std::optional<Graph> run(const Graph& graph, PassContext& context) {
-  const std::string& asked = context.config.all_reduce;
-  constexpr std::string_view kKnown[] = {"", kOneShot, kTwoShot, kPackets, kMultimem};
-  if (std::find(std::begin(kKnown), std::end(kKnown), asked) == std::end(kKnown)) {
-    throw_invalid("all-reduce", "found {}; expected one_shot, two_shot, ll or multimem",
-                  quote(asked));
-  }
-  if (asked == kMultimem && context.config.batch_invariant) {
+  if (asked_algorithm(context.config) == Algorithm::kMultimem && context.config.batch_invariant) {
     throw_invalid(
         "all-reduce",
         "multimem adds up in an order of its own; expected it beside --batch-invariant=false");

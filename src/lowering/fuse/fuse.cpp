@@ -76,7 +76,7 @@ class Fuser {
         if (n.op_name() == "view" && names_what_is_there(id)) return keep(id);
         break;
       case OpClass::kCollective:
-        if (algorithm_of(n).empty()) {
+        if (algorithm_of(n) == Algorithm::kNone) {
           throw_invalid(n.name, "{} has no algorithm; run lower_collectives first", n.op_name());
         }
         if (is_asynchronous(n)) return keep(id);

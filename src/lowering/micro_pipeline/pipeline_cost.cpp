@@ -70,20 +70,20 @@ double moved_ns(const Graph& graph, const Node& collective, std::span<const Node
 }
 
 /// The time of the node with this algorithm.
-double by_algorithm_ns(const Graph& graph, Node node, std::string_view algorithm,
-                       const Bindings& bindings, const DeviceModel& device) {
-  node.attrs.insert_or_assign("algorithm", std::string(algorithm));
+double by_algorithm_ns(const Graph& graph, Node node, Algorithm algorithm, const Bindings& bindings,
+                       const DeviceModel& device) {
+  set_algorithm(node.attrs, algorithm);
   return node_ns(graph, node, bindings, device);
 }
 
 /// The time of a collective over symmetric memory as its own kernel, with its fastest algorithm.
 double quickest_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                    const DeviceModel& device) {
-  double best = by_algorithm_ns(graph, node, kOneShot, bindings, device);
+  double best = by_algorithm_ns(graph, node, Algorithm::kOneShot, bindings, device);
   if (node.op->collective != CollectiveKind::kAllReduce) return best;
-  best = std::min(best, by_algorithm_ns(graph, node, kTwoShot, bindings, device));
+  best = std::min(best, by_algorithm_ns(graph, node, Algorithm::kTwoShot, bindings, device));
   if (!fits_packet(graph.type(node.inputs[0]).dtype)) return best;
-  return std::min(best, by_algorithm_ns(graph, node, kPackets, bindings, device));
+  return std::min(best, by_algorithm_ns(graph, node, Algorithm::kPackets, bindings, device));
 }
 
 /// Whether the rows of all ranks are contiguous and one kernel can hold the matmuls.
@@ -151,7 +151,8 @@ double in_kernel_ns(const Graph& graph, const Node& collective, std::span<const 
   body->add_group(name, group);
   const auto add_collective = [&](ValueId operand, Attrs attrs) {
     body->set_comm_group(operand, name);
-    attrs.insert({{"group", name}, {"algorithm", std::string(kInKernel)}});
+    attrs.insert({"group", name});
+    set_algorithm(attrs, Algorithm::kInKernel);
     const NodeId id = body->add_node("", collective.op_name(), {operand}, std::move(attrs));
     for (const auto& [key, hint] : collective.hints) body->set_hint(id, key, hint);
     body->add_output(body->node(id).outputs[0]);
@@ -202,7 +203,8 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
                                    const Bindings& bindings, const DeviceModel& device) {
   const std::int64_t ranks = group_of(graph, collective).size;
   // Chunks come straight from their owners, as in the one-shot form.
-  const double collective_ns = by_algorithm_ns(graph, collective, kOneShot, bindings, device);
+  const double collective_ns =
+      by_algorithm_ns(graph, collective, Algorithm::kOneShot, bindings, device);
   const bool all_reduce = collective.op->collective == CollectiveKind::kAllReduce;
   const bool has_chunks = dim == PipelinedDim::kM && ranks > 1 && !all_reduce;
 
@@ -266,8 +268,8 @@ PipelineEstimate estimate_fused(const Graph& graph, const Node& node, const Bind
 double graph_ns(const Graph& graph, const Bindings& bindings, const DeviceModel& device) {
   double ns = 0;
   for (const Node& node : graph.nodes()) {
-    const bool open = node.op->op_class == OpClass::kCollective && algorithm_of(node).empty() &&
-                      group_of(graph, node).symmetric;
+    const bool open = node.op->op_class == OpClass::kCollective &&
+                      algorithm_of(node) == Algorithm::kNone && group_of(graph, node).symmetric;
     ns +=
         open ? quickest_ns(graph, node, bindings, device) : node_ns(graph, node, bindings, device);
   }

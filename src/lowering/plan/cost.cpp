@@ -22,28 +22,29 @@ namespace {
 ///   t = base + barriers * barrier + hops * 2(n-1) + bytes / (share * link rate)
 ///   bytes = S * (peers * (n-1) + slices * (n-1)/n + whole + slice / n)
 struct CollectiveModel {
-  std::string_view algorithm;
+  Algorithm algorithm;
   double base_ns;
   double hop_ns;
   int barriers;
   double peers, slices, whole, slice;
   double share;  ///< share of the link's rate that it reaches
 };
+/// Ordered by algorithm.
 constexpr CollectiveModel kCollectives[] = {
-    {kOneShot, 0, 0, 1, 1, 0, 0, 0, 0.8},
-    {kTwoShot, 0, 0, 2, 0, 2, 0, 0, 0.8},
+    {Algorithm::kOneShot, 0, 0, 1, 1, 0, 0, 0, 0.8},
+    {Algorithm::kTwoShot, 0, 0, 2, 0, 2, 0, 0, 0.8},
     // Stores of 8 bytes: NCCL assumes 88 GB/s of payload of an A100's 300 for its LL protocol.
-    {kPackets, 0, 0, 0, 2, 0, 0, 0, 0.6},
+    {Algorithm::kPackets, 0, 0, 0, 2, 0, 0, 0, 0.6},
     // NCCL assumes 480 GB/s of 8 H100, and 1000 of 8 B200, for 2(n-1)/n S.
-    {kMultimem, 0, 0, 2, 0, 0, 1, 1, 0.69},
-    {kInKernel, 0, 0, 1, 1, 0, 0, 0, 0.8},
-    // A barrier before the first copy and after the last; a copy starts as slowly as a kernel.
-    {kByCopies, 0, 2500, 2, 1, 0, 0, 0, 0.85},
+    {Algorithm::kMultimem, 0, 0, 2, 0, 0, 1, 1, 0.69},
+    {Algorithm::kInKernel, 0, 0, 1, 1, 0, 0, 0, 0.8},
     // NCCL's protocols LL, LL128 and Simple, with the constants of its tuning model
     // (graph/tuning.cc).
-    {"ring", 6600, 600, 0, 0, 2, 0, 0, 0.3},
-    {"ring", 14000, 1900, 0, 0, 2, 0, 0, 0.86},
-    {"ring", 8400, 3400, 0, 0, 2, 0, 0, 0.92},
+    {Algorithm::kByCommunicator, 6600, 600, 0, 0, 2, 0, 0, 0.3},
+    {Algorithm::kByCommunicator, 14000, 1900, 0, 0, 2, 0, 0, 0.86},
+    {Algorithm::kByCommunicator, 8400, 3400, 0, 0, 2, 0, 0, 0.92},
+    // A barrier before the first copy and after the last; a copy starts as slowly as a kernel.
+    {Algorithm::kByCopies, 0, 2500, 2, 1, 0, 0, 0, 0.85},
 };
 
 double type_bytes(const TensorType& type, const Bindings& bindings) {
@@ -83,16 +84,10 @@ double traffic_ns(const Graph& graph, const Node& node, const Bindings& bindings
   return traffic_ns(bytes, device);
 }
 
-/// The protocols of an algorithm; most have one.
-std::span<const CollectiveModel> collective_models(std::string_view algorithm) {
-  const auto is_it = [&](const CollectiveModel& model) { return model.algorithm == algorithm; };
-  const auto first = std::find_if(std::begin(kCollectives), std::end(kCollectives), is_it);
-  const auto end = std::find_if_not(first, std::end(kCollectives), is_it);
-  if (first != end) return {first, end};
-  throw_invalid("",
-                "unknown collective algorithm '{}'; expected one_shot, two_shot, ll, multimem, "
-                "in_kernel, copy_engine or ring",
-                algorithm);
+/// The protocols of an algorithm; most have one. Without one it is a communicator's ring.
+std::span<const CollectiveModel> collective_models(Algorithm algorithm) {
+  if (algorithm == Algorithm::kNone) algorithm = Algorithm::kByCommunicator;
+  return std::ranges::equal_range(kCollectives, algorithm, {}, &CollectiveModel::algorithm);
 }
 
 /// The time of the fastest protocol.
@@ -106,14 +101,6 @@ double least_ns(std::span<const CollectiveModel> models, const DeviceModel& devi
                             moved_bytes(model) / (model.share * device.nvlink_gbs));
   }
   return least;
-}
-
-/// The time with the node's algorithm, or as a ring where it has none.
-double collective_node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
-                          const DeviceModel& device) {
-  const std::string_view given = algorithm_of(node);
-  const bool rings = given.empty() || given == kByCommunicator;
-  return collective_node_ns(graph, node, rings ? "ring" : given, bindings, device);
 }
 
 /// Bytes that a body reads: of a table that it only looks rows up in, these rows; of an operand
@@ -181,7 +168,7 @@ double matmul_ns(const Graph& graph, const Node& node, const Bindings& bindings,
 
 }  // namespace
 
-double collective_node_ns(const Graph& graph, const Node& node, std::string_view algorithm,
+double collective_node_ns(const Graph& graph, const Node& node, Algorithm algorithm,
                           const Bindings& bindings, const DeviceModel& device) {
   const Group& group = group_of(graph, node);
   const std::span<const CollectiveModel> models = collective_models(algorithm);
@@ -203,7 +190,7 @@ double collective_node_ns(const Graph& graph, const Node& node, std::string_view
   return ns;
 }
 
-double collective_ns(std::string_view algorithm, std::int64_t world, std::int64_t bytes,
+double collective_ns(Algorithm algorithm, std::int64_t world, std::int64_t bytes,
                      const DeviceModel& device) {
   const std::span<const CollectiveModel> models = collective_models(algorithm);
   if (world <= 1) return 0;
@@ -214,7 +201,7 @@ double collective_ns(std::string_view algorithm, std::int64_t world, std::int64_
   });
 }
 
-double barriers_ns(std::string_view algorithm, const DeviceModel& device) {
+double barriers_ns(Algorithm algorithm, const DeviceModel& device) {
   return collective_models(algorithm)[0].barriers * device.barrier_ns;
 }
 
@@ -226,13 +213,15 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
     case OpClass::kChunk:
       return 0;
     case OpClass::kPeerCopy:
-      return device.launch_ns + type_bytes(graph.type(node.outputs[0]), bindings) /
-                                    (collective_models(kOneShot)[0].share * device.nvlink_gbs);
+      return device.launch_ns +
+             type_bytes(graph.type(node.outputs[0]), bindings) /
+                 (collective_models(Algorithm::kOneShot)[0].share * device.nvlink_gbs);
     case OpClass::kView:
       if (names_bytes(node.op_name())) return 0;
       break;
     case OpClass::kCollective:
-      return device.launch_ns + collective_node_ns(graph, node, bindings, device);
+      return device.launch_ns +
+             collective_node_ns(graph, node, algorithm_of(node), bindings, device);
     case OpClass::kFusedMatmul:
       return estimate_fused(graph, node, bindings, device).least_ns();
     case OpClass::kMatmul:

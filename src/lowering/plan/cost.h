@@ -1,33 +1,28 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "braid/graph.h"
 #include "codegen/device_model.h"
 #include "codegen/kernel/spec.h"
+#include "ir/collective.h"
 
 namespace braid {
 
-/// Nanoseconds of one all-reduce of `bytes` (the size of each rank's tensor) among `world` ranks by
-/// "one_shot", "two_shot", "ll", "multimem", "in_kernel", "copy_engine" or "ring". Throws
-/// kInvalidArgument for another name.
-[[nodiscard]] double collective_ns(std::string_view algorithm, std::int64_t world,
-                                   std::int64_t bytes, const DeviceModel& device);
+/// Nanoseconds of one all-reduce of `bytes` (the size of each rank's tensor) among `world` ranks.
+/// A communicator runs a ring, and so does a collective without an algorithm.
+[[nodiscard]] double collective_ns(Algorithm algorithm, std::int64_t world, std::int64_t bytes,
+                                   const DeviceModel& device);
 
 /// The part of those nanoseconds in which ranks only wait for each other.
-[[nodiscard]] double barriers_ns(std::string_view algorithm, const DeviceModel& device);
-
-/// The algorithm of a gather or scatter done by copies (by_copies.h), without the sum of a
-/// scatter's chunks.
-inline constexpr std::string_view kByCopies = "copy_engine";
+[[nodiscard]] double barriers_ns(Algorithm algorithm, const DeviceModel& device);
 
 /// Nanoseconds of a collective with an algorithm, without a launch. For collectives other than
 /// all-reduces every algorithm moves the same bytes, around a ring or straight from their owners:
-/// the part of the result (for a reduction: of the operand) that is not this rank's own.
-[[nodiscard]] double collective_node_ns(const Graph& graph, const Node& node,
-                                        std::string_view algorithm, const Bindings& bindings,
-                                        const DeviceModel& device);
+/// the part of the result (for a reduction: of the operand) that is not this rank's own. For copies
+/// it is without the sum of a scatter's chunks.
+[[nodiscard]] double collective_node_ns(const Graph& graph, const Node& node, Algorithm algorithm,
+                                        const Bindings& bindings, const DeviceModel& device);
 
 /// Nanoseconds of one launch of a kernel; passes, schedules and the tuner all use this estimate. A
 /// matmul takes the time that its template estimates for its tiles. The rest of a body takes the

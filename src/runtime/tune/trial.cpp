@@ -23,12 +23,12 @@
 namespace braid {
 namespace {
 
-/// The algorithm of the kernel's collective; "" if it has none.
-std::string_view algorithm_of(const Graph& body) {
+/// The algorithm of the kernel's collective.
+Algorithm algorithm_of(const Graph& body) {
   for (const Node& node : body.nodes()) {
-    if (node.op->op_class == OpClass::kCollective) return *node.attr<std::string>("algorithm");
+    if (node.op->op_class == OpClass::kCollective) return braid::algorithm_of(node);
   }
-  return {};
+  return Algorithm::kNone;
 }
 
 /// Each packet is polled behind its own branch, so counting sees separate round trips; but a
@@ -47,9 +47,9 @@ void poll_together(KernelCounts& counts) {
 /// The time of a program that launches only this kernel.
 Trial count(const TrialRequest& request, Program program, ProgramCode code) {
   const DeviceModel& device = device_model(request.target);
-  const std::string algorithm(algorithm_of(*program.kernels.front().spec.body));
+  const Algorithm algorithm = algorithm_of(*program.kernels.front().spec.body);
   // Counts do not include the time of barriers.
-  const double waits = algorithm.empty() ? 0 : barriers_ns(algorithm, device);
+  const double waits = algorithm == Algorithm::kNone ? 0 : barriers_ns(algorithm, device);
   WorldOptions options;
   options.device = DeviceKind::kCpu;
   options.cache_dir = request.cache_dir;
@@ -66,7 +66,7 @@ Trial count(const TrialRequest& request, Program program, ProgramCode code) {
   std::string limiter;
   for (KernelCounts& counts : world.device().inspector()->counts()) {
     counts.registers = static_cast<std::uint32_t>(executable.kernels().front().registers);
-    if (algorithm == kPackets) poll_together(counts);
+    if (algorithm == Algorithm::kPackets) poll_together(counts);
     const KernelEstimate estimate = estimate_kernel(counts, device);
     ns += estimate.ns;
     limiter = waits > estimate.ns ? "barriers" : estimate.limiter;
