@@ -109,11 +109,16 @@ Shape FusedParts::with_last(Shape shape, const Dim& last) {
   return shape;
 }
 
-FusedOperands fused_operands(std::string_view op, const Attrs& attrs, std::size_t operands) {
+FusedOperands fused_operands(const Node& node) {
+  return fused_operands(node.op->collective, node.op->matmul, node.attrs, node.inputs.size());
+}
+
+FusedOperands fused_operands(CollectiveKind collective, Matmul matmul, const Attrs& attrs,
+                             std::size_t operands) {
   FusedOperands form;
-  form.gathers = op.starts_with("fused_all_gather");
-  form.scatters = op.ends_with("reduce_scatter");
-  form.scaled = op.find("scaled") != std::string_view::npos;
+  form.gathers = collective == CollectiveKind::kAllGather;
+  form.scatters = collective == CollectiveKind::kReduceScatter;
+  form.scaled = matmul == Matmul::kScaled;
   form.biased = form.scaled && get_attr<bool>(attrs, "bias");
   const std::size_t shared = form.scaled ? 2 : 1;  // A and its scale
   const std::size_t each = form.biased ? 3 : form.scaled ? 2 : 1;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/graph.h"
+#include "ir/op_registry.h"
 
 namespace braid {
 
@@ -40,8 +41,9 @@ struct FusedOperands {
 };
 /// The roles for that many operands. Throws kInvalidArgument at "/inputs" where no matmuls have so
 /// many.
-[[nodiscard]] FusedOperands fused_operands(std::string_view op, const Attrs& attrs,
-                                           std::size_t operands);
+[[nodiscard]] FusedOperands fused_operands(CollectiveKind collective, Matmul matmul,
+                                           const Attrs& attrs, std::size_t operands);
+[[nodiscard]] FusedOperands fused_operands(const Node& node);
 
 /// The product of all dims but the last, where it is affine in the symbols.
 [[nodiscard]] std::optional<Dim> rows_of(const Shape& shape);
@@ -54,11 +56,7 @@ class FusedParts {
  public:
   FusedParts(Graph& graph, const Node& node, const std::vector<ValueId>& operands,
              const NameNode& name)
-      : graph_(graph),
-        node_(node),
-        operands_(operands),
-        name_(name),
-        form_(fused_operands(node.op_name(), node.attrs, operands.size())) {}
+      : graph_(graph), node_(node), operands_(operands), name_(name), form_(fused_operands(node)) {}
 
  protected:
   ValueId add(std::string_view suffix, std::string_view op, std::vector<ValueId> inputs,

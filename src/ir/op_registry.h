@@ -78,8 +78,8 @@ enum class Matmul : std::uint8_t {
   kScaled  ///< scaled_mm: scales behind, and an optional bias
 };
 
-/// The kind of a collective (collective.h), in any form: in place, `_out`, `_coalesced`. `shard` is
-/// a view with the same arithmetic.
+/// The kind of a collective (collective.h), in any form: in place, `_out`, `_coalesced`, or fused
+/// with matmuls. `shard` is a view with the same arithmetic.
 enum class CollectiveKind : std::uint8_t {
   kNone,
   kAllReduce,

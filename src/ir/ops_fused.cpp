@@ -84,8 +84,7 @@ TensorType infer_matmul_of(const InferContext& context, const FusedOperands& for
   return result;
 }
 
-std::vector<TensorType> infer_gather(std::string_view op, const InferContext& context) {
-  const FusedOperands form = fused_operands(op, context.attrs, context.inputs.size());
+std::vector<TensorType> infer_gather(const FusedOperands& form, const InferContext& context) {
   const TensorType& shard = context.inputs[0];
   static_cast<void>(flattened(shard));
   const std::size_t axis = normalize_axis(get_attr<std::int64_t>(context.attrs, "gather_dim"),
@@ -110,15 +109,13 @@ TensorType infer_reduced(const FusedOperands& form, const InferContext& context)
   return infer_matmul_of(context, form, 0, a, std::array{a});
 }
 
-std::vector<TensorType> infer_all_reduce(std::string_view op, const InferContext& context) {
-  const FusedOperands form = fused_operands(op, context.attrs, context.inputs.size());
+std::vector<TensorType> infer_all_reduce(const FusedOperands& form, const InferContext& context) {
   const TensorType product = infer_reduced(form, context);
   if (get_attr<bool>(context.attrs, "return_mm")) return {product, product};
   return {product};
 }
 
-std::vector<TensorType> infer_scatter(std::string_view op, const InferContext& context) {
-  const FusedOperands form = fused_operands(op, context.attrs, context.inputs.size());
+std::vector<TensorType> infer_scatter(const FusedOperands& form, const InferContext& context) {
   const TensorType& a = context.inputs[0];
   const TensorType product = infer_reduced(form, context);
   const std::size_t axis = normalize_axis(get_attr<std::int64_t>(context.attrs, "scatter_dim"),
@@ -156,9 +153,8 @@ EvalTensors evaluate_fused(const EvalContext& context, const EvalTensors& inputs
 }
 
 /// The flops of the products, and one operation per reduced element.
-double fused_flops(std::string_view op, std::span<const TensorType> inputs,
+double fused_flops(bool gathers, std::span<const TensorType> inputs,
                    std::span<const TensorType> outputs, const Bindings& bindings) {
-  const bool gathers = op.starts_with("fused_all_gather");
   // In a gather along the last dim, A_shard has only part of K.
   const double k = inputs[1].shape[0].evaluate(bindings);
   // A product has the rows of all ranks' shards.
@@ -178,24 +174,32 @@ double fused_flops(std::string_view op, std::span<const TensorType> inputs,
 void add_fused_ops(std::vector<OpDef>& ops) {
   constexpr int kMany = std::numeric_limits<int>::max();
   const AttrDef group = {"group", AttrType::kGroup, {}};
-  const auto add = [&](const std::string& name, int min_inputs, int max_inputs,
-                       std::vector<AttrDef> attrs, auto infer) {
+  const auto add = [&](const std::string& name, CollectiveKind collective, Matmul matmul,
+                       int min_inputs, int max_inputs, std::vector<AttrDef> attrs, auto infer) {
     attrs.push_back(group);
+    const bool gathers = collective == CollectiveKind::kAllGather;
     ops.push_back({
         .name = name,
         .op_class = OpClass::kFusedMatmul,
         .min_inputs = min_inputs,
         .max_inputs = max_inputs,
         .attrs = std::move(attrs),
-        .infer = [=](const InferContext& context) { return infer(name, context); },
+        .infer =
+            [=](const InferContext& context) {
+              return infer(fused_operands(collective, matmul, context.attrs, context.inputs.size()),
+                           context);
+            },
         .flops =
             [=](auto inputs, auto outputs, const Bindings& bindings) {
-              return fused_flops(name, inputs, outputs, bindings);
+              return fused_flops(gathers, inputs, outputs, bindings);
             },
         .evaluate = evaluate_fused,
-        .least_sm = name.find("scaled") == std::string::npos ? kLeastSm : kLeastSmOfFloat8Mma,
+        .least_sm = matmul == Matmul::kScaled ? kLeastSmOfFloat8Mma : kLeastSm,
+        .matmul = matmul,
+        .collective = collective,
     });
   };
+  using K = CollectiveKind;
   // The attributes of mm and scaled_mm.
   const AttrDef plain = {"out_dtype", AttrType::kDType, {}, true};
   const AttrDef scaled = {"out_dtype", AttrType::kDType, DType::kBF16};
@@ -213,16 +217,18 @@ void add_fused_ops(std::vector<OpDef>& ops) {
                              "The second result is this rank's product."};
   const AttrDef bias = {"bias", AttrType::kBool, false, false,
                         "There is a bias for each B, after the scales."};
-  add("fused_all_gather_matmul", 2, kMany, {gather_dim, return_a, plain}, infer_gather);
-  add("fused_all_gather_scaled_matmul", 4, kMany, {gather_dim, return_a, scaled, bias},
-      infer_gather);
-  add("fused_matmul_reduce_scatter", 2, 2, {reduce_op, scatter_dim, return_mm, plain},
-      infer_scatter);
-  add("fused_scaled_matmul_reduce_scatter", 4, 5, {reduce_op, scatter_dim, return_mm, scaled, bias},
-      infer_scatter);
-  add("fused_matmul_all_reduce", 2, 2, {reduce_op, return_mm, plain}, infer_all_reduce);
-  add("fused_scaled_matmul_all_reduce", 4, 5, {reduce_op, return_mm, scaled, bias},
+  add("fused_all_gather_matmul", K::kAllGather, Matmul::kPlain, 2, kMany,
+      {gather_dim, return_a, plain}, infer_gather);
+  add("fused_all_gather_scaled_matmul", K::kAllGather, Matmul::kScaled, 4, kMany,
+      {gather_dim, return_a, scaled, bias}, infer_gather);
+  add("fused_matmul_reduce_scatter", K::kReduceScatter, Matmul::kPlain, 2, 2,
+      {reduce_op, scatter_dim, return_mm, plain}, infer_scatter);
+  add("fused_scaled_matmul_reduce_scatter", K::kReduceScatter, Matmul::kScaled, 4, 5,
+      {reduce_op, scatter_dim, return_mm, scaled, bias}, infer_scatter);
+  add("fused_matmul_all_reduce", K::kAllReduce, Matmul::kPlain, 2, 2, {reduce_op, return_mm, plain},
       infer_all_reduce);
+  add("fused_scaled_matmul_all_reduce", K::kAllReduce, Matmul::kScaled, 4, 5,
+      {reduce_op, return_mm, scaled, bias}, infer_all_reduce);
 }
 
 }  // namespace braid

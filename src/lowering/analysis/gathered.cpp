@@ -16,7 +16,8 @@ ValueId gathered_from(const Graph& graph, const std::vector<bool>& overwritten, 
   }
   if (producer < 0 || is_overwritten(whole)) return -1;
   const Node& gather = graph.node(producer);
-  if (gather.op->collective != CollectiveKind::kAllGather ||
+  if (gather.op->op_class != OpClass::kCollective ||
+      gather.op->collective != CollectiveKind::kAllGather ||
       gather.op->mutates != Mutates::kNothing) {
     return -1;
   }

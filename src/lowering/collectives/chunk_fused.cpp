@@ -27,12 +27,9 @@ constexpr ReasonCode kAllReduce{"lower_collectives.no_chunks_of_all",
 constexpr ReasonCode kLastDim{"lower_collectives.chunks_of_last_dim",
                               "chunks of the last dim, {dim}, are not rows of the product"};
 
-std::string_view dim_key(std::string_view op) {
-  return op.starts_with("fused_all_gather") ? "gather_dim" : "scatter_dim";
-}
-
 std::size_t dim_of(const Graph& graph, const Node& node, ValueId a) {
-  return axis_of(node.attrs, dim_key(node.op_name()), graph.type(a).shape.size());
+  const std::string_view key = fused_operands(node).gathers ? "gather_dim" : "scatter_dim";
+  return axis_of(node.attrs, key, graph.type(a).shape.size());
 }
 
 class Chunks : FusedParts {
@@ -163,7 +160,7 @@ Reason cannot_chunk(const Graph& graph, const Node& node) {
   const auto& [name, group] = *graph.groups().find(*node.attr<std::string>("group"));
   if (group.size == 1) return Reason(kOneRank);
   if (!group.symmetric) return Reason(kNotSymmetric, name);
-  const FusedOperands form = fused_operands(node.op_name(), node.attrs, node.inputs.size());
+  const FusedOperands form = fused_operands(node);
   if (!form.gathers && !form.scatters) return Reason(kAllReduce);
   const std::size_t dim = dim_of(graph, node, node.inputs[0]);
   if (dim + 1 == graph.type(node.inputs[0]).shape.size()) return Reason(kLastDim, dim);

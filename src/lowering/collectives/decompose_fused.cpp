@@ -46,7 +46,7 @@ class Forms {
       : graph_(graph),
         node_(node),
         device_(device_model(context.target)),
-        form_(fused_operands(node.op_name(), node.attrs, node.inputs.size())),
+        form_(fused_operands(node)),
         estimate_(estimate_fused(graph, node, max_bindings(graph.symbols()), device_)),
         obstacle_(cannot_chunk(graph, node)) {
     const PassConfig& config = context.config;
