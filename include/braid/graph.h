@@ -16,8 +16,7 @@
 namespace braid {
 
 class Graph;
-class Rewriter;  // src/lowering/rewrite.h
-struct OpDef;    // src/ir/op_registry.h
+struct OpDef;  // opaque: the op's entry in the registry
 
 /// Index of a value in its graph.
 using ValueId = std::int32_t;
@@ -76,7 +75,7 @@ struct GraphInput {
 /// One application of an op to values.
 struct BRAID_API Node {
   std::string name;                                  ///< unique in its graph
-  const OpDef* op = nullptr;                         ///< its registry entry
+  const OpDef* op = nullptr;                         ///< an opaque handle; see op_name()
   std::vector<ValueId> inputs;                       ///< operands, in the op's order
   Attrs attrs;                                       ///< complete: defaults are filled in
   std::map<std::string, double, std::less<>> hints;  ///< optional numbers for passes, such as
@@ -113,6 +112,10 @@ class BRAID_API Graph {
   /// the op's registry entry. An empty name becomes a fresh one ("v12").
   NodeId add_node(std::string name, std::string_view op, std::vector<ValueId> inputs,
                   Attrs attrs = {});
+  /// Appends a copy of a node of another graph that has the same symbols and groups, with operands
+  /// of the same types and without its hints. Only the name is checked, and nothing is inferred.
+  NodeId add_copy(const Graph& from, const Node& node, std::string name,
+                  std::vector<ValueId> inputs);
   /// Attaches a number that passes may use, such as "runtime_ns".
   void set_hint(NodeId node, std::string key, double value);
   /// Makes a value a communication buffer of a group.
@@ -146,7 +149,6 @@ class BRAID_API Graph {
   [[nodiscard]] Graph clone_interface() const;
 
  private:
-  friend class Rewriter;
   /// A slot of the name table: a value's id, or ~node for a node with several results.
   struct NameSlot {
     std::uint32_t hash = 0;
@@ -154,9 +156,12 @@ class BRAID_API Graph {
   };
 
   ValueId add_value(Value value);
+  /// Appends a node with results of these types, whose names are free.
+  NodeId append(Node node, std::vector<TensorType> types);
   [[nodiscard]] std::optional<ValueId> find_name(std::string_view name) const;
   void add_name(std::string_view name, ValueId id);
   void check_free(const std::string& name) const;
+  void check_result_names(const std::string& name, std::size_t results) const;
   std::string fresh_name();
 
   std::string name_;

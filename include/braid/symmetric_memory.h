@@ -14,7 +14,7 @@
 
 namespace braid {
 
-class SymmetricBlock;  // runtime/exec/symmetric_block.h
+class SymmetricBlock;  // opaque
 
 struct SymmetricOptions {
   int channels = 8;  ///< number of channels for barriers and for signals

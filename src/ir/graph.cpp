@@ -181,7 +181,6 @@ NodeId Graph::add_node(std::string name, std::string_view op, std::vector<ValueI
   op = overload_of(op, attrs.find("dtype") != attrs.end());
   Node node;
   std::vector<TensorType> results;
-  std::vector<std::string> names;
   try {
     check_name(name);
     check_free(name);
@@ -206,26 +205,52 @@ NodeId Graph::add_node(std::string name, std::string_view op, std::vector<ValueI
     }
     node.attrs = complete_attributes(*this, *node.op, std::move(attrs));
     results = node.op->infer({*this, types, node.attrs});
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      check_shape(symbols_, results[i], node.attr<Shape>("shape") != nullptr ? "/attrs/shape" : "");
-      if (results.size() == 1) break;
-      names.push_back(fmt::format("{}:{}", name, i));
-      check_free(names.back());
+    for (const TensorType& result : results) {
+      check_shape(symbols_, result, node.attr<Shape>("shape") != nullptr ? "/attrs/shape" : "");
     }
+    check_result_names(name, results.size());
   } catch (const Error& error) {
     throw Error(error.code(), printable(name) + error.where(), std::string(message_of(error)));
   }
-  const NodeId id = nodes_.size();
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    node.outputs.push_back(add_value({.name = results.size() == 1 ? name : std::move(names[i]),
-                                      .type = std::move(results[i]),
-                                      .producer = id,
-                                      .result = static_cast<int>(i),
-                                      .comm_group = {}}));
-  }
-  if (results.size() > 1) add_name(name, ~id);
   node.name = std::move(name);
   node.inputs = std::move(inputs);
+  return append(std::move(node), std::move(results));
+}
+
+NodeId Graph::add_copy(const Graph& from, const Node& node, std::string name,
+                       std::vector<ValueId> inputs) {
+  check_free(name);
+  std::vector<TensorType> types;
+  types.reserve(node.outputs.size());
+  for (const ValueId output : node.outputs) types.push_back(from.type(output));
+  check_result_names(name, types.size());
+  return append({.name = std::move(name),
+                 .op = node.op,
+                 .inputs = std::move(inputs),
+                 .attrs = node.attrs,
+                 .hints = {},
+                 .outputs = {}},
+                std::move(types));
+}
+
+void Graph::check_result_names(const std::string& name, std::size_t results) const {
+  for (std::size_t i = 0; results > 1 && i < results; ++i)
+    check_free(fmt::format("{}:{}", name, i));
+}
+
+NodeId Graph::append(Node node, std::vector<TensorType> types) {
+  const NodeId id = nodes_.size();
+  const bool several = types.size() > 1;
+  node.outputs.reserve(types.size());
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    node.outputs.push_back(
+        add_value({.name = several ? fmt::format("{}:{}", node.name, i) : node.name,
+                   .type = std::move(types[i]),
+                   .producer = id,
+                   .result = static_cast<int>(i),
+                   .comm_group = {}}));
+  }
+  if (several) add_name(node.name, ~id);
   nodes_.push_back(std::move(node));
   return id;
 }

@@ -27,7 +27,7 @@ NodeId Rewriter::copy(const Node& node) {
       return copy(node, std::move(inputs), node.attrs);
     }
   }
-  const NodeId id = copy_into(graph_, old_, node, node.name, std::move(inputs));
+  const NodeId id = graph_.add_copy(old_, node, node.name, std::move(inputs));
   finish_copy(node, id);
   return id;
 }
@@ -36,32 +36,6 @@ NodeId Rewriter::copy(const Node& node, std::string_view op, std::vector<ValueId
                       Attrs attrs) {
   const NodeId id = graph_.add_node(node.name, op, std::move(inputs), std::move(attrs));
   finish_copy(node, id);
-  return id;
-}
-
-NodeId Rewriter::copy_into(Graph& graph, const Graph& from, const Node& node, std::string name,
-                           std::vector<ValueId> inputs) {
-  const NodeId id = graph.nodes_.size();
-  const bool several = node.outputs.size() > 1;
-  graph.check_free(name);
-  std::vector<ValueId> outputs;
-  outputs.reserve(node.outputs.size());
-  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    Value value{.name = several ? fmt::format("{}:{}", name, i) : name,
-                .type = from.type(node.outputs[i]),
-                .producer = id,
-                .result = static_cast<int>(i),
-                .comm_group = {}};
-    if (several) graph.check_free(value.name);
-    outputs.push_back(graph.add_value(std::move(value)));
-  }
-  if (several) graph.add_name(name, ~id);
-  graph.nodes_.push_back({.name = std::move(name),
-                          .op = node.op,
-                          .inputs = std::move(inputs),
-                          .attrs = node.attrs,
-                          .hints = {},
-                          .outputs = std::move(outputs)});
   return id;
 }
 

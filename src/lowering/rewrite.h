@@ -28,10 +28,6 @@ class Rewriter {
   }
   /// Copies it as another op.
   NodeId copy(const Node& node, std::string_view op, std::vector<ValueId> inputs, Attrs attrs);
-  /// Copies a node of `from` into `graph`, which must have its symbols and groups, with another
-  /// name and operands of the same types. Nothing is checked or inferred again.
-  static NodeId copy_into(Graph& graph, const Graph& from, const Node& node, std::string name,
-                          std::vector<ValueId> inputs);
   /// A name that is unused in the old and the new graph, as are those of its `results`.
   [[nodiscard]] std::string fresh_name(std::string_view base, std::size_t results = 1) const;
   /// The first result of a new node with a fresh name.

@@ -8,7 +8,6 @@
 #include "ir/collective.h"
 #include "ir/fail.h"
 #include "ir/op_registry.h"
-#include "lowering/rewrite.h"
 
 namespace braid {
 namespace {
@@ -123,8 +122,7 @@ std::shared_ptr<const Graph> make_body(const Graph& graph, std::span<const NodeI
     if (node.op->op_class == OpClass::kCollective && shares_operand(node)) {
       body->set_comm_group(operands[0], *node.attr<std::string>("group"));
     }
-    const NodeId copy =
-        Rewriter::copy_into(*body, graph, node, fmt::format("v{}", n), std::move(operands));
+    const NodeId copy = body->add_copy(graph, node, fmt::format("v{}", n), std::move(operands));
     for (std::size_t r = 0; r < node.outputs.size(); ++r) {
       map[node.outputs[r]] = body->node(copy).outputs[r];
     }
