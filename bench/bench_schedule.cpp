@@ -64,11 +64,11 @@ Graph ready_to_schedule(const DecoderForm& form, PassContext& context) {
 ordered_json row(const Graph& graph, const PassContext& context, const Way& way) {
   PassContext own;
   own.target = context.target;
-  own.config.reorder_iterative_use_runtime_estimations = way.by_estimates;
-  own.config.sink_iterative_use_runtime_estimations = way.by_estimates;
-  own.config.reorder_iterative_peak_memory_budget = way.budget;
-  own.config.sink_iterative_peak_memory_budget = way.budget;
-  own.config.overlap_peak_memory_budget = way.budget;
+  own.config.options["reorder-iterative-use-runtime-estimations"] = write_value(way.by_estimates);
+  own.config.options["sink-iterative-use-runtime-estimations"] = write_value(way.by_estimates);
+  own.config.options["reorder-iterative-peak-memory-budget"] = write_value(way.budget);
+  own.config.options["sink-iterative-peak-memory-budget"] = write_value(way.budget);
+  own.config.options["overlap-peak-memory-budget"] = write_value(way.budget);
   const Graph after = run_passes(graph, way.passes, own);
   const OverlapProblem problem(after, context.target);
   const OrderCost cost = problem.cost(given_order(after));

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -55,19 +54,16 @@ Check integer(std::uint64_t least, std::uint64_t most) {
   };
 }
 
-/// A finite number in [least, most], written in full.
-Check number_in(double least, double most, std::string expected) {
-  return [=](const std::string& text) -> std::string {
+/// A finite number of seconds in [least, most], written in full.
+Check seconds(double least, double most) {
+  return [least, most](const std::string& text) -> std::string {
     const char* const end = text.data() + text.size();
     double value = 0;
     const auto [at, code] = std::from_chars(text.data(), end, value);
     const bool finite = code == std::errc() && at == end && std::isfinite(value);
     if (finite && value >= least && value <= most) return {};
-    return fmt::format("found {}; expected {}", quote(text), expected);
+    return fmt::format("found {}; expected seconds from {} to {}", quote(text), least, most);
   };
-}
-Check seconds(double least, double most) {
-  return number_in(least, most, fmt::format("seconds from {} to {}", least, most));
 }
 
 /// A command whose options go to `run` when it is chosen; the exit code goes to `exit_code`.
@@ -101,26 +97,16 @@ void add_target_option(CLI::App& command, std::string* target) {
 void add_pass_settings(CLI::App& command, PassConfig* config) {
   for (const Pass* pass : all_passes()) {
     for (const PassOption& option : pass->options) {
-      const char* const group = pass->schedules ? kScheduleGroup : kPassGroup;
-      const std::string flag = fmt::format("--{}", option.name);
+      const std::string name = fmt::format("--{}", option.name);
       std::string help = fmt::format("{}: {}", pass->name, option.meaning);
-      if (const auto* member = std::get_if<bool PassConfig::*>(&option.member)) {
-        command.add_flag(flag, config->**member, help)->group(group);
-        continue;
-      }
-      help += fmt::format(" (default: {})", option.off);
-      if (const auto* word = std::get_if<std::string PassConfig::*>(&option.member)) {
-        command.add_option(flag, config->**word, help)->group(group);
-        continue;
-      }
-      if (const auto* number = std::get_if<std::optional<double> PassConfig::*>(&option.member)) {
-        command.add_option(flag, config->**number, help)
-            ->group(group)
-            ->check(number_in(0, std::numeric_limits<double>::max(), "a number, 0 or more"));
-        continue;
-      }
-      const auto member = std::get<std::optional<std::int64_t> PassConfig::*>(option.member);
-      command.add_option(flag, config->*member, help)->group(group)->check(integer(0, INT64_MAX));
+      CLI::Option* const added =
+          option.is_flag() ? command.add_flag(name) : command.add_option(name)->type_name("VALUE");
+      if (!option.is_flag()) help += fmt::format(" (default: {})", option.default_text());
+      added->description(help)
+          ->group(pass->schedules ? kScheduleGroup : kPassGroup)
+          ->each([config, &option](const std::string& value) {
+            if (!value.empty()) set_pass_option(*config, option.name, value);
+          });
     }
   }
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <exception>
 #include <optional>
-#include <variant>
 
 #include "braid/error.h"
 #include "cli/commands.h"
@@ -31,39 +30,21 @@ std::vector<std::string_view> passes_of(const PassConfig& config) {
   return names;
 }
 
-/// The value in effect: the flag, or the number or word as text.
-using Setting = std::variant<bool, std::string>;
-Setting setting_of(const PassOption& option, const PassConfig& config) {
-  if (const auto* flag = std::get_if<bool PassConfig::*>(&option.member)) return config.**flag;
-  if (const auto* member = std::get_if<std::string PassConfig::*>(&option.member)) {
-    const std::string& word = config.**member;
-    return word.empty() ? std::string(option.off) : word;
-  }
-  if (const auto* member = std::get_if<std::optional<double> PassConfig::*>(&option.member)) {
-    const std::optional<double>& number = config.**member;
-    return number ? fmt::format("{}", *number) : std::string(option.off);
-  }
-  const auto& number = config.*std::get<std::optional<std::int64_t> PassConfig::*>(option.member);
-  return number ? std::to_string(*number) : std::string(option.off);
-}
-
 /// "sequence dim 1; pipelines always", of all passes.
 std::string describe_settings(const PassConfig& config) {
   std::vector<std::string> texts;
   for (const Pass* pass : all_passes()) {
     for (const PassOption& option : pass->options) {
-      const Setting setting = setting_of(option, config);
+      const std::string value = option.value(config);
       if (option.said.empty()) {
-        if (setting == setting_of(option, {})) continue;
-        const auto* word = std::get_if<std::string>(&setting);
-        texts.push_back(fmt::format("{} {}", option.name, word == nullptr ? "on" : *word));
+        if (value == option.value({})) continue;
+        texts.push_back(fmt::format("{} {}", option.name, option.is_flag() ? "on" : value));
         continue;
       }
-      const auto* flag = std::get_if<bool>(&setting);
-      const std::string_view value = flag == nullptr ? std::get<std::string>(setting)
-                                     : *flag         ? option.on
-                                                     : option.off;
-      std::string text = fmt::format(fmt::runtime(option.said), value);
+      std::string_view shown = value;
+      if (option.is_flag()) shown = value == "true" ? option.on : option.off;
+      if (value.empty()) shown = option.off;
+      std::string text = fmt::format(fmt::runtime(option.said), shown);
       if (!text.empty()) texts.push_back(std::move(text));
     }
   }
@@ -129,8 +110,10 @@ Json json_of(const Graph& graph, const Program* program, const PassContext& cont
     for (const PassOption& option : pass->options) {
       std::string key(option.name);
       std::replace(key.begin(), key.end(), '-', '_');
-      config.set(std::move(key), std::visit([](const auto& value) { return Json(value); },
-                                            setting_of(option, context.config)));
+      const std::string value = option.value(context.config);
+      config.set(std::move(key), option.is_flag() ? Json(value == "true")
+                                 : value.empty()  ? Json(option.off)
+                                                  : Json(value));
     }
   }
   config.set("groups", groups);

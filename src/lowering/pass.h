@@ -4,12 +4,12 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "braid/graph.h"
 #include "braid/pass_config.h"
 #include "codegen/target.h"
+#include "lowering/pass_option.h"
 #include "lowering/remark.h"
 #include "lowering/schedule/move_record.h"
 #include "lowering/tuned.h"
@@ -43,21 +43,6 @@ struct PassContext {
   [[nodiscard]] Reason why_missed(std::string_view pass, std::string_view node) const;
 };
 
-/// An option of a pass: a member of PassConfig with its name and description.
-struct PassOption {
-  std::string_view name;  ///< name on the command line, "always-pipeline"
-  /// The member: a flag, or an optional integer, word or number. Numbers are not negative.
-  std::variant<bool PassConfig::*, std::optional<std::int64_t> PassConfig::*,
-               std::string PassConfig::*, std::optional<double> PassConfig::*>
-      member;
-  std::string_view meaning;
-  /// Text for `explain`: "pipelines {}" with the value, or with `on` or `off` (the default). It is
-  /// not shown where that gives nothing. Empty: shown only when set.
-  std::string_view said;
-  std::string_view off;
-  std::string_view on = {};
-};
-
 /// The record of a pass. It stands in the pass's file and in the list of passes.h.
 struct Pass {
   std::string_view name;
@@ -77,5 +62,16 @@ struct Pass {
     return graph;
   }
 };
+
+/// Fills in the options of a pass's own struct that are given by name; see read_options.
+void read_options(const Pass& pass, const PassConfig& config, const void* owner, void* options);
+
+/// The options of a pass that are members of this struct.
+template <class Options>
+[[nodiscard]] Options read_options(const Pass& pass, const PassConfig& config) {
+  Options options;
+  read_options(pass, config, &kOwner<Options>, &options);
+  return options;
+}
 
 }  // namespace braid

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -22,15 +23,40 @@ namespace {
 constexpr auto kPasses = std::to_array<const Pass*>({BRAID_PASSES(BRAID_LIST_PASS)});
 #undef BRAID_LIST_PASS
 
+constexpr std::string_view kEnable = "enable";
+
 const Pass& find_pass(std::string_view name) {
-  for (const Pass* pass : kPasses) {
-    if (pass->name == name) return *pass;
-  }
+  const auto* const found = std::ranges::find(kPasses, name, &Pass::name);
+  if (found != kPasses.end()) return **found;
   std::vector<std::string_view> known;
-  known.reserve(std::size(kPasses));
   for (const Pass* pass : kPasses) known.push_back(pass->name);
   throw_invalid("passes", "unknown pass {}; expected some of {}", quote(name),
                 fmt::join(known, ", "));
+}
+
+const PassOption& find_option(std::string_view name) {
+  std::vector<std::string_view> known{kEnable};
+  for (const Pass* pass : kPasses) {
+    for (const PassOption& option : pass->options) {
+      if (option.name == name) return option;
+      known.push_back(option.name);
+    }
+  }
+  throw_invalid("passes", "unknown option {}; expected one of {}", quote(name),
+                fmt::join(known, ", "));
+}
+
+void read_option(const PassOption& option, std::string_view value, void* options) {
+  if (option.variable.read(value, options)) return;
+  throw_invalid(std::string(option.name), "found {}; expected {}", quote(value),
+                option.variable.expected);
+}
+
+/// Checks names and options, and sets the members that are given by name.
+void resolve(PassConfig& config) {
+  for (const std::string& name : config.enable) static_cast<void>(find_pass(name));
+  const auto given = config.options;
+  for (const auto& [name, value] : given) set_pass_option(config, name, value);
 }
 
 /// Verifies the graph, runs the passes in order and verifies each changed graph. Returns nothing
@@ -94,7 +120,40 @@ Reason PassContext::why_missed(std::string_view pass, std::string_view node) con
   return {};
 }
 
+std::string PassOption::value(const PassConfig& config) const {
+  if (variable.owner == &kOwner<PassConfig>) return variable.write(&config);
+  const auto given = config.options.find(name);
+  return given == config.options.end() ? variable.write(nullptr) : given->second;
+}
+
+std::string PassOption::default_text() const {
+  const std::string text = value({});
+  if (is_flag()) return text == "true" ? "on" : "off";
+  return text.empty() ? std::string(off) : text;
+}
+
 std::span<const Pass* const> all_passes() { return kPasses; }
+
+void set_pass_option(PassConfig& config, std::string_view name, std::string_view value) {
+  if (name == kEnable) {
+    for (const auto part : std::views::split(value, ',')) {
+      config.enable.emplace_back(find_pass(std::string_view(part.begin(), part.end())).name);
+    }
+    return;
+  }
+  const PassOption& option = find_option(name);
+  const bool is_member = option.variable.owner == &kOwner<PassConfig>;
+  read_option(option, value, is_member ? &config : nullptr);
+  if (!is_member) config.options.insert_or_assign(std::string(name), std::string(value));
+}
+
+void read_options(const Pass& pass, const PassConfig& config, const void* owner, void* options) {
+  for (const PassOption& option : pass.options) {
+    const auto given = config.options.find(option.name);
+    if (given == config.options.end() || option.variable.owner != owner) continue;
+    read_option(option, given->second, options);
+  }
+}
 
 bool runs(const Pass& pass, const PassConfig& config) {
   const auto& enable = config.enable;
@@ -109,22 +168,18 @@ std::string describe_passes() {
     text += fmt::format("| `{}` | {} | {} |\n", pass->name, pass->summary,
                         pass->by_default ? "by default" : "with `--enable`");
   }
-  text += "\n| option | of | type | default | meaning |\n|---|---|---|---|---|\n";
+  text += "\n| option | of | value | default | meaning |\n|---|---|---|---|---|\n";
   for (const Pass* pass : kPasses) {
     for (const PassOption& option : pass->options) {
-      constexpr std::string_view kTypes[] = {"flag", "integer", "word", "number"};
-      const auto* flag = std::get_if<bool PassConfig::*>(&option.member);
-      const std::string_view off = flag == nullptr       ? option.off
-                                   : PassConfig{}.**flag ? "on"
-                                                         : "off";
       text += fmt::format("| `--{}` | `{}` | {} | {} | {} |\n", option.name, pass->name,
-                          kTypes[option.member.index()], off, option.meaning);
+                          option.variable.expected, option.default_text(), option.meaning);
     }
   }
   return text;
 }
 
 Graph run_passes(const Graph& graph, std::span<const std::string> names, PassContext& context) {
+  resolve(context.config);
   std::vector<const Pass*> passes;
   for (const std::string& name : names) passes.push_back(&find_pass(name));
   std::optional<Graph> result = run_all(graph, passes, context);
@@ -133,7 +188,7 @@ Graph run_passes(const Graph& graph, std::span<const std::string> names, PassCon
 }
 
 Program lower(const Graph& graph, PassContext& context, Schedules* schedules) {
-  for (const std::string& name : context.config.enable) static_cast<void>(find_pass(name));
+  resolve(context.config);
   check_target(graph, context.target);
   std::vector<const Pass*> passes;
   for (const Pass* pass : kPasses) {

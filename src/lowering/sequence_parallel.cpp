@@ -237,7 +237,7 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
 }
 
 constexpr PassOption kOptions[] = {{.name = "sequence-dim",
-                                    .member = &PassConfig::sequence_dim,
+                                    .variable = kVariable<&PassConfig::sequence_dim>,
                                     .meaning = "the dim of the tokens",
                                     .said = "sequence dim {}",
                                     .off = "0 of a matrix, else 1"}};

@@ -30,7 +30,7 @@ class Measured {
 
   [[nodiscard]] PassContext context() const {
     PassContext context = plain_costs();
-    context.config.runtime_estimations = path_;
+    context.config.options["runtime-estimations"] = path_;
     return context;
   }
 
@@ -85,7 +85,7 @@ TEST(AlignRuntimes, SchedulersGoByIt) {
                           .graph({"w", "a", "b"});
   const Measured measured(R"({"b": [500, 600]})");
   PassContext context = measured.context();
-  context.config.reorder_iterative_use_runtime_estimations = true;
+  context.config.options["reorder-iterative-use-runtime-estimations"] = "true";
   const Graph aligned = align_runtimes(graph, context);
   EXPECT_THAT(node_names(reorder_communication_preserving_peak_memory(aligned, context)),
               ElementsAre("a", "c", "b", "w"));
@@ -116,7 +116,7 @@ TEST(AlignRuntimes, RefusesOtherPrograms) {
   expect_refused("[1]", "", "expected an object");
   expect_refused("{", "", "");
   PassContext context = plain_costs();
-  context.config.runtime_estimations = "/nonexistent/times.json";
+  context.config.options["runtime-estimations"] = "/nonexistent/times.json";
   EXPECT_THROW(static_cast<void>(align_runtimes(four_ranks(), context)), Error);
 }
 

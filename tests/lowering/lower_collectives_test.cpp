@@ -206,7 +206,7 @@ TEST(LowerCollectives, GathersAndScattersAsCopies) {
 TEST(LowerCollectives, WhatOthersHideIsCopied) {
   const auto way = [](const std::string& computed_from, bool hide) {
     PassContext context;
-    context.config.hide_by_copies = hide;
+    context.config.options["hide-by-copies"] = write_value(hide);
     std::string compute = node("m", "relu", '"' + computed_from + '"');
     compute.replace(compute.size() - 1, 1, R"(, "hints": {"runtime_ns": 100000}})");
     static_cast<void>(

@@ -465,7 +465,7 @@ TEST_P(PipelineGather, WhatOthersHideIsLeftAlone) {
   const std::string inputs = join(kInputs, input("a", "3, 4"));
   const std::string nodes = join(gather("g", "x"), mm("hider", "a", "v"), mm("m", "g_w", "w"));
   PassContext context = eager();
-  context.config.leave_unexposed = true;
+  context.config.options["leave-unexposed"] = "true";
   expect_refused(graph(inputs, nodes, R"("m", "hider")"), "g", "'hider' can hide it", context);
   // A matmul that hides one gather stays behind another one.
   const Graph two =

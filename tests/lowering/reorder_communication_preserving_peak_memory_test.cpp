@@ -28,7 +28,7 @@ Outcome reorder(const Graph& graph, PassContext context = plain_costs()) {
 
 PassContext by_estimates() {
   PassContext context = plain_costs();
-  context.config.reorder_iterative_use_runtime_estimations = true;
+  context.config.options["reorder-iterative-use-runtime-estimations"] = "true";
   return context;
 }
 
@@ -107,15 +107,15 @@ TEST(ReorderCommunication, CollectivesAreTakenAlongOnRequest) {
                           .wait("w", "c")
                           .graph({"w", "a"});
   PassContext context = plain_costs();
-  context.config.reorder_iterative_unsafe_collectives_reorder = true;
+  context.config.options["reorder-iterative-unsafe-collectives-reorder"] = "true";
   EXPECT_EQ(why(reorder(graph, context), "c"),
             "data dependency detected: candidate 'd', non_group_reason: contains_collective");
-  context.config.reorder_iterative_debug_limit_to_reorder = 0;
+  context.config.options["reorder-iterative-debug-limit-to-reorder"] = "0";
   EXPECT_THAT(reorder(graph, context).records, IsEmpty());
-  context.config.reorder_iterative_debug_limit_to_reorder = 1;
+  context.config.options["reorder-iterative-debug-limit-to-reorder"] = "1";
   EXPECT_EQ(reorder(graph, context).records.size(), 1U);
-  context.config.reorder_iterative_group_with_collectives = true;
-  context.config.reorder_iterative_debug_limit_to_reorder.reset();
+  context.config.options["reorder-iterative-group-with-collectives"] = "true";
+  context.config.options.erase("reorder-iterative-debug-limit-to-reorder");
   EXPECT_EQ(record_of(reorder(graph, context).records, "c").grouped, 2);
 }
 
@@ -134,7 +134,7 @@ TEST(ReorderCommunication, CollectivesKeepTheirOrder) {
   EXPECT_THAT(outcome.order, ElementsAre("a", "m", "d", "c", "w", "v"));
   EXPECT_EQ(why(outcome, "c"), "collective ordering: 'd' is one");
   PassContext context = plain_costs();
-  context.config.reorder_iterative_unsafe_collectives_reorder = true;
+  context.config.options["reorder-iterative-unsafe-collectives-reorder"] = "true";
   EXPECT_THAT(reorder(graph, context).order, ElementsAre("c", "a", "m", "d", "w", "v"));
 }
 
@@ -149,15 +149,15 @@ TEST(ReorderCommunication, ByEstimatesItStopsWhenItIsHidden) {
                           .wait("w", "c")
                           .graph({"w", "a", "b", "d"});
   PassContext context = by_estimates();
-  context.config.reorder_iterative_extra_comm_comp_overlap = 0;
+  context.config.options["reorder-iterative-extra-comm-comp-overlap"] = "0";
   const Outcome outcome = reorder(graph, context);
   EXPECT_THAT(outcome.order, ElementsAre("a", "c", "b", "d", "w"));
   EXPECT_EQ(why(outcome, "c"), "unexposed by runtime estimations");
   // Half as much again, and twice the time of a collective.
   EXPECT_THAT(reorder(graph, by_estimates()).order, ElementsAre("c", "a", "b", "d", "w"));
-  context.config.reorder_sink_runtime_estimations_comm_mult = 2;
+  context.config.options["reorder-sink-runtime-estimations-comm-mult"] = "2";
   EXPECT_THAT(reorder(graph, context).order, ElementsAre("c", "a", "b", "d", "w"));
-  context.config.reorder_sink_runtime_estimations_non_comm_mult = 2;
+  context.config.options["reorder-sink-runtime-estimations-non-comm-mult"] = "2";
   EXPECT_THAT(reorder(graph, context).order, ElementsAre("a", "c", "b", "d", "w"));
 }
 
@@ -196,7 +196,7 @@ TEST(ReorderCommunication, ByEstimatesItDoesNotTakeComputeFromACollective) {
         .graph({"w", "v"});
   };
   PassContext context = by_estimates();
-  context.config.reorder_iterative_unsafe_collectives_reorder = true;
+  context.config.options["reorder-iterative-unsafe-collectives-reorder"] = "true";
   const Outcome outcome = reorder(program(50), context);
   EXPECT_EQ(why(outcome, "c"), "candidate 'd' is collective, group_runtime 50");
   EXPECT_THAT(outcome.order, ElementsAre("d", "a", "c", "w", "v"));
@@ -214,11 +214,11 @@ TEST(ReorderCommunication, TheBudgetHoldsAfterEveryMove) {
                           .wait("w", "c")
                           .graph({"w"});
   PassContext context = plain_costs();
-  context.config.reorder_iterative_peak_memory_budget = 0;
+  context.config.options["reorder-iterative-peak-memory-budget"] = "0";
   const Outcome outcome = reorder(graph, context);
   EXPECT_THAT(outcome.order, ElementsAre("big", "large", "e", "c", "f", "w"));
   EXPECT_EQ(why(outcome, "c"), "peak memory new:171 vs base:161, with 'e'");
-  context.config.reorder_iterative_peak_memory_budget = 0.1;
+  context.config.options["reorder-iterative-peak-memory-budget"] = "0.1";
   EXPECT_THAT(reorder(graph, context).order, ElementsAre("c", "big", "large", "e", "f", "w"));
 }
 
@@ -231,11 +231,11 @@ TEST(ReorderCommunication, LooksAsFarAsItIsTold) {
                           .wait("w", "c")
                           .graph({"w", "a", "b"});
   PassContext context = plain_costs();
-  context.config.reorder_sink_window = 1;
+  context.config.options["reorder-sink-window"] = "1";
   const Outcome outcome = reorder(graph, context);
   EXPECT_THAT(outcome.order, ElementsAre("a", "c", "b", "w"));
   EXPECT_EQ(why(outcome, "c"), "1 nodes are as far as it looks");
-  context.config.reorder_sink_window = 0;
+  context.config.options["reorder-sink-window"] = "0";
   EXPECT_THAT(reorder(graph, context).order, ElementsAre("c", "a", "b", "w"));
 }
 

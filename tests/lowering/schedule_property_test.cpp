@@ -59,16 +59,16 @@ struct Options {
 PassContext context_of(const Options& options) {
   PassContext context = sm80();
   PassConfig& config = context.config;
-  config.reorder_iterative_debug_memory_recompute = true;
-  config.reorder_iterative_peak_memory_budget = options.budget;
-  config.sink_iterative_peak_memory_budget = options.budget;
-  config.overlap_peak_memory_budget = options.budget;
-  config.reorder_iterative_use_runtime_estimations = options.by_estimates;
-  config.sink_iterative_use_runtime_estimations = options.by_estimates;
-  config.reorder_iterative_unsafe_collectives_reorder = options.unsafe;
-  config.sink_waits_iterative_unsafe_collectives_reorder = options.unsafe;
-  config.reorder_iterative_group_with_collectives = options.through;
-  config.sink_waits_iterative_swap_with_collectives = options.through;
+  config.options["reorder-iterative-debug-memory-recompute"] = "true";
+  config.options["reorder-iterative-peak-memory-budget"] = write_value(options.budget);
+  config.options["sink-iterative-peak-memory-budget"] = write_value(options.budget);
+  config.options["overlap-peak-memory-budget"] = write_value(options.budget);
+  config.options["reorder-iterative-use-runtime-estimations"] = write_value(options.by_estimates);
+  config.options["sink-iterative-use-runtime-estimations"] = write_value(options.by_estimates);
+  config.options["reorder-iterative-unsafe-collectives-reorder"] = write_value(options.unsafe);
+  config.options["sink-waits-iterative-unsafe-collectives-reorder"] = write_value(options.unsafe);
+  config.options["reorder-iterative-group-with-collectives"] = write_value(options.through);
+  config.options["sink-waits-iterative-swap-with-collectives"] = write_value(options.through);
   return context;
 }
 

@@ -62,8 +62,8 @@ Graph Costs::graph(const std::vector<std::string>& outputs) {
 
 PassContext plain_costs() {
   PassContext context = sm80();
-  context.config.reorder_sink_runtime_estimations_comm_mult = 1;
-  context.config.reorder_iterative_debug_memory_recompute = true;
+  context.config.options["reorder-sink-runtime-estimations-comm-mult"] = "1";
+  context.config.options["reorder-iterative-debug-memory-recompute"] = "true";
   return context;
 }
 

@@ -25,8 +25,8 @@ Outcome sink(const Graph& graph, PassContext context = plain_costs()) {
 
 PassContext by_estimates() {
   PassContext context = plain_costs();
-  context.config.sink_iterative_use_runtime_estimations = true;
-  context.config.sink_iterative_peak_memory_budget = 1;
+  context.config.options["sink-iterative-use-runtime-estimations"] = "true";
+  context.config.options["sink-iterative-peak-memory-budget"] = "1";
   return context;
 }
 
@@ -88,9 +88,9 @@ TEST(SinkWaitsIterative, CollectivesStopIt) {
   EXPECT_EQ(why(outcome, "w"), "candidate 'd' contains_async_collective");
   EXPECT_TRUE(record_of(outcome.records, "v").limiting_factor.empty());
   PassContext context = plain_costs();
-  context.config.sink_waits_iterative_swap_with_collectives = true;
+  context.config.options["sink-waits-iterative-swap-with-collectives"] = "true";
   EXPECT_THAT(sink(graph, context).order, ElementsAre("c", "d", "a", "v", "w"));
-  context.config.sink_waits_iterative_debug_limit_to_sink = 1;
+  context.config.options["sink-waits-iterative-debug-limit-to-sink"] = "1";
   EXPECT_THAT(sink(graph, context).order, ElementsAre("c", "w", "d", "a", "v"));
 }
 
@@ -122,9 +122,9 @@ Costs with_a_collective() {
 TEST(SinkWaitsIterative, CollectivesKeepTheirOrder) {
   const Graph graph = with_a_collective().collective("d", "x", 70).wait("v", "d").graph({"s", "v"});
   PassContext context = by_estimates();
-  context.config.sink_waits_iterative_swap_with_collectives = true;
+  context.config.options["sink-waits-iterative-swap-with-collectives"] = "true";
   EXPECT_EQ(why(sink(graph, context), "w"), "collective ordering: 'd' is one");
-  context.config.sink_waits_iterative_unsafe_collectives_reorder = true;
+  context.config.options["sink-waits-iterative-unsafe-collectives-reorder"] = "true";
   EXPECT_NE(why(sink(graph, context), "w"), "collective ordering: 'd' is one");
 }
 
@@ -178,7 +178,7 @@ TEST(SinkWaitsIterative, ByEstimatesItStopsWhenItsCollectiveIsHidden) {
                           .compute("d", {"x"}, 8, 60)
                           .graph({"w", "a", "b", "d"});
   PassContext context = by_estimates();
-  context.config.sink_iterative_extra_comm_comp_overlap = 0;
+  context.config.options["sink-iterative-extra-comm-comp-overlap"] = "0";
   const Outcome outcome = sink(graph, context);
   EXPECT_THAT(outcome.order, ElementsAre("c", "a", "b", "w", "d"));
   EXPECT_EQ(why(outcome, "w"), "unexposed by runtime estimations");
@@ -197,10 +197,10 @@ TEST(SinkWaitsIterative, TheBudgetHolds) {
                           .compute("b", {"x"}, 90, 1)
                           .graph({"a", "b"});
   PassContext context = plain_costs();
-  context.config.sink_iterative_peak_memory_budget = 0;
+  context.config.options["sink-iterative-peak-memory-budget"] = "0";
   // c has its operand until its wait: b beside them makes 200 of 160.
   EXPECT_EQ(why(sink(graph, context), "w"), "peak memory new:200 vs base:160, with 'b'");
-  context.config.sink_iterative_peak_memory_budget = 0.25;
+  context.config.options["sink-iterative-peak-memory-budget"] = "0.25";
   EXPECT_THAT(sink(graph, context).order, ElementsAre("big", "m", "c", "b", "w", "a"));
 }
 
@@ -219,7 +219,7 @@ TEST(SinkWaitsIterative, WhatAPassedNodeFreesIsCountedOnce) {
                           .compute("g", {"big"}, 1, 0)
                           .graph({"e", "f", "g"});
   PassContext context = plain_costs();
-  context.config.sink_iterative_peak_memory_budget = 0;
+  context.config.options["sink-iterative-peak-memory-budget"] = "0";
   const Outcome outcome = sink(graph, context);
   EXPECT_THAT(outcome.order, ElementsAre("early", "big", "c", "d", "g", "w", "f", "v", "e"));
   EXPECT_EQ(record_of(outcome.records, "w").moved_past, "+g");

@@ -8,6 +8,7 @@
 #include "ir/groups.h"
 #include "ir/op_registry.h"
 #include "lowering/collectives/sum_chunks.h"
+#include "lowering/passes.h"
 #include "lowering/plan/cost.h"
 #include "lowering/schedule/overlap_bound.h"
 
@@ -104,7 +105,8 @@ bool ByCopies::takes(const Node& node) {
   if (!is_candidate(node)) return false;
   if (const auto known = estimate(node)) {
     const bool pays = known->exposed_ns < known->kernel_ns;
-    return context_.config.by_copies || (context_.config.hide_by_copies && pays);
+    const bool hides = read_options<CopiesOptions>(lower_collectives, context_.config).hide;
+    return context_.config.by_copies || (hides && pays);
   }
   if (!context_.config.by_copies) return false;
   Reason reason = obstacle(graph_, node);

@@ -17,10 +17,15 @@ struct CopiesEstimate {
   double kernel_ns = 0, copies_ns = 0, exposed_ns = 0;
 };
 
+/// Options of lower_collectives.
+struct CopiesOptions {
+  bool hide = true;  ///< copies where other kernels hide enough of them
+};
+
 /// The part of lower_collectives that runs all-gathers and reduce-scatters as copies from peers.
 /// Copy engines move the bytes beside the kernels, from the collective to its wait, where the
 /// chunks of a scatter are summed. It is used where PassConfig::by_copies asks for it, or where
-/// PassConfig::hide_by_copies allows it and copies expose less time than a kernel takes.
+/// CopiesOptions::hide allows it and copies expose less time than a kernel takes.
 class ByCopies {
  public:
   ByCopies(const Graph& graph, PassContext& context, Rewriter& rewrite);

@@ -34,13 +34,17 @@
 //   - products with regrouped rows that are overwritten later: the fused node gives them with other
 //     dims, and no view of that could be read after the write under the product's name;
 //   - cases in which the cost model sees no gain, unless PassConfig::always_pipeline is on;
-//   - collectives that other matmuls can hide, if PassConfig::leave_unexposed is on.
+//   - collectives that other matmuls can hide, if UnexposedOptions::leave is on.
 namespace braid {
 namespace {
 
 namespace why = micro_pipeline_reasons;
 
 constexpr std::string_view kPass = "micro_pipeline";
+
+struct UnexposedOptions {
+  bool leave = false;  ///< collectives alone that other matmuls can hide
+};
 
 bool is_candidate(const Node& node) {
   return (node.op_name() == "all_gather_into_tensor" || node.op_name() == "reduce_scatter_tensor" ||
@@ -238,7 +242,7 @@ PipelineState::PipelineState(const Graph& old, PassContext& pass_context)
     const OpClass c = node.op->op_class;
     if (c == OpClass::kCollective || c == OpClass::kFusedMatmul) ++count;
   }
-  if (!context.config.leave_unexposed) return;
+  if (!read_options<UnexposedOptions>(micro_pipeline, context.config).leave) return;
   hidden_by = unexposed_collectives(old);
   for (const auto& [collective, matmul] : hidden_by) hides.insert(matmul);
 }
@@ -398,14 +402,14 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
 
 constexpr PassOption kOptions[] = {
     {.name = "always-pipeline",
-     .member = &PassConfig::always_pipeline,
+     .variable = kVariable<&PassConfig::always_pipeline>,
      .meaning =
          "fuse, and run in chunks, also where no gain is expected; sequence_parallel: split, too",
      .said = "pipelines {}",
      .off = "where a gain is expected",
      .on = "always"},
     {.name = "leave-unexposed",
-     .member = &PassConfig::leave_unexposed,
+     .variable = kVariable<&UnexposedOptions::leave>,
      .meaning = "leave collectives alone that other matmuls can hide",
      .said = "{}",
      .off = "",

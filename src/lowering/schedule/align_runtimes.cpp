@@ -31,6 +31,10 @@ constexpr ReasonCode kMeasured{
     "align_runtimes.measured",
     "takes {ns:.0f} ns, the lower median of {ranks} ranks; {estimate:.0f} ns by the cost model"};
 
+struct AlignOptions {
+  std::string file;  ///< its path; "": none
+};
+
 using json_read::json;
 
 /// Times in nanoseconds: one for all ranks, or one for each.
@@ -89,12 +93,13 @@ double lower_median(std::vector<double> values) {
 }
 
 std::optional<Graph> run(const Graph& graph, PassContext& context) {
-  if (context.config.runtime_estimations.empty()) return std::nullopt;
+  const std::string file = read_options<AlignOptions>(align_runtimes, context.config).file;
+  if (file.empty()) return std::nullopt;
   const DeviceModel& device = device_model(context.target);
   const Bindings bindings = max_bindings(graph.symbols());
   Graph result = in_order(graph, given_order(graph));
   bool changed = false;
-  for (const auto& [id, times] : read_file(context.config.runtime_estimations, graph)) {
+  for (const auto& [id, times] : read_file(file, graph)) {
     const double ns = lower_median(times);
     const Node& node = graph.node(id);
     const auto hint = node.hints.find("runtime_ns");
@@ -110,7 +115,7 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
 
 constexpr PassOption kOptions[] = {
     {.name = "runtime-estimations",
-     .member = &PassConfig::runtime_estimations,
+     .variable = kVariable<&AlignOptions::file>,
      .meaning = "a file of measured times: {\"NODE\": ns, \"NODE\": [ns on each rank]}",
      .off = "none"}};
 

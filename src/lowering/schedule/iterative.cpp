@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ir/fail.h"
+#include "lowering/passes.h"
 
 namespace braid {
 namespace {
@@ -13,36 +14,32 @@ constexpr ReasonCode kMoved{"schedule.moved",
 constexpr ReasonCode kThen{"schedule.then", "; then {why}"};
 constexpr ReasonCode kNowhere{"schedule.nowhere", "nothing stands where it could move"};
 
-constexpr std::int64_t kWindow = 1000;
-
 }  // namespace
 
-IterativePass::IterativePass(std::string_view pass, const Graph& graph, PassContext& context,
-                             const IterativeSettings& settings)
-    : pass_(pass),
+IterativePass::IterativePass(const Pass& pass, const Graph& graph, PassContext& context)
+    : pass_(pass.name),
       graph_(graph),
       context_(context),
-      settings_(settings),
-      window_(context.config.reorder_sink_window.value_or(kWindow)),
-      estimates_(estimate_nodes(
-          graph, context.target,
-          context.config.reorder_sink_runtime_estimations_comm_mult.value_or(2),
-          context.config.reorder_sink_runtime_estimations_non_comm_mult.value_or(1))),
+      settings_(read_options<IterativeSettings>(pass, context.config)),
+      shared_(read_options<SharedSettings>(reorder_communication_preserving_peak_memory,
+                                           context.config)),
+      estimates_(estimate_nodes(graph, context.target, shared_.comm_mult, shared_.non_comm_mult)),
       predecessors_(graph),
       use_(graph),
       timeline_(use_, given_order(graph)),
-      exposures_(graph, estimates_, predecessors_, window_ == 0 ? graph.nodes().size() : window_),
+      exposures_(graph, estimates_, predecessors_,
+                 shared_.window == 0 ? graph.nodes().size() : shared_.window),
       base_peak_(base_peak(use_, graph, context)),
-      limit_(memory_limit(base_peak_, settings.budget)),
+      limit_(memory_limit(base_peak_, settings_.budget)),
       marks_(graph.nodes().size(), 0) {}
 
 Reason IterativePass::stops(const Exposure& exposure, const MoveRecord& record) const {
   if (settings_.by_estimates && exposure.ns() < -settings_.extra_overlap * exposure.comm_ns) {
     return Reason(limiting::kUnexposed);
   }
-  const auto reached =
-      static_cast<std::size_t>(record.moves) + static_cast<std::size_t>(record.grouped);
-  return window_ > 0 && reached >= window_ ? Reason(limiting::kWindow, window_) : Reason();
+  const std::int64_t window = shared_.window;
+  const bool is_through = window > 0 && record.moves + record.grouped >= window;
+  return is_through ? Reason(limiting::kWindow, window) : Reason();
 }
 
 Reason IterativePass::count_move(const MemoryTimeline::Move& move, NodeId candidate,
@@ -50,8 +47,7 @@ Reason IterativePass::count_move(const MemoryTimeline::Move& move, NodeId candid
   if (!move.done) return Reason(limiting::kPeakMemory, move.peak, base_peak_, name(candidate));
   ++record.moves;
   if (wants_text()) append_text(record.moved_past, "+" + name(candidate));
-  if (context_.config.reorder_iterative_debug_memory_recompute &&
-      timeline_.levels() != memory_levels(use_, order())) {
+  if (shared_.recompute && timeline_.levels() != memory_levels(use_, order())) {
     throw_internal(std::string(pass_), "memory is not what it was tracked to be after {} passed {}",
                    record.node, name(candidate));
   }

@@ -20,13 +20,26 @@ namespace braid {
 // come along, until a limiting factor stops it. Each keeps one order, whose memory a MemoryTimeline
 // tracks.
 
+/// Options of either pass.
 struct IterativeSettings {
   bool by_estimates = false;  ///< move by estimated gain, else as far as possible
+  /// By estimates: until the compute beside a collective takes (1 + extra) times as long as it.
   double extra_overlap = 0.5;
+  /// How far the memory peak may grow over that before scheduling, as a share.
   double budget = 0.2;
-  bool unsafe = false;               ///< collectives may pass each other
-  bool through_collectives = false;  ///< they may be taken along, or be passed by waits
-  std::optional<std::int64_t> limit = {};
+  bool unsafe = false;                     ///< collectives may pass each other
+  bool through_collectives = false;        ///< they may be taken along, or be passed by waits
+  std::optional<std::int64_t> limit = {};  ///< of collectives or waits that move
+};
+
+/// Options of both passes, named after Inductor's as all of them are. They are records of
+/// reorder_communication_preserving_peak_memory.
+struct SharedSettings {
+  double comm_mult = 2;        ///< factor on the estimates of collectives
+  double non_comm_mult = 1;    ///< factor on those of other nodes
+  std::int64_t window = 1000;  ///< how many nodes one may pass or take along, and how far its
+                               ///< estimate looks ahead; 0: no limit
+  bool recompute = false;      ///< compare the tracked memory with a fresh computation
 };
 
 namespace limiting {
@@ -47,8 +60,7 @@ constexpr ReasonCode kHoldsGemm{"schedule.holds_gemm", "contains_gemm_like"};
 
 class IterativePass {
  public:
-  IterativePass(std::string_view pass, const Graph& graph, PassContext& context,
-                const IterativeSettings& settings);
+  IterativePass(const Pass& pass, const Graph& graph, PassContext& context);
 
  protected:
   /// Neighbours in the order that move together.
@@ -84,7 +96,7 @@ class IterativePass {
   const Graph& graph_;
   PassContext& context_;
   IterativeSettings settings_;
-  std::size_t window_;
+  SharedSettings shared_;
   std::vector<NodeEstimate> estimates_;
   Predecessors predecessors_;
   MemoryUse use_;

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdlib>
 #include <map>
+#include <string>
 #include <string_view>
 
 #include "ir/op_registry.h"
@@ -32,6 +33,10 @@ constexpr ReasonCode kExposed{
     "any order within the limit of {limit} bytes, so at most {gap:.2f} % of the time could be "
     "saved still; {free:.1f} or more without the limit; peak memory {peak} bytes, {base} before"};
 constexpr double kNsPerUs = 1e3;
+
+struct OverlapOptions {
+  double peak_memory_budget = 0;
+};
 
 using Sequence = std::vector<const Pass*>;
 
@@ -76,12 +81,13 @@ std::vector<std::vector<NodeId>> orders_of_others(const Graph& graph, const Pass
     reference.target = context.target;
     reference.config = context.config;
     reference.base_peak = context.base_peak;
-    PassConfig& config = reference.config;
-    config.reorder_iterative_peak_memory_budget = config.sink_iterative_peak_memory_budget = budget;
-    config.reorder_iterative_use_runtime_estimations = by_estimates;
-    config.sink_iterative_use_runtime_estimations = by_estimates;
-    config.reorder_iterative_unsafe_collectives_reorder = false;
-    config.sink_waits_iterative_unsafe_collectives_reorder = false;
+    for (const std::string pass : {"reorder-iterative-", "sink-iterative-"}) {
+      set_pass_option(reference.config, pass + "peak-memory-budget", write_value(budget));
+      set_pass_option(reference.config, pass + "use-runtime-estimations",
+                      write_value(by_estimates));
+    }
+    reference.config.options.erase("reorder-iterative-unsafe-collectives-reorder");
+    reference.config.options.erase("sink-waits-iterative-unsafe-collectives-reorder");
     for (const Sequence& passes : compositions(graph.nodes().size())) {
       std::optional<Graph> now;
       for (const Pass* pass : passes) {
@@ -136,7 +142,7 @@ void add_records(const Graph& graph, const OverlapProblem& problem, std::span<co
 std::optional<Graph> run(const Graph& graph, PassContext& context) {
   const bool none = std::ranges::none_of(graph.nodes(), is_asynchronous);
   if (none) return std::nullopt;
-  const double budget = context.config.overlap_peak_memory_budget.value_or(0);
+  const double budget = read_options<OverlapOptions>(overlap, context.config).peak_memory_budget;
   const OverlapProblem problem(graph, context.target);
   const LongestPaths paths = longest_paths(problem);
   double least_ns = least_total_ns(problem);
@@ -170,9 +176,8 @@ std::optional<Graph> run(const Graph& graph, PassContext& context) {
 
 constexpr PassOption kOptions[] = {
     {.name = "overlap-peak-memory-budget",
-     .member = &PassConfig::overlap_peak_memory_budget,
-     .meaning = "share by which the peak of memory may grow over that before all scheduling",
-     .off = "0"}};
+     .variable = kVariable<&OverlapOptions::peak_memory_budget>,
+     .meaning = "share by which the peak of memory may grow over that before all scheduling"}};
 
 }  // namespace
 

@@ -20,8 +20,6 @@
 namespace braid {
 namespace {
 
-constexpr std::string_view kPass = "reorder_communication_preserving_peak_memory";
-
 constexpr ReasonCode kExposesWaits{"schedule.exposes_waits",
                                    "candidate '{candidate}' has compute {ns:.0f}, group contains "
                                    "waits, total_exposed_delta {delta:.0f}"};
@@ -131,40 +129,35 @@ class Reorder : IterativePass {
 
 constexpr PassOption kOptions[] = {
     {.name = "reorder-sink-runtime-estimations-comm-mult",
-     .member = &PassConfig::reorder_sink_runtime_estimations_comm_mult,
-     .meaning = "what estimates of collectives are multiplied by, of sink_waits_iterative, too",
-     .off = "2"},
+     .variable = kVariable<&SharedSettings::comm_mult>,
+     .meaning = "what estimates of collectives are multiplied by, of sink_waits_iterative, too"},
     {.name = "reorder-sink-runtime-estimations-non-comm-mult",
-     .member = &PassConfig::reorder_sink_runtime_estimations_non_comm_mult,
-     .meaning = "the same of all other nodes",
-     .off = "1"},
+     .variable = kVariable<&SharedSettings::non_comm_mult>,
+     .meaning = "the same of all other nodes"},
     {.name = "reorder-sink-window",
-     .member = &PassConfig::reorder_sink_window,
+     .variable = kVariable<&SharedSettings::window>,
      .meaning = "how many nodes one passes or takes along at most, of sink_waits_iterative, too; "
-                "0: no bound",
-     .off = "1000"},
+                "0: no bound"},
     {.name = "reorder-iterative-debug-memory-recompute",
-     .member = &PassConfig::reorder_iterative_debug_memory_recompute,
+     .variable = kVariable<&SharedSettings::recompute>,
      .meaning = "check the tracked memory after each move, of sink_waits_iterative, too"},
     {.name = "reorder-iterative-use-runtime-estimations",
-     .member = &PassConfig::reorder_iterative_use_runtime_estimations,
+     .variable = kVariable<&IterativeSettings::by_estimates>,
      .meaning = "move by what is gained"},
     {.name = "reorder-iterative-extra-comm-comp-overlap",
-     .member = &PassConfig::reorder_iterative_extra_comm_comp_overlap,
-     .meaning = "go on until compute takes so much longer than its collective (by estimates)",
-     .off = "0.5"},
+     .variable = kVariable<&IterativeSettings::extra_overlap>,
+     .meaning = "go on until compute takes so much longer than its collective (by estimates)"},
     {.name = "reorder-iterative-peak-memory-budget",
-     .member = &PassConfig::reorder_iterative_peak_memory_budget,
-     .meaning = "share by which the peak of memory may grow over that before all scheduling",
-     .off = "0.2"},
+     .variable = kVariable<&IterativeSettings::budget>,
+     .meaning = "share by which the peak of memory may grow over that before all scheduling"},
     {.name = "reorder-iterative-unsafe-collectives-reorder",
-     .member = &PassConfig::reorder_iterative_unsafe_collectives_reorder,
+     .variable = kVariable<&IterativeSettings::unsafe>,
      .meaning = "collectives may pass each other"},
     {.name = "reorder-iterative-group-with-collectives",
-     .member = &PassConfig::reorder_iterative_group_with_collectives,
+     .variable = kVariable<&IterativeSettings::through_collectives>,
      .meaning = "a collective may take another one along"},
     {.name = "reorder-iterative-debug-limit-to-reorder",
-     .member = &PassConfig::reorder_iterative_debug_limit_to_reorder,
+     .variable = kVariable<&IterativeSettings::limit>,
      .meaning = "only the first so many collectives",
      .off = "all"},
 };
@@ -172,21 +165,13 @@ constexpr PassOption kOptions[] = {
 }  // namespace
 
 constinit const Pass reorder_communication_preserving_peak_memory{
-    .name = kPass,
+    .name = "reorder_communication_preserving_peak_memory",
     .summary = "collectives move forward, one neighbour after the other, within a memory budget",
     .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
       const bool none = std::ranges::none_of(
           graph.nodes(), [](const Node& node) { return contains_collective(node); });
       if (none) return std::nullopt;
-      const PassConfig& config = context.config;
-      const IterativeSettings settings{
-          .by_estimates = config.reorder_iterative_use_runtime_estimations,
-          .extra_overlap = config.reorder_iterative_extra_comm_comp_overlap.value_or(0.5),
-          .budget = config.reorder_iterative_peak_memory_budget.value_or(0.2),
-          .unsafe = config.reorder_iterative_unsafe_collectives_reorder,
-          .through_collectives = config.reorder_iterative_group_with_collectives,
-          .limit = config.reorder_iterative_debug_limit_to_reorder};
-      return Reorder(kPass, graph, context, settings).run();
+      return Reorder(reorder_communication_preserving_peak_memory, graph, context).run();
     },
     .by_default = false,
     .schedules = true,

@@ -21,8 +21,6 @@
 namespace braid {
 namespace {
 
-constexpr std::string_view kPass = "sink_waits_iterative";
-
 constexpr ReasonCode kAsyncCollective{"schedule.async_collective",
                                       "candidate '{candidate}' contains_async_collective"};
 constexpr ReasonCode kExposesWait{
@@ -144,24 +142,22 @@ class SinkWaits : IterativePass {
 
 constexpr PassOption kOptions[] = {
     {.name = "sink-iterative-use-runtime-estimations",
-     .member = &PassConfig::sink_iterative_use_runtime_estimations,
+     .variable = kVariable<&IterativeSettings::by_estimates>,
      .meaning = "move by what is gained"},
     {.name = "sink-iterative-extra-comm-comp-overlap",
-     .member = &PassConfig::sink_iterative_extra_comm_comp_overlap,
-     .meaning = "go on until compute takes so much longer than its collective (by estimates)",
-     .off = "0.5"},
+     .variable = kVariable<&IterativeSettings::extra_overlap>,
+     .meaning = "go on until compute takes so much longer than its collective (by estimates)"},
     {.name = "sink-iterative-peak-memory-budget",
-     .member = &PassConfig::sink_iterative_peak_memory_budget,
-     .meaning = "share by which the peak of memory may grow over that before all scheduling",
-     .off = "0.2"},
+     .variable = kVariable<&IterativeSettings::budget>,
+     .meaning = "share by which the peak of memory may grow over that before all scheduling"},
     {.name = "sink-waits-iterative-unsafe-collectives-reorder",
-     .member = &PassConfig::sink_waits_iterative_unsafe_collectives_reorder,
+     .variable = kVariable<&IterativeSettings::unsafe>,
      .meaning = "collectives may pass each other"},
     {.name = "sink-waits-iterative-swap-with-collectives",
-     .member = &PassConfig::sink_waits_iterative_swap_with_collectives,
+     .variable = kVariable<&IterativeSettings::through_collectives>,
      .meaning = "waits may pass collectives"},
     {.name = "sink-waits-iterative-debug-limit-to-sink",
-     .member = &PassConfig::sink_waits_iterative_debug_limit_to_sink,
+     .variable = kVariable<&IterativeSettings::limit>,
      .meaning = "only the last so many waits",
      .off = "all"},
 };
@@ -169,21 +165,13 @@ constexpr PassOption kOptions[] = {
 }  // namespace
 
 constinit const Pass sink_waits_iterative{
-    .name = kPass,
+    .name = "sink_waits_iterative",
     .summary = "waits move back, one neighbour after the other, within a memory budget",
     .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
       const bool none = std::ranges::none_of(
           graph.nodes(), [](const Node& n) { return n.op->op_class == OpClass::kWait; });
       if (none) return std::nullopt;
-      const PassConfig& config = context.config;
-      const IterativeSettings settings{
-          .by_estimates = config.sink_iterative_use_runtime_estimations,
-          .extra_overlap = config.sink_iterative_extra_comm_comp_overlap.value_or(0.5),
-          .budget = config.sink_iterative_peak_memory_budget.value_or(0.2),
-          .unsafe = config.sink_waits_iterative_unsafe_collectives_reorder,
-          .through_collectives = config.sink_waits_iterative_swap_with_collectives,
-          .limit = config.sink_waits_iterative_debug_limit_to_sink};
-      return SinkWaits(kPass, graph, context, settings).run();
+      return SinkWaits(sink_waits_iterative, graph, context).run();
     },
     .by_default = false,
     .schedules = true,

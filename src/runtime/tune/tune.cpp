@@ -92,11 +92,11 @@ class Tuner {
     result_.device = measured ? device->name() : std::string(device_model(target_).name);
     result_.toolchain = "NVRTC " + nvrtc_version();
     result_.measured = measured;
-    result_.batch_invariant = options.passes.batch_invariant;
     context_.target = target_;
     context_.config = options.passes;
     context_.choices = &choices_;
     program_ = lower(graph, context_);
+    result_.batch_invariant = program_.batch_invariant;
     database_.emplace(options.database, true);
     if (!options.worker.empty()) workers_.emplace(options.worker, worker_count());
   }

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <concepts>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "braid/pass_config.h"
+
+namespace braid {
+
+/// Whether the text is a value: "true" or "false", any word, or a number that is not negative.
+template <class T>
+bool read_value(std::string_view text, T& value) {
+  if constexpr (std::same_as<T, bool>) {
+    value = text == "true";
+    return value || text == "false";
+  } else if constexpr (std::same_as<T, std::string>) {
+    value = text;
+    return !text.empty();
+  } else {
+    const char* const end = text.data() + text.size();
+    const auto [at, code] = std::from_chars(text.data(), end, value);
+    return code == std::errc() && at == end && value >= 0 && value <= std::numeric_limits<T>::max();
+  }
+}
+template <class T>
+bool read_value(std::string_view text, std::optional<T>& value) {
+  return read_value(text, value.emplace());
+}
+
+/// The text that is read as the value; "" for nothing.
+template <class T>
+std::string write_value(const T& value) {
+  return fmt::format("{}", value);
+}
+template <class T>
+std::string write_value(const std::optional<T>& value) {
+  return value ? write_value(*value) : "";
+}
+
+// What the text of a value may be.
+constexpr std::string_view expected(bool /*value*/) { return "true or false"; }
+constexpr std::string_view expected(double /*value*/) { return "a number, 0 or more"; }
+constexpr std::string_view expected(std::int64_t /*value*/) { return "an integer, 0 or more"; }
+constexpr std::string_view expected(const std::string& /*value*/) { return "a word"; }
+template <class T>
+constexpr std::string_view expected(std::optional<T> /*value*/) {
+  return expected(T());
+}
+
+/// Its address stands for the type.
+template <class Options>
+inline constexpr char kOwner = 0;
+
+/// What an option sets: a member of PassConfig, or of a struct of the pass.
+struct OptionVariable {
+  const void* owner;          ///< kOwner of the struct
+  std::string_view expected;  ///< what its text may be
+  /// Reads the text into the struct and returns whether it fits; checks it alone where that is null.
+  bool (*read)(std::string_view text, void* options);
+  /// The text of the value in the struct; of the default where that is null.
+  std::string (*write)(const void* options);
+};
+
+template <auto kMember, class Options, class T>
+constexpr OptionVariable variable_of(T Options::* /*member*/) {
+  return {&kOwner<Options>, braid::expected(T()),
+          [](std::string_view text, void* options) {
+            Options unused;
+            return read_value(
+                text, (options == nullptr ? unused : *static_cast<Options*>(options)).*kMember);
+          },
+          [](const void* options) {
+            const Options defaults;
+            return write_value(
+                (options == nullptr ? defaults : *static_cast<const Options*>(options)).*kMember);
+          }};
+}
+/// Of a pointer to the member.
+template <auto kMember>
+inline constexpr OptionVariable kVariable = variable_of<kMember>(kMember);
+
+/// An option of a pass, with its name and description.
+struct PassOption {
+  std::string_view name;  ///< "always-pipeline"
+  OptionVariable variable;
+  std::string_view meaning;
+  /// Text for `explain`: "pipelines {}" with the value, or with `on` or `off` (no value). It is not
+  /// shown where that gives nothing. Empty: shown only when it is not the default.
+  std::string_view said = {};
+  std::string_view off = {};
+  std::string_view on = {};
+
+  [[nodiscard]] bool is_flag() const { return variable.expected == expected(true); }
+  /// The text of the value in effect; "" for nothing.
+  [[nodiscard]] std::string value(const PassConfig& config) const;
+  /// The default for people: "0.5", "off", "all".
+  [[nodiscard]] std::string default_text() const;
+};
+
+}  // namespace braid
