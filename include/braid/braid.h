@@ -81,6 +81,10 @@ typedef struct braid_world_options {
   int32_t rank;          /**< of this process; like `port`, refused without a `host` */
   const char* job;       /**< tells this job's processes from others; may be null */
   double meet_timeout_s; /**< limit for the others to arrive, and of their silence; 0: 30 s */
+  const char* tune_db;   /**< file of `braid tune` with configurations of kernels; null: none */
+  /** Options of passes, for braid_compile and braid_memory_estimate: "NAME=VALUE" with the names of
+   * docs/passes.md; "enable=PASS,PASS" adds passes. Null ends the list; a null list is empty. */
+  const char* const* pass_options;
 } braid_world_options;
 
 /** Sets `world`, `rank`, `host`, `port`, `job` and `meet_timeout_s` from the launcher's environment

@@ -9,6 +9,7 @@
 #include "braid/process.h"
 #include "c/calls.h"
 #include "ir/fail.h"
+#include "ir/text.h"
 
 namespace braid::c {
 namespace {
@@ -79,6 +80,7 @@ WorldOptions options_of(const braid_world_options& given) {
   options.compile_processes = given.compile_processes;
   options.compile_worker = text_or_empty(given.compile_worker);
   options.compile_in_background = given.compile_in_background != 0;
+  options.tune_db = text_or_empty(given.tune_db);
   void* const context = given.context;
   if (auto* const warning = given.warning) {
     options.warning = [=](std::string_view what) { warning(context, std::string(what).c_str()); };
@@ -101,11 +103,25 @@ WorldOptions options_of(const braid_world_options& given) {
   return options;
 }
 
+PassConfig passes_of(const braid_world_options& given) {
+  PassConfig passes;
+  for (const char* const* at = given.pass_options; at != nullptr && *at != nullptr; ++at) {
+    const std::string_view option = *at;
+    const std::size_t equals = option.find('=');
+    if (equals == option.npos) {
+      throw_invalid("pass_options", "found {}; expected NAME=VALUE", quote(option));
+    }
+    set_pass_option(passes, option.substr(0, equals), option.substr(equals + 1));
+  }
+  return passes;
+}
+
 void set_meeting(braid_world_options& options) {
   thread_local SocketOptions kept;
-  if (all_options(&options).bytes != sizeof options) {
-    throw_invalid("options", "`bytes` is {}; expected {}, the size of the struct", options.bytes,
-                  sizeof options);
+  constexpr std::size_t kLeast = offsetof(braid_world_options, tune_db);
+  if (all_options(&options).bytes < kLeast) {
+    throw_invalid("options", "`bytes` is {}; expected {} or more, with the fields that this call sets",
+                  options.bytes, kLeast);
   }
   const std::optional<LaunchedProcess> process = process_from_environment();
   if (!process) return;

@@ -21,6 +21,8 @@ std::string text_or_empty(const char* text);
 /// The options of a caller that may have been compiled with fewer of them; defaults for null.
 braid_world_options all_options(const braid_world_options* given);
 WorldOptions options_of(const braid_world_options& given);
+/// Throws kInvalidArgument for an option that no pass has, or a value that does not fit.
+PassConfig passes_of(const braid_world_options& given);
 /// Sets those that say where the processes of a launcher meet, with texts that stay until the
 /// thread's next call.
 void set_meeting(braid_world_options& options);

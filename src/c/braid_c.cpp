@@ -73,10 +73,11 @@ braid_status braid_world_open(const braid_world_options* options, braid_world* w
     *given(world, "world") = nullptr;
     const braid_world_options all = all_options(options);
     braid::WorldOptions opened = options_of(all);
+    braid::PassConfig passes = passes_of(all);
     opened.rendezvous = rendezvous_of(all);
-    tables().worlds.add(
-        std::make_shared<OpenWorld>(OpenWorld{braid::World::open(opened), opened.rendezvous}),
-        world);
+    tables().worlds.add(std::make_shared<OpenWorld>(OpenWorld{
+                            braid::World::open(opened), opened.rendezvous, std::move(passes)}),
+                        world);
   });
 }
 braid_status braid_world_destroy(braid_world world) { return destroy(tables().worlds, world); }
@@ -102,7 +103,7 @@ braid_status braid_compile(braid_world world, const char* graph_json,
     *given(executable, "executable") = nullptr;
     const auto in = tables().worlds.get(world);
     const braid::Graph graph = braid::parse_graph(given(graph_json, "graph"));
-    add_executable(in->world, braid::Executable::compile(graph, in->world), executable);
+    add_executable(in->world, braid::Executable::compile(graph, in->world, in->passes), executable);
   });
 }
 braid_status braid_memory_estimate(braid_world world, const char* graph_json, std::int64_t* bytes,
@@ -113,7 +114,7 @@ braid_status braid_memory_estimate(braid_world world, const char* graph_json, st
     const braid::Graph graph = braid::parse_graph(given(graph_json, "graph"));
     std::int64_t all = 0;
     std::int64_t callers = 0;
-    for (const auto& arena : braid::Executable::memory_estimate(graph, in->world)) {
+    for (const auto& arena : braid::Executable::memory_estimate(graph, in->world, in->passes)) {
       all += arena.bytes;
       if (arena.name == "parameters" || arena.name == "io") callers += arena.bytes;
     }

@@ -23,6 +23,7 @@ namespace braid::c {
 struct OpenWorld {
   World world;
   std::shared_ptr<Rendezvous> rendezvous;  ///< null where all ranks live here
+  PassConfig passes;                       ///< for what is compiled in it
 };
 struct Compiled {
   World world;

@@ -361,6 +361,54 @@ TEST_F(C, OptionsMayBeThoseOfAnOlderHeader) {
   }
 }
 
+TEST_F(C, PassesTakeOptionsByName) {
+  std::int64_t bytes = 0;
+  const auto open = [&](const char* const* pass_options) {
+    braid_world world = nullptr;
+    options_.pass_options = pass_options;
+    good(braid_world_open(&options_, &world));
+    return world;
+  };
+  const char* const both[] = {"all-reduce=multimem", "batch-invariant=false",
+                              "enable=sink_waits,raise_comms", nullptr};
+  const char* const one[] = {"all-reduce=multimem", nullptr};
+  const braid_world any_order = open(both);
+  good(braid_memory_estimate(any_order, kGraph, &bytes, nullptr));
+  const braid_world in_order = open(one);
+  braid_executable executable = nullptr;
+  for (const std::string& why : {bad(braid_memory_estimate(in_order, kGraph, &bytes, nullptr)),
+                                 bad(braid_compile(in_order, kGraph, &executable))}) {
+    EXPECT_THAT(why, HasSubstr("all-reduce: multimem adds up in an order of its own"));
+  }
+  good(braid_world_destroy(any_order));
+  good(braid_world_destroy(in_order));
+}
+
+TEST_F(C, OptionsOfPassesThatDoNotFitAreRefused) {
+  const std::map<const char*, const char*> refused = {
+      {"ring", "pass_options: found \"ring\"; expected NAME=VALUE"},
+      {"always-pipeline=yes", "always-pipeline: found \"yes\"; expected true or false"},
+      {"ring=1", "unknown option \"ring\"; expected one of enable, "},
+      {"enable=ring", "unknown pass \"ring\"; expected some of "}};
+  for (const auto& [option, why] : refused) {
+    braid_world world = nullptr;
+    const char* const options[] = {option, nullptr};
+    options_.pass_options = options;
+    EXPECT_THAT(bad(braid_world_open(&options_, &world)), HasSubstr(why));
+    EXPECT_EQ(world, nullptr);
+  }
+}
+
+TEST_F(C, ATuneDatabaseIsRead) {
+  braid_world world = nullptr;
+  options_.tune_db = "/nonexistent/tune.db";
+  good(braid_world_open(&options_, &world));
+  braid_executable executable = nullptr;
+  EXPECT_NE(braid_compile(world, kGraph, &executable), BRAID_OK);
+  EXPECT_THAT(braid_last_error(), HasSubstr("/nonexistent/tune.db"));
+  good(braid_world_destroy(world));
+}
+
 TEST_F(C, APlaceToMeetHasAHost) {
   braid_world world = nullptr;
   options_.rank = 1;
