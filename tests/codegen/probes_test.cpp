@@ -11,6 +11,7 @@
 
 #include "codegen/cuda/print_cuda.h"
 #include "codegen/passes/lower.h"
+#include "codegen/protocol.h"
 #include "codegen/tile/text.h"
 #include "codegen/tile/verify.h"
 #include "cpu/cpu_harness.h"
@@ -122,8 +123,8 @@ void compile_everywhere(const std::string& text) {
 }
 
 TEST(Probes, CompileForEveryTarget) {
-  for (const char* name :
-       {"persistent_gemm", "attention", "small_f32_gemm", "tensor_gemm", "bytes_by_value"}) {
+  for (const char* name : {"persistent_gemm", "attention", "small_f32_gemm", "tensor_gemm",
+                           "bytes_by_value", "ragged_sum"}) {
     SCOPED_TRACE(name);
     compile_everywhere(read_probe(name));
   }
@@ -210,6 +211,47 @@ TEST(Probes, AnF32TileMayBeNarrow) {
     return sum;
   };
   run_probe<float>(read_probe("small_f32_gemm"), 3, {800, 640}, 320, 1e-6, reference);
+}
+
+/// Each block adds so many rows as a number on the device says, and one that is out of range is
+/// recorded.
+TEST(Probes, ScalarsInMemoryBoundLoops) {
+  const Program program = lowered(read_probe("ragged_sum"), 1);
+  const std::string cuda = print_cuda(program);
+  SCOPED_TRACE(cuda);
+  const auto x = random_values<float>(std::size_t{3} * 4 * 32, 1);
+  const std::vector<float> scales{2, 3, 4};
+  for (const std::vector<std::int32_t>& lengths :
+       {std::vector<std::int32_t>{2, 0, 4}, std::vector<std::int32_t>{1, 9, 3}}) {
+    cpu_test::Bench bench(cuda, {.threads = 2, .checks = kCheckAll});
+    const auto put = [&](const auto& values) {
+      const std::uint64_t at = bench.upload(values);
+      bench.stream().copy_from_host(at, values.data(), values.size() * 4);
+      return at;
+    };
+    const std::uint64_t inputs[] = {put(lengths), put(scales), put(x)};
+    const std::uint64_t out = bench.upload(std::vector<float>(96));
+    const std::uint64_t record = put(std::vector<std::uint32_t>(12));
+    bench.run({3, 1, 1}, {32, 1, 1}, 0, inputs[0], inputs[1], inputs[2], out, record, 5);
+    for (const Finding& finding : bench.device().findings()) ADD_FAILURE() << finding.text();
+    const auto y = bench.download<float>(out, 96);
+    for (std::size_t i = 0; i < 96; ++i) {
+      const std::size_t block = i / 32;
+      const bool is_good = lengths[block] < 5;
+      double sum = 0;
+      for (std::size_t row = 0; is_good && row < static_cast<std::size_t>(lengths[block]); ++row) {
+        sum += x[(block * 4 + row) * 32 + i % 32];
+      }
+      EXPECT_EQ(y[i], sum * scales[block]) << i;
+    }
+    const protocol::Record said = bench.download<protocol::Record>(record, 1)[0];
+    const bool is_bad = lengths[1] == 9;
+    EXPECT_EQ(said.kind, is_bad ? protocol::Record::kBadIndex : protocol::Record::kNothing);
+    EXPECT_EQ(said.step, is_bad ? 5U : 0U);
+    EXPECT_EQ(said.node, is_bad ? 7U : 0U);
+    EXPECT_EQ(said.index, is_bad ? 9 : 0);
+    EXPECT_EQ(said.extent, is_bad ? 5 : 0);
+  }
 }
 
 /// 48 floats between two pointers, of which the kernel adds the last 32: through a launch plan, as

@@ -315,6 +315,9 @@ void Printer::instruction(Id id) {
     case Op::kLoad:
       load(id);
       break;
+    case Op::kLoadScalar:
+      load_scalar(id);
+      break;
     case Op::kStore:
       store(id);
       break;
@@ -415,7 +418,8 @@ void Printer::check_index(Id id) {
   out_.line("{");
   out_.line("bool bad = false;");
   out_.line("long long index = 0;");
-  each(layout(inst.layout).registers(), 1, [&](std::string_view i) {
+  const bool is_scalar = p_.at(inst.args[1]).type.is_scalar();
+  each(is_scalar ? 1 : layout(inst.layout).registers(), 1, [&](std::string_view i) {
     const Element at{inst.layout, i};
     const std::string value = ref(inst.args[1], at);
     const std::string mask = inst.args.size() > 2 ? ref(inst.args[2], at) + " && " : "";

@@ -50,6 +50,14 @@ void Printer::load(Id id) {
   });
 }
 
+void Printer::load_scalar(Id id) {
+  const Inst& inst = p_.at(id);
+  out_.line(fmt::format("{} {};", c_type(inst.type.kind), name(id)));
+  out_.line(fmt::format("{}(&{}, (const {}*){} + {}, {});", preamble_.load(inst.dtype, 1), name(id),
+                        memory_type(inst.dtype), ref(inst.args[0]), ref(inst.args[1]),
+                        inst.args.size() > 2 ? ref(inst.args[2]) : "true"));
+}
+
 void Printer::store(Id id) {
   const Inst& inst = p_.at(id);
   const std::string store = preamble_.store(inst.dtype, inst.width);

@@ -45,6 +45,7 @@ class Printer {
 
   // print_memory.cpp
   void load(Id id);
+  void load_scalar(Id id);
   void store(Id id);
   /// The condition under which this thread stores a register.
   std::string stored(const Inst& inst, std::string_view reg);

@@ -38,6 +38,10 @@ class Builder {
   void store(Id pointer, Id offset, Id value, Id mask, DType dtype) {
     store_by(Op::kStore, pointer, offset, value, mask, dtype);
   }
+  /// Of a scalar pointer, index (elements) and mask; the result is the same for all threads.
+  Id load_scalar(Id pointer, Id index, Id mask, DType dtype) {
+    return load_by(Op::kLoadScalar, pointer, index, mask, dtype);
+  }
   /// Adds the parameters with which a kernel reports errors.
   void can_fail();
   /// This block's epoch, and packets (tile.h).

@@ -209,6 +209,13 @@ class Verifier {
         if (args.size() > masked) mask(args[masked], inst.type);
         break;
       }
+      case Op::kLoadScalar:
+        pointer(args[0]);
+        scalar_integer(args[1], "the index");
+        if (!inst.type.is_scalar()) fail(type_text(inst.type), "a scalar");
+        memory_kind(inst.type, inst.dtype);
+        if (args.size() > 2) scalar_predicate(args[2]);
+        break;
       case Op::kStore:
       case Op::kLlStore:
       case Op::kMultimemStore:
@@ -226,7 +233,8 @@ class Verifier {
         break;
       case Op::kCheckIndex:
         scalar_integer(args[0], "the extent");
-        offsets(args[1]);
+        expect(args[1] != kNone && is_integer(type(args[1]).kind), args[1], "the index",
+               "integers");
         if (args.size() > 2) mask(args[2], type(args[1]));
         break;
       case Op::kReduce:
