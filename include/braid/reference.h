@@ -50,8 +50,9 @@ using PieceProgress = std::function<void(std::size_t done, std::size_t total)>;
 [[nodiscard]] BRAID_API double relative_error(const HostTensor& out, const HostTensor& ref);
 
 /// Random inputs, scaled as real weights are: activations N(0,1), matrices N(0,1/sqrt(K)) where K
-/// is the extent of dim 0, vectors 1 + 0.1 N(0,1), integers uniform in [0, 8). Equal on all ranks
-/// unless the input is per_rank.
+/// is the extent of dim 0, vectors 1 + 0.1 N(0,1), integers uniform in [0, 8), offsets of a
+/// _grouped_mm uniform among its rows, in ascending order. Equal on all ranks unless the input is
+/// per_rank.
 [[nodiscard]] BRAID_API RankTensors random_inputs(const Graph& graph, const Bindings& bindings,
                                                   std::uint64_t seed,
                                                   const PieceProgress& progress = {});

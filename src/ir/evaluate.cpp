@@ -54,7 +54,8 @@ EvalTensors evaluate_node(const EvalContext& context, EvalTensors operands, cons
     tell(rank);
     EvalTensors of_rank;
     of_rank.push_back(std::move(operands[rank]));
-    results.push_back(std::move(op.evaluate(context, of_rank)[0]));
+    const EvalContext of_one{context.graph, context.node, context.bindings, rank};
+    results.push_back(std::move(op.evaluate(of_one, of_rank)[0]));
   }
   return results;
 }

@@ -124,6 +124,10 @@ bool is_asynchronous(const Node& node) {
 
 bool takes_indices(const Node& node) { return node.op->takes_indices; }
 
+bool checks_values(const Node& node) {
+  return takes_indices(node) || node.op->matmul == Matmul::kGrouped;
+}
+
 void fail(std::string place, const std::string& message) {
   throw_invalid(std::move(place), message);
 }

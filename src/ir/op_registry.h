@@ -44,7 +44,7 @@ enum class OpClass : std::uint8_t {
   kReduction,  ///< sum, prod, mean, amax, amin, argmax: over `dim`, with `keepdim`; in row.h
   kNorm,    ///< softmax and the norms: a row reduction with pointwise work around it, over the last
             ///< dim (before canonicalize a softmax may be over any); in row.h
-  kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm
+  kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm, _grouped_mm
   kView,    ///< view, transpose, permute, expand, slice, split, cat, shard, ...: no arithmetic
   kGather,  ///< embedding, index_select, rotary_embedding: reads elements at computed places
   kOpaque,  ///< opaque: a declared cost, for scheduling only; also ops that a pass must decompose
@@ -74,8 +74,9 @@ enum class View : std::uint8_t {
 /// The form of a matmul besides the plain product of two operands.
 enum class Matmul : std::uint8_t {
   kPlain,
-  kAdd,    ///< addmm: a bias operand in front; beta and alpha
-  kScaled  ///< scaled_mm: scales behind, and an optional bias
+  kAdd,     ///< addmm: a bias operand in front; beta and alpha
+  kScaled,  ///< scaled_mm: scales behind, and an optional bias
+  kGrouped  ///< _grouped_mm: a weight for each group of rows, and the groups' ends behind
 };
 
 /// The kind of a collective (collective.h), in any form: in place, `_out`, `_coalesced`, or fused
@@ -139,6 +140,7 @@ struct EvalContext {
   const Graph& graph;
   const Node& node;
   const Bindings& bindings;
+  std::size_t first_rank = 0;  ///< the rank of inputs[0]
 };
 
 /// The first GPU architecture that braid compiles for.
@@ -189,6 +191,8 @@ struct OpDef {
 
 /// Whether an operand has indices (embedding, index_select), which may be out of range.
 [[nodiscard]] bool takes_indices(const Node& node);
+/// Whether a run checks an operand's values: indices, or the offsets of a grouped matmul.
+[[nodiscard]] bool checks_values(const Node& node);
 
 /// The extents, sizes and bounds among a node's attributes.
 [[nodiscard]] std::vector<Dim> dims_of_attributes(const Node& node);

@@ -55,7 +55,8 @@ void add_kernel_ops(std::vector<OpDef>& ops) {
                  AttrType::kConfig,
                  {},
                  /*optional=*/true,
-                 "Of the body's nodes that take indices, the names they had, each with its place "
+                 "Of the body's nodes that check indices or offsets, the names they had, each with "
+                 "its place "
                  "among the nodes."}},
       .infer = infer_kernel,
       .flops = [](auto, auto, const Bindings&) { return 0.0; },

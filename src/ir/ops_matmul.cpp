@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/fail.h"
 #include "ir/ops.h"
 
 namespace braid {
@@ -48,10 +49,8 @@ Shape matmul_shape(std::string_view op, std::span<const TensorType> operands, st
   return shape;
 }
 
-std::vector<TensorType> infer_matmul(const char* op, std::size_t rank,
-                                     const InferContext& context) {
-  expect_float(op, context.inputs);
-  expect_same_dtype(op, context.inputs);
+/// The dtype of a matmul's result: the operands', or what `out_dtype` gives.
+DType result_dtype(const InferContext& context) {
   const DType own = context.inputs[0].dtype;
   const auto given = context.attrs.find("out_dtype");
   const DType dtype =
@@ -59,7 +58,39 @@ std::vector<TensorType> infer_matmul(const char* op, std::size_t rank,
   if (dtype != own && dtype != DType::kF32) {
     fail("/attrs/out_dtype", "found {}; expected {} or f32", dtype_name(dtype), dtype_name(own));
   }
-  return {{dtype, matmul_shape(op, context.inputs, rank)}};
+  return dtype;
+}
+
+std::vector<TensorType> infer_matmul(const char* op, std::size_t rank,
+                                     const InferContext& context) {
+  expect_float(op, context.inputs);
+  expect_same_dtype(op, context.inputs);
+  return {{result_dtype(context), matmul_shape(op, context.inputs, rank)}};
+}
+
+/// [T, K], [E, K, N] and the end of each group, [E]: ATen's form of two dims by three.
+std::vector<TensorType> infer_grouped_mm(const InferContext& context) {
+  constexpr std::string_view kOp = "_grouped_mm";
+  const auto matrices = context.inputs.first(2);
+  expect_float(kOp, matrices);
+  expect_same_dtype(kOp, matrices);
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (matrices[i].shape.size() == 2 + i) continue;
+    fail(fmt::format("/inputs/{}", i), "the operand of {} is {}; expected {} dims", kOp,
+         matrices[i].str(), i == 0 ? "two" : "three");
+  }
+  const Shape& a = matrices[0].shape;
+  const Shape& b = matrices[1].shape;
+  if (a[1] != b[1]) {
+    fail("/inputs/1", "operands of {} are {}: {} and {} differ; expected [T, K], [E, K, N]", kOp,
+         describe(matrices), a[1].str(), b[1].str());
+  }
+  const TensorType offsets{DType::kI32, {b[0]}};
+  if (context.inputs[2] != offsets) {
+    fail("/inputs/2", "the offsets of {} are {}; expected {}, the end of each group", kOp,
+         context.inputs[2].str(), offsets.str());
+  }
+  return {{result_dtype(context), {a[0], b[2]}}};
 }
 
 /// Whether `shape` broadcasts to `[m, n]`.
@@ -119,6 +150,18 @@ std::vector<TensorType> infer_scaled_mm(const InferContext& context) {
   return {{dtype, shape}};
 }
 
+/// Adds rows [m, k] x a matrix [k, n] to rows [m, n].
+void add_product(double* result, const double* left, const double* right, std::size_t m,
+                 std::size_t k, std::size_t n) {
+  for (std::size_t i = 0; i < m; ++i) {
+    double* row = result + i * n;
+    for (std::size_t p = 0; p < k; ++p) {
+      const double x = left[i * k + p];
+      for (std::size_t j = 0; j < n; ++j) row[j] += x * right[p * n + j];
+    }
+  }
+}
+
 /// [..., M, K] x [..., K, N] in double, batch dims broadcast.
 EvalTensor multiply(EvalTensor result, const EvalTensor& a, const EvalTensor& b) {
   const std::size_t rank = result.shape.size();
@@ -144,13 +187,7 @@ EvalTensor multiply(EvalTensor result, const EvalTensor& a, const EvalTensor& b)
   for (std::size_t batch = 0; batch < batches; ++batch) {
     const double* left = a.data.data() + matrix(a, batch) * m * k;
     const double* right = b.data.data() + matrix(b, batch) * k * n;
-    for (std::size_t i = 0; i < m; ++i) {
-      double* row = result.data.data() + (batch * m + i) * n;
-      for (std::size_t p = 0; p < k; ++p) {
-        const double x = left[i * k + p];
-        for (std::size_t j = 0; j < n; ++j) row[j] += x * right[p * n + j];
-      }
-    }
+    add_product(result.data.data() + batch * m * n, left, right, m, k, n);
   }
   return result;
 }
@@ -182,6 +219,35 @@ EvalTensors evaluate_addmm(const EvalContext& context, const EvalTensors& inputs
     visit_broadcast(result, operands[0], [&](double& y, double bias) {
       y = beta == 0 ? alpha * y : alpha * y + beta * bias;
     });
+    return std::vector<EvalTensor>{std::move(result)};
+  });
+}
+
+/// Rows past the last group are zeros.
+EvalTensors evaluate_grouped_mm(const EvalContext& context, const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    EvalTensor result = make_result(context, 0);
+    const std::int64_t rows = operands[0].shape[0];
+    const std::size_t k = operands[1].shape[1];
+    const std::size_t n = operands[1].shape[2];
+    // The same checks, in the same order, as in the kernel (codegen/work/grouped_tile.cpp).
+    const auto check = [&](std::int64_t found) {
+      if (found >= 0 && found <= rows) return;
+      throw_invalid(context.node.name,
+                    "rank {}: index {} is out of range; expected an integer from 0 to {}",
+                    context.first_rank + (&operands - inputs.data()), found, rows);
+    };
+    std::int64_t first = 0;
+    for (std::size_t group = 0; group < operands[2].integers.size(); ++group) {
+      const std::int64_t end = operands[2].integers[group];
+      check(end);
+      check(end - first);
+      const auto at = static_cast<std::size_t>(first);
+      add_product(result.data.data() + at * n, operands[0].data.data() + at * k,
+                  operands[1].data.data() + group * k * n, static_cast<std::size_t>(end - first), k,
+                  n);
+      first = end;
+    }
     return std::vector<EvalTensor>{std::move(result)};
   });
 }
@@ -234,6 +300,7 @@ void add_matmul_ops(std::vector<OpDef>& ops) {
   add("addmm", Matmul::kAdd, 3, 3,
       {{"beta", AttrType::kDouble, 1.0}, {"alpha", AttrType::kDouble, 1.0}}, infer_addmm,
       evaluate_addmm);
+  add("_grouped_mm", Matmul::kGrouped, 3, 3, out, infer_grouped_mm, evaluate_grouped_mm);
   // A, B, their scales, and a bias if there is one.
   add("scaled_mm", Matmul::kScaled, 4, 5, {{"out_dtype", AttrType::kDType, DType::kBF16}},
       infer_scaled_mm, evaluate_scaled_mm);

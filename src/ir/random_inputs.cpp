@@ -1,9 +1,12 @@
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "braid/reference.h"
 #include "ir/buckets.h"
 #include "ir/fail.h"
+#include "ir/op_registry.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -45,7 +48,19 @@ class Random {
   bool has_spare_ = false;
 };
 
-HostTensor random_tensor(const GraphInput& input, const Bindings& bindings, Random random) {
+/// The rows among which a grouped matmul's offsets are, for an input that has such.
+std::optional<Dim> rows_of_offsets(const Graph& graph, ValueId input) {
+  for (const Node& node : graph.nodes()) {
+    if (node.op->matmul == Matmul::kGrouped && node.inputs[2] == input) {
+      return graph.type(node.inputs[0]).shape[0];
+    }
+  }
+  return std::nullopt;
+}
+
+HostTensor random_tensor(const Graph& graph, std::size_t index, const Bindings& bindings,
+                         Random random) {
+  const GraphInput& input = graph.inputs()[index];
   std::vector<std::int64_t> shape;
   std::size_t size = 1;
   for (const Dim& dim : input.type.shape) {
@@ -61,8 +76,12 @@ HostTensor random_tensor(const GraphInput& input, const Bindings& bindings, Rand
     deviation = 0.1;
   }
   if (!is_float(input.type.dtype)) {
+    const std::optional<Dim> rows = rows_of_offsets(graph, graph.input_values()[index]);
+    const std::uint64_t end =
+        rows ? static_cast<std::uint64_t>(rows->evaluate(bindings)) + 1 : std::uint64_t{8};
     std::vector<std::int64_t> values(size);
-    for (std::int64_t& value : values) value = static_cast<std::int64_t>(random.next() % 8);
+    for (std::int64_t& value : values) value = static_cast<std::int64_t>(random.next() % end);
+    if (rows) std::ranges::sort(values);
     return HostTensor::from_integers(input.type.dtype, std::move(shape), values);
   }
   std::vector<double> values(size);
@@ -87,7 +106,7 @@ RankTensors random_inputs(const Graph& graph, const Bindings& bindings, std::uin
       }
       // Each tensor has its own stream, so that it does not depend on the sizes of others.
       const std::uint64_t stream = Random(seed).next() + (i << 20U) + rank;
-      inputs[rank].push_back(random_tensor(input, bound, Random(Random(stream).next())));
+      inputs[rank].push_back(random_tensor(graph, i, bound, Random(Random(stream).next())));
     }
   }
   return inputs;

@@ -305,7 +305,7 @@ class Chooser {
     std::vector<Joined> chosen;
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       const Node& node = graph_.nodes()[i];
-      if (node.op->op_class != OpClass::kMatmul) continue;
+      if (node.op->op_class != OpClass::kMatmul || node.op->matmul == Matmul::kGrouped) continue;
       Joined joined = Finder(graph_, known_, i).run();
       if (joined.parts.empty()) continue;
       if (joined.obstacle) {

@@ -181,6 +181,12 @@ void add_gemms(const Samples& add) {
   }
   {
     Body b;
+    add("grouped_gemm", b,
+        {b.op("silu", {b.op("_grouped_mm", {b.input(bf16, {kT, 64}), b.input(bf16, {8, 64, 128}),
+                                            b.input(DType::kI32, {8})})})});
+  }
+  {
+    Body b;
     const ValueId weight = b.op("to", {b.input(DType::kF32, {64, 128})}, {{"dtype", bf16}});
     const ValueId scaled = b.op("mul", {b.input(bf16, {kT, 64}), b.input(bf16, {64})});
     add("gemm_prologue_bias", b, {b.op("addmm", {b.input(bf16, {128}), scaled, weight})});

@@ -92,6 +92,60 @@ TEST(Matmul, ScaledAddsABiasOfItsColumns) {
                        "expected bf16[2]"));
 }
 
+TEST(GroupedMm, InfersTheShape) {
+  const Dim t = sym("T");
+  const TensorType offsets{DType::kI32, {3}};
+  EXPECT_EQ(inferred({{DType::kF16, {t, 8}}, {DType::kF16, {3, 8, 4}}, offsets}, "_grouped_mm"),
+            "f16[T, 4]");
+  EXPECT_EQ(inferred({{DType::kBF16, {t, 8}}, {DType::kBF16, {3, 8, 4}}, offsets}, "_grouped_mm",
+                     {{"out_dtype", kF32}}),
+            "f32[T, 4]");
+}
+
+TEST(GroupedMm, RefusesBadOperands) {
+  const TensorType a{kF32, {5, 8}}, b{kF32, {3, 8, 4}}, offsets{DType::kI32, {3}};
+  const auto error = [&](const std::vector<TensorType>& types, Attrs attrs = {}) {
+    return refused(types, "_grouped_mm", std::move(attrs));
+  };
+  EXPECT_TRUE(is_error(error({{kF32, {2, 5, 8}}, b, offsets}), "n/inputs/0",
+                       "the operand of _grouped_mm is f32[2, 5, 8]; expected two dims"));
+  EXPECT_TRUE(is_error(error({a, {kF32, {8, 4}}, offsets}), "n/inputs/1", "expected three dims"));
+  EXPECT_TRUE(is_error(error({a, {kF32, {3, 4, 8}}, offsets}), "n/inputs/1",
+                       "8 and 4 differ; expected [T, K], [E, K, N]"));
+  EXPECT_TRUE(is_error(error({a, {DType::kF16, {3, 8, 4}}, offsets}), "n/inputs/1", "one dtype"));
+  EXPECT_TRUE(is_error(error({a, b, {DType::kI64, {3}}}), "n/inputs/2",
+                       "the offsets of _grouped_mm are i64[3]; expected i32[3], the end of each"));
+  EXPECT_TRUE(is_error(error({a, b, {DType::kI32, {4}}}), "n/inputs/2", "expected i32[3]"));
+  EXPECT_TRUE(is_error(error({a, b, offsets}, {{"out_dtype", DType::kF16}}), "n/attrs/out_dtype",
+                       "expected f32 or f32"));
+}
+
+// Rows past the last group are zeros.
+TEST(GroupedMm, Evaluates) {
+  EXPECT_EQ(computed_one({{kF32, {4, 2}}, {kF32, {3, 2, 1}}, {DType::kI32, {3}}}, "_grouped_mm", {},
+                         {{1, 2, 3, 4, 5, 6, 7, 8}, {1, 1, 9, 9, 1, 10}, {1, 1, 3}}),
+            (Values{3, 43, 65, 0}));
+}
+
+TEST(GroupedMm, ChecksItsOffsetsOnEachRank) {
+  const auto error = [](const Values& offsets) {
+    const Values x{1, 2, 3, 4}, w{1, 1};
+    return error_of([&] {
+      (void)computed({{kF32, {4, 1}}, {kF32, {2, 1, 1}}, {DType::kI32, {2}}}, "_grouped_mm", {},
+                     {{x, w, {2, 4}}, {x, w, offsets}});
+    });
+  };
+  EXPECT_EQ(error({2, 4}), "no error");
+  EXPECT_EQ(error({2, 5}), "n | rank 1: index 5 is out of range; expected an integer from 0 to 4");
+  EXPECT_EQ(error({3, 1}), "n | rank 1: index -2 is out of range; expected an integer from 0 to 4");
+}
+
+TEST(GroupedMm, CountsTheFlopsOfEachRowOnce) {
+  Graph graph = graph_with({{kF32, {sym("T"), 8}}, {kF32, {3, 8, 4}}, {DType::kI32, {3}}});
+  const NodeId node = graph.add_node("n", "_grouped_mm", graph.input_values());
+  EXPECT_EQ(node_flops(graph, graph.node(node), {{"T", 10}}), 2 * 10 * 8 * 4);
+}
+
 TEST(Matmul, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(is_error(refused({{DType::kF32, {2, 2, 3}}, {DType::kF32, {3, 3, 4}}}, "bmm"),
                        "n/inputs/1", "2 and 3 do not broadcast"));

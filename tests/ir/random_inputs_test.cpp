@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "support.h"
@@ -41,6 +42,19 @@ TEST(RandomInputs, AreScaledAsRealWeights) {
         << i;
   }
   for (double x : inputs[0][3].to_doubles()) EXPECT_TRUE(x >= 0 && x < 8 && x == std::floor(x));
+}
+
+TEST(RandomInputs, OffsetsOfGroupsAscendAmongTheirRows) {
+  Graph graph;
+  graph.add_input({"x", {DType::kF32, {100, 4}}});
+  graph.add_input({"w", {DType::kF32, {64, 4, 4}}});
+  graph.add_input({"offsets", {DType::kI32, {64}}});
+  graph.add_node("y", "_grouped_mm", graph.input_values());
+  const Values offsets = random_inputs(graph, {}, 3)[0][2].to_doubles();
+  EXPECT_TRUE(std::ranges::is_sorted(offsets));
+  EXPECT_GE(offsets.front(), 0);
+  EXPECT_GT(offsets.back(), 64);
+  EXPECT_LE(offsets.back(), 100);
 }
 
 TEST(RandomInputs, DifferByRankOnlyWherePerRank) {

@@ -257,6 +257,9 @@ class Analysis {
     if (at != kFull && at != kUnset) return moved_away(node);
     token(node.outputs[0]) = kFull;
     const std::size_t first = first_matrix(node);
+    if (node.op->matmul == Matmul::kGrouped && !is_moved_input(body_, node.inputs[2])) {
+      return refuse("a grouped matmul reads its offsets from memory");
+    }
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const bool is_matrix = i == first || i == first + 1;
       // Both matmuls of a pair read the first operand at the same place.

@@ -55,6 +55,13 @@ Id BodyEmitter::value(ValueId value, const Coords& at, const Mask& mask) {
   return id;
 }
 
+Id BodyEmitter::scalar(ValueId value, const Coords& at) {
+  as_scalars_ = true;
+  const Id id = this->value(value, at, {});
+  as_scalars_ = false;
+  return id;
+}
+
 Id BodyEmitter::conjunction(const Mask& mask, int cols) {
   Id all = kNone;
   for (Id condition : mask) {
@@ -73,6 +80,11 @@ BodyEmitter::Elements BodyEmitter::elements(Id pointer, const Coords& at, DType 
 }
 
 Id BodyEmitter::load(Id pointer, const Coords& at, DType dtype, const Mask& mask) {
+  if (as_scalars_) {
+    const Id offset = coords_.offset(at).scalar;
+    return b_.load_scalar(pointer, offset == kNone ? b_.integer(0) : offset, conjunction(mask, 1),
+                          dtype);
+  }
   const Elements from = elements(pointer, at, dtype);
   return b_.load(from.pointer, from.offset, masked(mask, from), dtype);
 }
@@ -93,7 +105,10 @@ Id BodyEmitter::to_kind(Id id, DType dtype) {
 }
 
 Id BodyEmitter::constant(DType dtype, const AttrValue& number) {
-  if (!is_float(dtype)) return b_.splat_integer(rows_, 1, integer_of(dtype, number));
+  if (!is_float(dtype)) {
+    const std::int64_t value = integer_of(dtype, number);
+    return as_scalars_ ? b_.integer(value) : b_.splat_integer(rows_, 1, value);
+  }
   return b_.splat(Kind::kF32, rows_, 1, round_to(dtype, number_like(0.0, number)));
 }
 

@@ -33,6 +33,9 @@ class BodyEmitter {
         coords_(builder, body_.symbols()) {}
 
   [[nodiscard]] tile::Id value(ValueId value, const Coords& at, const Mask& mask);
+  /// One element of an input, perhaps seen through movements, at coordinates that are scalars; it
+  /// is the same for all threads.
+  [[nodiscard]] tile::Id scalar(ValueId value, const Coords& at);
   /// Loads elements of a dense tensor.
   [[nodiscard]] tile::Id load(tile::Id pointer, const Coords& at, DType dtype, const Mask& mask);
   void store(std::size_t output, const Coords& at, const Mask& mask);
@@ -101,6 +104,7 @@ class BodyEmitter {
   const Graph& body_;
   const BodyFacts& facts_;
   int rows_;
+  bool as_scalars_ = false;  ///< what is asked for are scalars
   CoordsBuilder coords_;
   std::map<ValueId, Source> defined_;
   std::map<const Node*, std::vector<RowResult>> row_results_;  ///< of row ops, once reduce_all ran

@@ -10,8 +10,8 @@
 namespace braid {
 
 extern const Work kNothing, kRows, kOperand, kRowsFromPeers, kSumAtOwner, kRowsFromOwner, kSumAtAll,
-    kRowsFromHere, kSendPackets, kRowsFromPackets, kGemmTile, kCopiedPanel, kGatheredTile, kOwnTile,
-    kPushedTile, kRowsOfParts;
+    kRowsFromHere, kSendPackets, kRowsFromPackets, kGemmTile, kGroupedTile, kCopiedPanel,
+    kGatheredTile, kOwnTile, kPushedTile, kRowsOfParts;
 
 namespace {
 
@@ -95,6 +95,7 @@ std::span<const Kernel> kernels() {
       of_collective({{&kOperand}, {&kRowsFromPeers, Order::kStride, Meet::kAlike}},
                     /*closes=*/true),
 
+      {.name = "grouped_gemm", .phases = {{&kGroupedTile}}},
       {.name = "gemm", .phases = {{&kGemmTile}}},
       {.name = "elementwise", .phases = {{&kRows}}, .room = resident_blocks},
   };

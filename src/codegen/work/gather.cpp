@@ -94,6 +94,7 @@ std::string refuse(const BodyFacts& facts) {
   const ValueId gathered = facts.collective->outputs[0];
   if (facts.apart != gathered) return "it gathers nothing that it multiplies";
   if (std::string reason = refuse_matmuls(body); !reason.empty()) return reason;
+  if (is_grouped(body)) return "grouped matmuls gather nothing within their kernel";
   if (!facts.refusal.empty()) return facts.refusal;
   if (body.value(facts.collective->inputs[0]).producer >= 0) {
     return "the operand of a gather within a kernel must be in memory";

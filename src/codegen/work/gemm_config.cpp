@@ -60,6 +60,8 @@ struct Tile {
   std::int64_t m, n, k, stages, warps, group;
 };
 
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 /// `value` gives a size's.
 Product product_of(const BodyFacts& facts, const GemmUse& use, const auto& value) {
   const Graph& body = facts.body;
@@ -72,14 +74,16 @@ Product product_of(const BodyFacts& facts, const GemmUse& use, const auto& value
                     [](const GraphInput& input) { return input.type.shape.size() > 1; }));
   const Shape& result = body.type(mm.outputs[0]).shape;
   const auto extent = [&](const Dim& dim) { return std::max<std::int64_t>(1, value(dim)); };
-  std::int64_t tiles = use.chunks;
+  // With few rows, not all groups have one.
+  const std::int64_t groups = std::min(extent(use.groups), extent(use.rows));
+  std::int64_t tiles = use.chunks * groups;
   for (std::size_t d = 0; d + 2 < result.size(); ++d) tiles *= extent(result[d]);
   const bool left_computed = !use.gathers && !is_moved_input(body, mm.inputs[first]);
   const bool computed = left_computed || !is_moved_input(body, mm.inputs[first + 1]);
   auto weights = static_cast<std::int64_t>(matmuls.size());
   for (const Dim& dim : body.type(mm.inputs[first + 1]).shape) weights *= extent(dim);
   return {.tiles = tiles,
-          .m = extent(use.rows),
+          .m = divide_up(extent(use.rows), groups),
           .n = extent(result.back()),
           .k = extent(left.shape.back()),
           .right = static_cast<std::int64_t>(matmuls.size()),
@@ -105,8 +109,6 @@ std::int64_t warps_along_m(std::int64_t m, std::int64_t n, std::int64_t warps) {
 }
 
 double number(std::int64_t n) { return static_cast<double>(n); }
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::int64_t shared_bytes(const Product& p, const Tile& t, const GemmUse& use) {
   constexpr std::int64_t kReductions = 4096;  // shared memory of the kernel's other work

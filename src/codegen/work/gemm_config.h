@@ -12,6 +12,7 @@ namespace braid {
 struct GemmUse {
   Dim rows;                  ///< of the left operand
   std::int64_t chunks = 1;   ///< so many times these rows, each with tiles of its own
+  Dim groups = 1;            ///< these rows are cut into so many parts, each with a weight
   std::int64_t warps = 0;    ///< as many as the rest of the kernel needs; 0: any
   bool gathers = false;      ///< the left operand is gathered, and loaded as an input is
   bool rows_follow = false;  ///< rows that are reduced over ranks: tiles go through shared memory

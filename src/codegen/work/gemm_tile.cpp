@@ -49,6 +49,9 @@ class Gemm {
     const Shape& result = body_.type(matmuls_[0]->outputs[0]).shape;
     const std::size_t rank = result.size();
     m_ = {place.chunk ? place.chunk->rows : result[rank - 2], block("BLOCK_M"), place.row};
+    if (place.group) {
+      m_.end = facts_.narrow ? b_.map(Fn::kToI32, {place.group->end}) : place.group->end;
+    }
     n_ = {result[rank - 1], block("BLOCK_N"), place.col};
     k_ = body_.type(matmuls_[0]->inputs[first_]).shape.back();
   }
@@ -59,8 +62,9 @@ class Gemm {
     for (std::size_t i = 0; i < matmuls_.size(); ++i) {
       sums.push_back(b_.splat(Kind::kF32, block("BLOCK_M"), block("BLOCK_N"), 0));
     }
-    const Id loop = b_.begin_for(b_.integer(0), scalar_of(b_, Expr(k_), body_.symbols()),
-                                 b_.integer(block("BLOCK_K")), std::move(sums));
+    const Id depth = place_.group ? place_.group->depth : scalar_of(b_, Expr(k_), body_.symbols());
+    const Id loop =
+        b_.begin_for(b_.integer(0), depth, b_.integer(block("BLOCK_K")), std::move(sums));
     emitter_.open_scope();
     const Extent along_k{k_, block("BLOCK_K"), b_.induction(loop)};
     const Operand left = place_.gathered != tile::kNone ? gathered(along_k)
@@ -80,7 +84,8 @@ class Gemm {
   struct Extent {
     Dim dim;
     int block;
-    Id start;  ///< first index of the tile, a scalar
+    Id start;              ///< first index of the tile, a scalar
+    Id end = tile::kNone;  ///< past the last index, where it is not the dim's
   };
   struct Operand {
     Id tile;
@@ -94,7 +99,9 @@ class Gemm {
     const Id start =
         facts_.narrow ? b_.map(Fn::kToI32, {extent.start}) : b_.map(Fn::kToI64, {extent.start});
     const Id index = b_.map(Fn::kAdd, {start, b_.range(rows, cols, axis)});
-    if (always || extent.dim.divisor(body_.symbols()) % extent.block != 0) {
+    if (extent.end != tile::kNone) {
+      mask.push_back(b_.map(Fn::kLt, {index, extent.end}));
+    } else if (always || extent.dim.divisor(body_.symbols()) % extent.block != 0) {
       mask.push_back(b_.map(Fn::kLt, {index, scalar_of(b_, Expr(extent.dim), body_.symbols())}));
     }
     return index;
@@ -126,7 +133,9 @@ class Gemm {
     if (&rows == &m_)
       (transposed ? along_inner : along_outer) = in_all(transposed ? along_inner : along_outer);
     const Shape batch(shape.begin(), shape.end() - 2);
-    Coords at = emitter_.coords().broadcast({place_.batch}, batch);
+    const Axis matrix =
+        place_.group && !batch.empty() ? Axis{place_.group->weight, batch} : place_.batch;
+    Coords at = emitter_.coords().broadcast({matrix}, batch);
     at.push_back({transposed ? along_inner : along_outer, {shape[rank - 2]}});
     at.push_back({transposed ? along_outer : along_inner, {shape[rank - 1]}});
     Id tile = emitter_.value(value, at, mask);
@@ -236,6 +245,7 @@ class Gemm {
 bool is_pair(const Graph& body, const Node& one, const Node& other) {
   const std::size_t left = first_matrix(one);
   return one.op == other.op && one.inputs[left] == other.inputs[left] &&
+         (one.op->matmul != Matmul::kGrouped || one.inputs[2] == other.inputs[2]) &&
          std::equal(one.inputs.begin(), one.inputs.end(), other.inputs.begin(), other.inputs.end(),
                     [&](ValueId a, ValueId b) { return body.type(a) == body.type(b); });
 }
@@ -321,6 +331,11 @@ std::string refuse_matmuls(const Graph& body) {
     return "a kernel holds one matmul, or a pair that shares its first operand";
   }
   return "";
+}
+
+bool is_grouped(const Graph& body) {
+  return std::ranges::any_of(body.nodes(),
+                             [](const Node& node) { return node.op->matmul == Matmul::kGrouped; });
 }
 
 bool is_reshaped(const Graph& body, ValueId value, ValueId base) {

@@ -14,6 +14,13 @@ struct GemmPlace {
     tile::Id first_row;  ///< in the result, a scalar
   };
   std::optional<Chunk> chunk;
+  /// One of the weights that the right operand is a list of, and rows that are multiplied by it.
+  struct Group {
+    tile::Id weight;  ///< scalars
+    tile::Id end;     ///< past the last of these rows
+    tile::Id depth;   ///< so much of K is added up: all of it, or nothing
+  };
+  std::optional<Group> group;
   tile::Id gathered = tile::kNone;  ///< pointer to the chunk's rows of the left operand
   /// Pointer to the chunk's rows, or all, of the one matmul's result, which goes there alone: what
   /// follows it, and the body's outputs, are another work's.
@@ -49,6 +56,8 @@ struct Raster {
 [[nodiscard]] bool has_matmul(const Graph& body);
 /// Why the matmuls of a body cannot share a kernel; empty where they can.
 [[nodiscard]] std::string refuse_matmuls(const Graph& body);
+/// Whether its rows choose among several weights.
+[[nodiscard]] bool is_grouped(const Graph& body);
 /// Whether `value` is `base`, or its rows under another shape.
 [[nodiscard]] bool is_reshaped(const Graph& body, ValueId value, ValueId base);
 

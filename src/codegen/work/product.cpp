@@ -64,6 +64,7 @@ std::string refuse(const BodyFacts& facts) {
     return "it reduces nothing that it multiplies";
   }
   if (matmuls.size() != 1) return "a kernel reduces the result of one matmul";
+  if (is_grouped(body)) return "the result of a grouped matmul is not reduced within its kernel";
   if (!is_reshaped(body, facts.apart, matmuls[0]->outputs[0]) ||
       product_type(body).shape.size() != 2) {
     return "only the rows of a matmul's result are reduced within its kernel";

@@ -119,7 +119,7 @@ class Emitter {
     Attrs attrs{{"body", spec.body}, {"config", spec.config}};
     std::map<std::string, std::int64_t> indexed;
     for (std::size_t n = 0; n < it.nodes.size(); ++n) {
-      if (takes_indices(node(it.nodes[n]))) indexed.emplace(node(it.nodes[n]).name, n);
+      if (checks_values(node(it.nodes[n]))) indexed.emplace(node(it.nodes[n]).name, n);
     }
     if (!indexed.empty()) attrs.emplace("indexed", std::move(indexed));
     const NodeId id = rewrite_.graph().add_node(kernel_name(it), "kernel",

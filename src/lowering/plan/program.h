@@ -91,7 +91,7 @@ struct Step {
   int flags = -1;            ///< buffer of its flag words, for a kernel that waits
   int scratch = -1;          ///< buffer that peers write, for a kernel that asks for one
   bool closing_barrier = false;
-  std::map<std::string, std::int64_t> indexed;  ///< names of the body's nodes that look up indices
+  std::map<std::string, std::int64_t> indexed;  ///< names of the body's nodes that check values
   // kCopy: copies a buffer to one of equal size
   int source = -1;
   int destination = -1;

@@ -277,6 +277,12 @@ __device__ __forceinline__ unsigned load_flag(const unsigned* p) {
   return v;
 }
 
+__device__ __forceinline__ void load_i32_1(long long* v, const int* p, bool ok) {
+  unsigned w = 0u;
+  if (ok) w = *(const unsigned*)p;
+  v[0] = (int)(w);
+}
+
 __device__ __forceinline__ void load_i32_4(long long* v, const int* p, bool ok) {
   uint4 w = make_uint4(0u, 0u, 0u, 0u);
   if (ok) w = *(const uint4*)p;

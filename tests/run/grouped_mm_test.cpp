@@ -1,0 +1,232 @@
+// Matmuls whose rows choose among several weights by offsets on the device: values against the
+// reference, for groups of all sizes, alone and fused; bits against a matmul of each group's rows;
+// and offsets that are out of order or range.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "braid/error.h"
+#include "run/graph_builder.h"
+#include "run/run_graph.h"
+
+namespace braid {
+namespace {
+
+using testing::GraphBuilder;
+using Offsets = std::vector<std::int64_t>;
+
+constexpr DType kF32 = DType::kF32, kF16 = DType::kF16, kBF16 = DType::kBF16;
+const Dim kT = Dim::symbol("T");
+
+Attrs swapped(std::int64_t a, std::int64_t b) { return {{"dim0", a}, {"dim1", b}}; }
+
+enum class Form : std::uint8_t {
+  kAlone,
+  kAccumulators,  ///< with an out_dtype
+  kTransposed,    ///< each weight as [N, K]
+  kActivation,    ///< with a bias and gelu behind it
+  kGateAndUp,     ///< two that share their rows
+  kScaled,        ///< with a factor of each column in front
+  kSliced,        ///< offsets that are a part of an input
+};
+
+struct Case {
+  const char* name;
+  Form form;
+  DType dtype;
+  std::int64_t depth, columns;
+  std::int64_t rows;
+  Offsets offsets;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+/// Input "offsets" has the ends of the groups.
+Graph graph_of(const Case& c) {
+  GraphBuilder b(200);
+  const auto groups = std::ssize(c.offsets);
+  ValueId x = b.in(c.dtype, {kT, c.depth}, "x");
+  if (c.form == Form::kScaled) x = b.op("mul", {x, b.in(c.dtype, {c.depth}, "factors")});
+  ValueId offsets = b.in(DType::kI32, {groups + (c.form == Form::kSliced ? 2 : 0)}, "offsets");
+  if (c.form == Form::kSliced) {
+    offsets = b.op("slice", {offsets},
+                   {{"dim", std::int64_t{0}}, {"start", std::int64_t{1}}, {"end", groups + 1}});
+  }
+  const auto product = [&](const char* weight) {
+    const bool transposed = c.form == Form::kTransposed;
+    ValueId w = b.in(
+        c.dtype, transposed ? Shape{groups, c.columns, c.depth} : Shape{groups, c.depth, c.columns},
+        weight);
+    if (transposed) w = b.op("transpose", {w}, swapped(1, 2));
+    Attrs attrs;
+    if (c.form == Form::kAccumulators) attrs.emplace("out_dtype", kF32);
+    return b.op("_grouped_mm", {x, w, offsets}, std::move(attrs));
+  };
+  ValueId y = product("w");
+  if (c.form == Form::kActivation) {
+    y = b.op("gelu", {b.op("add", {y, b.in(c.dtype, {c.columns}, "bias")})});
+  } else if (c.form == Form::kGateAndUp) {
+    y = b.op("mul", {b.op("silu", {y}), product("up")});
+  }
+  return b.take({y});
+}
+
+std::size_t input_of(const Graph& graph, std::string_view name) {
+  const auto found = std::ranges::find(graph.inputs(), name, &GraphInput::name);
+  return static_cast<std::size_t>(found - graph.inputs().begin());
+}
+
+RankTensors inputs_of(const Case& c, const Graph& graph) {
+  RankTensors inputs = random_inputs(graph, {{"T", c.rows}}, 7);
+  HostTensor& tensor = inputs[0][input_of(graph, "offsets")];
+  Offsets all = c.offsets;
+  if (c.form == Form::kSliced) {  // what stands beside them is no offset
+    all.insert(all.begin(), -5);
+    all.push_back(1 << 20);
+  }
+  tensor = HostTensor::from_integers(DType::kI32, tensor.shape, all);
+  return inputs;
+}
+
+class GroupedMm : public ::testing::TestWithParam<Case> {};
+
+TEST_P(GroupedMm, IsOneKernelThatEqualsTheReference) {
+  const Case& c = GetParam();
+  const Graph graph = graph_of(c);
+  const RankTensors inputs = inputs_of(c, graph);
+  World world = World::open(testing::world_options(1));
+  Executable executable = Executable::compile(graph, world);
+  ASSERT_EQ(executable.kernels().size(), 1U);
+  EXPECT_EQ(executable.kernels()[0].template_name, "grouped_gemm");
+  const Bindings bindings{{"T", c.rows}};
+  EXPECT_TRUE(testing::same_as_reference(graph,
+                                         testing::run_once(executable, graph, bindings, inputs),
+                                         evaluate(graph, inputs, bindings)));
+}
+
+TEST_P(GroupedMm, RunsCleanUnderTheSanitizer) {
+  const Case& c = GetParam();
+  const Graph graph = graph_of(c);
+  WorldOptions options = testing::cpu_world_options(1);
+  options.sanitize = kCheckAll;
+  World world = World::open(options);
+  Executable executable = Executable::compile(graph, world);
+  testing::run_once(executable, graph, {{"T", c.rows}}, inputs_of(c, graph));
+  const auto findings = world.device().findings();
+  EXPECT_TRUE(findings.empty()) << findings[0].text();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, GroupedMm,
+    ::testing::Values(
+        Case{"uneven", Form::kAlone, kBF16, 64, 48, 100, {3, 40, 41, 100}},
+        Case{"f16", Form::kAlone, kF16, 40, 72, 61, {17, 33, 61}},
+        Case{"f32", Form::kAlone, kF32, 33, 17, 50, {1, 30, 50}},
+        Case{"empty_groups", Form::kAlone, kBF16, 64, 64, 64, {0, 0, 16, 16, 64, 64}},
+        Case{"all_in_one", Form::kAlone, kBF16, 64, 64, 129, {0, 129, 129}},
+        Case{"no_group_has_rows", Form::kAlone, kBF16, 64, 64, 33, {0, 0, 0}},
+        Case{"rows_past_the_last", Form::kAlone, kBF16, 64, 64, 150, {5, 70}},
+        Case{"one_group", Form::kAlone, kBF16, 64, 64, 35, {35}},
+        Case{"more_groups_than_rows",
+             Form::kAlone,
+             kBF16,
+             64,
+             64,
+             3,
+             {0, 0, 1, 1, 1, 2, 2, 2, 2, 3, 3}},
+        Case{"a_group_for_each_row", Form::kAlone, kBF16, 64, 64, 6, {1, 2, 3, 4, 5, 6}},
+        Case{"accumulators", Form::kAccumulators, kBF16, 96, 40, 45, {20, 21, 44}},
+        Case{"transposed", Form::kTransposed, kBF16, 72, 40, 90, {31, 64, 90}},
+        Case{"activation", Form::kActivation, kF16, 64, 96, 77, {20, 50, 60}},
+        Case{"gate_and_up", Form::kGateAndUp, kBF16, 64, 96, 77, {20, 20, 60}},
+        Case{"scaled", Form::kScaled, kBF16, 64, 40, 77, {1, 66, 70}},
+        Case{"sliced_offsets", Form::kSliced, kBF16, 64, 40, 77, {1, 66, 70}}),
+    [](const auto& info) { return info.param.name; });
+
+// Whatever is beside a row, its bits are those of its weight's matmul.
+TEST(GroupedMm, ARowHasTheBitsOfAMatmulAlone) {
+  for (const DType dtype : {kBF16, kF16, kF32}) {
+    const Case c{"", Form::kAlone, dtype, 200, 72, 130, {3, 90, 130}};
+    const Graph graph = graph_of(c);
+    const RankTensors inputs = inputs_of(c, graph);
+    World world = World::open(testing::world_options(1));
+    Executable grouped = Executable::compile(graph, world);
+    const HostTensor all = testing::run_once(grouped, graph, {{"T", c.rows}}, inputs)[0][0];
+    GraphBuilder b(200);
+    const ValueId x = b.in(dtype, {kT, c.depth});
+    const Graph alone = b.take({b.op("mm", {x, b.in(dtype, {c.depth, c.columns})})});
+    Executable matmul = Executable::compile(alone, world);
+    const std::size_t row = static_cast<std::size_t>(c.columns) * dtype_size(dtype);
+    std::int64_t first = 0;
+    for (std::size_t group = 0; group < c.offsets.size(); ++group) {
+      HostTensor weight{dtype, {c.depth, c.columns}, {}};
+      const std::vector<std::byte>& weights = inputs[0][input_of(graph, "w")].data;
+      const std::size_t bytes = static_cast<std::size_t>(c.depth) * row;
+      const auto from = weights.begin() + static_cast<std::ptrdiff_t>(group * bytes);
+      weight.data.assign(from, from + static_cast<std::ptrdiff_t>(bytes));
+      // All rows, so that the tiles are others.
+      const RankTensors of_group{{inputs[0][input_of(graph, "x")], weight}};
+      const HostTensor result = testing::run_once(matmul, alone, {{"T", c.rows}}, of_group)[0][0];
+      for (std::int64_t r = first; r < c.offsets[group]; ++r) {
+        const auto at = static_cast<std::size_t>(r) * row;
+        EXPECT_EQ(std::memcmp(result.data.data() + at, all.data.data() + at, row), 0)
+            << dtype_name(dtype) << " row " << r;
+      }
+      first = c.offsets[group];
+    }
+  }
+}
+
+template <class Call>
+std::string error_of(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return error.what();
+  }
+  return "no error";
+}
+
+// Nothing outside of a tensor is touched, the reference says the same, and the next run is well.
+TEST(GroupedMm, OffsetsOutOfRangeOrOrderAreNamed) {
+  struct Bad {
+    Offsets offsets;
+    int index;
+  };
+  const Case good{"", Form::kAlone, kBF16, 64, 48, 50, {10, 30, 50}};
+  const Graph graph = graph_of(good);
+  const Bindings bindings{{"T", good.rows}};
+  const std::string node = graph.value(graph.outputs()[0]).name;
+  WorldOptions options = testing::cpu_world_options(1);
+  options.sanitize = kCheckAll;
+  World world = World::open(options);
+  Executable executable = Executable::compile(graph, world);
+  for (const Bad& bad : {Bad{{10, 51, 50}, 51}, Bad{{-1, 30, 50}, -1}, Bad{{10, 8, 50}, -2},
+                         Bad{{1 << 30, 1 << 30, 1 << 30}, 1 << 30}}) {
+    Case c = good;
+    c.offsets = bad.offsets;
+    const RankTensors inputs = inputs_of(c, graph);
+    const std::string expected = fmt::format(
+        "{}: rank 0: index {} is out of range; expected an integer from 0 to 50", node, bad.index);
+    EXPECT_EQ(error_of([&] { (void)evaluate(graph, inputs, bindings); }), expected);
+    executable.prepare(bindings);
+    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+      executable.set_input(0, graph.inputs()[i].name, inputs[0][i]);
+    }
+    executable.run();
+    EXPECT_EQ(error_of([&] { executable.synchronize(); }), expected);
+    const RankTensors well = inputs_of(good, graph);
+    EXPECT_TRUE(testing::same_as_reference(graph,
+                                           testing::run_once(executable, graph, bindings, well),
+                                           evaluate(graph, well, bindings)));
+  }
+  const auto findings = world.device().findings();
+  EXPECT_TRUE(findings.empty()) << findings[0].text();
+}
+
+}  // namespace
+}  // namespace braid
