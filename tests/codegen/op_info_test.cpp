@@ -36,7 +36,8 @@ TEST(TileOps, HaveTraitsThatFitTogether) {
       EXPECT_TRUE(has_effect(info.op));
     }
     EXPECT_TRUE(info.has_dtype || !memory);
-    EXPECT_TRUE(info.communicates || !peers);
+    // The blocks of one grid are no peers.
+    EXPECT_TRUE(info.communicates || !peers || info.op == Op::kMeetBlocks);
     EXPECT_TRUE(info.reads != info.writes || !(info.packets || info.multimem));
     EXPECT_TRUE(info.pure || !info.leads_to_arena);
     EXPECT_TRUE(info.has_result || !info.stays);

@@ -2,6 +2,7 @@
 // and the cpu device with every check, against float64.
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +11,7 @@
 #include <sstream>
 
 #include "codegen/cuda/print_cuda.h"
+#include "codegen/kernel/kernel.h"
 #include "codegen/passes/lower.h"
 #include "codegen/protocol.h"
 #include "codegen/tile/text.h"
@@ -252,6 +254,162 @@ TEST(Probes, ScalarsInMemoryBoundLoops) {
     EXPECT_EQ(said.index, is_bad ? 9 : 0);
     EXPECT_EQ(said.extent, is_bad ? 5 : 0);
   }
+}
+
+// A kernel of two phases: the second takes the tiles that the first has made from the other end.
+
+constexpr std::int64_t kTiles = 12;
+constexpr int kColumns = 512;  ///< of a tile: a thread of both warps has some
+
+Id tile_at(const Piece& piece, Id number) {
+  const Id begin = piece.b.map(Fn::kMul, {number, piece.b.integer(kColumns)});
+  return piece.b.map(Fn::kAdd, {begin, piece.b.range(1, kColumns, 1)});
+}
+Id operand(const Piece& piece, KernelParam::Kind kind, int index) {
+  return piece.b.param({.kind = kind, .index = index, .expr = 0, .group = {}});
+}
+std::optional<Pieces> twelve(const BodyFacts&, const Config&) { return Pieces{.count = kTiles}; }
+
+const Work kDoubled{
+    .pieces = twelve,
+    .emit =
+        [](const Piece& piece) {
+          const Id at = tile_at(piece, piece.number);
+          const Id x =
+              piece.b.load(operand(piece, KernelParam::Kind::kInput, 0), at, kNone, DType::kF32);
+          piece.b.store(operand(piece, KernelParam::Kind::kOutput, 0), at,
+                        piece.b.map(Fn::kAdd, {x, x}), kNone, DType::kF32);
+        },
+};
+const Work kTurned{
+    .pieces = twelve,
+    .emit =
+        [](const Piece& piece) {
+          const Id from = piece.b.map(Fn::kSub, {piece.b.integer(kTiles - 1), piece.number});
+          const Id x = piece.b.load(operand(piece, KernelParam::Kind::kOutput, 0),
+                                    tile_at(piece, from), kNone, DType::kF32);
+          piece.b.store(operand(piece, KernelParam::Kind::kOutput, 1), tile_at(piece, piece.number),
+                        x, kNone, DType::kF32);
+        },
+};
+
+/// Its runs, one after the other with one counter.
+struct PhasesRun {
+  std::vector<std::vector<float>> results;
+  std::vector<std::string> findings;
+  protocol::Record record;
+};
+PhasesRun run_phases(const Program& program, const std::string& cuda, std::uint32_t counter,
+                     int runs, std::int64_t timeout, unsigned checks = kCheckAll) {
+  PhasesRun run;
+  cpu_test::Bench bench(cuda, {.threads = 2, .checks = checks});
+  const auto x = random_values<float>(std::size_t{kTiles} * kColumns, 1);
+  const auto put = [&](const auto& values) {
+    const std::uint64_t at = bench.upload(values);
+    bench.stream().copy_from_host(at, values.data(), values.size() * 4);
+    return at;
+  };
+  const std::uint64_t in = put(x), words = put(std::vector<std::uint32_t>{counter});
+  const std::uint64_t record = put(std::vector<std::uint32_t>(12));
+  const std::uint64_t out[] = {bench.upload(std::vector<float>(x.size())),
+                               bench.upload(std::vector<float>(x.size()))};
+  std::vector<std::uint64_t> values;
+  for (const Param& param : program.params) {
+    const KernelParam& what = param.what;
+    switch (what.kind) {
+      case KernelParam::Kind::kInput:
+        values.push_back(in);
+        break;
+      case KernelParam::Kind::kOutput:
+        values.push_back(out[what.index]);
+        break;
+      case KernelParam::Kind::kCounter:
+        values.push_back(words);
+        break;
+      case KernelParam::Kind::kRecord:
+        values.push_back(record);
+        break;
+      case KernelParam::Kind::kTimeout:
+        values.push_back(static_cast<std::uint64_t>(timeout));
+        break;
+      default:
+        values.push_back(3);  // the step
+    }
+  }
+  std::vector<const void*> pointers;
+  for (const std::uint64_t& value : values) pointers.push_back(&value);
+  const auto grid = static_cast<unsigned>(program.grid.evaluate({}));
+  for (int i = 0; i < runs; ++i) {
+    bench.stream().launch(bench.function(), {{grid, 1, 1}, {64, 1, 1}, 0},
+                          {pointers.data(), pointers.size()});
+    bench.stream().synchronize();
+    run.results.push_back(bench.download<float>(out[1], x.size()));
+  }
+  for (const Finding& finding : bench.device().findings()) run.findings.push_back(finding.text());
+  run.record = bench.download<protocol::Record>(record, 1)[0];
+  return run;
+}
+
+Program two_phases() {
+  Graph body;
+  const ValueId x = body.add_input({"x", {DType::kF32, {kTiles * kColumns}}});
+  body.add_output(x);
+  const Kernel kernel{
+      .name = "k",
+      .phases = {{&kDoubled}, {&kTurned, Order::kStride, Meet::kHere}},
+      .room = [](const BodyFacts&, const Config&, const Target&, int) { return std::int64_t{5}; }};
+  Program program = build_phases(kernel, BodyFacts{body}, {}, Target{}, 1);
+  program.num_warps = 2;
+  program.entry = "k";
+  verify(program);
+  lower(program, 1);
+  return program;
+}
+
+TEST(Phases, WaitForAllBlocksOfTheGrid) {
+  const Program program = two_phases();
+  EXPECT_EQ(program.grid.evaluate({}), 5);
+  const std::string cuda = print_cuda(program);
+  SCOPED_TRACE(cuda);
+  EXPECT_EQ(cuda.find("__restrict__"), std::string::npos);
+  const auto x = random_values<float>(std::size_t{kTiles} * kColumns, 1);
+  // A counter has its top bit as the last meeting left it.
+  for (const std::uint32_t counter : {0U, 0x80000000U}) {
+    const PhasesRun run = run_phases(program, cuda, counter, 3, 60'000'000'000);
+    EXPECT_THAT(run.findings, ::testing::IsEmpty());
+    EXPECT_EQ(run.record.kind, protocol::Record::kNothing);
+    for (const std::vector<float>& y : run.results) {
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        ASSERT_EQ(y[i], 2 * x[(kTiles - 1 - i / kColumns) * kColumns + i % kColumns]) << i;
+      }
+    }
+  }
+}
+
+TEST(Phases, ThatDoNotWaitAreFound) {
+  const Program program = two_phases();
+  const std::string whole = print_cuda(program);
+  const std::string meeting = "if (!meet_blocks(counter, record, step, timeout)) return;";
+  const std::string fence = "asm volatile(\"fence.acq_rel.gpu;\" ::: \"memory\");";
+  for (const std::string& part : {meeting, fence, std::string("__syncthreads();")}) {
+    std::string broken = whole;
+    const std::size_t at = part == meeting ? broken.rfind(part) : broken.find(part);
+    ASSERT_NE(at, std::string::npos) << part;
+    broken.erase(at, part.size());
+    EXPECT_THAT(run_phases(program, broken, 0, 1, 60'000'000'000).findings,
+                ::testing::Not(::testing::IsEmpty()))
+        << part;
+  }
+}
+
+// As if a block had not come.
+TEST(Phases, LeaveWhenABlockDoesNotCome) {
+  const Program program = two_phases();
+  const PhasesRun run =
+      run_phases(program, print_cuda(program), 0x7fffff00U, 1, 20'000'000, kCheckNothing);
+  EXPECT_EQ(run.record.kind, protocol::Record::kLostWait);
+  EXPECT_EQ(run.record.step, 3U);
+  EXPECT_LT(run.record.block, 5U);
 }
 
 /// 48 floats between two pointers, of which the kernel adds the last 32: through a launch plan, as

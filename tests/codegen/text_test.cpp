@@ -244,6 +244,11 @@ TEST(TileVerify, RefusesWhatIsNoProgram) {
       {with("%9 = for %8 = %2 to %2 step %2 {\n  }\n  %6 = result 0, %9 : i64"), "found result 0"},
       {with("%9 = result 0, %2 : i64"), "expected a loop"},
       {with("%9 = param 3 : i64"), "found parameter 3, expected one below 1"},
+      {with("%9 = for %8 = %2 to %2 step %2 {\n  meet_blocks\n  }"),
+       "(meet_blocks): found it in a loop or a role"},
+      {"kernel k\nwarps 1\nworld 2\ngrid 1\nflag_slots 1\n{\n  %0 = constant 0 : i64\n  "
+       "signal %0, _, _\n  meet_blocks\n}\n",
+       "(meet_blocks): found a group, expected a kernel without one"},
       {"kernel k\nwarps 3\ngrid 1\n{\n}\n", "found 3 warps"},
       {"kernel k\nwarps 1\ngrid 1\nlayout 0 [1, 64] reg lane warp\n{\n  %0 = range 1 : i32[1, 64] "
        "#0\n}\n",

@@ -95,6 +95,21 @@ TEST(Residency, RanksOfADeviceCount) {
 }
 
 // From each stream the largest counts, among those that no event orders with the step.
+// Blocks that wait for each other are resident together as well.
+TEST(Residency, AMeetingOfBlocksCounts) {
+  const auto local = [](int blocks) {
+    Program program = program_of({{kBarrier, 0, blocks}});
+    program.arenas[0] = {ArenaKind::kState, "", program.arenas[0].bytes};
+    program.steps[0].kind = Kind::kLaunch;
+    Requirements& needs = program.kernels[0].needs;
+    needs.comm_group.clear();
+    needs.meets = false;
+    return program;
+  };
+  EXPECT_EQ(problem(local(108)), "");
+  EXPECT_THAT(problem(local(109)), HasSubstr("with 109 blocks"));
+}
+
 TEST(Residency, ManyStreams) {
   std::vector<Part> parts = {{kBarrier, 0, 36}, {kBarrier, 1, 1},  {kBarrier, 1, 36},
                              {kBarrier, 1, 2},  {kBarrier, 2, 36}, {kBarrier, 2, 3}};

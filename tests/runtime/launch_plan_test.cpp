@@ -104,7 +104,8 @@ class LaunchPlanTest : public ::testing::Test {
     kernel.needs.params = {param(Kind::kPeers),   param(Kind::kOffset),  param(Kind::kInput),
                            param(Kind::kOutput),  param(Kind::kScalar),  param(Kind::kRank),
                            param(Kind::kFlags),   param(Kind::kScratch), param(Kind::kStep),
-                           param(Kind::kClosing), param(Kind::kTimeout), param(Kind::kRecord)};
+                           param(Kind::kClosing), param(Kind::kTimeout), param(Kind::kRecord),
+                           param(Kind::kCounter)};
     program_.kernels = {kernel};
     Step launch;
     launch.name = "reduce";
@@ -123,7 +124,7 @@ class LaunchPlanTest : public ::testing::Test {
     for (int rank = 0; rank < 2; ++rank) {
       const std::uint64_t base = 0x10000 * static_cast<std::uint64_t>(rank + 1);
       streams_.push_back(std::make_unique<FakeStream>(
-          rank, calls_, std::vector<int>{2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
+          rank, calls_, std::vector<int>{2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
       lanes_.push_back(streams_.back().get());
       RankPlaces places;
       places.rank = rank;
@@ -166,7 +167,7 @@ TEST_F(LaunchPlanTest, ResolvesEveryKindOfParameter) {
   EXPECT_EQ(launch.config.shared_bytes, 64);
   EXPECT_EQ(launch.config.attributes, LaunchAttributes{});
   EXPECT_THAT(launch.words, ElementsAre(0x18000, 0x28000, 4096, 0x29000, 0x20000 + 512, 21, 1, 256,
-                                        512, 0, 1, 1000, 0x2a000));
+                                        512, 0, 1, 1000, 0x2a000, 0x28100));
   const Call& copy = calls_.at(3);
   EXPECT_EQ(copy.dst, 0x20000 + 1024);
   EXPECT_EQ(copy.src, 0x20000 + 512);
@@ -318,6 +319,9 @@ TEST_F(LaunchPlanTest, TimeoutsAreNamed) {
                "kernel), block 3, slot 5: waited for rank 0 to reach epoch 9, last saw 8");
   records[0].record = {.kind = Record::kLostWait, .step = 77, .peer = 99, .expected = 1};
   EXPECT_THAT(run_error(program_, records, 1)->what(), HasSubstr("rank 0, step 77, block 0"));
+  program_.kernels[0].needs.comm_group.clear();
+  EXPECT_THAT(run_error(program_, records, 1)->what(),
+              HasSubstr("block 3: waited for the other blocks of its grid"));
 }
 
 TEST_F(LaunchPlanTest, TheEarliestBadIndexIsNamed) {

@@ -41,6 +41,40 @@ __device__ __forceinline__ void bad_index(Record* record, int step, int node, lo
 }
 )";
 
+// The last to come flips the top bit, and leaves the bits below as they were: the counter is never
+// cleared, and the meetings of all runs share it.
+constexpr std::string_view kMeetBlocks = R"(
+// All blocks of the grid meet. False when one did not come in time; then the block must leave.
+__device__ __forceinline__ bool meet_blocks(unsigned* counter, Record* record, int step,
+                                            long long timeout) {
+  __syncthreads();
+  bool lost = false;
+  if (threadIdx.x == 0) {
+    const unsigned own = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1u) : 1u;
+    unsigned before, seen;
+    unsigned long long start, now;
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;"
+                 : "=r"(before) : "l"(counter), "r"(own) : "memory");
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+    do {
+      asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
+      asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+      lost = (long long)(now - start) > timeout;
+    } while (((before ^ seen) & 0x80000000u) == 0u && !lost);
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    lost = ((before ^ seen) & 0x80000000u) == 0u;
+    if (lost && claim(record, 1)) {
+      record->step = step;
+      record->block = blockIdx.x;
+      record->expected = ~before & 0x80000000u;
+      record->seen = seen;
+    }
+  }
+  return !__syncthreads_or(lost);
+}
+)";
+
 // {0} marks per block
 constexpr std::string_view kMarks = R"(
 // When a block goes on to what, for a trace.
@@ -262,6 +296,11 @@ void Preamble::record() { need(kFailing, "", std::string(kRecord)); }
 void Preamble::bad_index() {
   record();
   need(kFailing, "bad_index", std::string(kBadIndex));
+}
+
+void Preamble::meet_blocks() {
+  record();
+  need(kFailing, "meet_blocks", std::string(kMeetBlocks));
 }
 
 void Preamble::marks() { need(kMarking, "", fmt::format(kMarks, protocol::kMarksOfBlock)); }

@@ -80,6 +80,7 @@ class Preamble {
   /// Declares the record with which a kernel reports errors.
   void record();
   void bad_index();
+  void meet_blocks();
   /// Declares the marks with which a kernel records what its blocks do.
   void marks();
   /// Flags, signal and wait, for blocks of `threads` threads.

@@ -50,6 +50,10 @@ bool Printer::always_meets() const {
 }
 
 std::string Printer::signature() {
+  // What a peer, or another block, writes between two phases must be read again.
+  const bool shares = p_.communicates || std::ranges::any_of(p_.params, [](const Param& param) {
+                        return param.what.kind == KernelParam::Kind::kCounter;
+                      });
   std::string text;
   for (std::size_t i = 0; i < p_.params.size(); ++i) {
     const KernelParam& what = p_.params[i].what;
@@ -58,8 +62,8 @@ std::string Printer::signature() {
       case KernelParam::Kind::kInput:
       case KernelParam::Kind::kOutput:
         // In a kernel that waits, __restrict__ would allow non-coherent loads of a peer's data.
-        text += p_.communicates || p_.in_place ? fmt::format("unsigned char* p{}", i)
-                                               : fmt::format("unsigned char* __restrict__ p{}", i);
+        text += shares || p_.in_place ? fmt::format("unsigned char* p{}", i)
+                                      : fmt::format("unsigned char* __restrict__ p{}", i);
         break;
       case KernelParam::Kind::kScalar:
       case KernelParam::Kind::kOffset:
@@ -97,6 +101,9 @@ std::string Printer::signature() {
       case KernelParam::Kind::kMarks:
         preamble_.marks();
         text += "Mark* marks";
+        break;
+      case KernelParam::Kind::kCounter:
+        text += "unsigned* counter";
         break;
       case KernelParam::Kind::kBytes:
         // By reference: instructions take its address.
@@ -371,6 +378,10 @@ void Printer::instruction(Id id) {
       out_.line(fmt::format("if ({}!{}) return;",
                             inst.args[2] == kNone ? "" : ref(inst.args[2]) + " && ",
                             to_peers(inst, "wait")));
+      break;
+    case Op::kMeetBlocks:
+      preamble_.meet_blocks();
+      out_.line("if (!meet_blocks(counter, record, step, timeout)) return;");
       break;
     case Op::kMark:
       marks_ = true;

@@ -26,6 +26,7 @@ enum class Meet : std::uint8_t {
   kNothing,
   kAlike,   ///< blocks b of all ranks meet: what these have done before is there
   kAll,     ///< all blocks of all ranks do
+  kHere,    ///< all blocks of this rank do, in a kernel of no group
   kPieces,  ///< nothing; each piece waits for one of an earlier phase of this rank
 };
 

@@ -1,7 +1,7 @@
-// Puts a kernel together from its phases. A kernel whose ranks meet has a constant grid, and its
-// blocks loop over the pieces, so that every block signals in every run, whatever the symbols
-// (docs/architecture.md, Communication). Its flags are a slot for each block and meeting, then one
-// for each piece that is awaited.
+// Puts a kernel together from its phases. A kernel whose ranks or blocks meet has a constant grid,
+// and its blocks loop over the pieces, so that every block signals in every run, whatever the
+// symbols (docs/architecture.md, Communication). Its flags are a slot for each block and meeting,
+// then one for each piece that is awaited.
 
 #include <algorithm>
 #include <limits>
@@ -25,6 +25,7 @@ class Assembly {
     for (const Phase& phase : kernel.phases) {
       parts_.push_back({phase, phase.work->pieces(facts, config)});
       meetings_ += phase.meet == Meet::kAlike || phase.meet == Meet::kAll ? 1 : 0;
+      meets_here_ = meets_here_ || phase.meet == Meet::kHere;
       if (const Role& role = phase.role; role.who == Role::Who::kSome) {
         some_ = std::min(config.at(std::string(role.setting)), pieces_for(Role::Who::kSome));
       }
@@ -97,6 +98,7 @@ class Assembly {
       program_.flag_slots += pieces->flags;
     }
     program_.communicates = meetings_ > 0 || program_.scratch_bytes > 0;
+    if (meets_here_) return set_grid_of_phases();
     if (!program_.communicates) {
       const Expr& count = parts_.front().pieces->count;
       one_each_ = count.max(facts_.body.symbols()) <= room_;
@@ -110,6 +112,15 @@ class Assembly {
     const std::int64_t blocks = some_ == 0 ? program_.grid.evaluate({}) : some_;
     first_flag_ = (meetings_ + (kernel_.closes ? 1 : 0)) * blocks;
     program_.flag_slots += first_flag_;
+  }
+
+  /// Blocks for the phase with the most pieces, as far as there is room: all wait for each other.
+  void set_grid_of_phases() {
+    std::int64_t wanted = 1;
+    for (const auto& [phase, pieces] : parts_) {
+      if (pieces) wanted = std::max(wanted, pieces->count.max(facts_.body.symbols()));
+    }
+    program_.grid = std::min(wanted, std::max<std::int64_t>(1, room_));
   }
 
   // --- roles and meetings ------------------------------------------------------------------------
@@ -130,6 +141,8 @@ class Assembly {
     } else if (phase.meet == Meet::kAll) {
       b_.signal(next_slot(b_.program_id()));
       b_.wait_slots(b_.integer(0), b_.num_programs());
+    } else if (phase.meet == Meet::kHere) {
+      b_.meet_blocks();
     }
   }
 
@@ -245,6 +258,7 @@ class Assembly {
   std::int64_t meetings_ = 0;    ///< before phases
   std::int64_t some_ = 0;        ///< blocks with a role of their own, at most
   std::int64_t first_flag_ = 0;  ///< slot of that of the first piece that is awaited
+  bool meets_here_ = false;      ///< all blocks of the grid meet
   bool marks_ = false;
   bool one_each_ = false;   ///< a block for each piece
   Id slot_ = kNone;         ///< this block's in the last meeting

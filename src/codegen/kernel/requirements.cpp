@@ -18,10 +18,11 @@ namespace {
 
 /// In the order of the enumerators.
 constexpr std::string_view kParamNames[] = {
-    "input", "output",  "scalar", "peers",  "multicast", "offset",  "result_offset", "rank",
-    "flags", "scratch", "step",   "record", "closing",   "timeout", "marks",         "bytes"};
+    "input",         "output",  "scalar", "peers",   "multicast", "offset",
+    "result_offset", "rank",    "flags",  "scratch", "step",      "record",
+    "closing",       "timeout", "marks",  "bytes",   "counter"};
 
-static_assert(std::size(kParamNames) == static_cast<std::size_t>(KernelParam::Kind::kBytes) + 1);
+static_assert(std::size(kParamNames) == static_cast<std::size_t>(KernelParam::Kind::kCounter) + 1);
 
 std::string refuse(const Kernel& kernel, const BodyFacts& facts) {
   for (const Phase& phase : kernel.phases) {
@@ -144,6 +145,7 @@ Requirements requirements(const KernelSpec& spec, const Target& target, int rank
   for (const tile::Param& param : program.params) {
     needs.params.push_back(param.what);
     if (param.what.kind == KernelParam::Kind::kPeers) needs.comm_group = param.what.group;
+    if (param.what.kind == KernelParam::Kind::kCounter) needs.flag_words = 1;
   }
   needs.remote = tile::remote_accesses(program);
   needs.meets = tile::meets(program);

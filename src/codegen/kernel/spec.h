@@ -53,6 +53,7 @@ struct KernelParam {
     kMarks,    ///< u64: address of this step's marks, kMarksOfBlock times protocol::Mark per block
     kBytes,    ///< `size` bytes by value, made by the launching code (a tensor map); `index`
                ///< distinguishes several in one kernel
+    kCounter,  ///< u64: address of this step's flag words, for a kernel whose blocks meet
   };
   Kind kind;
   int index = 0;
@@ -108,7 +109,7 @@ struct Requirements {
   std::vector<InPlace> in_place;  ///< valid if the text allows it: allows_in_place
   /// What a step that launches it owns in the symmetric arena of `comm_group`, zeroed before the
   /// first run: 32-bit flag words (an epoch per block, then for each slot a flag per rank), and
-  /// bytes that peers write.
+  /// bytes that peers write. A local kernel whose blocks meet owns one word in the `state` arena.
   std::int64_t flag_words = 0;
   std::int64_t scratch_bytes = 0;
 };

@@ -287,6 +287,14 @@ void Builder::wait_slots(Id first, Id count) {
   append({.op = Op::kWait, .type = {}, .args = {first, kNone, kNone, count}});
 }
 
+void Builder::meet_blocks() {
+  for (const auto kind : {KernelParam::Kind::kCounter, KernelParam::Kind::kTimeout}) {
+    param({.kind = kind, .index = 0, .expr = 0, .group = {}});
+  }
+  can_fail();
+  append({.op = Op::kMeetBlocks, .type = {}, .args = {}});
+}
+
 Id Builder::begin_for(Id low, Id high, Id step, std::vector<Id> initial) {
   Inst loop{.op = Op::kFor, .type = {}, .args = {low, high, step}};
   loop.body_args.push_back(detached({.op = Op::kForArg, .type = {Kind::kI64}, .args = {}}));

@@ -76,6 +76,8 @@ class Builder {
   void mark(protocol::Mark::What what, Id rank, Id number);
   void wait(Id slot, Id rank = kNone, Id predicate = kNone);
   void wait_slots(Id first, Id count);
+  /// All blocks of the grid meet; adds the parameters of a kernel in which they do.
+  void meet_blocks();
 
   /// Opens a loop and returns its id. Inside, `induction` and `carried` give the values; `end_for`
   /// closes it.

@@ -26,8 +26,8 @@ struct OpInfo {
   bool reads = false;            ///< it reads memory that all blocks see
   bool writes = false;           ///< it writes such memory
   bool fills_shared = false;     ///< writes tiles in shared memory
-  bool signals = false;          ///< signals peers by flags
-  bool waits = false;            ///< waits for data or flags from peers
+  bool signals = false;          ///< signals peers by flags, or other blocks
+  bool waits = false;            ///< waits for data or flags from peers, or for other blocks
   bool needs_all_warps = false;  ///< contains, or may contain, a block barrier
   bool communicates = false;     ///< exists only in kernels of a group
   bool packets = false;          ///< it moves packets

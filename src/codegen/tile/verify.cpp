@@ -13,6 +13,7 @@
 #include "codegen/tile/verify_multimem.h"
 #include "codegen/tile/verify_packets.h"
 #include "codegen/tile/verify_roles.h"
+#include "codegen/tile/walk.h"
 
 namespace braid::tile {
 namespace {
@@ -38,6 +39,7 @@ class Verifier {
       check_param(fmt::format("param {}", i), p_.params[i].what);
     }
     block(p_.body, [] {});
+    meetings_of_blocks();
     if (const Id unmet = multimem_without_meeting(p_); unmet != kNone) {
       at_ = unmet;
       fail("an access of all ranks", "a wait for all of them, without condition, before and after");
@@ -49,6 +51,21 @@ class Verifier {
   }
 
  private:
+  /// Every block comes to each of them, and they have no peers to tell where one is lost.
+  void meetings_of_blocks() {
+    std::set<Id> meetings;
+    for_each_inst(p_, [&](Id id) {
+      if (p_.at(id).op == Op::kMeetBlocks) meetings.insert(id);
+    });
+    for (const Id id : meetings) {
+      at_ = id;
+      if (p_.communicates) fail("a group", "a kernel without one");
+      if (std::ranges::find(p_.body, id) == p_.body.end()) {
+        fail("it in a loop or a role", "it outside, so that every block comes there");
+      }
+    }
+  }
+
   // Throws for the instruction at hand.
   [[noreturn]] void fail(const std::string& found, const std::string& expected) const {
     const Inst& inst = p_.at(at_);

@@ -351,16 +351,17 @@ class Builder {
                    const std::string& group) {
     if (words == 0) return -1;
     const bool flags = kind == BufferKind::kFlags;
+    const ArenaKind arena = group.empty() ? ArenaKind::kState : ArenaKind::kSymmetric;
     const int id = add_buffer(fmt::format("{} {}", step.name, flags ? "flags" : "scratch"),
-                              {DType::kI32, {words}}, {ArenaKind::kSymmetric, group});
+                              {DType::kI32, {words}}, {arena, group});
     buffer(id).kind = kind;
     return id;
   }
 
   void add_words() {
     for (Step& step : program_.steps) {
+      if (step.kernel < 0) continue;
       const std::string& group = comm_group(program_, step);
-      if (group.empty()) continue;
       const Requirements& needs = program_.kernels[step.kernel].needs;
       step.flags = add_words_of(step, BufferKind::kFlags, needs.flag_words, group);
       step.scratch = add_words_of(step, BufferKind::kScratch, (needs.scratch_bytes + 3) / 4, group);

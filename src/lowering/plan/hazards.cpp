@@ -36,7 +36,8 @@ class Hazards {
     }
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
       const std::size_t arena = program_.buffers[b].arena;
-      if (program_.arenas[arena].kind == ArenaKind::kState && !program_.buffers[b].slice) {
+      if (program_.arenas[arena].kind == ArenaKind::kState && !program_.buffers[b].slice &&
+          program_.buffers[b].kind == BufferKind::kTensor) {
         write(b, kHost);
       }
     }

@@ -21,13 +21,12 @@ std::vector<Waiting> waiting_steps(const Program& program) {
     if (step.kind == Step::Kind::kCollective && program.ranks_per_device == 1) {
       all.push_back({static_cast<int>(s), step.stream, kCommunicatorBlocks});
     }
-    if (comm_group(program, step).empty()) continue;
+    if (comm_group(program, step).empty() && step.flags < 0) continue;
     const Expr& grid = program.kernels[step.kernel].needs.grid;
     if (!grid.is_constant()) {
-      throw_internal(
-          "program",
-          "step {} waits for peers with {} blocks; expected a number that no symbol changes", s,
-          grid.str());
+      throw_internal("program",
+                     "step {} waits with {} blocks; expected a number that no symbol changes", s,
+                     grid.str());
     }
     all.push_back({static_cast<int>(s), step.stream, grid.evaluate({})});
   }

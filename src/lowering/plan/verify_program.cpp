@@ -274,7 +274,8 @@ class Verifier {
     expect(in_range(id, program_.buffers) && buffer(id).kind == kind,
            "step {} has no {} in buffer {}", s, what, id);
     const Arena& arena = arena_of(buffer(id));
-    expect(buffer(id).bytes >= bytes && arena.kind == ArenaKind::kSymmetric && arena.group == group,
+    const ArenaKind kind_of_arena = group.empty() ? ArenaKind::kState : ArenaKind::kSymmetric;
+    expect(buffer(id).bytes >= bytes && arena.kind == kind_of_arena && arena.group == group,
            "step {} needs {} bytes of {} in the arena of '{}', but '{}' has {} in {}", s, bytes,
            what, group, buffer(id).name, buffer(id).bytes, name_of(arena));
     expect(owned_.insert(id).second, "step {} shares its {} '{}'", s, what, buffer(id).name);

@@ -257,6 +257,8 @@ class LaunchPlan::Builder {
         return add_word(element(places().marks, step_index_, "step", *step_));
       case KernelParam::Kind::kBytes:
         return add_bytes(param);
+      case KernelParam::Kind::kCounter:
+        return add_word(element(places().buffer_addresses, step_->flags, "buffer", *step_));
     }
   }
 

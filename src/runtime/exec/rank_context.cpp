@@ -233,6 +233,12 @@ protocol::Record RankContext::record() const {
 void RankContext::reset() {
   stream().fill(record_->address(), 0, sizeof(protocol::Record));
   heap_.zero_flags(local_, stream());
+  for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+    const Buffer& buffer = program_.buffers[b];
+    const auto arena = static_cast<std::size_t>(buffer.arena);
+    if (buffer.kind == BufferKind::kTensor || arenas_[arena] == nullptr) continue;
+    stream().fill(address(b), 0, static_cast<std::size_t>(buffer.bytes));
+  }
 }
 
 }  // namespace braid

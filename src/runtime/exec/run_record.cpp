@@ -28,6 +28,10 @@ std::string lost_wait(const Program& program, int rank, const Record& r) {
   std::string where = fmt::format("step {}", r.step);
   if (kernel != nullptr) {
     where += fmt::format(" '{}' ({} kernel)", step->name, kernel->needs.template_name);
+    if (kernel->needs.comm_group.empty()) {
+      return fmt::format("rank {}, {}, block {}: waited for the other blocks of its grid", rank,
+                         where, r.block);
+    }
     // Kernels use indices in the group.
     const auto members = group_members(program, kernel->needs.comm_group, rank);
     if (r.peer < members.size()) peer = members[r.peer];

@@ -161,7 +161,10 @@ std::vector<MemoryPart> SymmetricHeap::heads(std::size_t local) const {
 void SymmetricHeap::zero_flags(std::size_t local, Stream& stream) const {
   for (const MemoryPart& head : heads(local)) stream.fill(head.address, 0, head.bytes);
   for (const Buffer& buffer : program_.buffers) {
-    if (buffer.kind == BufferKind::kTensor) continue;
+    if (buffer.kind == BufferKind::kTensor ||
+        program_.arenas[buffer.arena].kind != ArenaKind::kSymmetric) {
+      continue;
+    }
     const std::uint64_t arena = own(static_cast<std::size_t>(buffer.arena), local);
     stream.fill(arena + static_cast<std::uint64_t>(buffer.offset), 0,
                 static_cast<std::size_t>(buffer.bytes));
