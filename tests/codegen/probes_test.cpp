@@ -293,6 +293,38 @@ const Work kTurned{
         },
 };
 
+/// The numbers of the tiles with a flag, one after the other, behind how many they are.
+const Work kListOfTiles{
+    .pieces = [](const BodyFacts&, const Config&) -> std::optional<Pieces> { return Pieces{}; },
+    .emit =
+        [](const Piece& piece) {
+          Builder& b = piece.b;
+          const Id flags = operand(piece, KernelParam::Kind::kInput, 1);
+          const Id list = operand(piece, KernelParam::Kind::kOutput, 0);
+          const auto put = [&](Id at, Id value, Id mask) {
+            const Id place = b.map(Fn::kAdd, {b.range(1, 1, 1), at});
+            b.store(list, place, b.spread(value, 1, 1), mask, DType::kI32);
+          };
+          const Id loop =
+              b.begin_for(b.integer(0), b.integer(kTiles), b.integer(1), {b.integer(0)});
+          const Id flag = b.load_scalar(flags, b.induction(loop), kNone, DType::kI32);
+          const Id after = b.map(Fn::kAdd, {b.carried(loop, 0), flag});
+          put(after, b.induction(loop), b.map(Fn::kLt, {b.integer(0), flag}));
+          put(b.integer(0), b.end_for(loop, {after})[0], kNone);
+        },
+};
+const Work kDoubledThere{
+    .pieces = twelve,
+    .emit =
+        [](const Piece& piece) {
+          const Id at = tile_at(piece, piece.number);
+          const Id x =
+              piece.b.load(operand(piece, KernelParam::Kind::kInput, 0), at, kNone, DType::kF32);
+          piece.b.store(operand(piece, KernelParam::Kind::kOutput, 1), at,
+                        piece.b.map(Fn::kAdd, {x, x}), kNone, DType::kF32);
+        },
+};
+
 /// Its runs, one after the other with one counter.
 struct PhasesRun {
   std::vector<std::vector<float>> results;
@@ -300,7 +332,8 @@ struct PhasesRun {
   protocol::Record record;
 };
 PhasesRun run_phases(const Program& program, const std::string& cuda, std::uint32_t counter,
-                     int runs, std::int64_t timeout, unsigned checks = kCheckAll) {
+                     int runs, std::int64_t timeout, unsigned checks = kCheckAll,
+                     const std::vector<std::int32_t>& flags = {0}) {
   PhasesRun run;
   cpu_test::Bench bench(cuda, {.threads = 2, .checks = checks});
   const auto x = random_values<float>(std::size_t{kTiles} * kColumns, 1);
@@ -309,7 +342,8 @@ PhasesRun run_phases(const Program& program, const std::string& cuda, std::uint3
     bench.stream().copy_from_host(at, values.data(), values.size() * 4);
     return at;
   };
-  const std::uint64_t in = put(x), words = put(std::vector<std::uint32_t>{counter});
+  const std::uint64_t in[] = {put(x), put(flags)};
+  const std::uint64_t words = put(std::vector<std::uint32_t>{counter});
   const std::uint64_t record = put(std::vector<std::uint32_t>(12));
   const std::uint64_t out[] = {bench.upload(std::vector<float>(x.size())),
                                bench.upload(std::vector<float>(x.size()))};
@@ -318,7 +352,7 @@ PhasesRun run_phases(const Program& program, const std::string& cuda, std::uint3
     const KernelParam& what = param.what;
     switch (what.kind) {
       case KernelParam::Kind::kInput:
-        values.push_back(in);
+        values.push_back(in[what.index]);
         break;
       case KernelParam::Kind::kOutput:
         values.push_back(out[what.index]);
@@ -350,13 +384,13 @@ PhasesRun run_phases(const Program& program, const std::string& cuda, std::uint3
   return run;
 }
 
-Program two_phases() {
+Program of_phases(std::vector<Phase> phases) {
   Graph body;
   const ValueId x = body.add_input({"x", {DType::kF32, {kTiles * kColumns}}});
   body.add_output(x);
   const Kernel kernel{
       .name = "k",
-      .phases = {{&kDoubled}, {&kTurned, Order::kStride, Meet::kHere}},
+      .phases = std::move(phases),
       .room = [](const BodyFacts&, const Config&, const Target&, int) { return std::int64_t{5}; }};
   Program program = build_phases(kernel, BodyFacts{body}, {}, Target{}, 1);
   program.num_warps = 2;
@@ -364,6 +398,53 @@ Program two_phases() {
   verify(program);
   lower(program, 1);
   return program;
+}
+
+Program two_phases() { return of_phases({{&kDoubled}, {&kTurned, Order::kStride, Meet::kHere}}); }
+
+/// A list in front of which stands its length.
+template <KernelParam::Kind kKind, int kIndex>
+Phase::List list_in(Builder& b, const BodyFacts&) {
+  const Id at = b.param({.kind = kKind, .index = kIndex, .expr = 0, .group = {}});
+  return {b.ptr_add(at, b.integer(1), DType::kI32),
+          b.load_scalar(at, b.integer(0), kNone, DType::kI32)};
+}
+Phase doubled_there(Meet meet, Phase::List (*list)(Builder& b, const BodyFacts& facts)) {
+  return {.work = &kDoubledThere, .order = Order::kListed, .meet = meet, .list = list};
+}
+
+/// Those of the tiles with a mark are doubled, the others untouched.
+void expect_doubled(const Program& program, const std::vector<std::int32_t>& input,
+                    const std::vector<std::int32_t>& marks) {
+  const std::string cuda = print_cuda(program);
+  SCOPED_TRACE(cuda);
+  const auto x = random_values<float>(std::size_t{kTiles} * kColumns, 1);
+  const PhasesRun run = run_phases(program, cuda, 0, 1, 60'000'000'000, kCheckAll, input);
+  EXPECT_THAT(run.findings, ::testing::IsEmpty());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    ASSERT_EQ(run.results[0][i], marks[i / kColumns] != 0 ? 2 * x[i] : 0) << i;
+  }
+}
+
+TEST(Phases, TakeThePiecesOfAListThatOneHasMade) {
+  const Program program = of_phases(
+      {{&kListOfTiles}, doubled_there(Meet::kHere, list_in<KernelParam::Kind::kOutput, 0>)});
+  for (const std::vector<std::int32_t>& flags :
+       {std::vector<std::int32_t>{0, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0, 1},
+        std::vector<std::int32_t>(kTiles, 0), std::vector<std::int32_t>(kTiles, 1)}) {
+    expect_doubled(program, flags, flags);
+  }
+}
+
+TEST(Phases, TakeThePiecesOfAListInMemory) {
+  const Program program =
+      of_phases({doubled_there(Meet::kNothing, list_in<KernelParam::Kind::kInput, 1>)});
+  EXPECT_EQ(program.grid.evaluate({}), 5);
+  expect_doubled(program, {3, 7, 0, 11}, {1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1});
+  // There are no more than all pieces, whatever it says.
+  expect_doubled(program, {99, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0},
+                 std::vector<std::int32_t>(kTiles, 1));
+  expect_doubled(program, {-4, 1}, std::vector<std::int32_t>(kTiles, 0));
 }
 
 TEST(Phases, WaitForAllBlocksOfTheGrid) {

@@ -13,6 +13,12 @@ struct Phase {
   Order order = Order::kStride;
   Meet meet = Meet::kNothing;
   Role role = {};
+  /// The list of an order that has one: the numbers of the pieces, i32 in memory, and how many they
+  /// are, a scalar. An operand has it, or an earlier phase has made it.
+  struct List {
+    tile::Id numbers, count;
+  };
+  List (*list)(tile::Builder& b, const BodyFacts& facts) = nullptr;
 };
 
 /// One way to compute a body as one kernel. A body finds its kernel by asking; nobody else knows a

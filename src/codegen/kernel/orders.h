@@ -19,6 +19,7 @@ enum class Order : std::uint8_t {
   /// its own are last.
   kOwnFirst,
   kOwnLast,
+  kListed,  ///< as kStride, of those in a list on the device (Phase::list)
 };
 
 /// What comes before a phase.

@@ -101,7 +101,8 @@ class Assembly {
     if (meets_here_) return set_grid_of_phases();
     if (!program_.communicates) {
       const Expr& count = parts_.front().pieces->count;
-      one_each_ = count.max(facts_.body.symbols()) <= room_;
+      one_each_ =
+          parts_.front().phase.order != Order::kListed && count.max(facts_.body.symbols()) <= room_;
       program_.grid = one_each_ ? count : min(count, Expr(room_));
       return;
     }
@@ -176,10 +177,15 @@ class Assembly {
     // order of a kernel's parameters.
     const bool is_plain = phase.role.who == Role::Who::kAll && !is_by_rank(phase.order);
     if (is_plain && work.prepare != nullptr) work.prepare(b_, facts_);
-    const Numbers numbers = phase.order == Order::kOwned ? owned(pieces) : dealt(phase, pieces);
+    Numbers numbers = phase.order == Order::kOwned ? owned(pieces) : dealt(phase, pieces);
+    const bool is_listed = phase.order == Order::kListed;
+    const Phase::List list = is_listed ? phase.list(b_, facts_) : Phase::List{};
+    // However many the list is said to have, there are no more pieces.
+    if (is_listed) numbers.end = b_.map(Fn::kMin, {list.count, numbers.end});
     if (!is_plain && work.prepare != nullptr) work.prepare(b_, facts_);
     const Id loop = b_.begin_for(numbers.first, numbers.end, numbers.step, {});
-    const Id number = b_.induction(loop);
+    const Id place = b_.induction(loop);
+    const Id number = is_listed ? b_.load_scalar(list.numbers, place, kNone, DType::kI32) : place;
     work.emit(piece_of(phase.order, number, numbers.of_rank));
     if (pieces.flags > 0) raise(number, pieces.flags);
     b_.end_for(loop, {});
