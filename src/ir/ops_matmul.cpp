@@ -85,6 +85,11 @@ std::vector<TensorType> infer_grouped_mm(const InferContext& context) {
     fail("/inputs/1", "operands of {} are {}: {} and {} differ; expected [T, K], [E, K, N]", kOp,
          describe(matrices), a[1].str(), b[1].str());
   }
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 30;  // what is counted fits in 32 bits
+  if (a[0].max(context.graph.symbols()) > kMostRows) {
+    fail("/inputs/0", "the operand of {} is {}, up to {} rows; expected at most {}", kOp,
+         matrices[0].str(), a[0].max(context.graph.symbols()), kMostRows);
+  }
   const TensorType offsets{DType::kI32, {b[0]}};
   if (context.inputs[2] != offsets) {
     fail("/inputs/2", "the offsets of {} are {}; expected {}, the end of each group", kOp,

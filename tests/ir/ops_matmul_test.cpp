@@ -116,6 +116,8 @@ TEST(GroupedMm, RefusesBadOperands) {
   EXPECT_TRUE(is_error(error({a, b, {DType::kI64, {3}}}), "n/inputs/2",
                        "the offsets of _grouped_mm are i64[3]; expected i32[3], the end of each"));
   EXPECT_TRUE(is_error(error({a, b, {DType::kI32, {4}}}), "n/inputs/2", "expected i32[3]"));
+  EXPECT_TRUE(is_error(error({{kF32, {std::int64_t{1} << 31, 8}}, b, offsets}), "n/inputs/0",
+                       "up to 2147483648 rows; expected at most 1073741824"));
   EXPECT_TRUE(is_error(error({a, b, offsets}, {{"out_dtype", DType::kF16}}), "n/attrs/out_dtype",
                        "expected f32 or f32"));
 }

@@ -13,6 +13,7 @@ namespace {
 
 using tile::Fn;
 using tile::Id;
+using tile::Kind;
 using tile::kNone;
 
 const Node& matmul_of(const BodyFacts& facts) { return *matmuls_of(facts.body)[0]; }
@@ -34,16 +35,17 @@ GemmUse use_of(const BodyFacts& facts, const Config&) {
   return {.rows = rows_of(facts), .groups = groups_of(facts)};
 }
 
-/// Finds the rows of a tile, and their weight, by the number of tiles above it.
+/// Finds the rows of a tile, and their weight, by the number of tiles above it. Counts fit in 32
+/// bits, as the op's offsets do, and take half the instructions there.
 class Finder {
  public:
   Finder(const Piece& piece, Id above, std::int64_t block_m)
       : piece_(piece),
         b_(piece.b),
         emitter_(piece.b, piece.facts, static_cast<int>(block_m)),
-        block_m_(piece.b.integer(block_m)),
-        above_(b_.map(Fn::kToI64, {above})),
-        rows_(piece.scalar(rows_of(piece.facts))) {}
+        block_m_(piece.b.integer(block_m, Kind::kI32)),
+        above_(above),
+        rows_(narrow(piece.scalar(rows_of(piece.facts)))) {}
 
   struct Found {
     Id row;
@@ -51,10 +53,10 @@ class Finder {
   };
 
   Found run() {
-    const Id none = b_.integer(0);
+    const Id none = b_.integer(0, Kind::kI32);
     const Dim& groups = groups_of(piece_.facts);
-    const Id loop = b_.begin_for(none, piece_.scalar(groups), b_.integer(1),
-                                 {none, none, none, none, b_.integer(-1)});
+    const Id loop = b_.begin_for(b_.integer(0), piece_.scalar(groups), b_.integer(1),
+                                 {none, none, none, none, b_.integer(-1, Kind::kI32)});
     emitter_.open_scope();
     const Id number = b_.induction(loop);
     const Rows before{b_.carried(loop, 0), b_.carried(loop, 1)};
@@ -66,7 +68,7 @@ class Finder {
     };
     const std::vector<Id> found =
         b_.end_for(loop, {end, plus(before.tiles, part.tiles), chosen(part.row, 2), chosen(end, 3),
-                          chosen(number, 4)});
+                          chosen(narrow(number), 4)});
     // No tile is both among the groups' and past them.
     const Part rest = part_of({found[0], found[1]}, rows_);
     const auto or_rest = [&](Id value, Id otherwise) {
@@ -76,9 +78,9 @@ class Finder {
     const Dim& depth = piece_.facts.body.type(matmul_of(piece_.facts).inputs[1]).shape[1];
     const Id has_weight = b_.map(Fn::kLt, {b_.integer(-1), weight});
     return {or_rest(rest.row, found[2]),
-            {.weight = b_.map(Fn::kMax, {weight, none}),
+            {.weight = b_.map(Fn::kToI64, {b_.map(Fn::kMax, {weight, none})}),
              .end = or_rest(rows_, found[3]),
-             .depth = b_.map(Fn::kSelect, {has_weight, piece_.scalar(depth), none})}};
+             .depth = b_.map(Fn::kSelect, {has_weight, piece_.scalar(depth), b_.integer(0)})}};
   }
 
  private:
@@ -91,6 +93,7 @@ class Finder {
     Id is_here, row, tiles;
   };
 
+  Id narrow(Id a) { return b_.map(Fn::kToI32, {a}); }
   Id plus(Id a, Id b) { return b_.map(Fn::kAdd, {a, b}); }
   Id minus(Id a, Id b) { return b_.map(Fn::kSub, {a, b}); }
 
@@ -100,14 +103,16 @@ class Finder {
     const Node& matmul = matmul_of(piece_.facts);
     const auto node = static_cast<int>(&matmul - piece_.facts.body.nodes().data());
     const Id extent = plus(rows_, b_.integer(1));
-    const Id given = emitter_.scalar(matmul.inputs[2], {{number, {groups}}});
+    const Id given = narrow(emitter_.scalar(matmul.inputs[2], {{number, {groups}}}));
     b_.check_index(given, extent, kNone, node);
-    b_.check_index(minus(given, first), extent, kNone, node);
-    return b_.map(Fn::kMax, {first, b_.map(Fn::kMin, {given, rows_})});
+    // One that is negative has been told, and could overflow here.
+    const Id end = b_.map(Fn::kMin, {b_.map(Fn::kMax, {given, b_.integer(0, Kind::kI32)}), rows_});
+    b_.check_index(minus(end, first), extent, kNone, node);
+    return b_.map(Fn::kMax, {first, end});
   }
 
   Part part_of(const Rows& before, Id end) {
-    const Id rounded = plus(minus(end, before.end), minus(block_m_, b_.integer(1)));
+    const Id rounded = plus(minus(end, before.end), minus(block_m_, b_.integer(1, Kind::kI32)));
     const Id tiles = b_.map(Fn::kDiv, {rounded, block_m_});
     const Id own = minus(above_, before.tiles);
     const Id is_here =

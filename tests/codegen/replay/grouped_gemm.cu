@@ -1,4 +1,4 @@
-// narrow_bf16, narrow_pair_bf16, load_i32_1, round_bf16, store_bf16_2, max_i64, min_i64, smem, shared_address, commit_group, copy_async_16, wait_group_6, ldmatrix, ldmatrix_trans, mma_bf16_bf16, Record, claim, bad_index
+// narrow_bf16, narrow_pair_bf16, load_i32_1, round_bf16, store_bf16_2, smem, shared_address, commit_group, copy_async_16, wait_group_6, ldmatrix, ldmatrix_trans, mma_bf16_bf16, Record, claim, bad_index
 extern "C" __global__ void __launch_bounds__(128, 1) grouped_gemm__grouped_mm_silu(long long p0, long long p1, unsigned char* __restrict__ p2, Record* record, int step, unsigned char* __restrict__ p5, unsigned char* __restrict__ p6, unsigned char* __restrict__ p7) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
@@ -17,129 +17,132 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_gemm__grouped_mm_si
   const int v8 = (v1 / 16) * 8;
   const int v9 = v1 % 16;
   const int v11 = min((((int)p0) - v8), 8);
-  const long long v15 = (long long)(v8 + (v9 % v11));
-  long long v21 = 0;
-  long long v22 = 0;
-  long long v23 = 0;
-  long long v24 = 0;
-  long long v25 = -1;
-  for (long long v20 = 0; v20 < 8; v20 += 1) {
-    const long long v27 = p1 + 1;
-    long long v29;
-    load_i32_1(&v29, (const int*)p2 + v20, true);
+  const int v13 = v8 + (v9 % v11);
+  const int v17 = (int)p1;
+  int v23 = 0;
+  int v24 = 0;
+  int v25 = 0;
+  int v26 = 0;
+  int v27 = -1;
+  for (long long v22 = 0; v22 < 8; v22 += 1) {
+    const int v29 = v17 + 1;
+    long long v31;
+    load_i32_1(&v31, (const int*)p2 + v22, true);
+    const int v32 = (int)v31;
     {
       bool bad = false;
       long long index = 0;
-      if ((v29 < 0 || v29 >= v27)) bad = true, index = v29;
-      if (bad) bad_index(record, step, 0, index, v27);
+      if ((v32 < 0 || v32 >= v29)) bad = true, index = v32;
+      if (bad) bad_index(record, step, 0, index, v29);
     }
+    const int v37 = min((max(v32, 0)), v17);
     {
       bool bad = false;
       long long index = 0;
-      if (((v29 - v21) < 0 || (v29 - v21) >= v27)) bad = true, index = (v29 - v21);
-      if (bad) bad_index(record, step, 0, index, v27);
+      if (((v37 - v23) < 0 || (v37 - v23) >= v29)) bad = true, index = (v37 - v23);
+      if (bad) bad_index(record, step, 0, index, v29);
     }
-    const long long v36 = max_i64(v21, (min_i64(v29, p1)));
-    const long long v40 = ((v36 - v21) + 15) / 16;
-    const long long v41 = v15 - v22;
-    const bool v44 = (-1 < v41) && (v41 < v40);
-    const long long v47 = v22 + v40;
-    const long long v48 = v44 ? (v21 + (v41 * 16)) : v23;
-    const long long v49 = v44 ? v36 : v24;
-    const long long v50 = v44 ? v20 : v25;
-    v21 = v36;
-    v22 = v47;
-    v23 = v48;
-    v24 = v49;
-    v25 = v50;
+    const int v40 = max(v23, v37);
+    const int v45 = ((v40 - v23) + 15) / 16;
+    const int v46 = v13 - v24;
+    const bool v50 = (-1 < v46) && (v46 < v45);
+    const int v53 = v24 + v45;
+    const int v54 = v50 ? (v23 + (v46 * 16)) : v25;
+    const int v55 = v50 ? v40 : v26;
+    const int v57 = v50 ? ((int)v22) : v27;
+    v23 = v40;
+    v24 = v53;
+    v25 = v54;
+    v26 = v55;
+    v27 = v57;
   }
-  const long long v60 = v15 - v22;
-  const bool v63 = (-1 < v60) && (v60 < (((p1 - v21) + 15) / 16));
-  const long long v67 = v63 ? (v21 + (v60 * 16)) : v23;
-  const long long v68 = max_i64(v25, 0);
-  const long long v71 = (-1 < v25) ? 64 : 0;
-  const int v73 = (v9 / v11) * 64;
-  const int v74 = (int)(v63 ? p1 : v24);
-  const int v129 = (int)v67;
-  const int v133 = (int)0;
-  const int v141 = (int)v73;
-  const bool v145 = 0 < v71;
-  copy_async_16(shared + 0 + at4, (const unsigned short*)p5 + (((v129 + row0) * 64) + (v133 + col0)), v145 && ((v129 + row0) < v74));
-  unsigned char* const v154 = p6 + ((v68 * 8192) * 2);
+  const int v68 = v13 - v24;
+  const bool v72 = (-1 < v68) && (v68 < (((v17 - v23) + 15) / 16));
+  const int v76 = v72 ? (v23 + (v68 * 16)) : v25;
+  const long long v78 = (long long)(max(v27, 0));
+  const long long v81 = (-1 < v27) ? 64 : 0;
+  const int v83 = (v9 / v11) * 64;
+  const int v84 = (int)(v72 ? v17 : v26);
+  const int v139 = (int)v76;
+  const int v143 = (int)0;
+  const int v151 = (int)v83;
+  const bool v155 = 0 < v81;
+  copy_async_16(shared + 0 + at4, (const unsigned short*)p5 + (((v139 + row0) * 64) + (v143 + col0)), v155 && ((v139 + row0) < v84));
+  unsigned char* const v164 = p6 + ((v78 * 8192) * 2);
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v154 + (((v133 + (row1 + i / 8 % 4 * 16)) * 128) + (v141 + (col1 + i % 8))), v145);
+    copy_async_16(shared + 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v164 + (((v143 + (row1 + i / 8 % 4 * 16)) * 128) + (v151 + (col1 + i % 8))), v155);
   commit_group();
-  const bool v158 = 64 < v71;
-  unsigned char* const v159 = p5 + 128;
-  copy_async_16(shared + 0 + (int)1 * 2048 + at4, (const unsigned short*)v159 + (((v129 + row0) * 64) + (v133 + col0)), v158 && ((v129 + row0) < v74));
-  unsigned char* const v162 = v154 + 16384;
+  const bool v168 = 64 < v81;
+  unsigned char* const v169 = p5 + 128;
+  copy_async_16(shared + 0 + (int)1 * 2048 + at4, (const unsigned short*)v169 + (((v139 + row0) * 64) + (v143 + col0)), v168 && ((v139 + row0) < v84));
+  unsigned char* const v172 = v164 + 16384;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (int)1 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v162 + (((v133 + (row1 + i / 8 % 4 * 16)) * 128) + (v141 + (col1 + i % 8))), v158);
+    copy_async_16(shared + 16384 + (int)1 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v172 + (((v143 + (row1 + i / 8 % 4 * 16)) * 128) + (v151 + (col1 + i % 8))), v168);
   commit_group();
-  const bool v165 = 128 < v71;
-  unsigned char* const v167 = p5 + 256;
-  copy_async_16(shared + 0 + (int)2 * 2048 + at4, (const unsigned short*)v167 + (((v129 + row0) * 64) + (v133 + col0)), v165 && ((v129 + row0) < v74));
-  unsigned char* const v170 = v154 + 32768;
+  const bool v175 = 128 < v81;
+  unsigned char* const v177 = p5 + 256;
+  copy_async_16(shared + 0 + (int)2 * 2048 + at4, (const unsigned short*)v177 + (((v139 + row0) * 64) + (v143 + col0)), v175 && ((v139 + row0) < v84));
+  unsigned char* const v180 = v164 + 32768;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (int)2 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v170 + (((v133 + (row1 + i / 8 % 4 * 16)) * 128) + (v141 + (col1 + i % 8))), v165);
+    copy_async_16(shared + 16384 + (int)2 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v180 + (((v143 + (row1 + i / 8 % 4 * 16)) * 128) + (v151 + (col1 + i % 8))), v175);
   commit_group();
-  const bool v175 = 192 < v71;
-  unsigned char* const v177 = p5 + 384;
-  copy_async_16(shared + 0 + (int)3 * 2048 + at4, (const unsigned short*)v177 + (((v129 + row0) * 64) + (v133 + col0)), v175 && ((v129 + row0) < v74));
-  unsigned char* const v181 = v154 + 49152;
+  const bool v185 = 192 < v81;
+  unsigned char* const v187 = p5 + 384;
+  copy_async_16(shared + 0 + (int)3 * 2048 + at4, (const unsigned short*)v187 + (((v139 + row0) * 64) + (v143 + col0)), v185 && ((v139 + row0) < v84));
+  unsigned char* const v191 = v164 + 49152;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (int)3 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v181 + (((v133 + (row1 + i / 8 % 4 * 16)) * 128) + (v141 + (col1 + i % 8))), v175);
+    copy_async_16(shared + 16384 + (int)3 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v191 + (((v143 + (row1 + i / 8 % 4 * 16)) * 128) + (v151 + (col1 + i % 8))), v185);
   commit_group();
-  const bool v185 = 256 < v71;
-  unsigned char* const v187 = p5 + 512;
-  copy_async_16(shared + 0 + (int)4 * 2048 + at4, (const unsigned short*)v187 + (((v129 + row0) * 64) + (v133 + col0)), v185 && ((v129 + row0) < v74));
-  unsigned char* const v190 = v154 + 65536;
+  const bool v195 = 256 < v81;
+  unsigned char* const v197 = p5 + 512;
+  copy_async_16(shared + 0 + (int)4 * 2048 + at4, (const unsigned short*)v197 + (((v139 + row0) * 64) + (v143 + col0)), v195 && ((v139 + row0) < v84));
+  unsigned char* const v200 = v164 + 65536;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (int)4 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v190 + (((v133 + (row1 + i / 8 % 4 * 16)) * 128) + (v141 + (col1 + i % 8))), v185);
+    copy_async_16(shared + 16384 + (int)4 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v200 + (((v143 + (row1 + i / 8 % 4 * 16)) * 128) + (v151 + (col1 + i % 8))), v195);
   commit_group();
-  const bool v195 = 320 < v71;
-  unsigned char* const v197 = p5 + 640;
-  copy_async_16(shared + 0 + (int)5 * 2048 + at4, (const unsigned short*)v197 + (((v129 + row0) * 64) + (v133 + col0)), v195 && ((v129 + row0) < v74));
-  unsigned char* const v201 = v154 + 81920;
+  const bool v205 = 320 < v81;
+  unsigned char* const v207 = p5 + 640;
+  copy_async_16(shared + 0 + (int)5 * 2048 + at4, (const unsigned short*)v207 + (((v139 + row0) * 64) + (v143 + col0)), v205 && ((v139 + row0) < v84));
+  unsigned char* const v211 = v164 + 81920;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (int)5 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v201 + (((v133 + (row1 + i / 8 % 4 * 16)) * 128) + (v141 + (col1 + i % 8))), v195);
+    copy_async_16(shared + 16384 + (int)5 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v211 + (((v143 + (row1 + i / 8 % 4 * 16)) * 128) + (v151 + (col1 + i % 8))), v205);
   commit_group();
-  const bool v205 = 384 < v71;
-  unsigned char* const v207 = p5 + 768;
-  copy_async_16(shared + 0 + (int)6 * 2048 + at4, (const unsigned short*)v207 + (((v129 + row0) * 64) + (v133 + col0)), v205 && ((v129 + row0) < v74));
-  unsigned char* const v210 = v154 + 98304;
+  const bool v215 = 384 < v81;
+  unsigned char* const v217 = p5 + 768;
+  copy_async_16(shared + 0 + (int)6 * 2048 + at4, (const unsigned short*)v217 + (((v139 + row0) * 64) + (v143 + col0)), v215 && ((v139 + row0) < v84));
+  unsigned char* const v220 = v164 + 98304;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (int)6 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v210 + (((v133 + (row1 + i / 8 % 4 * 16)) * 128) + (v141 + (col1 + i % 8))), v205);
+    copy_async_16(shared + 16384 + (int)6 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v220 + (((v143 + (row1 + i / 8 % 4 * 16)) * 128) + (v151 + (col1 + i % 8))), v215);
   commit_group();
-  float v77[8];
+  float v87[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v77[i] = 0.0f;
-  int v214 = 0;
-  int v216 = 7;
-  for (long long v76 = 0; v76 < v71; v76 += 64) {
+    v87[i] = 0.0f;
+  int v224 = 0;
+  int v226 = 7;
+  for (long long v86 = 0; v86 < v81; v86 += 64) {
     wait_group_6();
-    const long long v220 = v76 + 448;
-    const bool v221 = v220 < v71;
-    unsigned char* const v225 = p5 + (v220 * 2);
-    const int v226 = (int)v67;
-    copy_async_16(shared + 0 + (int)v216 * 2048 + at4, (const unsigned short*)v225 + (((v129 + row0) * 64) + (v133 + col0)), v221 && ((v226 + row0) < v74));
-    unsigned char* const v235 = p6 + ((v68 * 8192) * 2);
-    unsigned char* const v238 = v235 + ((v220 * 128) * 2);
+    const long long v230 = v86 + 448;
+    const bool v231 = v230 < v81;
+    unsigned char* const v235 = p5 + (v230 * 2);
+    const int v236 = (int)v76;
+    copy_async_16(shared + 0 + (int)v226 * 2048 + at4, (const unsigned short*)v235 + (((v139 + row0) * 64) + (v143 + col0)), v231 && ((v236 + row0) < v84));
+    unsigned char* const v245 = p6 + ((v78 * 8192) * 2);
+    unsigned char* const v248 = v245 + ((v230 * 128) * 2);
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 16384 + (int)v216 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v238 + (((v133 + (row1 + i / 8 % 4 * 16)) * 128) + (v141 + (col1 + i % 8))), v221);
+      copy_async_16(shared + 16384 + (int)v226 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v248 + (((v143 + (row1 + i / 8 % 4 * 16)) * 128) + (v151 + (col1 + i % 8))), v231);
     commit_group();
     {
-      const unsigned a = shared + 0 + (int)v214 * 2048;
-      const unsigned b = shared + 16384 + (int)v214 * 8192;
+      const unsigned a = shared + 0 + (int)v224 * 2048;
+      const unsigned b = shared + 16384 + (int)v224 * 8192;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         unsigned fa[1][4], fb[2][2];
@@ -152,40 +155,40 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_gemm__grouped_mm_si
 #pragma unroll
         for (int m = 0; m < 1; ++m) {
 #pragma unroll
-          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v77 + (m * 2 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v87 + (m * 2 + n) * 4, fa[m], fb[n]);
         }
       }
     }
-    const int v243 = v214 + 1;
-    const int v247 = (v243 < 8) ? v243 : 0;
-    const int v248 = v216 + 1;
-    const int v250 = (v248 < 8) ? v248 : 0;
-    v214 = v247;
-    v216 = v250;
+    const int v253 = v224 + 1;
+    const int v257 = (v253 < 8) ? v253 : 0;
+    const int v258 = v226 + 1;
+    const int v260 = (v258 < 8) ? v258 : 0;
+    v224 = v257;
+    v226 = v260;
   }
-  const int v106 = (int)v67;
-  int v108[2];
+  const int v116 = (int)v76;
+  int v118[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v108[i] = v106 + (row3 + i % 2 * 8);
-  bool v109[2];
+    v118[i] = v116 + (row3 + i % 2 * 8);
+  bool v119[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v109[i] = v108[i] < v74;
-  const int v110 = (int)v73;
-  float v113[8];
+    v119[i] = v118[i] < v84;
+  const int v120 = (int)v83;
+  float v123[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v113[i] = round_bf16(v77[i]);
-  float v118[8];
+    v123[i] = round_bf16(v87[i]);
+  float v128[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v118[i] = v113[i] / (1.0f + (expf((-v113[i]))));
-  int v122[2];
+    v128[i] = v123[i] / (1.0f + (expf((-v123[i]))));
+  int v132[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v122[i] = v108[i] * 128;
+    v132[i] = v118[i] * 128;
 #pragma unroll
   for (int i = 0; i < 8; i += 2)
-    store_bf16_2((unsigned short*)p7 + (v122[i / 2 % 2] + (v110 + (col2 + i % 2 + i / 4 % 2 * 8))), v118 + i, v109[i / 2 % 2]);
+    store_bf16_2((unsigned short*)p7 + (v132[i / 2 % 2] + (v120 + (col2 + i % 2 + i / 4 % 2 * 8))), v128 + i, v119[i / 2 % 2]);
 }
