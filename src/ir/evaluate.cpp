@@ -65,6 +65,7 @@ bool computes(const Node& node) {
   switch (node.op->op_class) {
     case OpClass::kPointwise:
     case OpClass::kMatmul:
+    case OpClass::kAttention:
     case OpClass::kReduction:
     case OpClass::kNorm:
       return true;
@@ -180,11 +181,11 @@ double tolerance(const Graph& graph, ValueId output, const std::vector<std::int6
     const Node& node = graph.nodes()[id];
     if (std::ranges::none_of(node.outputs, [&](ValueId v) { return needed[v]; })) continue;
     const OpClass c = node.op->op_class;
-    if (c == OpClass::kMatmul || c == OpClass::kNorm || c == OpClass::kReduction ||
-        c == OpClass::kCollective || c == OpClass::kFusedMatmul) {
+    if (c == OpClass::kMatmul || c == OpClass::kAttention || c == OpClass::kNorm ||
+        c == OpClass::kReduction || c == OpClass::kCollective || c == OpClass::kFusedMatmul) {
       ++depth;
     }
-    attention = attention || (softmax && c == OpClass::kMatmul);
+    attention = attention || c == OpClass::kAttention || (softmax && c == OpClass::kMatmul);
     softmax = softmax || node.op_name() == "softmax";
     for (ValueId input : node.inputs) needed[input] = true;
   }

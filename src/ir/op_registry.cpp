@@ -22,6 +22,7 @@ struct Registry {
   std::unordered_map<std::string_view, const OpDef*> by_name;
 
   Registry() {
+    add_attention_ops(ops);
     add_chunk_ops(ops);
     add_collective_ops(ops);
     add_fsdp_ops(ops);

@@ -45,8 +45,9 @@ enum class OpClass : std::uint8_t {
   kNorm,    ///< softmax and the norms: a row reduction with pointwise work around it, over the last
             ///< dim (before canonicalize a softmax may be over any); in row.h
   kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm, _grouped_mm
-  kView,    ///< view, transpose, permute, expand, slice, split, cat, shard, ...: no arithmetic
-  kGather,  ///< embedding, index_select, rotary_embedding: reads elements at computed places
+  kAttention,  ///< scaled_dot_product_attention: attention.h
+  kView,       ///< view, transpose, permute, expand, slice, split, cat, shard, ...: no arithmetic
+  kGather,     ///< embedding, index_select, rotary_embedding: reads elements at computed places
   kOpaque,  ///< opaque: a declared cost, for scheduling only; also ops that a pass must decompose
   kCollective,   ///< all_reduce, all_gather_into_tensor, ...: collective.h
   kFusedMatmul,  ///< fused_all_gather_matmul, ...: a collective with its matmuls, fused.h

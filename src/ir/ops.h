@@ -17,6 +17,7 @@
 namespace braid {
 
 // Each function adds the ops of its family.
+void add_attention_ops(std::vector<OpDef>& ops);
 void add_chunk_ops(std::vector<OpDef>& ops);
 void add_collective_ops(std::vector<OpDef>& ops);
 void add_fsdp_ops(std::vector<OpDef>& ops);

@@ -176,6 +176,14 @@ void add_gemms(const Samples& add) {
   }
   {
     Body b;
+    const auto heads = [&](const Dim& count) { return b.input(bf16, {count, kT, 64}); };
+    const ValueId q = heads(8), k = heads(2), v = heads(2);
+    add("attention", b,
+        {b.op("scaled_dot_product_attention", {q, k, v},
+              {{"is_causal", true}, {"enable_gqa", true}})});
+  }
+  {
+    Body b;
     add("gemm_batched", b,
         {b.op("matmul", {b.input(bf16, {4, kT, 64}), b.input(bf16, {64, 128})})});
   }

@@ -68,6 +68,7 @@ class Analysis {
   void find_collective() {
     for (const Node& node : body_.nodes()) {
       if (matmul_ == nullptr && is_matmul(node)) matmul_ = &node;
+      if (node.op->op_class == OpClass::kAttention) attention_ = &node;
       if (facts_.collective != nullptr || node.op->op_class != OpClass::kCollective) continue;
       facts_.collective = &node;
       if (!is_input(node.inputs[0])) facts_.apart = node.inputs[0];
@@ -104,13 +105,19 @@ class Analysis {
         return refuse("an opaque node has a cost and no meaning");
       }
     }
+    if (attention_ != nullptr &&
+        (matmul_ != nullptr || reduction_ != nullptr || facts_.collective != nullptr)) {
+      return refuse("attention computes tiles of heads, which nothing else in a kernel does");
+    }
     if (matmul_ != nullptr && reduction_ != nullptr && !reduces_product_) {
       return refuse("a reduction needs whole rows, a matmul computes tiles of them");
     }
   }
 
   void find_space() {
-    if (matmul_ != nullptr && !reduces_product_) {
+    if (attention_ != nullptr) {
+      facts_.space = shape(attention_->outputs[0]);
+    } else if (matmul_ != nullptr && !reduces_product_) {
       facts_.space = shape(matmul_->outputs[0]);
     } else if (reduction_ != nullptr) {
       facts_.space = shape(reduction_->inputs[0]);
@@ -184,6 +191,10 @@ class Analysis {
         return place_norm(node, at);
       case OpClass::kMatmul:
         return place_matmul(node, at);
+      case OpClass::kAttention:
+        if (at != kFull && at != kUnset) return moved_away(node);
+        token(node.outputs[0]) = kFull;
+        return ask_operands(node, [&](std::size_t i) { return beyond(kFull, &node, i); });
       case OpClass::kCollective:
         if (node.outputs[0] == made_) return;
         if (at != kFull && at != kUnset) return moved_away(node);
@@ -302,6 +313,7 @@ class Analysis {
   BodyFacts facts_;
   const Node* reduction_ = nullptr;
   const Node* matmul_ = nullptr;
+  const Node* attention_ = nullptr;
   bool reduces_product_ = false;  ///< the collective's operand is what the kernel's matmul computes
   ValueId made_ = -1;             ///< what is in memory before all places but its own count
   Token row_ = kRow;              ///< kFull where a row is one element

@@ -330,6 +330,12 @@ std::string Preamble::abs_of(Kind kind) {
               "  return a < 0 ? (long long)(0 - (unsigned long long)a) : a;\n}\n");
 }
 
+std::string Preamble::exp2() {
+  return need(kMath, "exp2_approx",
+              "__device__ __forceinline__ float exp2_approx(float x) {\n  float y;\n"
+              "  asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));\n  return y;\n}\n");
+}
+
 void Preamble::shared() {
   need(kShared, "", "extern __shared__ __align__(1024) unsigned char smem[];\n");
 }

@@ -35,6 +35,7 @@ class Preamble {
   std::string max_of(Kind kind) { return extreme("max", '>', kind); }
   std::string min_of(Kind kind) { return extreme("min", '<', kind); }
   std::string abs_of(Kind kind);
+  std::string exp2();
 
   /// Declares dynamic shared memory as `smem`.
   void shared();

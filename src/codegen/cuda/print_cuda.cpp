@@ -230,6 +230,8 @@ std::string Printer::function(const Inst& inst, const std::vector<std::string>& 
     case Fn::kMax:
     case Fn::kMin:
       return combined(inst.fn, inst.type.kind, x[0], x[1]);
+    case Fn::kExp2:
+      return fmt::format("{}({})", preamble_.exp2(), x[0]);
     case Fn::kNeg:
       return x[0].starts_with('-') ? "-(" + x[0] + ")" : "-" + x[0];  // not --2.5f
     default: {

@@ -11,7 +11,7 @@ namespace braid {
 
 extern const Work kNothing, kRows, kOperand, kRowsFromPeers, kSumAtOwner, kRowsFromOwner, kSumAtAll,
     kRowsFromHere, kSendPackets, kRowsFromPackets, kGemmTile, kGroupedTile, kCopiedPanel,
-    kGatheredTile, kOwnTile, kPushedTile, kRowsOfParts;
+    kGatheredTile, kOwnTile, kPushedTile, kRowsOfParts, kAttentionTile;
 
 namespace {
 
@@ -96,6 +96,7 @@ std::span<const Kernel> kernels() {
                     /*closes=*/true),
 
       {.name = "grouped_gemm", .phases = {{&kGroupedTile}}},
+      {.name = "attention", .phases = {{&kAttentionTile}}},
       {.name = "gemm", .phases = {{&kGemmTile}}},
       {.name = "elementwise", .phases = {{&kRows}}, .room = resident_blocks},
   };

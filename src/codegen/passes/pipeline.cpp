@@ -15,9 +15,10 @@
 // have read them.
 //
 // An operand from outside the loop is one tile that is filled before it. An operand that depends on
-// carried values or other dots stays in registers. Everything else in the body stays in place;
-// index checks are done with the copies where possible. A loop that waits for peers is left alone:
-// nothing moves across a wait.
+// carried values or other dots stays in registers, or is put into a tile just before an f32 dot,
+// which reads shared memory alone. Everything else in the body stays in place; index checks are
+// done with the copies where possible. A loop that waits for peers is left alone: nothing moves
+// across a wait.
 
 #include "codegen/passes/pipeline.h"
 
@@ -38,7 +39,10 @@ struct Ring {
   Id operand;
   DType dtype;
   int row_step;
-  bool ahead;  ///< filled inside the loop, ahead of its use; else once, before the loop
+  /// When it is filled: inside the loop, ahead of its use; just before it; or once, before the
+  /// loop.
+  enum class Filled : std::uint8_t { kAhead, kInPlace, kBefore } filled;
+  [[nodiscard]] bool ahead() const { return filled == Filled::kAhead; }
   Id shared = kNone;
   /// For a load whose offsets grow by the same amount in each step: the offsets of the first
   /// iteration, and elements per unit of the induction variable.
@@ -70,11 +74,12 @@ class LoopPipeliner {
                                .args = {},
                                .dtype = ring.dtype,
                                .index = ring.row_step,
-                               .stages = ring.ahead ? stages_ : 1});
+                               .stages = ring.ahead() ? stages_ : 1});
     }
     if (nested_) b_.append({.op = Op::kWaitGroup, .type = {}, .args = {}, .index = 0});
     for (const Ring& ring : rings_) {
-      if (!ring.ahead) fill(ring, b_.integer(0), kNone, kNone, [](Id id) { return id; });
+      if (ring.filled != Ring::Filled::kBefore) continue;
+      fill(ring, b_.integer(0), kNone, kNone, [](Id id) { return id; });
     }
     find_slopes();
     const Id low = loop_.args[0];
@@ -116,14 +121,18 @@ class LoopPipeliner {
         const Id operand = dot.args[side];
         const bool outside = !ahead_.in_body(operand) && !ahead_.is_carried(operand);
         if (p_.at(operand).type.kind == Kind::kShared || find(operand) != nullptr) continue;
-        if (!outside && !ahead_.can_make(operand)) continue;
+        const bool ahead = !outside && ahead_.can_make(operand);
+        // Matrix instructions take what is computed here from registers.
+        if (!outside && !ahead && dot.dtype != DType::kF32) continue;
         const bool load = p_.at(operand).op == Op::kLoad;
-        rings_.push_back(
-            {operand, load ? p_.at(operand).dtype : dot.dtype, row_step(dot, side), !outside});
+        rings_.push_back({operand, load ? p_.at(operand).dtype : dot.dtype, row_step(dot, side),
+                          outside ? Ring::Filled::kBefore
+                          : ahead ? Ring::Filled::kAhead
+                                  : Ring::Filled::kInPlace});
       }
     }
     // Operands from outside alone are not worth the ring's barriers.
-    if (std::none_of(rings_.begin(), rings_.end(), [](const Ring& ring) { return ring.ahead; })) {
+    if (std::none_of(rings_.begin(), rings_.end(), [](const Ring& ring) { return ring.ahead(); })) {
       rings_.clear();
     }
   }
@@ -155,7 +164,7 @@ class LoopPipeliner {
     Cloner first(b_, ahead_, loop_.args[0]);
     for (Ring& ring : rings_) {
       const Inst load = p_.at(ring.operand);
-      if (!ring.ahead || load.op != Op::kLoad || ahead_.varies(load.args[0])) continue;
+      if (!ring.ahead() || load.op != Op::kLoad || ahead_.varies(load.args[0])) continue;
       const auto slope = slope_of(load.args[1], first);
       if (!slope) continue;
       ring.slope = *slope;
@@ -205,7 +214,7 @@ class LoopPipeliner {
   template <class ValueOf>
   void fill(const Ring& ring, Id slot, Id position, Id inside, const ValueOf& value_of) {
     const Inst load = p_.at(ring.operand);
-    if (load.op != Op::kLoad) {
+    if (load.op != Op::kLoad || ring.filled == Ring::Filled::kInPlace) {
       // The loads are masked past the end, so nothing is read there.
       b_.append({.op = Op::kStoreShared,
                  .type = {},
@@ -233,7 +242,7 @@ class LoopPipeliner {
     Cloner clone(b_, ahead_, position);
     const Id inside = b_.map(Fn::kLt, {position, loop_.args[1]});
     for (const Ring& ring : rings_) {
-      if (ring.ahead) fill(ring, slot, position, inside, [&](Id id) { return clone(id); });
+      if (ring.ahead()) fill(ring, slot, position, inside, [&](Id id) { return clone(id); });
     }
     for (Id id : loop_.body) {
       if (p_.at(id).op == Op::kCheckIndex && ahead_.can_make(id)) clone(id);
@@ -248,8 +257,13 @@ class LoopPipeliner {
     std::vector<Id> slots;
     for (std::size_t side = 0; side < 2; ++side) {
       const Ring* const ring = find(dot.args[side]);
+      if (ring != nullptr && ring->filled == Ring::Filled::kInPlace) {
+        // The barrier of this step was after the last read. This one waits for no copy.
+        fill(*ring, first, kNone, kNone, [](Id operand) { return operand; });
+        b_.append({.op = Op::kWaitGroup, .type = {}, .args = {}, .index = stages_ - 1});
+      }
       if (ring != nullptr) dot.args[side] = ring->shared;
-      slots.push_back(ring != nullptr && ring->ahead ? slot : first);
+      slots.push_back(ring != nullptr && ring->ahead() ? slot : first);
     }
     dot.args.insert(dot.args.end(), slots.begin(), slots.end());
     p_.at(id) = std::move(dot);

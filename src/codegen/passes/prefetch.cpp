@@ -15,7 +15,8 @@
 // that, each copy with registers of its own, because moving a register from turn to turn would wait
 // for its load. Local loads that are the same in every iteration move in front of the loop where
 // room is left. The largest blocks, with 64 registers per thread, are left alone, since the piece
-// itself needs those; so is a loop that signals or waits for peers: nothing moves across a wait.
+// itself needs those; so is a loop with dots, whose registers hold sums and whose operands come by
+// a ring; and one that signals or waits for peers: nothing moves across a wait.
 
 #include "codegen/passes/prefetch.h"
 
@@ -97,15 +98,18 @@ class LoopPrefetcher {
 
  private:
   void find_loads() {
-    bool meets = false, reduces = false;
+    bool meets = false, multiplies = false, reduces = false;
     for_each_inst(p_, loop_.body, [&](Id id) {
       const OpInfo& info = op_info(p_.at(id).op);
       meets = meets || info.signals || info.waits;
     });
-    for (Id id : loop_.body) reduces = reduces || p_.at(id).op == Op::kReduce;
+    for (Id id : loop_.body) {
+      multiplies = multiplies || p_.at(id).op == Op::kDot;
+      reduces = reduces || p_.at(id).op == Op::kReduce;
+    }
     constexpr int kLeastRegisters = 128;
     const int registers = registers_of_thread(p_.num_warps);
-    if (meets || registers < kLeastRegisters) return;
+    if (meets || multiplies || registers < kLeastRegisters) return;
     const int for_arenas = registers / 4, for_local = registers / 8;
     left_ = for_arenas;
     for (Id id : loop_.body) {

@@ -33,6 +33,8 @@ constexpr FnInfo kFns[] = {
     {Fn::kWrapNeg, "wrap_neg", 1},
     {Fn::kMin, "min", 2},
     {Fn::kMax, "max", 2},
+    {Fn::kExp2, "exp2", 1},
+    {Fn::kFma, "fma", 3},
 #define BRAID_UNARY(Name, name, value, cuda) {Fn::k##Name, #name, 1},
 #define BRAID_BINARY(Name, name, value, cuda) {Fn::k##Name, #name, 2},
     BRAID_SCALAR_FUNCTIONS(BRAID_UNARY, BRAID_BINARY)

@@ -76,6 +76,8 @@ enum class Fn : std::uint8_t {
   kWrapNeg,
   kMin,
   kMax,
+  kExp2,  ///< of a float, with a relative error of 2^-22; a result below 2^-126 is 0
+  kFma,   ///< a * b + c of floats, rounded once
 #define BRAID_FUNCTION(Name, name, value, cuda) k##Name,
   BRAID_SCALAR_FUNCTIONS(BRAID_FUNCTION, BRAID_FUNCTION)  // kExp, ...
 #undef BRAID_FUNCTION

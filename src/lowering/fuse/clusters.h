@@ -11,7 +11,8 @@
 
 namespace braid {
 
-/// The kind of node that a kernel is built around. A node prefers to join a later kind.
+/// The kind of node that a kernel is built around; attention is a matmul. A node prefers to join a
+/// later kind.
 enum class Anchor : std::uint8_t { kNone, kReduction, kMatmul, kCollective };
 
 /// A kernel in the making, or a node that stays as it is (with a null body).

@@ -127,7 +127,8 @@ class Fuser {
     const auto& users = clusters_.users_of(result);
     return std::ranges::all_of(users, [&](NodeId user) {
       const std::size_t u = user;
-      return !clusters_.live[u] || node(user).op->op_class == OpClass::kMatmul ||
+      const OpClass c = node(user).op->op_class;
+      return !clusters_.live[u] || c == OpClass::kMatmul || c == OpClass::kAttention ||
              (folds_[u] && only_matmuls_read_[u]);
     });
   }

@@ -15,6 +15,7 @@ Anchor anchor_of(const Node& node) {
     case OpClass::kCollective:
       return Anchor::kCollective;
     case OpClass::kMatmul:
+    case OpClass::kAttention:
       return Anchor::kMatmul;
     case OpClass::kReduction:
     case OpClass::kNorm:

@@ -130,6 +130,7 @@ Reason cannot_join(const Clusters& clusters, int host, NodeId id, const std::vec
     if (is_matmul_prologue(clusters, host, id) || gathers_within(clusters, host)) return {};
     return Reason(why::kMatmulOpens);
   }
+  if (n.op->op_class == OpClass::kAttention) return Reason(why::kAttentionOpens);
   if (n.op->op_class == OpClass::kView) return Reason(why::kViewOpens, n.op_name());
   return would_repeat(clusters, host, id, own);
 }
@@ -138,7 +139,9 @@ Reason cannot_absorb(const Clusters& clusters, int joined, int other, NodeId id,
                      const std::vector<NodeId>& own) {
   const Node& n = clusters.node(id);
   if (Reason reason = would_wait(clusters, other, own)) return reason;
-  if (n.op->op_class == OpClass::kMatmul) return cannot_join(clusters, other, id, own);
+  if (n.op->op_class == OpClass::kMatmul || n.op->op_class == OpClass::kAttention) {
+    return cannot_join(clusters, other, id, own);
+  }
   const Item& mine = clusters.item(joined);
   const Item& its = clusters.item(other);
   const bool pair = mine.anchor == Anchor::kMatmul && its.anchor == Anchor::kMatmul;

@@ -27,6 +27,9 @@ inline constexpr ReasonCode kTemplateRefuses{"fuse.template_refuses", "{why}"};
 inline constexpr ReasonCode kMatmulOpens{
     "fuse.matmul_opens",
     "a matmul opens its kernel: inside, its operand would be computed once per tile"};
+inline constexpr ReasonCode kAttentionOpens{
+    "fuse.attention_opens",
+    "attention opens its kernel: inside, its operands would be computed once per tile"};
 inline constexpr ReasonCode kCannotJoin{
     "fuse.cannot_join",
     "'{node}' went into the {template} kernel of '{head}', and a {other} kernel cannot join that"};

@@ -154,7 +154,7 @@ double beside_scatter_ns(const Graph& body, const Node& scatter, double scatter_
   return std::max(matmul_ns, sent_ns) + device.barrier_ns + sum_ns;
 }
 
-/// The time of a matmul as a kernel of its own.
+/// The time of a matmul, or of attention, as a kernel of its own.
 double matmul_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                  const DeviceModel& device) {
   std::vector<ValueId> inputs;
@@ -225,6 +225,7 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
     case OpClass::kFusedMatmul:
       return estimate_fused(graph, node, bindings, device).least_ns();
     case OpClass::kMatmul:
+    case OpClass::kAttention:
       return matmul_ns(graph, node, bindings, device);
     case OpClass::kKernel:
       check_kernel(node);  // a user's kernel may lack what its cost depends on
@@ -247,7 +248,9 @@ double kernel_ns(const KernelSpec& spec, const Bindings& bindings, const DeviceM
   double before = 0;  // time of the collective's prologue
   const Node* beside = nullptr;
   for (const Node& inner : body.nodes()) {
-    if (inner.op->op_class == OpClass::kMatmul) continue;
+    if (inner.op->op_class == OpClass::kMatmul || inner.op->op_class == OpClass::kAttention) {
+      continue;
+    }
     if (inner.op->op_class != OpClass::kCollective) {
       arithmetic += arithmetic_ns(body, inner, bindings, device);
     } else if (is_in_kernel(inner) && inner.op->collective != CollectiveKind::kAllReduce) {

@@ -104,6 +104,12 @@ __device__ __forceinline__ unsigned* epoch_at(const Comm& c) {
   return (unsigned*)(c.self + c.flags) + blockIdx.x;
 }
 
+__device__ __forceinline__ float exp2_approx(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 __device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 __device__ __forceinline__ void find_missing(Missing& missing, const Comm& c, unsigned long long packet,
@@ -538,6 +544,8 @@ __device__ __forceinline__ Comm open_comm(const Peers& peers, int rank, long lon
 __device__ __forceinline__ void open_packets(Comm& c) {
   if (c.epoch == 0u) c.epoch = 2u;
 }
+
+__device__ __forceinline__ unsigned pack_bf16(const float* v) { return narrow_pair_bf16(v[0], v[1]); }
 
 // Looks again where the packet was missing.
 __device__ __forceinline__ void poll_packet(unsigned long long& packet, const Comm& c,
