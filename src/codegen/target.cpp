@@ -2,14 +2,40 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "braid/error.h"
 #include "codegen/device_model.h"
+#include "codegen/units.h"
 
 namespace braid {
+namespace {
 
-Target Target::parse(std::string_view text) {
+/// Switches off what the list does not name.
+void restrict_to(Target& target, std::string_view list) {
+  const std::span<const Unit* const> units = all_units();
+  unsigned named = 0;
+  for (bool more = true; more;) {
+    const std::size_t comma = list.find(',');
+    const std::string_view name = list.substr(0, comma);
+    const auto unit = std::ranges::find(units, name, &Unit::name);
+    if (unit == units.end()) {
+      throw_invalid("units",
+                    fmt::format("found '{:.32}', expected some of {}", name, unit_names()));
+    }
+    named |= 1U << (unit - units.begin());
+    more = comma != std::string_view::npos;
+    if (more) list.remove_prefix(comma + 1);
+  }
+  unsigned off = 0;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (units[i]->optional && (named >> i & 1U) == 0 && has(target, *units[i])) off |= 1U << i;
+  }
+  target.off |= off;
+}
+
+Target parse_architecture(std::string_view text) {
   if (const DeviceModel* device = find_device_model(text)) {
     // From Hopper on, architecture-specific instructions need the `a` target.
     return {.sm = device->sm, .arch_specific = device->sm >= 90, .device = device->name};
@@ -23,7 +49,7 @@ Target Target::parse(std::string_view text) {
   const auto [end, error] =
       std::from_chars(digits.data(), digits.data() + digits.size(), target.sm);
   if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size() ||
-      target.sm < 80 || target.sm > 129) {
+      target.sm < kLeastSm || target.sm > 129) {
     throw_invalid(
         "target",
         fmt::format("found '{:.32}', expected sm_80 or later, such as sm_80, sm_90a, sm_100a, or "
@@ -33,7 +59,34 @@ Target Target::parse(std::string_view text) {
   return target;
 }
 
-std::string Target::str() const { return device.empty() ? arch() : std::string(device); }
+}  // namespace
+
+Target Target::parse(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  Target target = parse_architecture(text.substr(0, colon));
+  if (colon != std::string_view::npos) restrict_to(target, text.substr(colon + 1));
+  return target;
+}
+
+Target Target::parse(std::string_view text, const Target& otherwise) {
+  if (!text.empty() && !text.starts_with(':')) return parse(text);
+  Target target = otherwise;
+  if (!text.empty()) restrict_to(target, text.substr(1));
+  return target;
+}
+
+std::string Target::str() const {
+  std::string text = device.empty() ? arch() : std::string(device);
+  if (off == 0) return text;
+  char mark = ':';
+  for (const Unit* unit : all_units()) {
+    if (!has(*this, *unit)) continue;
+    text += mark;
+    text += unit->name;
+    mark = ',';
+  }
+  return text;
+}
 
 std::string Target::arch() const { return fmt::format("sm_{}{}", sm, arch_specific ? "a" : ""); }
 

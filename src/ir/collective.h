@@ -54,8 +54,6 @@ void set_algorithm(Attrs& attrs, Algorithm algorithm);
 [[nodiscard]] constexpr bool fits_multimem(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
 }
-/// The first architecture with multimem.
-inline constexpr int kLeastMultimemSm = 90;
 
 /// The data movement of a collective, in one form for all kinds. Every rank of the group has an
 /// operand of the same shape. A result element of rank `me` is

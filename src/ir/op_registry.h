@@ -144,11 +144,6 @@ struct EvalContext {
   std::size_t first_rank = 0;  ///< the rank of inputs[0]
 };
 
-/// The first GPU architecture that braid compiles for.
-inline constexpr int kLeastSm = 80;
-/// The first one whose `mma` takes 8-bit floats (PTX ISA).
-inline constexpr int kLeastSmOfFloat8Mma = 89;
-
 /// Everything the system knows about one op.
 struct OpDef {
   std::string name;
@@ -166,8 +161,6 @@ struct OpDef {
   /// Evaluates all ranks at once: inputs[rank][operand] -> outputs[rank][result], before rounding.
   std::function<EvalTensors(const EvalContext&, const EvalTensors&)> evaluate;
   Mutates mutates = Mutates::kNothing;
-  /// The first GPU architecture that can run it; 89 is sm_89.
-  int least_sm = kLeastSm;
   View view = View::kNone;
   Matmul matmul = Matmul::kPlain;
   Promotes promotes = Promotes::kNothing;

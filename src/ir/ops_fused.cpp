@@ -194,7 +194,6 @@ void add_fused_ops(std::vector<OpDef>& ops) {
               return fused_flops(gathers, inputs, outputs, bindings);
             },
         .evaluate = evaluate_fused,
-        .least_sm = matmul == Matmul::kScaled ? kLeastSmOfFloat8Mma : kLeastSm,
         .matmul = matmul,
         .collective = collective,
     });

@@ -290,7 +290,6 @@ void add_matmul_ops(std::vector<OpDef>& ops) {
               return 2 * static_cast<double>(k) * numel_at(outputs[0], bindings);
             },
         .evaluate = evaluate,
-        .least_sm = matmul == Matmul::kScaled ? kLeastSmOfFloat8Mma : kLeastSm,
         .matmul = matmul,
     });
   };

@@ -35,10 +35,10 @@ std::string read_probe(const std::string& name) {
   return text.str();
 }
 
-Program lowered(const std::string& text, int num_stages) {
+Program lowered(const std::string& text, int num_stages, std::string_view target = "sm_80") {
   Program program = parse_text(text);
   verify(program);
-  lower(program, num_stages);
+  lower(program, Target::parse(target), num_stages);
   const std::string after = print_text(program);
   const Program read = parse_text(after);
   verify(read);
@@ -597,7 +597,7 @@ RolesRun run_roles(const Program& program, const std::string& cuda, unsigned che
 constexpr unsigned kAllChecks = kCheckBounds | kCheckInit | kCheckRace | kCheckSync;
 
 TEST(Probes, WarpsHaveRoles) {
-  const Program program = lowered(read_probe("warp_specialised_gemm"), 2);
+  const Program program = lowered(read_probe("warp_specialised_gemm"), 2, "sm_90a");
   const std::string cuda = print_cuda(program);
   SCOPED_TRACE(cuda);
   for (const unsigned checks : {0U, kAllChecks}) {
@@ -621,7 +621,7 @@ TEST(Probes, RolesThatBreakARuleAreFound) {
       {"fewer bytes are expected than come", "49152);", "32768);"},
       {"a slot is read before it is full", "& 1);\n", "& 1 ^ 1);\n"},
   };
-  const Program program = lowered(read_probe("warp_specialised_gemm"), 2);
+  const Program program = lowered(read_probe("warp_specialised_gemm"), 2, "sm_90a");
   const std::string cuda = print_cuda(program);
   for (const Mutant& mutant : kMutants) {
     SCOPED_TRACE(mutant.what);

@@ -189,7 +189,7 @@ std::string error_of_text(const std::string& text) {
 TEST(TileText, SaysWhereATextIsWrong) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "line 1: found the end, expected 'kernel'"},
-      {"kernel k\nthreads 4\n", "line 2: found 'threads', expected kernel, warps"},
+      {"kernel k\nthreads 4\n", "line 2: found 'threads', expected kernel, target, warps"},
       {with("%0 = constant 1 : i64"),
        "line 9: found '%0', expected a value that has no definition"},
       {with("%9 = add %2, %7 : i64"), "line 9: %7 is defined nowhere"},

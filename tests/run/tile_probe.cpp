@@ -41,7 +41,7 @@ param 5 step 0
 tile::Program finished(const std::string& text) {
   tile::Program program = tile::parse_text(text);
   tile::verify(program);
-  tile::lower(program, 2);
+  tile::lower(program, Target{}, 2);
   tile::verify(program);
   return program;
 }

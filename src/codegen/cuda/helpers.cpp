@@ -87,12 +87,13 @@ __device__ __forceinline__ void copy_async_{0}(unsigned to, const void* from, bo
                :: "r"(to), "l"(from), "r"(ok ? {0} : 0) : "memory");
 }}
 )";
-// Narrow pieces are copied through a register.
-constexpr std::string_view kCopyNarrow =
+// {0} bytes, {1} type of the register, {2} its zero, {3} type in memory, {4} the store and its
+// operand, {5} the registers
+constexpr std::string_view kCopyByRegisters =
     R"(__device__ __forceinline__ void copy_async_{0}(unsigned to, const void* from, bool ok) {{
-  unsigned short value = 0;
-  if (ok) value = *(const {1}*)from;
-  asm volatile("st.shared.{2} [%0], %1;" :: "r"(to), "h"(value) : "memory");
+  {1} value = {2};
+  if (ok) value = *(const {3}*)from;
+  asm volatile("st.shared.{4};" :: "r"(to), {5} : "memory");
 }}
 )";
 constexpr std::string_view kCommitGroup =
@@ -127,12 +128,13 @@ constexpr std::string_view kMma =
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }}
 )";
-// sm_90 and sm_100 have no mma.sync for 8-bit floats, so these are multiplied as f16, in twice as
-// many words. A word has four neighbours along K, and a word of f16 two of them: the order along K
-// changes, in the same way for A and B. {0} name, {1} dtype, {2} words, {3} words of half of K
+// Where mma.sync does not take 8-bit floats they are multiplied as f16, in twice as many words. A
+// word has four neighbours along K, and a word of f16 two of them: the order along K changes, in
+// the same way for A and B. {0} name, {1} dtype, {2} words, {3} words of half of K, {4} and {5} the
+// unit's architectures
 constexpr std::string_view kWidenFragment =
     R"(__device__ __forceinline__ void {0}(unsigned* to, const unsigned* from) {{
-#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+#if __CUDA_ARCH__ >= {4}0 && __CUDA_ARCH__ < {5}0
   for (int i = 0; i < {2}; ++i) {{
     to[i / {3} * {2} + i % {3}] = widen_pair_{1}(from[i]);
     to[i / {3} * {2} + i % {3} + {3}] = widen_pair_{1}(from[i] >> 16);
@@ -144,7 +146,7 @@ constexpr std::string_view kWidenFragment =
 )";
 constexpr std::string_view kMmaF8 =
     R"(__device__ __forceinline__ void {0}(float* c, const unsigned* a, const unsigned* b) {{
-#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+#if __CUDA_ARCH__ >= {2}0 && __CUDA_ARCH__ < {3}0
   {1}(c, a, b);
   {1}(c, a + 4, b + 2);
 #else
@@ -163,6 +165,9 @@ constexpr std::string_view kWidenPair =
 /// A C type of 4, 8 or 16 bytes.
 std::string_view words_type(int bytes) {
   return bytes == 16 ? "uint4" : bytes == 8 ? "uint2" : "unsigned";
+}
+std::string_view zero_words(int bytes) {
+  return bytes == 16 ? "make_uint4(0u, 0u, 0u, 0u)" : bytes == 8 ? "make_uint2(0u, 0u)" : "0u";
 }
 std::string word(int bytes, int index) {
   return bytes == 4 ? "w" : fmt::format("w.{}", "xyzw"[index]);
@@ -241,10 +246,8 @@ std::string Preamble::load(DType dtype, int width) {
     }
     return need(kAccess, name, text + "}\n");
   }
-  const std::string_view zero = bytes == 16  ? "make_uint4(0u, 0u, 0u, 0u)"
-                                : bytes == 8 ? "make_uint2(0u, 0u)"
-                                             : "0u";
-  text += fmt::format("  {0} w = {1};\n  if (ok) w = *(const {0}*)p;\n", words_type(bytes), zero);
+  text += fmt::format("  {0} w = {1};\n  if (ok) w = *(const {0}*)p;\n", words_type(bytes),
+                      zero_words(bytes));
   for (int i = 0; i < width; ++i) {
     const std::string w = word(bytes, i * size / 4);
     const int shift = i * size % 4 * 8;
@@ -352,14 +355,35 @@ void Preamble::shared_address() {
   need(kShared, "shared_address", std::string(kSharedAddress));
 }
 
-std::string Preamble::copy_async(int bytes) {
-  const std::string name = fmt::format("copy_async_{}", bytes);
-  if (bytes < 4) {
-    return need(kCopy, name,
-                fmt::format(kCopyNarrow, bytes, bytes == 2 ? "unsigned short" : "unsigned char",
-                            bytes == 2 ? "u16" : "u8"));
+std::string Preamble::copy(const Unit& unit, int bytes) {
+  if (&unit == &units::kCpAsync) {
+    return need(kCopy, fmt::format("copy_async_{}", bytes),
+                fmt::format(kCopyAsync, bytes, bytes == 16 ? "cg" : "ca"));
   }
-  return need(kCopy, name, fmt::format(kCopyAsync, bytes, bytes == 16 ? "cg" : "ca"));
+  std::string_view in_memory = words_type(bytes), in_register = in_memory, zero = zero_words(bytes);
+  std::string_view store, registers;
+  switch (bytes) {
+    case 16:
+      store = "v4.u32 [%0], {%1, %2, %3, %4}";
+      registers = R"("r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w))";
+      break;
+    case 8:
+      store = "v2.u32 [%0], {%1, %2}";
+      registers = R"("r"(value.x), "r"(value.y))";
+      break;
+    case 4:
+      store = "u32 [%0], %1";
+      registers = R"("r"(value))";
+      break;
+    default:
+      in_memory = bytes == 2 ? "unsigned short" : "unsigned char";
+      in_register = "unsigned short";
+      zero = "0";
+      store = bytes == 2 ? "u16 [%0], %1" : "u8 [%0], %1";
+      registers = R"("h"(value))";
+  }
+  return need(kCopy, fmt::format("copy_async_{}", bytes),
+              fmt::format(kCopyByRegisters, bytes, in_register, zero, in_memory, store, registers));
 }
 
 std::string Preamble::commit_group() {
@@ -384,13 +408,16 @@ std::string Preamble::mma(DType a, DType b, int step) {
   const std::string name = fmt::format("mma_{}_{}{}", ptx_name(a), ptx_name(b),
                                        step == 1 ? "" : fmt::format("_by_{}", step));
   const auto of = [&](const std::string& own, DType x, DType y) {
-    const int k = 32 / static_cast<int>(dtype_size(x));
+    const int k = units::kMmaSync.multiplies->step(x);
     return need(kMatrix, own,
                 fmt::format(kMma, own, k, ptx_name(x), ptx_name(y), step, 2 * step, 3 * step));
   };
   if (!is_float8(a)) return of(name, a, b);
   const std::string native = of(name + "_native", a, b);
-  return need(kProduct, name, fmt::format(kMmaF8, name, mma(DType::kF16, DType::kF16, step)));
+  return need(kProduct, name,
+              fmt::format(kMmaF8, name, mma(DType::kF16, DType::kF16, step),
+                          units::kMmaSync.multiplies->widens_from,
+                          units::kMmaSync.multiplies->widens_below));
 }
 
 std::string Preamble::widen_fragment(DType dtype, int words) {
@@ -398,7 +425,10 @@ std::string Preamble::widen_fragment(DType dtype, int words) {
   const std::string pair = fmt::format("widen_pair_{}", type);
   need(kMath, pair, fmt::format(kWidenPair, pair, type));
   const std::string name = fmt::format("widen_{}_words_{}", words, type);
-  return need(kMatrix, name, fmt::format(kWidenFragment, name, type, words, words / 2));
+  return need(kMatrix, name,
+              fmt::format(kWidenFragment, name, type, words, words / 2,
+                          units::kMmaSync.multiplies->widens_from,
+                          units::kMmaSync.multiplies->widens_below));
 }
 
 std::string Preamble::pack(DType dtype) {

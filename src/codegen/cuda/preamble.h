@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/tile/tile.h"
+#include "codegen/units.h"
 
 namespace braid::tile {
 
@@ -29,6 +30,8 @@ class Preamble {
   /// `void f(E* p, const V* v, bool ok)`: converts and stores elements in one access.
   std::string store(DType dtype, int width);
   std::string round(DType dtype);
+  /// An expression: an element as in memory becomes a computed value.
+  std::string widened(DType dtype, const std::string& element);
   /// Converts a float to an integer as one cvt does: truncated and saturated.
   std::string saturate(DType dtype);
   /// The maximum of two floats or integers; NaN wins, and -0 is below +0.
@@ -41,8 +44,9 @@ class Preamble {
   void shared();
   /// `unsigned f(const void* p)`: a shared-window address.
   void shared_address();
-  /// `void f(unsigned to, const void* from, bool ok)`: an asynchronous copy; zeros when not ok.
-  std::string copy_async(int bytes);
+  /// `void f(unsigned to, const void* from, bool ok)`: a copy into shared memory by a unit; zeros
+  /// when not ok.
+  std::string copy(const Unit& unit, int bytes);
   std::string commit_group();
   /// Waits until at most `groups` groups are in flight, then has a block barrier.
   std::string wait_group(int groups);
@@ -110,7 +114,6 @@ class Preamble {
   void multimem_one(const MultimemAccess& access);
   std::string multimem(std::string_view what, const MultimemAccess& access,
                        const std::string& vector, const std::vector<std::string>& values);
-  std::string widened(DType dtype, const std::string& element);
   std::string narrowed(DType dtype, const std::string& value);
   std::string narrowed_word(DType dtype, int first, int width);
   std::string extreme(std::string_view name, char sign, Kind kind);

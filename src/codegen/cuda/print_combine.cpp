@@ -2,6 +2,7 @@
 
 #include "codegen/cuda/printer.h"
 #include "codegen/tile/dot_layouts.h"
+#include "codegen/units.h"
 
 namespace braid::tile {
 
@@ -127,16 +128,19 @@ void Printer::dot(Id id) {
     });
   }
   out_.line("{");
-  const bool fma = inst.dtype == DType::kF32;
+  const Unit& unit = *unit_of(p_, inst);
+  const bool elements = unit.multiplies->reads == Multiplier::Reads::kElements;
   for (std::size_t side = 0; side < 2; ++side) {
     if (inst.addresses[side] < 0) continue;
     const Id tile = inst.args[side];
     const std::string number = ref(inst.args[side + 3]);
     const char letter = side == 0 ? 'a' : 'b';
-    out_.line(fma ? fmt::format("const float* const {} = {};", letter, slot_pointer(tile, number))
+    out_.line(elements
+                  ? fmt::format("const {}* const {} = {};", memory_type(p_.at(tile).dtype), letter,
+                                slot_pointer(tile, number))
                   : fmt::format("const unsigned {} = {};", letter, slot_address(tile, number)));
   }
-  fma ? dot_fma(id) : dot_mma(id);
+  &unit == &units::kFma ? dot_fma(id) : dot_mma(id);
   out_.line("}");
 }
 
@@ -232,8 +236,10 @@ void Printer::dot_fma(Id id) {
         offset(inst.addresses[side], {{"k", images.slice(0, step_bits)},
                                       {i, images.slice(step_bits, images.bits() - step_bits)}});
     out_.line("#pragma unroll");
-    out_.line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) f{2}[{0}] = {2}[{3}];", i, count,
-                          side == 0 ? 'a' : 'b', at));
+    const char letter = side == 0 ? 'a' : 'b';
+    out_.line(fmt::format(
+        "for (int {0} = 0; {0} < {1}; ++{0}) f{2}[{0}] = {3};", i, count, letter,
+        preamble_.widened(p_.at(inst.args[side]).dtype, fmt::format("{}[{}]", letter, at))));
   };
   fill(0, "m", rows);
   fill(1, "n", cols);

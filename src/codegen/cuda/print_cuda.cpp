@@ -365,10 +365,11 @@ void Printer::instruction(Id id) {
       store_to_shared(id);
       break;
     case Op::kCommitGroup:
-      out_.line(preamble_.commit_group() + "();");
+      if (copies_in_groups(p_.target)) out_.line(preamble_.commit_group() + "();");
       break;
     case Op::kWaitGroup:
-      out_.line(preamble_.wait_group(inst.index) + "();");
+      out_.line(copies_in_groups(p_.target) ? preamble_.wait_group(inst.index) + "();"
+                                            : "__syncthreads();");
       break;
     case Op::kSignal:
       if (inst.barrier) vote();

@@ -172,7 +172,7 @@ void Printer::copy_to_shared(Id id) {
   const Inst& inst = p_.at(id);
   const Id mask = inst.args[4];
   const int bytes = inst.width * static_cast<int>(dtype_size(inst.dtype));
-  const std::string copy = preamble_.copy_async(bytes);
+  const std::string copy = preamble_.copy(*unit_of(p_, inst), bytes);
   const std::string first = first_copy(inst);
   const std::string to = slot_address(inst.args[0], ref(inst.args[1]));
   const int end = inst.last == 0 ? layout(inst.layout).registers() : inst.last * inst.width;

@@ -161,7 +161,7 @@ void Printer::async_dot(Id id) {
     return bytes / kPanelBytes * tile.type.rows * kPanelBytes + bytes % kPanelBytes;
   };
   const int registers = cols / 2;
-  for (int at = 0; at < k; at += 16) {
+  for (int at = 0; at < k; at += units::kWgmma.multiplies->step(inst.dtype)) {
     for (int row = 0; row < rows; row += 64) {
       out_.line(fmt::format(
           "{}({} + {}, a + {}, b + {}, {});", product, storage(id), row / 64 * registers,

@@ -81,7 +81,7 @@ tile::Program build_program(const Kernel& kernel, const KernelSpec& spec, const 
     program.entry += fmt::format("_{}", node.op_name());
   }
   const auto stages = spec.config.find("num_stages");
-  tile::lower(program, stages == spec.config.end() ? 1 : static_cast<int>(stages->second));
+  tile::lower(program, target, stages == spec.config.end() ? 1 : static_cast<int>(stages->second));
   if (program.shared_bytes > target.max_shared_bytes()) {
     throw_invalid(name, fmt::format("{} bytes of shared memory, {} has {}", program.shared_bytes,
                                     target.str(), target.max_shared_bytes()));

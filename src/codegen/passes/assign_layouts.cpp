@@ -22,7 +22,6 @@
 #include "braid/error.h"
 #include "codegen/passes/recomputed.h"
 #include "codegen/tile/dot_layouts.h"
-#include "codegen/tile/fragments.h"
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/walk.h"
 
@@ -117,9 +116,7 @@ class Assigner {
     for_each_inst(p_, [&](Id id) {
       const Inst& inst = p_.at(id);
       if (inst.op == Op::kDot || inst.op == Op::kAsyncDot) {
-        const Layout wanted = inst.op == Op::kDot
-                                  ? dot_layouts(p_, inst).accumulator
-                                  : wgmma_accumulator(inst.type.rows, inst.type.cols, p_.num_warps);
+        const Layout wanted = dot_layouts(p_, inst).accumulator;
         if (slot(id) && *slot(id) != wanted) {
           throw_invalid("dot", "two dots of different kinds accumulate into one tile");
         }

@@ -8,10 +8,14 @@
 #include "codegen/passes/prefetch.h"
 #include "codegen/passes/remove_dead.h"
 #include "codegen/passes/spread_copies.h"
+#include "codegen/tile/walk.h"
+#include "codegen/units.h"
 
 namespace braid::tile {
 
-void lower(Program& program, int num_stages) {
+void lower(Program& program, const Target& target, int num_stages) {
+  program.target = target;
+  for_each_inst(program, [&](Id id) { static_cast<void>(unit_of(program, program.at(id))); });
   lower_tensors(program);
   pipeline(program, num_stages);
   prefetch(program);

@@ -25,6 +25,7 @@
 #include "codegen/tile/fragments.h"
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/walk.h"
+#include "codegen/units.h"
 
 namespace braid::tile {
 namespace {
@@ -257,13 +258,14 @@ class Lowering {
   }
 
   /// An access is as wide as possible. It is split into elements where their masks differ, or where
-  /// it has less than the hardware's 32 bits.
+  /// it has less than the unit's least bytes.
   void multimem(Inst& inst, std::size_t mask) {
     inst.width = axis_.access_width(inst.args[0], inst.args[1], kNone, inst.dtype,
                                     layout(inst).vector_width());
     const bool alike =
         inst.args.size() <= mask || axis_.of(inst.args[mask]).constancy >= inst.width;
-    inst.whole = alike && inst.width * static_cast<int>(dtype_size(inst.dtype)) >= 4;
+    const int bytes = inst.width * static_cast<int>(dtype_size(inst.dtype));
+    inst.whole = alike && bytes >= units::kMultimem.copies->least_bytes;
   }
 
   void one_of_copies(Inst& inst) {
@@ -407,13 +409,18 @@ class Lowering {
   }
 
   void dot(Inst& inst) {
+    const Unit& unit = *unit_of(p_, inst);
     const DotLayouts wanted = dot_layouts(p_, inst);
     inst.addresses = {-1, -1};
-    if (inst.dtype == DType::kF32) {
-      if (p_.at(inst.args[0]).type.kind != Kind::kShared ||
-          p_.at(inst.args[1]).type.kind != Kind::kShared) {
-        throw_invalid("dot", "found an f32 operand in registers, expected both in shared memory");
-      }
+    const bool in_shared_memory = p_.at(inst.args[0]).type.kind == Kind::kShared &&
+                                  p_.at(inst.args[1]).type.kind == Kind::kShared;
+    if (!in_shared_memory && !unit.multiplies->from_registers) {
+      throw_invalid("dot",
+                    fmt::format("found an {} operand in registers, expected both in shared memory, "
+                                "where {} reads them",
+                                dtype_name(inst.dtype), unit.name));
+    }
+    if (unit.multiplies->reads == Multiplier::Reads::kElements) {
       inst.unroll = 2;
       inst.addresses[0] = in_shared(inst.args[0], inst.trans_a ? wanted.a.transposed() : wanted.a);
       inst.addresses[1] = in_shared(inst.args[1], inst.trans_b ? wanted.b.transposed() : wanted.b);
@@ -423,7 +430,7 @@ class Lowering {
     const int word = log2_of(4 / bytes);
     const int steps =
         log2_of(inst.trans_a ? p_.at(inst.args[0]).type.rows : p_.at(inst.args[0]).type.cols) -
-        word - 3;
+        log2_of(unit.multiplies->step(inst.dtype));
     if (steps < 0 || static_cast<int>(wanted.b.reg.size()) < word + 2 + steps) {
       throw_invalid("dot", fmt::format("found {} columns and a K of {} steps, expected 16 columns "
                                        "for each warp and whole fragments",

@@ -30,6 +30,7 @@
 #include "codegen/tile/builder.h"
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/walk.h"
+#include "codegen/units.h"
 
 namespace braid::tile {
 namespace {
@@ -117,31 +118,25 @@ class LoopPipeliner {
     for (Id id : loop_.body) {
       const Inst dot = p_.at(id);
       if (dot.op != Op::kDot) continue;
+      const Multiplier& unit = *unit_of(p_, dot)->multiplies;
       for (std::size_t side = 0; side < 2; ++side) {
         const Id operand = dot.args[side];
         const bool outside = !ahead_.in_body(operand) && !ahead_.is_carried(operand);
         if (p_.at(operand).type.kind == Kind::kShared || find(operand) != nullptr) continue;
         const bool ahead = !outside && ahead_.can_make(operand);
-        // Matrix instructions take what is computed here from registers.
-        if (!outside && !ahead && dot.dtype != DType::kF32) continue;
+        if (!outside && !ahead && unit.from_registers) continue;
         const bool load = p_.at(operand).op == Op::kLoad;
-        rings_.push_back({operand, load ? p_.at(operand).dtype : dot.dtype, row_step(dot, side),
-                          outside ? Ring::Filled::kBefore
-                          : ahead ? Ring::Filled::kAhead
-                                  : Ring::Filled::kInPlace});
+        rings_.push_back(
+            {operand, load ? p_.at(operand).dtype : dot.dtype, unit.row_step(dot, side),
+             outside ? Ring::Filled::kBefore
+             : ahead ? Ring::Filled::kAhead
+                     : Ring::Filled::kInPlace});
       }
     }
     // Operands from outside alone are not worth the ring's barriers.
     if (std::none_of(rings_.begin(), rings_.end(), [](const Ring& ring) { return ring.ahead(); })) {
       rings_.clear();
     }
-  }
-
-  static int row_step(const Inst& dot, std::size_t side) {
-    if (side == 0) return 1;
-    // The lanes of an FMA dot own four columns each, which are rows of a transposed B.
-    if (dot.dtype == DType::kF32) return dot.trans_b ? 4 : 1;
-    return dtype_size(dot.dtype) == 1 && !dot.trans_b ? SharedLayout::kPairsOfRows : 1;
   }
 
   /// Adds a value carried by the loop.

@@ -1,22 +1,52 @@
 #include "codegen/tile/dot_layouts.h"
 
 #include "codegen/tile/fragments.h"
+#include "codegen/units.h"
 
 namespace braid::tile {
+namespace {
+
+/// The extent along which it multiplies.
+int extent_of_k(const Program& p, const Inst& dot) {
+  const Type& a = p.at(dot.args[0]).type;
+  return dot.trans_a ? a.rows : a.cols;
+}
+
+/// Whether pairs of rows of a shared B become columns of two fragments: as ldmatrix.trans moves
+/// 16 bits, so it is where 8-bit elements are stored along N.
+bool has_columns_in_pairs(const Inst& dot) { return dtype_size(dot.dtype) == 1 && !dot.trans_b; }
+
+}  // namespace
 
 DotLayouts dot_layouts(const Program& p, const Inst& dot) {
-  const Type& a = p.at(dot.args[0]).type;
+  return unit_of(p, dot)->multiplies->layouts(p, dot);
+}
+
+DotLayouts mma_layouts(const Program& p, const Inst& dot) {
   const int rows = dot.type.rows;
   const int cols = dot.type.cols;
-  const int k = dot.trans_a ? a.rows : a.cols;
-  if (dot.dtype != DType::kF32) {
-    const WarpGrid warps = warp_grid(rows, cols, p.num_warps, p.warps_m);
-    const int bytes = static_cast<int>(dtype_size(dot.dtype));
-    const Columns columns = bytes == 1 && !dot.trans_b ? Columns::kInPairs : Columns::kInOrder;
-    return {mma_accumulator(rows, cols, warps, columns), mma_operand_a(rows, k, bytes, warps),
-            mma_operand_b(k, cols, bytes, warps, columns)};
-  }
-  // Each thread needs the rows and the columns of its elements, at every k.
+  const int k = extent_of_k(p, dot);
+  const WarpGrid warps = warp_grid(rows, cols, p.num_warps, p.warps_m);
+  const int bytes = static_cast<int>(dtype_size(dot.dtype));
+  const Columns columns = has_columns_in_pairs(dot) ? Columns::kInPairs : Columns::kInOrder;
+  return {mma_accumulator(rows, cols, warps, columns), mma_operand_a(rows, k, bytes, warps),
+          mma_operand_b(k, cols, bytes, warps, columns)};
+}
+
+int mma_row_step(const Inst& dot, std::size_t side) {
+  return side == 1 && has_columns_in_pairs(dot) ? SharedLayout::kPairsOfRows : 1;
+}
+
+DotLayouts wgmma_layouts(const Program& p, const Inst& dot) {
+  return {wgmma_accumulator(dot.type.rows, dot.type.cols, p.num_warps), {}, {}};
+}
+
+int wgmma_row_step(const Inst& /*dot*/, std::size_t /*side*/) { return SharedLayout::kPanels; }
+
+DotLayouts fma_layouts(const Program& p, const Inst& dot) {
+  const int rows = dot.type.rows;
+  const int cols = dot.type.cols;
+  const int k = extent_of_k(p, dot);
   DotLayouts out{Layout::fma_accumulator(rows, cols, p.num_warps),
                  {rows, k, {}, {}, {}},
                  {k, cols, {}, {}, {}}};
@@ -40,9 +70,13 @@ DotLayouts dot_layouts(const Program& p, const Inst& dot) {
 }
 
 int mma_steps(const Program& p, const Inst& dot) {
-  constexpr int kBytes = 32;
   const Type& a = p.at(dot.args[0]).type;
-  return (dot.trans_a ? a.rows : a.cols) * static_cast<int>(dtype_size(dot.dtype)) / kBytes;
+  return (dot.trans_a ? a.rows : a.cols) / units::kMmaSync.multiplies->step(dot.dtype);
+}
+
+int fma_row_step(const Inst& dot, std::size_t side) {
+  // The lanes own four columns each, which are rows of a transposed B.
+  return side == 1 && dot.trans_b ? 4 : 1;
 }
 
 }  // namespace braid::tile

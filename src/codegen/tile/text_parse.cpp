@@ -46,7 +46,9 @@ class TextParser {
     for (in_.skip_lines(); !in_.at("{"); in_.skip_lines()) {
       const Token key = in_.token();
       const std::string what = in_.word("`{` or a line of the header");
-      if (what == "warps") {
+      if (what == "target") {
+        p_.target = Target::parse(in_.string());
+      } else if (what == "warps") {
         p_.num_warps = static_cast<int>(in_.integer(1, 32));
       } else if (what == "warps_m") {
         p_.warps_m = static_cast<int>(in_.integer(1, 32));
@@ -73,7 +75,7 @@ class TextParser {
       } else {
         in_.fail_token(
             key,
-            "kernel, warps, warps_m, columns, world, flag_slots, scratch, grid, cluster, "
+            "kernel, target, warps, warps_m, columns, world, flag_slots, scratch, grid, cluster, "
             "programmatic, param, layout or shared");
       }
       in_.end_line();

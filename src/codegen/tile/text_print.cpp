@@ -44,6 +44,7 @@ class TextPrinter {
 
   void header() {
     line(fmt::format("kernel {}", p_.entry));
+    if (p_.target != Target()) line(fmt::format("target {}", quoted(p_.target.str())));
     line(fmt::format("warps {}", p_.num_warps));
     if (p_.warps_m != 1) line(fmt::format("warps_m {}", p_.warps_m));
     if (p_.columns != Program().columns) line(fmt::format("columns {}", p_.columns));

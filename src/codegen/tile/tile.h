@@ -152,6 +152,7 @@ struct Param {
 
 struct Program {
   std::string entry;
+  Target target;  ///< whose units it uses (codegen/units.h)
   std::vector<Param> params;
   std::vector<Inst> insts;
   std::vector<Id> body;

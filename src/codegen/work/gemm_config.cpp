@@ -24,6 +24,7 @@
 #include "codegen/closed_network.h"
 #include "codegen/device_model.h"
 #include "codegen/tile/tile.h"
+#include "codegen/units.h"
 #include "codegen/work/gemm_tile.h"
 
 namespace braid {
@@ -51,9 +52,10 @@ struct Product {
   std::int64_t weights;  ///< elements of the right operands
   std::int64_t element;  ///< bytes per element
   std::int64_t result;   ///< bytes per element of the result
-  bool f32;
-  std::int64_t met;  ///< registers per sum besides the sum: an operand, epilogue inputs
-  bool by_columns;   ///< neighbours along N of a right operand are adjacent in memory
+  bool by_fma;           ///< not by a matrix unit
+  bool widened;          ///< 8-bit operands become f16 on their way to the matrix unit
+  std::int64_t met;      ///< registers per sum besides the sum: an operand, epilogue inputs
+  bool by_columns;       ///< neighbours along N of a right operand are adjacent in memory
 };
 
 struct Tile {
@@ -63,7 +65,8 @@ struct Tile {
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// `value` gives a size's.
-Product product_of(const BodyFacts& facts, const GemmUse& use, const auto& value) {
+Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& use,
+                   const auto& value) {
   const Graph& body = facts.body;
   const std::vector<const Node*> matmuls = matmuls_of(body);
   const Node& mm = *matmuls[0];
@@ -80,6 +83,7 @@ Product product_of(const BodyFacts& facts, const GemmUse& use, const auto& value
   for (std::size_t d = 0; d + 2 < result.size(); ++d) tiles *= extent(result[d]);
   const bool left_computed = !use.gathers && !is_moved_input(body, mm.inputs[first]);
   const bool computed = left_computed || !is_moved_input(body, mm.inputs[first + 1]);
+  const Unit* const unit = multiplier(target, left.dtype);
   auto weights = static_cast<std::int64_t>(matmuls.size());
   for (const Dim& dim : body.type(mm.inputs[first + 1]).shape) weights *= extent(dim);
   return {.tiles = tiles,
@@ -90,7 +94,8 @@ Product product_of(const BodyFacts& facts, const GemmUse& use, const auto& value
           .weights = weights,
           .element = static_cast<std::int64_t>(dtype_size(left.dtype)),
           .result = static_cast<std::int64_t>(dtype_size(body.type(mm.outputs[0]).dtype)),
-          .f32 = left.dtype == DType::kF32,
+          .by_fma = unit == &units::kFma,
+          .widened = unit != nullptr && unit->multiplies->widens(left.dtype, target.sm),
           .met = matrices - 1 - static_cast<std::int64_t>(matmuls.size()) + (computed ? 1 : 0),
           .by_columns = is_contiguous(body, mm.inputs[first + 1],
                                       body.type(mm.inputs[first + 1]).shape.size() - 1)};
@@ -124,17 +129,12 @@ std::int64_t columns_of_warp(const Tile& t) {
   return std::max(t.n * warps_along_m(t.m, t.n, t.warps) / t.warps, kFragment);
 }
 
-/// Whether 8-bit operands become f16 on their way to the matrix unit.
-bool is_widened(const Product& p, const DeviceModel& device) {
-  return p.element == 1 && architecture(device.sm).f8_width == 1;
-}
-
 /// Registers per thread: its sums, their fragments, addresses and the like.
-std::int64_t registers_of(const Product& p, const Tile& t, const DeviceModel& device) {
+std::int64_t registers_of(const Product& p, const Tile& t) {
   constexpr std::int64_t kOther = 48;
   const std::int64_t m = t.m / warps_along_m(t.m, t.n, t.warps);
   const std::int64_t n = columns_of_warp(t);
-  return p.right * m * n / 32 + (m + n) / 4 * (is_widened(p, device) ? 3 : 1) + kOther;
+  return p.right * m * n / 32 + (m + n) / 4 * (p.widened ? 3 : 1) + kOther;
 }
 
 /// The blocks of a tile size, and what one block demands of a multiprocessor's units, in clocks.
@@ -153,9 +153,8 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
   const std::int64_t warp_n = columns_of_warp(t);
 
   const Architecture& known = architecture(device.sm);
-  const bool widened = is_widened(p, device);
   constexpr std::int64_t kPartRegisters = 16384;  // registers of one part, shared by its warps
-  const std::int64_t registers = registers_of(p, t, device);
+  const std::int64_t registers = registers_of(p, t);
   const std::int64_t room =
       std::min({kParts * (kPartRegisters / (registers * 32)) / t.warps,
                 device.shared_kib * std::int64_t{1024} / (shared_bytes(p, t, use) + 1024),
@@ -165,7 +164,7 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
   const double k = steps * number(t.k);
   const double width = p.element == 1 ? known.f8_width : 1;
   const double tflops =
-      p.f32 ? device.f32_tflops : device.f16_tflops * known.mma_sync_share * width;
+      p.by_fma ? device.f32_tflops : device.f16_tflops * known.mma_sync_share * width;
   const double flops = tflops * 1e3 / (device.sms * device.ghz);
   const double products = number(t.warps * warp_m * warp_n * p.right);
   const double read = number(warps_n * t.m + p.right * warps_m * t.n) * number(p.element);
@@ -175,9 +174,10 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
 
   const double fragments = number(t.k * p.element) / 32;  // matrix steps per step of K
   const double loads = fragments * number(warp_m + p.right * warp_n) / 16;
-  const double multiplies = fragments * number(warp_m * warp_n * p.right) / 128 * (widened ? 2 : 1);
+  const double multiplies =
+      fragments * number(warp_m * warp_n * p.right) / 128 * (p.widened ? 2 : 1);
   // Two slots per pair of elements.
-  const double conversions = widened ? fragments * number(warp_m + p.right * warp_n) : 0;
+  const double conversions = p.widened ? fragments * number(warp_m + p.right * warp_n) : 0;
   const double copies = written * number(t.k) / 16 / number(32 * t.warps);
   constexpr double kAround = 24;  // other instructions per step
   return {.blocks = number(p.tiles * divide_up(p.m, t.m) * divide_up(p.n, t.n)),
@@ -260,11 +260,11 @@ std::vector<std::pair<double, Tile>> tiles_of(const Product& p, const Target& ta
   const auto add = [&](const Tile& t) {
     const std::int64_t sums = t.m * t.n * p.right / (32 * t.warps);
     const std::int64_t registers = tile::registers_of_thread(static_cast<int>(t.warps));
-    const std::int64_t met = std::max<std::int64_t>(p.f32 ? 1 : 0, p.met);
+    const std::int64_t met = std::max<std::int64_t>(p.by_fma ? 1 : 0, p.met);
     const std::int64_t most = registers / (2 + 2 * met);
     // Each warp has a fragment, as far as there are enough and the kernel does not need more warps.
     const std::int64_t busy = t.warps > fewest ? t.warps : std::min(t.warps, fragments);
-    if (sums > most || registers_of(p, t, device_model(target)) > registers) return;
+    if (sums > most || registers_of(p, t) > registers) return;
     if (use.warps == 0 && t.m * t.n < busy * 16 * 16) return;
     if (shared_bytes(p, t, use) > target.max_shared_bytes()) return;
     const double time = clocks(p, t, target, use);
@@ -305,7 +305,7 @@ constexpr std::pair<const char*, std::int64_t Tile::*> kNumbers[] = {
 std::vector<Config> gemm_configs(const BodyFacts& facts, const Target& target, const GemmUse& use) {
   std::vector<Config> all;
   const Product largest =
-      product_of(facts, use, [&](const Dim& dim) { return dim.max(facts.body.symbols()); });
+      product_of(facts, target, use, [&](const Dim& dim) { return dim.max(facts.body.symbols()); });
   for (const auto& [time, tile] : tiles_of(largest, target, use)) {
     Config& config = all.emplace_back();
     for (const auto& [name, member] : kNumbers) config[name] = tile.*member;
@@ -317,7 +317,8 @@ std::vector<Config> gemm_configs(const BodyFacts& facts, const Target& target, c
 
 double gemm_ns(const BodyFacts& facts, const Config& config, const Bindings& bindings,
                const Target& target, const GemmUse& use) {
-  const Product p = product_of(facts, use, [&](const Dim& dim) { return dim.evaluate(bindings); });
+  const Product p =
+      product_of(facts, target, use, [&](const Dim& dim) { return dim.evaluate(bindings); });
   Tile tile{};
   for (const auto& [name, member] : kNumbers) tile.*member = config.at(name);
   return clocks(p, tile, target, use) / device_model(target).ghz;

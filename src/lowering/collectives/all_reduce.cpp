@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "codegen/device_model.h"
+#include "codegen/units.h"
 #include "ir/collective.h"
 #include "ir/groups.h"
 #include "lowering/fuse/kernel_body.h"
@@ -11,8 +12,11 @@ namespace braid {
 
 std::string why_no_multimem(const Graph& graph, const Node& node, const TensorType& operand,
                             const PassContext& context) {
-  if (!device_model(context.target).reduces_on_links || context.target.sm < kLeastMultimemSm) {
+  if (!device_model(context.target).reduces_on_links) {
     return fmt::format("the links of {} do not reduce", context.target.str());
+  }
+  if (!has(context.target, units::kMultimem)) {
+    return fmt::format("multimem is no unit of {}", context.target.str());
   }
   if (!context.multicast) return "the device has no multicast memory";
   const Collective form = collective_of(graph, node, operand);

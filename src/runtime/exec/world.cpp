@@ -78,7 +78,7 @@ World::Impl::Impl(const WorldOptions& given) : process(::getpid()), options(give
   if (!(options.timeout_s >= 0 && options.timeout_s <= kLongestTimeoutSeconds)) {
     throw_invalid("timeout", fmt::format("{} s; expected 0 to 1e9 s", options.timeout_s));
   }
-  if (!options.target.empty()) (void)Target::parse(options.target);
+  (void)Target::parse(options.target, Target{});
   if (options.use_cache) {
     cache = std::make_unique<DiskCache>(options.cache_dir.empty()
                                             ? DiskCache::default_directory()
@@ -158,8 +158,9 @@ void World::Impl::set_device(std::shared_ptr<Device> opened) {
   const bool cuda = device->kind() == "cuda";
   if (cuda) check_nvrtc_fits_driver();
   if (cuda && !options.target.empty()) {
-    const Target asked = Target::parse(options.target);
-    if (asked.sm > Target::parse(device->target()).sm) {
+    const Target gpu = Target::parse(device->target());
+    const Target asked = Target::parse(options.target, gpu);
+    if (asked.sm > gpu.sm) {
       throw_invalid("target", fmt::format("{}; expected {} or earlier, which the GPU is",
                                           asked.str(), device->target()));
     }
@@ -203,8 +204,8 @@ std::optional<Error> World::Impl::loss() const {
 
 Target World::Impl::target_of(const Graph& graph) const {
   // The cpu device runs code of any target.
-  const bool any = device->kind() == "cpu";
-  return choose_target(graph, options.target.empty() && !any ? device->target() : options.target);
+  if (device->kind() == "cpu") return choose_target(graph, options.target);
+  return choose_target(graph, options.target, Target::parse(device->target()));
 }
 
 Program World::Impl::lower(const Graph& graph, const PassConfig& passes) const {

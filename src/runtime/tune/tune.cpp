@@ -85,8 +85,8 @@ class Tuner {
         end_(Clock::now() + seconds(options.budget_s)) {
     const std::shared_ptr<Device> device = open_device(options.device, {.world = 1, .threads = 1});
     const bool measured = device->kind() == "cuda";
-    target_ = choose_target(graph,
-                            options.target.empty() && measured ? device->target() : options.target);
+    target_ = measured ? choose_target(graph, options.target, Target::parse(device->target()))
+                       : choose_target(graph, options.target);
     if (measured) stopwatch_.emplace(device);
     result_.target = target_.str();
     result_.device = measured ? device->name() : std::string(device_model(target_).name);

@@ -1,0 +1,202 @@
+#include "codegen/units.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/tile/dot_layouts.h"
+#include "codegen/tile/op_info.h"
+#include "ir/fail.h"
+
+namespace braid {
+namespace {
+
+/// PTX ISA: `mma` takes 8-bit floats from sm_89 on.
+constexpr int kLeastSmOfFloat8 = 89;
+
+// fma stands in for mma.sync, so it begins where that does.
+constexpr Factor kOfFma[] = {{DType::kF32},
+                             {DType::kF16},
+                             {DType::kBF16},
+                             {DType::kF8E4M3, kLeastSmOfFloat8},
+                             {DType::kF8E5M2, kLeastSmOfFloat8}};
+constexpr Factor kOfMmaSync[] = {{DType::kF16},
+                                 {DType::kBF16},
+                                 {DType::kF8E4M3, kLeastSmOfFloat8},
+                                 {DType::kF8E5M2, kLeastSmOfFloat8}};
+constexpr Factor kOfWgmma[] = {{DType::kF16}, {DType::kBF16}};
+
+constexpr Multiplier kFmaMultiplies{.factors = kOfFma,
+                                    .reads = Multiplier::Reads::kElements,
+                                    .layouts = tile::fma_layouts,
+                                    .row_step = tile::fma_row_step};
+constexpr Multiplier kMmaSyncMultiplies{.factors = kOfMmaSync,
+                                        .reads = Multiplier::Reads::kFragments,
+                                        .from_registers = true,
+                                        .step_bytes = 32,
+                                        .widens_from = 90,
+                                        .widens_below = 120,
+                                        .layouts = tile::mma_layouts,
+                                        .row_step = tile::mma_row_step};
+constexpr Multiplier kWgmmaMultiplies{.factors = kOfWgmma,
+                                      .reads = Multiplier::Reads::kDescriptors,
+                                      .asynchronous = true,
+                                      .step_bytes = 32,
+                                      .layouts = tile::wgmma_layouts,
+                                      .row_step = tile::wgmma_row_step};
+
+constexpr Copier kLoadStoreCopies{Copier::Moves::kPiece, Copier::Completes::kAtOnce, 1, 16};
+constexpr Copier kCpAsyncCopies{Copier::Moves::kPiece, Copier::Completes::kInGroups, 4, 16};
+constexpr Copier kBulkTensorCopies{Copier::Moves::kTile, Copier::Completes::kAtMbarrier, 128, 128};
+constexpr Copier kMultimemCopies{Copier::Moves::kPieceOfAllRanks, Copier::Completes::kAtOnce, 4,
+                                 16};
+
+}  // namespace
+
+namespace units {
+
+constinit const Unit kFma{.name = "fma", .optional = false, .multiplies = &kFmaMultiplies};
+constinit const Unit kMmaSync{.name = "mma.sync", .multiplies = &kMmaSyncMultiplies};
+constinit const Unit kWgmma{
+    .name = "wgmma", .least_sm = 90, .arch_specific = true, .multiplies = &kWgmmaMultiplies};
+constinit const Unit kLoadStore{.name = "ld/st", .optional = false, .copies = &kLoadStoreCopies};
+constinit const Unit kCpAsync{.name = "cp.async", .copies = &kCpAsyncCopies};
+constinit const Unit kBulkTensor{
+    .name = "cp.async.bulk.tensor", .least_sm = 90, .copies = &kBulkTensorCopies};
+constinit const Unit kMultimem{.name = "multimem", .least_sm = 90, .copies = &kMultimemCopies};
+
+}  // namespace units
+
+namespace {
+
+constexpr const Unit* kUnits[] = {&units::kFma,       &units::kMmaSync, &units::kWgmma,
+                                  &units::kLoadStore, &units::kCpAsync, &units::kBulkTensor,
+                                  &units::kMultimem};
+
+/// Why kernels for the target cannot use a unit for what it can do from an architecture on.
+std::string why_not(const Target& target, const Unit& unit, int least_sm) {
+  if (unit.arch_specific && (!target.arch_specific || target.sm != unit.least_sm)) {
+    return fmt::format("{} needs sm_{}a", unit.name, unit.least_sm);
+  }
+  if (target.sm < least_sm) return fmt::format("{} needs sm_{} or later", unit.name, least_sm);
+  return has(target, unit) ? "" : fmt::format("{} is off", unit.name);
+}
+
+/// The first architecture on which it multiplies operands of a dtype, or 0.
+int multiplies_from(const Unit& unit, DType dtype, bool asynchronous) {
+  if (unit.multiplies == nullptr || unit.multiplies->asynchronous != asynchronous) return 0;
+  for (const Factor& factor : unit.multiplies->factors) {
+    if (factor.dtype == dtype) return std::max(factor.least_sm, unit.least_sm);
+  }
+  return 0;
+}
+
+/// The first one on which it copies so many bytes, or 0.
+int copies_from(const Unit& unit, Copier::Moves moves, int bytes) {
+  const Copier* const copies = unit.copies;
+  const bool fits = copies != nullptr && copies->moves == moves && copies->least_bytes <= bytes &&
+                    bytes <= copies->most_bytes;
+  return fits ? unit.least_sm : 0;
+}
+
+/// The last of the target's units that does something: `from` gives the first architecture on which
+/// a unit does it, or 0. Null where there is none.
+template <class From>
+const Unit* last_unit(const Target& target, const From& from) {
+  const Unit* best = nullptr;
+  for (const Unit* unit : kUnits) {
+    const int least_sm = from(*unit);
+    if (least_sm != 0 && why_not(target, *unit, least_sm).empty()) best = unit;
+  }
+  return best;
+}
+
+/// The same for an operation; an error where there is none.
+template <class From>
+const Unit* needed_unit(const tile::Inst& inst, const Target& target, const std::string& what,
+                        const From& from) {
+  if (const Unit* unit = last_unit(target, from)) return unit;
+  std::vector<std::string> reasons;
+  for (const Unit* unit : kUnits) {
+    if (const int least_sm = from(*unit)) reasons.push_back(why_not(target, *unit, least_sm));
+  }
+  throw_invalid(std::string(tile::op_info(inst.op).name), "no unit of {} {}{}{}", target.str(),
+                what, reasons.empty() ? "" : ": ", fmt::join(reasons, ", "));
+}
+
+}  // namespace
+
+std::span<const Unit* const> all_units() { return kUnits; }
+
+std::string unit_names() {
+  std::vector<std::string_view> names;
+  for (const Unit* unit : kUnits) names.push_back(unit->name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+bool has(const Target& target, const Unit& unit) {
+  const auto* const at = std::ranges::find(kUnits, &unit);
+  if ((target.off >> (at - std::begin(kUnits)) & 1U) != 0) return false;
+  if (unit.arch_specific) return target.arch_specific && target.sm == unit.least_sm;
+  return target.sm >= unit.least_sm;
+}
+
+const Unit* multiplier(const Target& target, DType dtype, bool asynchronous) {
+  return last_unit(target,
+                   [&](const Unit& unit) { return multiplies_from(unit, dtype, asynchronous); });
+}
+
+bool copies_in_groups(const Target& target) {
+  return std::ranges::any_of(kUnits, [&](const Unit* unit) {
+    return has(target, *unit) && unit->copies != nullptr &&
+           unit->copies->completes == Copier::Completes::kInGroups;
+  });
+}
+
+int least_sm_of(DType dtype) {
+  int least = 0;
+  for (const Unit* unit : kUnits) {
+    const int from = multiplies_from(*unit, dtype, /*asynchronous=*/false);
+    if (from != 0 && (least == 0 || from < least)) least = from;
+  }
+  return least;
+}
+
+const Unit* tile::unit_of(const Program& program, const Inst& inst) {
+  const auto multiplies = [&](bool asynchronous) {
+    return needed_unit(
+        inst, program.target,
+        fmt::format("multiplies {}{}", dtype_name(inst.dtype),
+                    asynchronous ? " beside the threads" : ""),
+        [&](const Unit& unit) { return multiplies_from(unit, inst.dtype, asynchronous); });
+  };
+  const auto copies = [&](Copier::Moves moves, int bytes, std::string_view what) {
+    return needed_unit(inst, program.target, fmt::format("copies {}", what),
+                       [&](const Unit& unit) { return copies_from(unit, moves, bytes); });
+  };
+  switch (inst.op) {
+    case Op::kDot:
+      return multiplies(false);
+    case Op::kAsyncDot:
+      return multiplies(true);
+    case Op::kCopyToShared:
+      return copies(Copier::Moves::kPiece, inst.width * static_cast<int>(dtype_size(inst.dtype)),
+                    "pieces");
+    case Op::kCopyTile:
+    case Op::kPushTile:
+      return copies(Copier::Moves::kTile, SharedLayout::kPanels, "tiles of tensors");
+    case Op::kMultimemReduce:
+    case Op::kMultimemStore:
+      return copies(Copier::Moves::kPieceOfAllRanks, kMultimemCopies.least_bytes,
+                    "to and from all ranks at once");
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace braid
