@@ -55,7 +55,7 @@ typedef struct braid_world_options {
   int32_t world;         /**< ranks, all in this process unless `host` is set; 0: one */
   int32_t threads;       /**< threads of the cpu device; 0: one per core */
   const char* cache_dir; /**< of compiled kernels; null: the default one */
-  const char* target;    /**< "sm_90a", "H100"; null: the GPU's own, on cpu what the graph needs */
+  const char* target;    /**< "sm_90a", "H100:mma.sync"; null: the GPU's own, on cpu the graph's */
   double timeout_s;      /**< limit of a wait for a peer; 0: 30 s on cuda, 120 s on cpu */
   /** Called about what costs only speed. All callbacks may be null. */
   void (*warning)(void* context, const char* what);

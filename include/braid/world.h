@@ -64,7 +64,8 @@ struct WorldOptions {
   bool compile_in_background = false;
   /// The target to compile for ("sm_90a"), or a device to plan for ("H100"). "": on cuda the GPU's
   /// own; on cpu the first one that can run the graph. Executable::compile refuses a graph that
-  /// needs a later one.
+  /// needs a later one. Behind a colon may stand the units that kernels may use, by name
+  /// (docs/command.md, --units): "H100:mma.sync,cp.async", ":mma.sync".
   std::string target;
   /// How many ranks the plan assumes share a GPU, which bounds the grids of kernels that wait for
   /// peers. 0: on cuda as many as do (less is refused); on cpu one, so that tests run the grids of

@@ -21,6 +21,7 @@
 #include "cli/commands.h"
 #include "cli/ptx_arguments.h"
 #include "codegen/device_model.h"
+#include "codegen/units.h"
 #include "ir/text.h"
 #include "lowering/passes.h"
 #include "runtime/device_loader.h"
@@ -84,13 +85,19 @@ void add_graph_options(CLI::App& command, GraphOptions* options) {
       ->check(integer(1, kMaxWorld));
 }
 
-/// Adds --target to a command: what choose_target takes.
+/// Adds --target and --units to a command: what choose_target takes.
 void add_target_option(CLI::App& command, std::string* target) {
   command.add_option("--target", *target,
                      fmt::format("What kernels are compiled for: sm_80, sm_90a, sm_100a, ..., or a "
                                  "device that they are planned for: {} (default: the GPU's own "
                                  "when they run on one, else the first that the graph can run on)",
                                  device_names()));
+  // Behind --target, whose value it extends.
+  command.add_option_function<std::string>(
+      "--units", [target](const std::string& names) { *target += ":" + names; },
+      fmt::format("The units that kernels may use, some of {}; fma and ld/st are always among them "
+                  "(default: all that the target has)",
+                  unit_names()));
 }
 
 /// Adds the passes' own options to a command.

@@ -107,5 +107,27 @@ TEST(Target, ThatIsTooLowIsRefusedByEveryCommand) {
               HasSubstr("found 'volta', expected sm_80 or later"));
 }
 
+TEST(Units, AreListedForEveryCommand) {
+  const test::TemporaryDirectory directory;
+  const std::string some = "sm_89:fma,ld/st,cp.async";
+  const auto explained = run_braid({"explain", "-", "--units", "cp.async"}, kFloat8);
+  EXPECT_THAT(explained.out, HasSubstr("target " + some + "; "));
+  const auto compiled = run_braid(
+      {"compile", "-", "-o", directory / "out", "--json", "--units", "cp.async"}, kFloat8);
+  EXPECT_EQ(json::parse(compiled.out)["target"], some);
+  const auto planned = run_braid({"run", directory / "out/program.json", "--device", "cpu"}, "");
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  const auto ran = run_braid(
+      {"run", "-", "--device", "cpu", "--check", "--units", "fma", "--target", "sm_90a"}, kFloat8);
+  EXPECT_EQ(ran.exit_code, 0) << ran.err << ran.out;
+  EXPECT_THAT(run_braid({"run", "--help"}).out, HasSubstr("--units"));
+  for (const char* command : {"explain", "run"}) {
+    const auto wrong = run_braid({command, "-", "--units", "cp.async,mma"}, kFloat8);
+    EXPECT_EQ(wrong.exit_code, 2);
+    EXPECT_THAT(wrong.err, HasSubstr("units: found 'mma', expected some of fma, mma.sync, wgmma, "
+                                     "ld/st, cp.async, cp.async.bulk.tensor, multimem\n"));
+  }
+}
+
 }  // namespace
 }  // namespace braid
