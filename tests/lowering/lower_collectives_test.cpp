@@ -141,6 +141,9 @@ TEST(LowerCollectives, MultimemWantsToBeAllowed) {
   EXPECT_EQ(lower_on("sm_80", "sum", context), "two_shot");
   EXPECT_THAT(remarks_of(context, "c"),
               Contains(HasSubstr("no multimem over 'tp': the links of sm_80 do not reduce")));
+  EXPECT_EQ(lower_on("H100:mma.sync", "sum", context), "two_shot");
+  EXPECT_THAT(remarks_of(context, "c"),
+              Contains(HasSubstr("no multimem over 'tp': multimem is no unit of H100:fma,")));
   EXPECT_EQ(lower_on("H100", "max", context), "two_shot");
   EXPECT_THAT(remarks_of(context, "c"),
               Contains(HasSubstr("no multimem over 'tp': the hardware has no max of f32")));
