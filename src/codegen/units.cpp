@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "codegen/tile/dot_layouts.h"
@@ -116,17 +115,17 @@ const Unit* last_unit(const Target& target, const From& from) {
   return best;
 }
 
-/// The same for an operation; an error where there is none.
+/// The same for an operation; where there is none, an error that says what for.
 template <class From>
-const Unit* needed_unit(const tile::Inst& inst, const Target& target, const std::string& what,
-                        const From& from) {
+const Unit* needed_unit(const tile::Inst& inst, const Target& target, std::string_view verb,
+                        std::string_view what, const From& from) {
   if (const Unit* unit = last_unit(target, from)) return unit;
   std::vector<std::string> reasons;
   for (const Unit* unit : kUnits) {
     if (const int least_sm = from(*unit)) reasons.push_back(why_not(target, *unit, least_sm));
   }
-  throw_invalid(std::string(tile::op_info(inst.op).name), "no unit of {} {}{}{}", target.str(),
-                what, reasons.empty() ? "" : ": ", fmt::join(reasons, ", "));
+  throw_invalid(std::string(tile::op_info(inst.op).name), "no unit of {} {} {}{}{}", target.str(),
+                verb, what, reasons.empty() ? "" : ": ", fmt::join(reasons, ", "));
 }
 
 }  // namespace
@@ -168,22 +167,20 @@ int least_sm_of(DType dtype) {
 }
 
 const Unit* tile::unit_of(const Program& program, const Inst& inst) {
-  const auto multiplies = [&](bool asynchronous) {
-    return needed_unit(
-        inst, program.target,
-        fmt::format("multiplies {}{}", dtype_name(inst.dtype),
-                    asynchronous ? " beside the threads" : ""),
-        [&](const Unit& unit) { return multiplies_from(unit, inst.dtype, asynchronous); });
+  const auto multiplies = [&](std::string_view verb, bool asynchronous) {
+    return needed_unit(inst, program.target, verb, dtype_name(inst.dtype), [&](const Unit& unit) {
+      return multiplies_from(unit, inst.dtype, asynchronous);
+    });
   };
   const auto copies = [&](Copier::Moves moves, int bytes, std::string_view what) {
-    return needed_unit(inst, program.target, fmt::format("copies {}", what),
+    return needed_unit(inst, program.target, "copies", what,
                        [&](const Unit& unit) { return copies_from(unit, moves, bytes); });
   };
   switch (inst.op) {
     case Op::kDot:
-      return multiplies(false);
+      return multiplies("multiplies", false);
     case Op::kAsyncDot:
-      return multiplies(true);
+      return multiplies("asynchronously multiplies", true);
     case Op::kCopyToShared:
       return copies(Copier::Moves::kPiece, inst.width * static_cast<int>(dtype_size(inst.dtype)),
                     "pieces");

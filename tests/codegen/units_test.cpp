@@ -131,10 +131,10 @@ TEST(Units, WithoutOneAnOperationIsRefusedWithTheReason) {
   };
   EXPECT_EQ(lowered("sm_90a"), "no error");
   EXPECT_EQ(lowered("sm_90a:mma.sync,cp.async.bulk.tensor"),
-            "async_dot: no unit of sm_90a:fma,mma.sync,ld/st,cp.async.bulk.tensor multiplies bf16 "
-            "beside the threads: wgmma is off");
+            "async_dot: no unit of sm_90a:fma,mma.sync,ld/st,cp.async.bulk.tensor asynchronously "
+            "multiplies bf16: wgmma is off");
   EXPECT_EQ(lowered("sm_90"),
-            "async_dot: no unit of sm_90 multiplies bf16 beside the threads: wgmma needs sm_90a");
+            "async_dot: no unit of sm_90 asynchronously multiplies bf16: wgmma needs sm_90a");
   EXPECT_EQ(lowered("sm_90a:wgmma"),
             "push_tile: no unit of sm_90a:fma,wgmma,ld/st copies tiles of tensors: "
             "cp.async.bulk.tensor is off");
