@@ -281,6 +281,62 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
        },
        {"uninitialized", "uninitialized", "uninitialized", "uninitialized"}},
       "");
+  // Half of each warp reads what the other warp writes, and drops it: by a branch around the store,
+  // or by a choice.
+  for (const bool chooses : {false, true}) {
+    for (const bool late : {false, true}) {
+      add(cases,
+          {std::string(chooses ? "value_not_chosen" : "value_not_stored") +
+               (late ? "_read_first" : ""),
+           R"(
+__device__ float load(const float* x) {
+  float value;
+  asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(x) : "memory");
+  return value;
+}
+__device__ float choose(bool first, float a, float b) {
+  float value;
+  asm volatile("{ .reg .pred p; setp.ne.s32 p, %3, 0; selp.f32 %0, %1, %2, p; }"
+               : "=f"(value) : "f"(a), "f"(b), "r"((int)first));
+  return value;
+}
+extern "C" __global__ void k(float* x, float* out) {
+  const int t = threadIdx.x;
+  const bool own = t % 32 < 16;
+  const bool writes = t < 32 ? !LATE : LATE;
+  // The first half of a warp reads its own part, the other one what only the other warp writes.
+  const int at = own ? t : 64 + t % 32;
+  if (writes) x[64 + t % 32] = 3;  // finds 1 // finds 2
+  const float value = load(x + at);  // finds 1 // finds 2
+#if BUG == 1
+  out[t] = value;
+#elif BUG == 2
+  out[t] = choose(own || t == 20 || t == 52, value, 7);
+#elif CHOOSES
+  out[t] = choose(own, value, 7);
+#else
+  if (own) out[t] = value;
+#endif
+}
+)",
+           {1},
+           {64},
+           {buffer(0), buffer(1)},
+           [] {
+             return Buffers{ramp(96), zeros(64)};
+           },
+           [chooses](Buffers& b) {
+             const float other = chooses ? 7 : 0;
+             for (std::size_t i = 0; i < 64; ++i) b[1][i] = i % 32 < 16 ? b[0][i] : other;
+             for (std::size_t i = 64; i < 96; ++i) b[0][i] = 3;
+           },
+           {"race", "race"}},
+          late ? kWritesDiscarded : kDiscarded);
+      std::string& source = cases.back().source;
+      source = "\n#define LATE " + std::to_string(late ? 1 : 0) + "\n#define CHOOSES " +
+               std::to_string(chooses ? 1 : 0) + source;
+    }
+  }
   // The lane that stores reads with the others of its warp, at one place.
   add(cases,
       {"one_of_a_warp",

@@ -19,10 +19,10 @@ class Follower {
 
   ReadUse run(std::uint32_t line) {
     for (const Instruction& i : function_.body) {
-      if (i.line != line || i.entry == nullptr || !i.entry->has_address() || !has_result(i))
-        continue;
+      if (i.line != line || i.entry == nullptr || !has_result(i)) continue;
+      if (!i.entry->has_address() && !i.is(Op::kSelp)) continue;
       take(i);
-      if (!i.is(Op::kLd) && !i.is(Op::kStrongLd)) use_.crosses_lanes = true;
+      if (!i.is(Op::kLd) && !i.is(Op::kStrongLd) && !i.is(Op::kSelp)) use_.crosses_lanes = true;
     }
     // The values escape from registers.
     if (!grew_) use_.always = true;
@@ -68,6 +68,10 @@ class Follower {
       }
     } else if (!has_results || i.entry->has_address() || unit == ptx::Unit::kSync) {
       use_.always = true;
+    } else if (i.is(Op::kSelp) && !holds(i.operands[3])) {
+      for (std::uint32_t value = 0; value < 2; ++value) {
+        if (holds(i.operands[1 + value])) choice(i.line, value);
+      }
     } else {
       take(i);
       if (unit == ptx::Unit::kWarp || unit == ptx::Unit::kMatrix) use_.crosses_lanes = true;
@@ -90,6 +94,13 @@ class Follower {
     if (std::ranges::find(use_.stores, line) == use_.stores.end()) {
       use_.stores.push_back(line);
     }
+  }
+
+  void choice(std::uint32_t line, std::uint32_t value) {
+    const auto is_known = [&](const ReadUse::Choice& known) {
+      return known.line == line && known.value == value;
+    };
+    if (std::ranges::none_of(use_.choices, is_known)) use_.choices.push_back({line, value});
   }
 
   const ptx::Function& function_;

@@ -63,7 +63,7 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
   warp.atomics.clear();
   for (std::uint32_t rest = mask; rest != 0;) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
-    const Lane lane{warp, l, line, code, addresses[l]};
+    Lane lane{warp, l, line, code, addresses[l]};
     // Contiguous weak accesses are treated as one.
     std::uint32_t lanes = 1;
     const auto next_is_at = [&](std::uint64_t address) {
@@ -78,6 +78,7 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
       if (std::string refusal = judge_place(lane, region, bytes); !refusal.empty()) return refusal;
     }
     if (code.scope != 0) synchronize(lane, lane.address, loads, writes);
+    lane.by_several = code.scope == 0 && !writes && next_is_at(lane.address);
     const auto visit = [&](Cell& cell, std::uint64_t address, std::size_t size) {
       check_cell(lane, {*region, cell, address, size}, writes, values);
     };
@@ -98,12 +99,20 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
     while (code.scope == 0 && !writes && lanes < 32 && next_is_at(lane.address)) ++lanes;
     rest = l + lanes == 32 ? 0 : rest >> (l + lanes) << (l + lanes);
   }
-  for (const auto& [unwritten, index] : std::exchange(fresh_, {})) {
-    Unwritten::Bytes* const read = &unwritten->bytes[index];
-    for (std::uint32_t l = 0; l < 32; ++l) {
-      const bool reads = addresses[l] < read->end && addresses[l] + code.bytes > read->start;
-      if (reads && (mask >> l & 1U) != 0) read->lanes |= 1U << l;
+  const auto lanes_that_read = [&](std::uint64_t start, std::uint64_t end, std::uint32_t bytes) {
+    std::uint32_t lanes = 0;
+    for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+      const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
+      if (addresses[l] < end && addresses[l] + bytes > start) lanes |= 1U << l;
     }
+    return lanes;
+  };
+  for (const auto& [unwritten, index] : std::exchange(fresh_, {})) {
+    Unwritten::Bytes& read = unwritten->bytes[index];
+    read.lanes |= lanes_that_read(read.start, read.end, code.bytes);
+  }
+  for (const Fresh& read : std::exchange(suspected_, {})) {
+    *read.lanes |= lanes_that_read(read.start, read.end, code.bytes - code.unread);
   }
   if (writes && mask != 0) {
     Stored& stored = agents_[warp.agent].stores[line];
@@ -184,7 +193,8 @@ void Sanitizer::check_cell(const Lane& run, const Stretch& at, bool writes, cons
                       .lane = static_cast<std::uint8_t>(lane.lane),
                       .scope = lane.code.scope,
                       .width = static_cast<std::uint8_t>(std::countr_zero(lane.code.bytes)),
-                      .copied = lane.code.kind == AccessCode::kCopyTo};
+                      .copied = lane.code.kind == AccessCode::kCopyTo,
+                      .by_several = run.by_several};
   const bool loads =
       !writes || lane.code.kind == AccessCode::kAtomic || lane.code.kind == AccessCode::kSwap;
   const auto is_read = [&] {
@@ -233,7 +243,10 @@ void Sanitizer::keep_read(Cell& cell, const WarpCheck& warp, const Access& acces
     const Access& before = cell.others[o];
     if (cell.is_write(o) || !ordered(warp, before)) continue;
     if (before.scope == 0 && access.scope != 0) continue;
+    const bool own = before.when.agent == access.when.agent;
+    const bool by_several = own && (before.by_several || before.lane != access.lane);
     cell.others[o] = access;
+    if (by_several) cell.others[o].by_several = true;
     return;
   }
   cell.keep(access, false);
@@ -267,7 +280,7 @@ bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, Sa
   if (cell.async != 0 && cell.write.when.time != 0) {
     race(lane, at.region, cell.write, "a cp.async that is not waited for");
   } else if (cell.write.when.time != 0 && races(cell.write) && !harmless(cell.write)) {
-    race(lane, at.region, cell.write, side_of(cell.write, true));
+    race(lane, at.region, cell.write, side_of(cell.write, true), at.bytes);
   }
   for (std::uint8_t o = 0; o < cell.other_count; ++o) {
     const Access& before = cell.others[o];
@@ -277,7 +290,7 @@ bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, Sa
     if (!wrote && in_block(lane.warp, before)) {
       is_written(before, at.address, at.address + at.bytes);
     }
-    race(lane, at.region, before, side_of(before, wrote));
+    race(lane, at.region, before, side_of(before, wrote), at.bytes);
   }
   return joins;
 }

@@ -198,6 +198,8 @@ class Sanitizer {
   /// values to one place.
   void stores(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
               const Values& values, std::uint32_t line);
+  /// A `selp` takes its first value in the lanes of `first`, its second one in those of `second`.
+  void chose(WarpCheck& warp, std::uint32_t first, std::uint32_t second, std::uint32_t line);
   void fence(WarpCheck& warp, std::uint8_t scope);
   /// fence.mbarrier_init: a fence only for the warp's mbarrier.inits.
   void fence_inits(WarpCheck& warp);
@@ -315,6 +317,7 @@ class Sanitizer {
     std::uint32_t line;
     AccessCode code;
     std::uint64_t address = 0;
+    bool by_several = false;  ///< more lanes access the first one's bytes
     [[nodiscard]] Lane at(std::uint64_t later) const {
       Lane result = *this;
       result.lane += static_cast<std::uint32_t>((later - address) / code.bytes);
@@ -336,7 +339,8 @@ class Sanitizer {
     Known known;
     Finding finding;  ///< reported if the value is used
     std::string note;
-    std::uint32_t time = 0;  ///< time of the read
+    std::uint32_t time = 0;   ///< time of the first such read
+    std::uint32_t lanes = 0;  ///< lanes that have read racing bytes
     const ReadUse* use = nullptr;
   };
   /// A read of uninitialized bytes, which another warp of the block may write later.
@@ -359,10 +363,16 @@ class Sanitizer {
     std::uint32_t time = 0;
     std::uint32_t lanes = 0;
   };
+  /// The last choice of a `selp` by a warp, and all lanes that have chosen each of its values.
+  struct Chosen {
+    std::uint32_t time = 0;
+    std::array<std::uint32_t, 2> lanes{};
+  };
   /// How a write compares to unordered ones: different, the same value, or equal up to rounding.
   enum class Same : std::uint8_t { kNo, kValue, kRounded };
   struct Reader {
     std::uint32_t agent, time, line;
+    std::uint32_t lanes;  ///< 0: those of the current access that read the bytes
   };
   /// A stretch of memory with one history, and its first byte.
   struct Stretch {
@@ -391,13 +401,16 @@ class Sanitizer {
   std::uint32_t copies_of(const WarpCheck& warp, std::uint64_t channel);
   std::uint32_t twin_of(std::uint32_t agent);
   void end_bulk(WarpCheck& warp);
-  void race(const Lane& lane, const Region& region, const Access& before, std::string_view what);
+  /// `bytes` from the lane's address on race; 0 if no value is read there.
+  void race(const Lane& lane, const Region& region, const Access& before, std::string_view what,
+            std::size_t bytes = 0);
   [[nodiscard]] bool in_block(const WarpCheck& warp, const Access& before) const;
   [[nodiscard]] std::optional<Reader> reader(const Lane& lane, const Access& before,
-                                             std::string_view what) const;
-  const ReadUse* use_of(const Reader& reader);
-  [[nodiscard]] static bool is_stored(const AgentInfo& reader, const ReadUse& use,
-                                      std::uint32_t time, std::uint32_t lanes);
+                                             std::string_view what, std::size_t bytes) const;
+  const ReadUse* use_of(const AgentInfo& agent, std::uint32_t time, std::uint32_t line);
+  [[nodiscard]] bool is_used(const AgentInfo& reader, const ReadUse& use, std::uint32_t time,
+                             std::uint32_t lanes);
+  void await_lanes(const Lane& lane, Suspect& suspect, const Reader& reader, std::size_t bytes);
   void settle_values(std::uint32_t agent);
   void judge(std::uint32_t agent, const Suspect& suspect);
   void settle(std::uint32_t agent);
@@ -430,8 +443,9 @@ class Sanitizer {
     std::uint32_t stream;
     LaunchCheck* launch = nullptr;  ///< the launch that runs it, or last ran it and has not ended
     bool ended = false;
-    std::uint32_t start = 0;                           ///< its time at the start
-    std::unordered_map<std::uint32_t, Stored> stores;  ///< by line
+    std::uint32_t start = 0;                            ///< its time at the start
+    std::unordered_map<std::uint32_t, Stored> stores;   ///< by line
+    std::unordered_map<std::uint32_t, Chosen> choices;  ///< likewise
     enum Role : std::uint8_t { kWarp, kCopies, kInits, kTwin };
     Role role = kWarp;       ///< other roles: its copies, its mbarrier.inits, or its stores as seen
                              ///< by copies
@@ -461,7 +475,13 @@ class Sanitizer {
   std::map<Known, Finding> notes_;
   std::map<std::pair<std::uint32_t, Known>, Suspect> suspects_;  ///< by reader
   std::map<std::pair<std::uint32_t, Known>, Unwritten> unwritten_;
-  std::vector<std::pair<Unwritten*, std::size_t>> fresh_;  ///< stretches of the current access
+  /// Stretches that the current access reads: whose lanes are not known yet.
+  struct Fresh {
+    std::uint64_t start, end;
+    std::uint32_t* lanes;
+  };
+  std::vector<std::pair<Unwritten*, std::size_t>> fresh_;
+  std::vector<Fresh> suspected_;
 };
 
 }  // namespace braid::cpu

@@ -198,6 +198,7 @@ void Sanitizer::start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch,
   agent.ended = false;
   agent.start = warp.time;
   agent.stores.clear();
+  agent.choices.clear();
 }
 
 void Sanitizer::end_warp(WarpCheck& warp) {

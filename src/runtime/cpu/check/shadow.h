@@ -21,7 +21,14 @@ struct Access {
   std::uint8_t scope : 2 = 0;   ///< of a strong access: 1 cta, 2 gpu, 3 sys; 0 for a weak one
   std::uint8_t width : 4 = 15;  ///< each lane accessed 2^width bytes
   bool copied : 1 = false;      ///< by cp.async
+  bool by_several : 1 = false;  ///< other lanes accessed these bytes, too
 
+  /// The lanes that accessed the first `bytes` bytes.
+  [[nodiscard]] std::uint32_t lanes(std::size_t bytes) const {
+    const std::size_t count = (bytes + (std::size_t{1} << width) - 1) >> width;
+    if (by_several || lane + count >= 32) return ~0U << (by_several ? 0 : lane);
+    return ((1U << count) - 1) << lane;
+  }
   /// The same access for the bytes from `distance` on.
   [[nodiscard]] Access after(std::size_t distance) const {
     Access access = *this;

@@ -25,28 +25,42 @@ bool Sanitizer::in_block(const WarpCheck& warp, const Access& before) const {
 
 /// The reader among two racing accesses, if the race counts only when the value is used.
 std::optional<Sanitizer::Reader> Sanitizer::reader(const Lane& lane, const Access& before,
-                                                   std::string_view what) const {
-  if (what == kRead) return Reader{before.when.agent, before.when.time, before.line};
+                                                   std::string_view what, std::size_t bytes) const {
+  if (what == kRead) {
+    return Reader{before.when.agent, before.when.time, before.line, before.lanes(bytes)};
+  }
   if (what != kWrite || lane.code.kind != AccessCode::kLoad) return {};
-  return Reader{lane.warp.agent, lane.warp.time, lane.line};
+  return Reader{lane.warp.agent, lane.warp.time, lane.line, 0};
 }
 
-/// How the reader uses the value; null if that is no longer known.
-const ReadUse* Sanitizer::use_of(const Reader& reader) {
-  const AgentInfo& agent = agents_[reader.agent];
-  if (agent.launch == nullptr || reader.time < agent.start) return nullptr;
-  const auto [known, is_new] = agent.launch->uses.try_emplace(reader.line);
-  if (is_new) known->second = use_of_reads(*agent.launch->code, reader.line);
+/// How the agent uses a value that it read, or chose, at that time and line; null if that is no
+/// longer known.
+const ReadUse* Sanitizer::use_of(const AgentInfo& agent, std::uint32_t time, std::uint32_t line) {
+  if (agent.launch == nullptr || time < agent.start) return nullptr;
+  const auto [known, is_new] = agent.launch->uses.try_emplace(line);
+  if (is_new) known->second = use_of_reads(*agent.launch->code, line);
   return &known->second;
 }
 
+/// Adds the lanes that read the racing bytes.
+void Sanitizer::await_lanes(const Lane& lane, Suspect& suspect, const Reader& reader,
+                            std::size_t bytes) {
+  suspect.lanes |= reader.lanes;
+  if (reader.lanes == 0) {
+    suspected_.push_back({lane.address, lane.address + bytes, &suspect.lanes});
+  }
+}
+
 void Sanitizer::race(const Lane& lane, const Region& region, const Access& before,
-                     std::string_view what) {
+                     std::string_view what, std::size_t bytes) {
   if ((checks_ & kCheckRace) == 0) return;
   const Known known{"race", lane.warp.launch->kernel_index, lane.line, known_side(before)};
   if (known_.contains(known)) return;
-  const std::optional<Reader> reads = reader(lane, before, what);
-  if (reads && suspects_.contains({reads->agent, known})) return;
+  const std::optional<Reader> reads = reader(lane, before, what, bytes);
+  if (reads) {
+    const auto suspect = suspects_.find({reads->agent, known});
+    if (suspect != suspects_.end()) return await_lanes(lane, suspect->second, *reads, bytes);
+  }
   const std::string_view does = verb(lane.code.kind);
   const bool plain = what == kRead || what == kWrite;
   std::string message = plain && in_block(lane.warp, before)
@@ -54,33 +68,61 @@ void Sanitizer::race(const Lane& lane, const Region& region, const Access& befor
                             : fmt::format("{} that nothing orders after {}", does, what);
   Finding finding =
       describe(lane, "race", std::move(message), &region, "the other side: " + place(before));
-  const ReadUse* const use = reads ? use_of(*reads) : nullptr;
+  const ReadUse* const use =
+      reads ? use_of(agents_[reads->agent], reads->time, reads->line) : nullptr;
   if (use == nullptr || use->always) return keep(known, std::move(finding));
   std::string note = what == kRead ? fmt::format(
                                          "{} of what another warp reads, unordered, and "
                                          "discards",
                                          does)
                                    : "read of what another warp writes, unordered, and discarded";
-  Suspect suspect{known, std::move(finding), std::move(note), reads->time, use};
+  Suspect suspect{known, std::move(finding), std::move(note), reads->time, reads->lanes, use};
   if (agents_[reads->agent].ended) return judge(reads->agent, suspect);
-  suspects_.emplace(std::pair(reads->agent, known), std::move(suspect));
+  const auto [added, is_new] =
+      suspects_.emplace(std::pair(reads->agent, known), std::move(suspect));
+  await_lanes(lane, added->second, *reads, bytes);
 }
 
 /// Whether one of `lanes` has stored at a place that depends on the values since it read them.
-bool Sanitizer::is_stored(const AgentInfo& reader, const ReadUse& use, std::uint32_t time,
-                          std::uint32_t lanes) {
-  if (use.crosses_lanes) lanes = ~0U;
-  return std::ranges::any_of(use.stores, [&](std::uint32_t line) {
-    const auto stored = reader.stores.find(line);
-    return stored != reader.stores.end() && stored->second.time >= time &&
-           (stored->second.lanes & lanes) != 0;
-  });
+bool Sanitizer::is_used(const AgentInfo& reader, const ReadUse& use, std::uint32_t time,
+                        std::uint32_t lanes) {
+  std::map<std::uint32_t, std::uint32_t> followed;  // by line of a selp: lanes of its result
+  const auto reaches = [&](const ReadUse& from, std::uint32_t of, const auto& next) -> bool {
+    if (from.always) return true;
+    if (from.crosses_lanes) of = ~0U;
+    const bool stored = std::ranges::any_of(from.stores, [&](std::uint32_t line) {
+      const auto found = reader.stores.find(line);
+      return found != reader.stores.end() && found->second.time >= time &&
+             (found->second.lanes & of) != 0;
+    });
+    if (stored) return true;
+    return std::ranges::any_of(from.choices, [&](const ReadUse::Choice& choice) {
+      const auto found = reader.choices.find(choice.line);
+      if (found == reader.choices.end() || found->second.time < time) return false;
+      const std::uint32_t taken = found->second.lanes[choice.value] & of;
+      std::uint32_t& before = followed[choice.line];
+      if ((taken & ~before) == 0) return false;
+      before |= taken;
+      const ReadUse* const result = use_of(reader, time, choice.line);
+      return result == nullptr || next(*result, taken, next);
+    });
+  };
+  return reaches(use, lanes, reaches);
+}
+
+void Sanitizer::chose(WarpCheck& warp, std::uint32_t first, std::uint32_t second,
+                      std::uint32_t line) {
+  const std::lock_guard lock(mutex_);
+  Chosen& chosen = agents_[warp.agent].choices[line];
+  chosen.time = warp.time;
+  chosen.lanes[0] |= first;
+  chosen.lanes[1] |= second;
 }
 
 /// Decides a suspect whose reader is done with the value, or never will be.
 void Sanitizer::judge(std::uint32_t agent, const Suspect& suspect) {
   const AgentInfo& reader = agents_[agent];
-  if (!reader.ended || is_stored(reader, *suspect.use, suspect.time, ~0U)) {
+  if (!reader.ended || is_used(reader, *suspect.use, suspect.time, suspect.lanes)) {
     return keep(suspect.known, suspect.finding);
   }
   const auto [note, is_new] = notes_.try_emplace(suspect.known, suspect.finding);
@@ -106,10 +148,10 @@ void Sanitizer::settle_values(std::uint32_t agent) {
   while (read != unwritten_.end() && read->first.first == agent) {
     Unwritten& unwritten = read->second;
     const ReadUse* const use =
-        unwritten.counts ? nullptr : use_of({agent, reader.start, unwritten.known.line});
+        unwritten.counts ? nullptr : use_of(reader, reader.start, unwritten.known.line);
     if (use != nullptr && !use->always) {
       std::erase_if(unwritten.bytes, [&](const Unwritten::Bytes& bytes) {
-        return !is_stored(reader, *use, bytes.time, bytes.lanes);
+        return !is_used(reader, *use, bytes.time, bytes.lanes);
       });
     }
     read = unwritten.bytes.empty() ? unwritten_.erase(read) : std::next(read);

@@ -60,6 +60,7 @@ std::vector<RuntimeHelper> control_helpers() {
           {"check_overlap", check_overlap},
           {"check_members", kEntry<&Sanitizer::members>},
           {"check_defined", kEntry<&Sanitizer::undefined>},
+          {"check_choice", kEntry<&Sanitizer::chose>},
           {"check_fence", kEntry<&Sanitizer::fence>},
           {"check_fence_inits", kEntry<&Sanitizer::fence_inits>},
           {"check_fence_async", kEntry<&Sanitizer::fence_async>},

@@ -243,6 +243,7 @@ std::uint32_t Translator::emit_instruction(std::uint32_t i, std::uint32_t last) 
     return i + count - 1;
   }
   track(instruction);
+  track_choice(instruction);
   track_accumulators(instruction);
   if (instrumentation_.counts) joined_now_ = joined_[i];
   emit(instruction);

@@ -181,6 +181,16 @@ void Translator::track(const Instruction& i) {
   for (const auto& [reg, known] : noted) b_.CreateStore(known, defined_pointer(reg));
 }
 
+/// Tells the sanitizer which lanes take which value of a `selp`: the other one is dropped.
+void Translator::track_choice(const Instruction& i) {
+  if (!instrumentation_.checks || !i.is(Op::kSelp)) return;
+  if (!i.operands[1].is_register() && !i.operands[2].is_register()) return;
+  Value* chosen = lane_bits(read_lanes(i.operands[3], 1));
+  Value* lanes = lanes_of_guard(i);
+  call("check_choice", {context_, b_.CreateAnd(lanes, chosen),
+                        b_.CreateAnd(lanes, b_.CreateNot(chosen)), static_cast<int>(i.line)});
+}
+
 /// The lanes of `lanes` where the results of an instruction are defined. Generous where a part of
 /// an undefined value may not count, so that right code has no finding.
 llvm::Value* Translator::defined_results(const Instruction& i, Value* lanes) {

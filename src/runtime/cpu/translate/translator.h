@@ -246,6 +246,7 @@ class Translator {
   Value* lanes_of_guard(const Instruction& i);
   void check_defined(const Operand& operand, Value* lanes, std::string_view use);
   void track(const Instruction& i);
+  void track_choice(const Instruction& i);
   Value* defined_results(const Instruction& i, Value* lanes);
 
   // Counting: translate_counts.cpp
