@@ -27,6 +27,17 @@ class BRAID_API Rendezvous {
   /// Which rank was lost and how, such as "rank 2 is gone". Empty while all is well, or where
   /// nobody watches. Thread safe and cheap.
   [[nodiscard]] virtual std::string lost() const { return {}; }
+  /// States something for the ranks of this end among `ranks`, all of which state it under this key
+  /// once, whenever they come to it. Never waits. If two of them state different texts, all ends
+  /// learn it: disagreement() names both, and no later all_gather() succeeds. Thread safe. Nothing
+  /// is compared by default.
+  virtual void state(const std::string& key, const std::vector<int>& ranks,
+                     const std::string& text) {
+    (void)key, (void)ranks, (void)text;
+  }
+  /// "rank 0 has T = 4, rank 1 has T = 8; expected the same on all ranks", or empty. Thread safe
+  /// and cheap.
+  [[nodiscard]] virtual std::string disagreement() const { return {}; }
   /// Returns once every end has called it.
   void barrier() { (void)all_gather(std::vector<std::string>(ranks().size())); }
 };
@@ -40,7 +51,7 @@ class BRAID_API Rendezvous {
 /// The caller's all-gather: sends this rank's bytes, returns those of all ranks, by rank.
 using AllGather = std::function<std::vector<std::string>(const std::string& mine)>;
 /// An end for one rank over the caller's own all-gather, whose exceptions pass through. Lost ranks
-/// are not detected.
+/// are not detected, and statements are not compared.
 [[nodiscard]] BRAID_API std::shared_ptr<Rendezvous> meet_by_callback(int rank, int world,
                                                                      AllGather all_gather);
 

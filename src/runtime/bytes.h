@@ -52,6 +52,7 @@ class ByteReader {
     rest_.remove_prefix(size);
     return text;
   }
+  [[nodiscard]] bool has_more() const { return !rest_.empty(); }
   /// Whether everything was read and nothing is left.
   [[nodiscard]] bool done() const { return ok_ && rest_.empty(); }
 

@@ -21,6 +21,7 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
@@ -68,6 +69,15 @@ class Sockets : public ::testing::Test {
   const std::string job_ = new_job_name();
 };
 
+/// Waits until the end knows of a disagreement; returns it.
+std::string disagreement_of(const Rendezvous& end) {
+  const auto start = Clock::now();
+  while (end.disagreement().empty() && seconds_since(start) < 20) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return end.disagreement();
+}
+
 void play_rounds(Rendezvous& end) {
   for (int round = 0; round < 50; ++round) {
     std::vector<std::string> mine, all;
@@ -79,6 +89,23 @@ void play_rounds(Rendezvous& end) {
     EXPECT_EQ(end.lost(), "");  // the others leave after the last
     EXPECT_EQ(end.all_gather(mine), all);
   }
+}
+
+TEST_F(Sockets, CompareWhatRanksState) {
+  const auto errors = meet({options({0, 3}, 4), options({1}, 4), options({2}, 4)}, [](auto& end) {
+    const std::vector<int>& own = end.ranks();
+    end.state("all", {0, 1, 2, 3}, "T = 1");
+    if (own[0] != 1) end.state("some", {0, 2}, "T = 2");
+    if (own[0] == 1) end.state("alone", {1}, "T = 3");
+    end.barrier();
+    EXPECT_EQ(end.disagreement(), "");
+    end.barrier();
+    end.state("differs", {0, 1, 2, 3}, own[0] == 2 ? "T = 8" : "T = 4");
+    EXPECT_THAT(disagreement_of(end), EndsWith("has T = 4, rank 2 has T = 8; expected the same on "
+                                               "all ranks"));
+    end.barrier();
+  });
+  EXPECT_THAT(errors, Each(HasSubstr("rank 2 has T = 8")));
 }
 
 TEST_F(Sockets, BringTheBytesOfAllEndsByRank) {

@@ -19,6 +19,7 @@
 namespace braid {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -261,6 +262,66 @@ TEST(DesertedWorld, NamesTheRankWhoseMemoryIsOutOfReach) {
               (void)SymmetricMemory::allocate(world, "kv", {2, true, {}}, 64);
             }),
             std::pair(ErrorCode::kEnvironment, std::string("rendezvous: rank 1 is gone")));
+}
+
+// Ranks that run with different values learn it at once, and learn which.
+TEST_F(Worlds, RunWithTheSameValues) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto errors = on_both([&](std::size_t rank) {
+    Executable executable = Executable::compile(small_graph(), worlds_[rank]);
+    executable.prepare({{"T", rank == 0 ? 4 : 8}});
+    executable.run();
+    try {
+      executable.synchronize();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      EXPECT_THROW(executable.run(), Error);
+      throw;
+    }
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  EXPECT_THAT(errors, Each("rendezvous: rank 0 has T = 4, rank 1 has T = 8; expected the same on "
+                           "all ranks"));
+}
+
+// Plans may be prepared in any order, and a recovery begins anew.
+TEST_F(Worlds, PrepareInAnyOrder) {
+  const auto errors = on_both([&](std::size_t rank) {
+    Executable executable = Executable::compile(small_graph(), worlds_[rank]);
+    std::array<Executable::Plan, 2> plans;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::size_t p = rank == 0 ? i : 1 - i;
+      plans[p] = executable.prepare({{"T", p == 0 ? 4 : 8}});
+    }
+    for (const std::size_t p : {0, 1, 0}) executable.run(plans[p]);
+    executable.synchronize();
+    executable.recover();
+    for (const std::size_t p : {1, 0}) executable.run(plans[p]);
+    executable.synchronize();
+    ends_[rank]->barrier();
+  });
+  EXPECT_THAT(errors, Each(""));
+}
+
+// Ranks that never wait for each other may have values of their own.
+TEST_F(Worlds, OfRanksApartRunWithOtherValues) {
+  const Graph graph = parse_graph(R"({
+    "braid": 1, "name": "apart", "symbols": {"T": {"min": 1, "max": 8}},
+    "groups": {"own": {"size": 1, "ranks": [[0], [1]]}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": ["T"]}],
+    "nodes": [{"name": "c", "op": "all_reduce", "inputs": ["x"],
+               "attrs": {"reduce_op": "sum", "group": "own"}},
+              {"name": "y", "op": "wait_tensor", "inputs": ["c"]}],
+    "outputs": ["y"]})");
+  const auto errors = on_both([&](std::size_t rank) {
+    Executable executable = Executable::compile(graph, worlds_[rank]);
+    executable.prepare({{"T", rank == 0 ? 4 : 8}});
+    executable.run();
+    executable.synchronize();
+    ends_[rank]->barrier();
+    EXPECT_EQ(ends_[rank]->disagreement(), "");
+  });
+  EXPECT_THAT(errors, Each(""));
 }
 
 class LateWorlds : public Worlds {

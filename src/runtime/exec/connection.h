@@ -23,6 +23,8 @@ enum class FrameKind : std::uint32_t {
   kResult,        ///< bytes of all ranks
   kBeat,          ///< heartbeat
   kLost,          ///< why no round will complete any more
+  kState,         ///< what an end's ranks state
+  kDisagree,      ///< how statements differ; like kLost
 };
 struct Frame {
   FrameKind kind = FrameKind::kBeat;

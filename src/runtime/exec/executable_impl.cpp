@@ -40,7 +40,8 @@ Executable::Impl::Impl(std::shared_ptr<World::Impl> world_impl,
       program(loaded->program()),
       heap(program, *world->device, world->ranks()),
       communicators(program, *world->device, world->ranks(), world->options.nccl_communicators,
-                    world->timeout_ns) {
+                    world->timeout_ns),
+      values(program, world->ranks()) {
   for (std::size_t local = 0; local < world->ranks().size(); ++local) {
     ranks.push_back(std::make_unique<RankContext>(*world->device, world->options.allocator, *loaded,
                                                   heap, local, world->ranks()[local]));
@@ -64,6 +65,7 @@ void Executable::Impl::meet() {
   std::vector<RankCard> own_cards;
   world->take_part([&] { own_cards = cards(); });
   const std::lock_guard lock(world->meeting);
+  number = ++world->executables;
   Rendezvous& rendezvous = *world->rendezvous;
   const std::vector<RankCard> all = exchange_cards(rendezvous, own_cards);
   world->take_part([&] { connect(all); });
@@ -160,6 +162,7 @@ void Executable::Impl::recover() {
   const std::lock_guard lock(world->meeting);
   world->rendezvous->barrier();  // no kernel waits after this
   reset();
+  values.restart();
   if (!communicators.empty()) {
     std::vector<std::string> mine;
     for (std::size_t local = 0; local < ranks.size(); ++local) {
@@ -197,6 +200,10 @@ void Executable::Impl::synchronize() {
   if (failed) {
     if (world->all_here()) fail();
     return;  // reported already
+  }
+  if (const std::optional<Error> unlike = world->disagreement()) {
+    fail();
+    throw Error(*unlike);
   }
   if (cancelled) {
     const Error error = *interruption();
@@ -307,6 +314,7 @@ void Executable::Impl::run(std::span<Stream* const> streams, std::span<Event* co
   const std::size_t width = own.size() / ranks.size();
   ++world->tallies.runs;
   has_run = true;
+  values.state(current->bindings, number, *world->rendezvous);
   const std::lock_guard lock(world->enqueue);
   try {
     for (std::size_t local = 0; local < ranks.size(); ++local) {
@@ -344,6 +352,7 @@ void Executable::Impl::run_rank(const std::shared_ptr<const Plan::Impl>& plan, s
     has_run = true;
     if (local == 0) ++world->tallies.runs;
   }
+  values.state(plan->bindings, number, *world->rendezvous);
   const std::size_t width = own.size() / ranks.size();
   try {
     Stream& lane = ranks[local]->begin_run(stream, recorded);

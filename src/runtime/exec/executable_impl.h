@@ -14,6 +14,7 @@
 #include "runtime/exec/loaded_program.h"
 #include "runtime/exec/rank_context.h"
 #include "runtime/exec/rendezvous.h"
+#include "runtime/exec/run_values.h"
 #include "runtime/exec/symmetric_heap.h"
 #include "runtime/exec/world.h"
 
@@ -97,6 +98,8 @@ struct Executable::Impl {
   const Program& program;  ///< the loaded program's
   SymmetricHeap heap;
   Communicators communicators;
+  std::uint64_t number = 0;  ///< among the world's executables, the same on all ranks
+  RunValues values;
   std::vector<std::unique_ptr<RankContext>> ranks;  ///< of this process
   std::mutex giving_up;                             ///< held while abort words change
   std::vector<std::unique_ptr<Stream>> urgent;      ///< for each rank, created when needed

@@ -10,6 +10,7 @@
 
 #include "braid/error.h"
 #include "runtime/bytes.h"
+#include "runtime/exec/statements.h"
 
 namespace braid {
 namespace {
@@ -31,6 +32,8 @@ struct Hall {
                                      ///< read them: see `readers`
   std::size_t readers = 0;
   std::string broken;  ///< why no round will complete any more
+  Statements statements;
+  std::string disagreement;
 };
 
 class HallEnd final : public Rendezvous {
@@ -49,6 +52,21 @@ class HallEnd final : public Rendezvous {
   [[nodiscard]] std::string lost() const override {
     const std::lock_guard lock(hall_->mutex);
     return hall_->broken;
+  }
+
+  void state(const std::string& key, const std::vector<int>& ranks,
+             const std::string& text) override {
+    const std::lock_guard lock(hall_->mutex);
+    const std::vector<int> by = common_ranks(ranks, this->ranks());
+    const std::string difference = hall_->statements.add(key, by, ranks.size(), text);
+    if (difference.empty() || !hall_->broken.empty()) return;
+    hall_->disagreement = difference;
+    break_up(difference);
+  }
+
+  [[nodiscard]] std::string disagreement() const override {
+    const std::lock_guard lock(hall_->mutex);
+    return hall_->disagreement;
   }
 
   [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {

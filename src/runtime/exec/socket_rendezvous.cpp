@@ -13,6 +13,7 @@
 #include "runtime/bytes.h"
 #include "runtime/exec/socket.h"
 #include "runtime/exec/socket_peers.h"
+#include "runtime/exec/statements.h"
 
 // A star around rank 0's end, which collects the bytes of a round and sends them to all. In each
 // end a thread handles what arrives, sends heartbeats and detects silent ends.
@@ -41,6 +42,27 @@ std::optional<std::vector<std::string>> decode(std::string_view payload, std::ui
   for (std::size_t r = 0; r < ranks; ++r) bytes.emplace_back(in.string());
   if (!in.done()) return {};
   return bytes;
+}
+
+/// The payload of FrameKind::kState.
+struct Statement {
+  std::string key, text;
+  std::vector<int> ranks;
+};
+
+std::string encode(const Statement& statement) {
+  ByteWriter out;
+  out.string(statement.key);
+  out.string(statement.text);
+  for (const int rank : statement.ranks) out.value<std::int32_t>(rank);
+  return out.take();
+}
+
+Statement decode_statement(std::string_view payload) {
+  ByteReader in(payload);
+  Statement statement{std::string(in.string()), std::string(in.string()), {}};
+  while (in.has_more()) statement.ranks.push_back(in.value<std::int32_t>());
+  return statement;
 }
 
 class SocketEnd final : public Rendezvous {
@@ -84,6 +106,23 @@ class SocketEnd final : public Rendezvous {
   [[nodiscard]] std::string lost() const override {
     const std::lock_guard lock(mutex_);
     return loss_.text;
+  }
+
+  void state(const std::string& key, const std::vector<int>& ranks,
+             const std::string& text) override {
+    const std::lock_guard lock(mutex_);
+    const Statement statement{key, text, ranks};
+    if (is_hub_) {
+      compare(options_.ranks, statement);
+    } else {
+      peers_[0].connection.send(FrameKind::kState, encode(statement));
+    }
+    wake();
+  }
+
+  [[nodiscard]] std::string disagreement() const override {
+    const std::lock_guard lock(mutex_);
+    return disagreement_;
   }
 
   [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {
@@ -145,6 +184,21 @@ class SocketEnd final : public Rendezvous {
     changed_.notify_all();
   }
 
+  /// At the hub: a statement of the end with these ranks.
+  void compare(const std::vector<int>& own, const Statement& statement) {
+    const std::vector<int> by = common_ranks(statement.ranks, own);
+    disagree(statements_.add(statement.key, by, statement.ranks.size(), statement.text));
+  }
+
+  void disagree(const std::string& how) {
+    if (how.empty() || !loss_.text.empty()) return;
+    disagreement_ = how;
+    for (Peer& peer : peers_) {
+      if (is_hub_) peer.connection.send(FrameKind::kDisagree, how);
+    }
+    lose({ErrorCode::kInvalidArgument, how});
+  }
+
   /// Only the first loss counts; later ones follow from it.
   void lose(const Loss& loss) {
     if (!loss_.text.empty()) return;
@@ -189,6 +243,10 @@ class SocketEnd final : public Rendezvous {
 
   void hear(const Peer& peer, const Frame& frame) {
     if (frame.kind == FrameKind::kLost && !is_hub_) return lose(decode_loss(frame.payload));
+    if (frame.kind == FrameKind::kDisagree && !is_hub_) return disagree(frame.payload);
+    if (frame.kind == FrameKind::kState && is_hub_) {
+      return compare(peer.ranks, decode_statement(frame.payload));
+    }
     const bool gathers = frame.kind == FrameKind::kGather && is_hub_;
     if (!gathers && (frame.kind != FrameKind::kResult || is_hub_)) return;
     auto bytes = decode(frame.payload, round_, gathers ? peer.ranks.size() : came_.size());
@@ -249,6 +307,8 @@ class SocketEnd final : public Rendezvous {
   Clock::time_point first_came_;      ///< first arrival of that round
   std::vector<std::string> results_;  ///< results of the last round
   Loss loss_;                         ///< no loss while its text is empty
+  Statements statements_;             ///< at the hub
+  std::string disagreement_;
   Clock::time_point last_look_ = Clock::now();
   Clock::time_point next_beat_ = Clock::now();
   bool stop_ = false;

@@ -196,7 +196,14 @@ void World::Impl::take_part(const std::function<void()>& work) {
   }
 }
 
+std::optional<Error> World::Impl::disagreement() const {
+  const std::string how = all_here() ? "" : rendezvous->disagreement();
+  if (how.empty()) return {};
+  return Error(ErrorCode::kInvalidArgument, "rendezvous", how);
+}
+
 std::optional<Error> World::Impl::loss() const {
+  if (std::optional<Error> unlike = disagreement()) return unlike;
   const std::string who = all_here() ? "" : rendezvous->lost();
   if (who.empty()) return {};
   return Error(ErrorCode::kEnvironment, "rendezvous", who);

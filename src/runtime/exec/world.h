@@ -60,6 +60,8 @@ struct World::Impl {
   void take_part(const std::function<void()>& work);
   /// The loss of a rank of another world, if any.
   [[nodiscard]] std::optional<Error> loss() const;
+  /// Set if ranks run with different values, which ends the world as a loss does.
+  [[nodiscard]] std::optional<Error> disagreement() const;
   /// For compile_processes; warns if it is missing.
   void find_worker();
   /// The tools that this world compiles with. `workers` is null if this process compiles.
@@ -87,6 +89,7 @@ struct World::Impl {
   std::mutex enqueue;
   std::shared_ptr<Rendezvous> rendezvous;
   std::recursive_mutex meeting;       ///< held during a rendezvous
+  std::uint64_t executables = 0;      ///< that have met; changes during a rendezvous
   std::unique_ptr<LossWatch> losses;  ///< null if all ranks are in this process
   /// For SymmetricMemory::workspace, by the ranks that share each.
   std::map<std::vector<std::vector<std::int64_t>>, std::shared_ptr<SymmetricBlock>> workspaces;
