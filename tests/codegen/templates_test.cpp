@@ -121,10 +121,26 @@ TEST(MatmulTiles, UseAllPartsOfAMultiprocessor) {
 }
 
 // A quarter of a multiprocessor has registers for two warps with 200 each: eight tiles of 64 x 64
-// by one warp are at work on one at a time, not nine, and these 896 need a second wave.
+// by one warp are at work on one at a time, not nine, so 896 need a second wave where 864 do not.
 TEST(MatmulTiles, AWarpHasRegistersOfOneQuarter) {
-  const Config config = default_config(product(128, 28672, 8192), Target{});
-  EXPECT_GT(config.at("BLOCK_M") * config.at("BLOCK_N"), 64 * 64);
+  const Config config{{"BLOCK_M", 64}, {"BLOCK_N", 64},   {"BLOCK_K", 32},
+                      {"GROUP_M", 8},  {"num_stages", 2}, {"num_warps", 1}};
+  const auto ns = [&](int n) {
+    return rough_ns({std::make_shared<const Graph>(product(128, n, 8192)), config}, {}, Target{});
+  };
+  EXPECT_GT(ns(28672), 1.3 * ns(27648));
+}
+
+// Copies of many small blocks are under way while others multiply, so 256 tiles of 16 rows read
+// this weight quicker than 64 of all 64 rows, although L2 serves it four times.
+TEST(MatmulTiles, OfManyBlocksKeepMemoryBusy) {
+  const auto body = std::make_shared<const Graph>(product(64, 4096, 11008));
+  const auto ns = [&](std::int64_t rows, std::int64_t depth, std::int64_t warps) {
+    const Config config{{"BLOCK_M", rows}, {"BLOCK_N", 64},   {"BLOCK_K", depth},
+                        {"GROUP_M", 8},    {"num_stages", 8}, {"num_warps", warps}};
+    return rough_ns({body, config}, {}, Target{});
+  };
+  EXPECT_LT(ns(16, 32, 2), 0.97 * ns(64, 64, 8));
 }
 
 // An access takes 16 bytes at most, and neighbouring threads take neighbouring ones.

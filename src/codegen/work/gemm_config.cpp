@@ -1,7 +1,5 @@
 // Chooses the tiles of matmuls. The time of each tile size that fits on the hardware is estimated
-// in clocks. Its blocks run in waves of as many as the device holds. A wave takes the time of the
-// multiprocessor with the most blocks, per unit, and the time of memory and its latency for all
-// blocks:
+// in clocks. Its blocks run in waves of as many as the device holds. Each of these needs time:
 //
 //     matrix    products of whole tiles, rows that do not exist too
 //     shared    operands written once, and read by each warp that multiplies them
@@ -9,12 +7,15 @@
 //     L2        operands of each tile
 //     memory    each operand and result once; where L2 does not hold the operands, what blocks that
 //               are at work at one time read of them
-//     latency   a block's ring brings stages - 1 steps of K in the time that memory takes to answer
 //
-// As in estimate_kernel, a warp stays in one of a multiprocessor's four parts, each of which has a
-// quarter of the matrix unit and its own scheduler; the times combine as sqrt(t1^2 + t2^2 + ...).
-// The warps of a part take turns: each waits for its operands and for the last product while others
-// work. Exposed time is added: filling the ring, and storing the result.
+// They combine as in estimate_kernel. Inside, that is on the multiprocessor with the most blocks, a
+// warp stays in one of four parts, each of which has a quarter of the matrix unit and its own
+// scheduler; the times of the units combine as sqrt(t1^2 + t2^2 + ...). The warps of a part take
+// turns: each waits for its operands and for the last product while others work. So do the blocks:
+// the warps of each meet at a barrier in every step of K. Outside are L2 and memory, which serve
+// all blocks alike. Customers of both are the copies under way, stages - 1 of each block, which
+// take as long as memory takes to answer. So many small blocks keep memory busy while others
+// multiply. Exposed time is added: filling the first ring, and storing the result.
 
 #include "codegen/work/gemm_config.h"
 
@@ -137,6 +138,9 @@ std::int64_t registers_of(const Product& p, const Tile& t) {
   return p.right * m * n / 32 + (m + n) / 4 * (p.widened ? 3 : 1) + kOther;
 }
 
+/// Steps of K that a block's ring copies ahead.
+std::int64_t copies_under_way(const Tile& t) { return std::max<std::int64_t>(1, t.stages - 1); }
+
 /// The blocks of a tile size, and what one block demands of a multiprocessor's units, in clocks.
 struct TileWork {
   double blocks;
@@ -144,6 +148,7 @@ struct TileWork {
   double matrix, shared, issue, l2;
   double latency;  ///< until its copies arrive
   double waiting;  ///< of a warp for its fragments and products, when it can do nothing else
+  double meeting;  ///< of its warps at barriers
 };
 
 TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, const GemmUse& use) {
@@ -179,7 +184,8 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
   // Two slots per pair of elements.
   const double conversions = p.widened ? fragments * number(warp_m + p.right * warp_n) : 0;
   const double copies = written * number(t.k) / 16 / number(32 * t.warps);
-  constexpr double kAround = 24;  // other instructions per step
+  const double turn = known.shared_clocks + known.matrix_clocks;  // of a warp with nobody beside it
+  constexpr double kAround = 24;                                  // other instructions per step
   return {.blocks = number(p.tiles * divide_up(p.m, t.m) * divide_up(p.n, t.n)),
           .at_once = number(use.waits ? 1 : std::max<std::int64_t>(1, room)),
           .matrix = 2 * products * k / flops,
@@ -187,8 +193,9 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
           .issue = steps * number(t.warps) *
                    (multiplies + conversions + 2 * loads + 4 * copies + kAround) / 4,
           .l2 = (number(p.k) * loaded + number(rows * cols) * 2) * 108 / 5120,
-          .latency = steps / number(std::max<std::int64_t>(1, t.stages - 1)) * known.memory_clocks,
-          .waiting = steps * fragments * (known.shared_clocks + known.matrix_clocks)};
+          .latency = steps / number(copies_under_way(t)) * known.memory_clocks,
+          .waiting = steps * fragments * turn,
+          .meeting = steps * turn};
 }
 
 /// Whether some operands are read from memory repeatedly.
@@ -232,13 +239,15 @@ double clocks(const Product& p, const Tile& t, const Target& target, const GemmU
     if (blocks == 0) return 0.0;
     const double busiest = std::ceil(blocks / sms);
     const double uneven = std::max(1.0, kParts / (busiest * warps));
-    double squares = std::pow(memory * blocks / work.blocks, 2);
-    for (const double unit : {busiest * uneven * work.matrix, busiest * work.shared,
-                              busiest * uneven * work.issue, busiest * work.l2, work.latency}) {
-      squares += unit * unit;
-    }
+    const double units = std::hypot(busiest * uneven * work.matrix, busiest * work.shared,
+                                    busiest * uneven * work.issue);
     const double queued = std::ceil(busiest * warps / kParts);
-    return closed_network_round(queued, std::sqrt(squares) / queued, work.waiting) + kBlock;
+    const double turns = closed_network_round(queued, units / queued, work.waiting);
+    const double inside = closed_network_round(busiest, turns / busiest, work.meeting);
+    const double l2 = blocks / std::min(blocks, sms) * work.l2;
+    const double outside = std::hypot(memory * blocks / work.blocks, l2);
+    const double copies = busiest * number(copies_under_way(t));
+    return closed_network_round(copies, {outside / copies, inside / copies}, work.latency) + kBlock;
   };
   const double full = std::floor(work.blocks / most);
   return full * wave(most) + wave(work.blocks - full * most);
