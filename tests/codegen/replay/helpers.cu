@@ -660,6 +660,17 @@ __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int sl
 // peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int slot) {
   __syncthreads();
+  if (threadIdx.x < 8) fence();
+#pragma unroll 1
+  for (int r = threadIdx.x; r < 8; r += 128) {
+    store_flag(flag_at(c, peers.base[r], slot, c.rank), c.epoch);
+  }
+}
+
+// Everything this block did before is visible to a peer that sees the flag. Where there are more
+// peers than threads, a thread has several.
+__device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int slot) {
+  __syncthreads();
   if (threadIdx.x < 2) fence();
 #pragma unroll 1
   for (int r = threadIdx.x; r < 2; r += 128) {
@@ -859,6 +870,18 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot
   for (int first = 0; first < 4; first += 512) {
     const int peer = first + threadIdx.x;
     if (peer >= 4 || lost) break;
+    lost = await(c, peers, slot, peer);
+  }
+  return !__syncthreads_or(lost);
+}
+
+// False when the run is lost; then the block must leave.
+__device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot) {
+  bool lost = false;
+#pragma unroll 1
+  for (int first = 0; first < 8; first += 128) {
+    const int peer = first + threadIdx.x;
+    if (peer >= 8 || lost) break;
     lost = await(c, peers, slot, peer);
   }
   return !__syncthreads_or(lost);
