@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +16,10 @@
 namespace braid {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::sample_specs;
 using testing::SampleSpec;
+using ::testing::ThrowsMessage;
 
 TEST(KernelSpec, SamplesCoverEveryTemplate) {
   std::set<std::string_view> seen;
@@ -173,6 +176,20 @@ TEST(KernelSpec, NoMoreParametersThanALaunchTakes) {
     EXPECT_STREQ(error.what(),
                  "elementwise_cat: has 20001 parameters; expected at most 4095: fewer operands");
   }
+}
+
+// Packets have no room for i64. Whoever asks for a configuration first gets one all the same.
+TEST(CannotFuse, MayBeAskedLast) {
+  const auto body = std::make_shared<const Graph>(parse_graph(R"({"braid": 1, "name": "c",
+    "groups": {"tp": {"size": 2}},
+    "inputs": [{"name": "x", "dtype": "i64", "shape": [64], "per_rank": true}],
+    "nodes": [{"name": "c", "op": "all_reduce", "inputs": ["x"], "attrs":
+                {"reduce_op": "sum", "group": "tp", "algorithm": "ll"}}], "outputs": ["c"]})"));
+  const KernelSpec spec{body, default_config(*body, Target{})};
+  EXPECT_EQ(cannot_fuse(*body), "a packet has no room for i64");
+  EXPECT_THAT([&] { static_cast<void>(requirements(spec, Target{})); },
+              ThrowsMessage<Error>(HasSubstr("a packet has no room for i64")));
+  EXPECT_FALSE(candidates(*body, Target{}).empty());
 }
 
 TEST(CannotFuse, SaysWhy) {
