@@ -24,9 +24,8 @@ std::string Statements::add(const std::string& key, std::span<const int> by, std
 
 std::vector<int> common_ranks(std::span<const int> ranks, std::span<const int> own) {
   std::vector<int> common;
-  std::ranges::copy_if(ranks, std::back_inserter(common), [&](int rank) {
-    return std::ranges::find(own, rank) != own.end();
-  });
+  std::ranges::copy_if(ranks, std::back_inserter(common),
+                       [&](int rank) { return std::ranges::find(own, rank) != own.end(); });
   return common;
 }
 
