@@ -7,6 +7,7 @@
 
 #include "ir/buckets.h"
 #include "ir/fail.h"
+#include "ir/mapped.h"
 #include "ir/place.h"
 #include "ir/text.h"
 
@@ -117,10 +118,7 @@ std::vector<std::vector<std::int64_t>> group_instances(const Group& group, std::
   std::vector<std::int64_t> all(world);
   std::iota(all.begin(), all.end(), 0);
   if (group.size > 1) return {all};
-  std::vector<std::vector<std::int64_t>> alone;
-  alone.reserve(all.size());
-  for (std::int64_t rank : all) alone.push_back({rank});
-  return alone;
+  return mapped(all, [](std::int64_t rank) { return std::vector{rank}; });
 }
 
 std::int64_t world_size(const Graph& graph) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "braid/graph.h"
+#include "ir/non_copyable.h"
 #include "ir/place.h"
 
 // Reads JSON from untrusted sources; shared by the readers of graphs and programs. Every error is
@@ -136,10 +137,7 @@ class Fields {
 };
 
 /// A parsed document of any size, destroyed without allocating.
-struct Document {
-  Document() = default;
-  Document(const Document&) = delete;
-  Document& operator=(const Document&) = delete;
+struct Document : NonCopyable {
   ~Document();
   json root;
 };

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "ir/fail.h"
+#include "ir/mapped.h"
 #include "ir/text.h"
 #include "ir/views.h"
 
@@ -245,10 +246,7 @@ std::vector<bool> overwritten_values(const Graph& graph) {
   for (const Node& node : graph.nodes()) {
     for (ValueId operand : mutated_operands(node)) written[storage[operand]] = true;
   }
-  std::vector<bool> result;
-  result.reserve(storage.size());
-  for (ValueId of : storage) result.push_back(written[of]);
-  return result;
+  return mapped<bool>(storage, [&](ValueId of) { return written[of]; });
 }
 
 std::vector<std::size_t> storage_elements(const Graph& graph, ValueId value,

@@ -9,6 +9,7 @@
 #include "ir/attributes.h"
 #include "ir/collective.h"
 #include "ir/fail.h"
+#include "ir/mapped.h"
 #include "ir/ops.h"
 #include "ir/text.h"
 
@@ -76,10 +77,7 @@ std::span<const OpDef* const> all_ops() { return registry().sorted; }
 namespace {
 
 std::vector<TensorType> types_of(const Graph& graph, const std::vector<ValueId>& values) {
-  std::vector<TensorType> types;
-  types.reserve(values.size());
-  for (ValueId value : values) types.push_back(graph.type(value));
-  return types;
+  return mapped(values, [&](ValueId value) { return graph.type(value); });
 }
 
 }  // namespace
@@ -155,9 +153,7 @@ std::string list_names(const SymbolTable& symbols) { return list_keys(symbols); 
 std::string list_names(const GroupTable& groups) { return list_keys(groups); }
 
 std::string describe(std::span<const TensorType> types) {
-  std::vector<std::string> texts;
-  for (const TensorType& type : types) texts.push_back(type.str());
-  return fmt::format("{}", fmt::join(texts, ", "));
+  return fmt::format("{}", fmt::join(mapped(types, &TensorType::str), ", "));
 }
 
 void expect_same_dtype(std::string_view op, std::span<const TensorType> inputs, std::size_t first) {

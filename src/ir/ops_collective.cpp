@@ -6,6 +6,7 @@
 
 #include "ir/collective.h"
 #include "ir/groups.h"
+#include "ir/mapped.h"
 #include "ir/ops.h"
 #include "ir/pointwise.h"
 #include "ir/text.h"
@@ -77,15 +78,12 @@ T reduced(ReduceOp op, const std::vector<T>& values) {
 void reduce_element(ReduceOp op, const std::vector<const EvalTensor*>& operands, std::size_t offset,
                     EvalTensor& result, std::size_t at) {
   if (!is_float(result.dtype)) {
-    std::vector<Int> values;
-    values.reserve(operands.size());
-    for (const EvalTensor* operand : operands) values.push_back({operand->integers[offset]});
+    const auto values =
+        mapped(operands, [&](const EvalTensor* x) { return Int{x->integers[offset]}; });
     result.integers[at] = reduced(op, values).value;
     return;
   }
-  std::vector<double> values;
-  values.reserve(operands.size());
-  for (const EvalTensor* operand : operands) values.push_back(operand->data[offset]);
+  const auto values = mapped(operands, [&](const EvalTensor* x) { return x->data[offset]; });
   result.data[at] = reduced(op, values);
   if (op == ReduceOp::kAvg) result.data[at] /= static_cast<double>(values.size());
 }
@@ -130,9 +128,7 @@ EvalTensors evaluate_collective(const EvalContext& context, const EvalTensors& i
   EvalTensors outputs(inputs.size());
   for (const auto& members : group_instances(group, static_cast<std::int64_t>(inputs.size()))) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      std::vector<const EvalTensor*> operands;
-      operands.reserve(members.size());
-      for (std::int64_t rank : members) operands.push_back(&inputs[rank][i]);
+      const auto operands = mapped(members, [&](std::int64_t rank) { return &inputs[rank][i]; });
       const Collective form =
           collective_of(context.graph, node, context.graph.type(node.inputs[i]));
       // Without a scatter all ranks get the same result.

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ir/evaluate.h"
+#include "ir/mapped.h"
 #include "ir/ops.h"
 #include "ir/text.h"
 
@@ -35,8 +36,7 @@ std::vector<TensorType> infer_kernel(const InferContext& context) {
     fail(fmt::format("/inputs/{}", i), "the operand is {}; expected {} as the body's input {}",
          context.inputs[i].str(), body.inputs()[i].type.str(), quote(body.inputs()[i].name));
   }
-  std::vector<TensorType> results;
-  for (ValueId value : body.outputs()) results.push_back(body.type(value));
+  auto results = mapped(body.outputs(), [&](ValueId value) { return body.type(value); });
   if (results.empty()) fail("/attrs/body/outputs", "none; expected at least one output");
   return results;
 }

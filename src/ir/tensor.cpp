@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ir/fail.h"
+#include "ir/mapped.h"
 
 namespace braid {
 namespace {
@@ -230,9 +231,7 @@ std::vector<std::int64_t> HostTensor::to_integers() const {
 HostTensor HostTensor::from_doubles(DType dtype, std::vector<std::int64_t> shape,
                                     const std::vector<double>& values) {
   if (!is_float(dtype)) {
-    std::vector<std::int64_t> integers;
-    integers.reserve(values.size());
-    for (double value : values) integers.push_back(to_integer(dtype, value));
+    const auto integers = mapped(values, [&](double value) { return to_integer(dtype, value); });
     return from_integers(dtype, std::move(shape), integers);
   }
   HostTensor tensor{dtype, std::move(shape), {}};
