@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include "braid/error.h"
 #include "codegen/device_model.h"
 #include "codegen/units.h"
+#include "ir/fail.h"
 
 namespace braid {
 namespace {
@@ -21,8 +21,7 @@ void restrict_to(Target& target, std::string_view list) {
     const std::string_view name = list.substr(0, comma);
     const auto unit = std::ranges::find(units, name, &Unit::name);
     if (unit == units.end()) {
-      throw_invalid("units",
-                    fmt::format("found '{:.32}', expected some of {}", name, unit_names()));
+      throw_invalid("units", "found '{:.32}', expected some of {}", name, unit_names());
     }
     named |= 1U << (unit - units.begin());
     more = comma != std::string_view::npos;
@@ -52,9 +51,8 @@ Target parse_architecture(std::string_view text) {
       target.sm < kLeastSm || target.sm > 129) {
     throw_invalid(
         "target",
-        fmt::format("found '{:.32}', expected sm_80 or later, such as sm_80, sm_90a, sm_100a, or "
-                    "one of {}",
-                    text, device_names()));
+        "found '{:.32}', expected sm_80 or later, such as sm_80, sm_90a, sm_100a, or one of {}",
+        text, device_names());
   }
   return target;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/mapped.h"
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
@@ -142,9 +143,7 @@ class Canonicalizer {
   }
 
   void simplify(const Node& node) {
-    std::vector<ValueId> inputs;
-    inputs.reserve(node.inputs.size());
-    for (ValueId input : node.inputs) inputs.push_back(same(input));
+    std::vector<ValueId> inputs = mapped(node.inputs, [&](ValueId input) { return same(input); });
     if ((node.op->op_class == OpClass::kCollective || node.op->view == View::kShard) &&
         group_size(*node.attr<std::string>("group")) == 1) {
       simplify_alone(node, inputs);

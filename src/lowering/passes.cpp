@@ -13,6 +13,7 @@
 #include "ir/buckets.h"
 #include "ir/fail.h"
 #include "ir/groups.h"
+#include "ir/mapped.h"
 #include "ir/text.h"
 #include "lowering/plan/variants.h"
 
@@ -28,10 +29,8 @@ constexpr std::string_view kEnable = "enable";
 const Pass& find_pass(std::string_view name) {
   const auto* const found = std::ranges::find(kPasses, name, &Pass::name);
   if (found != kPasses.end()) return **found;
-  std::vector<std::string_view> known;
-  for (const Pass* pass : kPasses) known.push_back(pass->name);
   throw_invalid("passes", "unknown pass {}; expected some of {}", quote(name),
-                fmt::join(known, ", "));
+                fmt::join(mapped(kPasses, &Pass::name), ", "));
 }
 
 const PassOption& find_option(std::string_view name) {
@@ -180,8 +179,7 @@ std::string describe_passes() {
 
 Graph run_passes(const Graph& graph, std::span<const std::string> names, PassContext& context) {
   resolve(context.config);
-  std::vector<const Pass*> passes;
-  for (const std::string& name : names) passes.push_back(&find_pass(name));
+  const auto passes = mapped(names, [](const std::string& name) { return &find_pass(name); });
   std::optional<Graph> result = run_all(graph, passes, context);
   if (result) return *std::move(result);
   return graph;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/mapped.h"
 #include "ir/op_registry.h"
 
 namespace braid {
@@ -14,10 +15,7 @@ Rewriter::Rewriter(const Graph& old)
 }
 
 std::vector<ValueId> Rewriter::operator()(const std::vector<ValueId>& old) const {
-  std::vector<ValueId> now;
-  now.reserve(old.size());
-  for (ValueId value : old) now.push_back((*this)(value));
-  return now;
+  return mapped(old, [&](ValueId value) { return (*this)(value); });
 }
 
 NodeId Rewriter::copy(const Node& node) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "ir/op_registry.h"
 #include "ir/pointwise.h"
 #include "ir/views.h"
@@ -133,7 +133,7 @@ Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, 
       return b_.round(dtype,
                       to_kind(arithmetic_of<tile::TileExpr>(*node.op)(x, node.attrs).id, dtype));
     default:
-      throw_internal(node.name, fmt::format("no tile form of '{}'", node.op_name()));
+      throw_internal(node.name, "no tile form of '{}'", node.op_name());
   }
 }
 
@@ -169,7 +169,7 @@ Id BodyEmitter::moved(const Node& node, std::size_t result, const Coords& at, co
       return value(x, from, mask);
     }
     default:
-      throw_internal(node.name, fmt::format("no tile form of '{}'", node.op_name()));
+      throw_internal(node.name, "no tile form of '{}'", node.op_name());
   }
 }
 

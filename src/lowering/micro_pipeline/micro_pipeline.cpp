@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/mapped.h"
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
@@ -315,9 +316,7 @@ std::string sizes_of(const PipelineState& state, const std::vector<NodeId>& matm
 
 Reason check_profit(PipelineState& state, NodeId candidate,
                     const std::vector<PipelinedMatmul>& matmuls, PipelinedDim dim) {
-  std::vector<NodeId> ids;
-  ids.reserve(matmuls.size());
-  for (const PipelinedMatmul& matmul : matmuls) ids.push_back(matmul.id);
+  const std::vector<NodeId> ids = mapped(matmuls, &PipelinedMatmul::id);
   const PipelineEstimate estimate = estimate_pipeline(state.graph, state.graph.node(candidate), ids,
                                                       dim, state.bindings, state.device);
   constexpr double kMicro = 1e3;

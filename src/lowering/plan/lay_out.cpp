@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/protocol.h"
+#include "ir/mapped.h"
 #include "lowering/plan/in_place.h"
 #include "lowering/plan/lifetimes.h"
 #include "lowering/plan/plan_memory.h"
@@ -77,10 +78,7 @@ std::vector<Chain> chains_in(const Program& program, int arena, std::span<const 
 }
 
 std::vector<Lifetime> lives_of(std::span<const Chain> chains) {
-  std::vector<Lifetime> lives;
-  lives.reserve(chains.size());
-  for (const Chain& chain : chains) lives.push_back(chain.life);
-  return lives;
+  return mapped(chains, &Chain::life);
 }
 
 /// Whether the caller may replace the arena, so that its buffers cannot share bytes.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/mapped.h"
 #include "pack/pack.h"
 
 namespace braid {
@@ -17,13 +18,9 @@ std::int64_t nodes_for(std::size_t buffers) {
 }
 
 std::vector<Interval> intervals_of(std::span<const Lifetime> buffers) {
-  std::vector<Interval> intervals;
-  intervals.reserve(buffers.size());
-  for (const Lifetime& b : buffers) {
-    intervals.push_back(
-        {b.first, std::int64_t{b.last} + 1, round_up(b.size, b.alignment), b.alignment});
-  }
-  return intervals;
+  return mapped(buffers, [](const Lifetime& b) {
+    return Interval{b.first, std::int64_t{b.last} + 1, round_up(b.size, b.alignment), b.alignment};
+  });
 }
 
 }  // namespace

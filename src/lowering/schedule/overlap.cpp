@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/mapped.h"
 #include "ir/op_registry.h"
 #include "lowering/passes.h"
 #include "lowering/schedule/overlap_bound.h"
@@ -66,10 +67,7 @@ std::vector<NodeId> order_in(const Graph& graph, const Graph& other) {
   for (std::size_t id = 0; id < graph.nodes().size(); ++id) {
     ids.emplace(graph.nodes()[id].name, static_cast<NodeId>(id));
   }
-  std::vector<NodeId> order;
-  order.reserve(ids.size());
-  for (const Node& node : other.nodes()) order.push_back(ids.at(node.name));
-  return order;
+  return mapped(other.nodes(), [&](const Node& node) { return ids.at(node.name); });
 }
 
 /// The orders of the compositions, within that budget, with or without estimates.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "ir/mapped.h"
 #include "ir/op_registry.h"
 #include "ir/text.h"
 
@@ -16,9 +17,8 @@ constexpr double kNsPerUs = 1e3;
 
 /// Joins names, which may contain any characters, on one line.
 std::string names_of(const Graph& graph, const std::vector<ValueId>& values) {
-  std::vector<std::string> names;
-  names.reserve(values.size());
-  for (ValueId value : values) names.push_back(printable(graph.value(value).name));
+  const auto names =
+      mapped(values, [&](ValueId value) { return printable(graph.value(value).name); });
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
