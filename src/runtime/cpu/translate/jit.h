@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "braid/error.h"
+#include "ir/non_copyable.h"
 #include "runtime/cpu/ptx/ptx.h"
 #include "runtime/cpu/ptx/source_map.h"
 #include "runtime/cpu/run/warp_context.h"
@@ -82,20 +83,16 @@ class Program {
 
 /// Compiles programs to host objects, kept in memory and in the cache, and links them. Cache
 /// entries belong to the build that made them: see build_id().
-class Jit {
+class Jit : NonCopyable {
  public:
   Jit(const ObjectCache* cache, Instrumentation instrumentation);
   ~Jit();
-  Jit(const Jit&) = delete;
-  Jit& operator=(const Jit&) = delete;
 
   /// A linked copy of one variant of an entry; unloaded on destruction.
-  class Linked {
+  class Linked : NonCopyable {
    public:
     Linked(Jit& jit, llvm::orc::JITDylib& library) : jit_(jit), library_(library) {}
     ~Linked();
-    Linked(const Linked&) = delete;
-    Linked& operator=(const Linked&) = delete;
     [[nodiscard]] const Kernel& kernel() const { return kernel_; }
 
    private:

@@ -18,7 +18,7 @@ Translator::Handler Translator::handler(Op op) {
 /// The matrix products that emit_mma() takes, several at once.
 bool Translator::is_grouped(const Instruction& instruction) {
   return ptx::traits(instruction).unit == ptx::Unit::kMatrix &&
-         handler(instruction.entry->op) == &Translator::op_elsewhere;
+         handler(instruction.entry->op).handle == &Translator::op_elsewhere;
 }
 
 namespace {
@@ -94,7 +94,7 @@ void Translator::assign_slots() {
   for (const Instruction& instruction : function_.body) {
     const bool all = is_grouped(instruction);
     if (!all && !ptx::is_wgmma(instruction) &&
-        handler(instruction.entry->op) != &Translator::op_ldmatrix) {
+        handler(instruction.entry->op).handle != &Translator::op_ldmatrix) {
       continue;
     }
     const RegisterUse use = register_use(instruction);
@@ -250,17 +250,20 @@ std::uint32_t Translator::emit_instruction(std::uint32_t i, std::uint32_t last) 
   return i;
 }
 
+/// Without the guard.
+void Translator::emit_plain(const Instruction& instruction) {
+  const auto [compute, handle] = handler(instruction.entry->op);
+  if (handle != nullptr) return (this->*handle)(instruction);
+  if (Value* result = (this->*compute)(instruction)) write(instruction.operands[0], result);
+}
+
 void Translator::emit(const Instruction& instruction) {
-  const Handler handle = handler(instruction.entry->op);
   line_ = instruction.line;
   result_shape_ = has_result(instruction) ? shapes_.result_shape(instruction) : Shape::vector();
   if (result_shape_.form == Shape::Form::kUnknown) result_shape_ = Shape::vector();
   scalar_ = result_shape_.is_table();
   guard_lanes_ = guard_scalar_ = nullptr;
-  if (instruction.guard < 0) {
-    (this->*handle)(instruction);
-    return;
-  }
+  if (instruction.guard < 0) return emit_plain(instruction);
   const bool effects = ptx::traits(instruction).has_effects();
   const bool uniform = !shapes_.shape(instruction.guard).is_vector();
   Value* guard = load_register(instruction.guard).value;
@@ -275,7 +278,7 @@ void Translator::emit(const Instruction& instruction) {
     llvm::BasicBlock* after = new_block("after");
     b_.CreateCondBr(guard, then, after);
     b_.SetInsertPoint(then);
-    (this->*handle)(instruction);
+    emit_plain(instruction);
     std::vector<Value*> fresh;
     for (const int r : use.writes) fresh.push_back(load_register(r).value);
     llvm::BasicBlock* end = b_.GetInsertBlock();
@@ -295,7 +298,7 @@ void Translator::emit(const Instruction& instruction) {
   } else if (!is_all(guard)) {
     guard_lanes_ = guard;
   }
-  (this->*handle)(instruction);
+  emit_plain(instruction);
   guard_lanes_ = guard_scalar_ = nullptr;
 }
 

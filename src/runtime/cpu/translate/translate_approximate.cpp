@@ -86,7 +86,7 @@ llvm::Value* Translator::quotient_by_scalar(Value* a, Value* b) {
   return b_.CreateFMul(b_.CreateFMul(a, splat(scale)), splat(reciprocal));
 }
 
-void Translator::op_float_divide(const Instruction& i) {
+llvm::Value* Translator::op_float_divide(const Instruction& i) {
   const Choices mods(i);
   const Rounding rounding = rounding_of(mods);
   const bool ftz = mods.has("ftz");
@@ -95,7 +95,7 @@ void Translator::op_float_divide(const Instruction& i) {
   const bool near = i.is(Op::kFullDiv) || mods.has("approx");
   const bool one_divisor =
       near && type.bits == 32 && !scalar_ && shapes_.operand_shape(i.operands[2]).is_uniform();
-  both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
+  return both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
     Value* a = flush(in[0], ftz);
     if (one_divisor) {
       Value* b = bits_to_float(read_scalar(i.operands[2], 32), type);
@@ -105,24 +105,23 @@ void Translator::op_float_divide(const Instruction& i) {
   });
 }
 
-void Translator::op_transcendental(const Instruction& i) {
+llvm::Value* Translator::op_transcendental(const Instruction& i) {
   const Choices mods(i);
   const bool ftz = mods.has("ftz");
   const Type type = mods.type();
   if (type.bits == 64) bad_combination(i);
   if (i.is(Op::kEx2)) {
     // No subnormal changes what 2^x is.
-    both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
+    return both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
       return flush(scalar_ ? power_of_two(in[0]) : powers_of_two(in[0]), ftz);
     });
-    return;
   }
   const char* helper = i.is(Op::kLg2)   ? "lg2"
                        : i.is(Op::kSin) ? "sin"
                        : i.is(Op::kCos) ? "cos"
                                         : "tanh";
-  both_halves(i, type, 1,
-              [&](llvm::ArrayRef<Value*> in) { return map_lanes(helper, {in[0]}, ftz); });
+  return both_halves(i, type, 1,
+                     [&](llvm::ArrayRef<Value*> in) { return map_lanes(helper, {in[0]}, ftz); });
 }
 
 }  // namespace braid::cpu

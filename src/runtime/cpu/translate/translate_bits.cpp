@@ -9,7 +9,7 @@ using ptx::Kind;
 using ptx::Space;
 using ptx::Type;
 
-void Translator::op_logic(const Instruction& i) {
+llvm::Value* Translator::op_logic(const Instruction& i) {
   const Type type = Choices(i).type();
   if (type.kind != Kind::kPred && (type.kind != Kind::kBits || type.bits < 16)) bad_combination(i);
   const auto input = [&](std::size_t n) {
@@ -17,40 +17,30 @@ void Translator::op_logic(const Instruction& i) {
                                     : read(i.operands[n], type.bits);
   };
   Value* a = input(1);
-  if (i.is(Op::kNot)) {
-    write(i.operands[0], b_.CreateNot(a));
-  } else if (i.is(Op::kCnot)) {
-    write(i.operands[0], resize(b_.CreateIsNull(a), type.bits, false));
-  } else if (i.is(Op::kAnd)) {
-    write(i.operands[0], b_.CreateAnd(a, input(2)));
-  } else if (i.is(Op::kOr)) {
-    write(i.operands[0], b_.CreateOr(a, input(2)));
-  } else {
-    write(i.operands[0], b_.CreateXor(a, input(2)));
-  }
+  if (i.is(Op::kNot)) return b_.CreateNot(a);
+  if (i.is(Op::kCnot)) return resize(b_.CreateIsNull(a), type.bits, false);
+  Value* b = input(2);
+  return i.is(Op::kAnd)  ? b_.CreateAnd(a, b)
+         : i.is(Op::kOr) ? b_.CreateOr(a, b)
+                         : b_.CreateXor(a, b);
 }
 
 /// PTX shifts clamp the amount; LLVM's are undefined past the width.
-void Translator::op_shift(const Instruction& i) {
+llvm::Value* Translator::op_shift(const Instruction& i) {
   const Type type = Choices(i).type();
   const unsigned bits = type.bits;
   Value* a = read(i.operands[1], bits);
   Value* amount = read(i.operands[2], 32);
   const bool left = i.is(Op::kShl);
-  const bool arithmetic = !left && type.is_signed();
-  llvm::Type* wide = amount->getType();
-  Value* limit = llvm::ConstantInt::get(wide, bits - 1);
+  Value* limit = number_like(amount, bits - 1);
   Value* over = b_.CreateICmpUGT(amount, limit);
   Value* safe = resize(b_.CreateSelect(over, limit, amount), bits, false);
-  if (arithmetic) {
-    write(i.operands[0], b_.CreateAShr(a, safe));
-    return;
-  }
+  if (!left && type.is_signed()) return b_.CreateAShr(a, safe);
   Value* shifted = left ? b_.CreateShl(a, safe) : b_.CreateLShr(a, safe);
-  write(i.operands[0], b_.CreateSelect(over, zero_like(a), shifted));
+  return b_.CreateSelect(over, zero_like(a), shifted);
 }
 
-void Translator::op_bit_field(const Instruction& i) {
+llvm::Value* Translator::op_bit_field(const Instruction& i) {
   const Type type = Choices(i).type();
   const bool insert = i.is(Op::kBfi);
   const unsigned bits = type.bits;
@@ -76,9 +66,7 @@ void Translator::op_bit_field(const Instruction& i) {
     Value* field = shl(ones, position);
     Value* from = shl(read(i.operands[1], bits), position);
     Value* into = read(i.operands[2], bits);
-    write(i.operands[0],
-          b_.CreateOr(b_.CreateAnd(from, field), b_.CreateAnd(into, b_.CreateNot(field))));
-    return;
+    return b_.CreateOr(b_.CreateAnd(from, field), b_.CreateAnd(into, b_.CreateNot(field)));
   }
   Value* a = read(i.operands[1], bits);
   Value* result = b_.CreateAnd(lshr(a, position), ones);
@@ -95,34 +83,29 @@ void Translator::op_bit_field(const Instruction& i) {
     Value* filled = b_.CreateOr(result, shl(llvm::Constant::getAllOnesValue(t), kept));
     result = b_.CreateSelect(sign, filled, result);
   }
-  write(i.operands[0], result);
+  return result;
 }
 
-void Translator::op_count_bits(const Instruction& i) {
+llvm::Value* Translator::op_count_bits(const Instruction& i) {
   const Choices mods(i);
   const Type type = mods.type();
   if (type.bits < 32) bad_combination(i);
   Value* a = read(i.operands[1], type.bits);
   Value* no = b_.getFalse();
-  if (i.is(Op::kPopc)) {
-    write(i.operands[0], resize(intrinsic(llvm::Intrinsic::ctpop, {a}), 32, false));
-  } else if (i.is(Op::kBrev)) {
-    write(i.operands[0], intrinsic(llvm::Intrinsic::bitreverse, {a}));
-  } else if (i.is(Op::kClz)) {
-    write(i.operands[0], resize(intrinsic(llvm::Intrinsic::ctlz, {a, no}), 32, false));
-  } else {
-    if (type.is_signed()) a = b_.CreateXor(a, b_.CreateAShr(a, type.bits - 1));
-    Value* leading = resize(intrinsic(llvm::Intrinsic::ctlz, {a, no}), 32, false);
-    Value* top = number_like(leading, type.bits - 1);
-    Value* none = b_.CreateIsNull(a);
-    Value* found = mods.has("shiftamt") ? leading : b_.CreateSub(top, leading);
-    write(i.operands[0], b_.CreateSelect(none, ones_like(leading), found));
-  }
+  if (i.is(Op::kPopc)) return resize(intrinsic(llvm::Intrinsic::ctpop, {a}), 32, false);
+  if (i.is(Op::kBrev)) return intrinsic(llvm::Intrinsic::bitreverse, {a});
+  if (i.is(Op::kClz)) return resize(intrinsic(llvm::Intrinsic::ctlz, {a, no}), 32, false);
+  if (type.is_signed()) a = b_.CreateXor(a, b_.CreateAShr(a, type.bits - 1));
+  Value* leading = resize(intrinsic(llvm::Intrinsic::ctlz, {a, no}), 32, false);
+  Value* top = number_like(leading, type.bits - 1);
+  Value* none = b_.CreateIsNull(a);
+  Value* found = mods.has("shiftamt") ? leading : b_.CreateSub(top, leading);
+  return b_.CreateSelect(none, ones_like(leading), found);
 }
 
-void Translator::op_find_set(const Instruction& i) {
-  write(i.operands[0], map_lanes("find_set", {read(i.operands[1], 32), read(i.operands[2], 32),
-                                              read(i.operands[3], 32)}));
+llvm::Value* Translator::op_find_set(const Instruction& i) {
+  return map_lanes("find_set",
+                   {read(i.operands[1], 32), read(i.operands[2], 32), read(i.operands[3], 32)});
 }
 
 /// A number of bits, in 64: of 32 and above it is 32, or wraps.
@@ -140,14 +123,14 @@ llvm::Value* Translator::low_bits(const Operand& count, bool wraps) {
 }
 
 /// bmsk: `b` ones starting at bit `a`.
-void Translator::op_bit_mask(const Instruction& i) {
+llvm::Value* Translator::op_bit_mask(const Instruction& i) {
   const bool wraps = Choices(i).has("wrap");
   Value* ones = low_bits(i.operands[2], wraps);
-  write(i.operands[0], resize(b_.CreateShl(ones, bit_count(i.operands[1], wraps)), 32, false));
+  return resize(b_.CreateShl(ones, bit_count(i.operands[1], wraps)), 32, false);
 }
 
 /// The low `b` bits of `a`, with the sign or zeros above them.
-void Translator::op_extend(const Instruction& i) {
+llvm::Value* Translator::op_extend(const Instruction& i) {
   const Choices mods(i);
   Value* a = read(i.operands[1], 32);
   Value* field = resize(low_bits(i.operands[2], mods.has("wrap")), 32, false);
@@ -158,10 +141,10 @@ void Translator::op_extend(const Instruction& i) {
     Value* negative = b_.CreateICmpNE(b_.CreateAnd(a, sign), zero);
     result = b_.CreateOr(result, b_.CreateSelect(negative, b_.CreateNot(field), zero));
   }
-  write(i.operands[0], result);
+  return result;
 }
 
-void Translator::op_permute(const Instruction& i) {
+llvm::Value* Translator::op_permute(const Instruction& i) {
   const int mode = Choices(i).of("f4e");
   Value* low = resize(read(i.operands[1], 32), 64, false);
   Value* high = resize(read(i.operands[2], 32), 64, false);
@@ -170,41 +153,30 @@ void Translator::op_permute(const Instruction& i) {
   llvm::Type* t = bytes->getType();
   Value* result = llvm::Constant::getNullValue(t);
   // The modes name byte k of the result by the low bits of the selector.
-  Value* control = b_.CreateAnd(selector, llvm::ConstantInt::get(t, 3));
+  Value* control = b_.CreateAnd(selector, 3);
   const auto by_mode = [&](unsigned k) {
     Value* constant = llvm::ConstantInt::get(t, k);
-    switch (mode) {
-      case 0:
-        return b_.CreateAdd(control, constant);
-      case 1:
-        return b_.CreateAnd(b_.CreateSub(control, constant), llvm::ConstantInt::get(t, 7));
-      case 2:
-        return control;
-      case 3:
-        return intrinsic(llvm::Intrinsic::umax, {control, constant});
-      case 4:
-        return intrinsic(llvm::Intrinsic::umin, {control, constant});
-      default: {
-        Value* upper = b_.CreateAnd(control, llvm::ConstantInt::get(t, 1));
-        return b_.CreateAdd(b_.CreateShl(upper, 1), llvm::ConstantInt::get(t, k & 1));
-      }
-    }
+    if (mode == 0) return b_.CreateAdd(control, constant);
+    if (mode == 1) return b_.CreateAnd(b_.CreateSub(control, constant), 7);
+    if (mode == 2) return control;
+    if (mode == 3) return intrinsic(llvm::Intrinsic::umax, {control, constant});
+    if (mode == 4) return intrinsic(llvm::Intrinsic::umin, {control, constant});
+    Value* upper = b_.CreateAnd(control, 1);
+    return b_.CreateAdd(b_.CreateShl(upper, 1), llvm::ConstantInt::get(t, k & 1));
   };
   for (unsigned k = 0; k < 4; ++k) {
     Value* pick = mode >= 0 ? by_mode(k) : b_.CreateLShr(selector, 4 * k);
-    Value* by = b_.CreateShl(b_.CreateAnd(pick, llvm::ConstantInt::get(t, 7)), 3);
-    Value* byte = b_.CreateAnd(b_.CreateLShr(bytes, by), llvm::ConstantInt::get(t, 0xff));
-    Value* replicate = b_.CreateICmpNE(b_.CreateAnd(pick, llvm::ConstantInt::get(t, 8)),
-                                       llvm::Constant::getNullValue(t));
-    Value* sign = b_.CreateICmpUGT(byte, llvm::ConstantInt::get(t, 0x7f));
-    Value* filled =
-        b_.CreateSelect(sign, llvm::ConstantInt::get(t, 0xff), llvm::Constant::getNullValue(t));
+    Value* by = b_.CreateShl(b_.CreateAnd(pick, 7), 3);
+    Value* byte = b_.CreateAnd(b_.CreateLShr(bytes, by), 0xff);
+    Value* replicate = b_.CreateIsNotNull(b_.CreateAnd(pick, 8));
+    Value* sign = b_.CreateICmpUGT(byte, number_like(byte, 0x7f));
+    Value* filled = b_.CreateSelect(sign, number_like(byte, 0xff), zero_like(byte));
     result = b_.CreateOr(result, b_.CreateShl(b_.CreateSelect(replicate, filled, byte), 8 * k));
   }
-  write(i.operands[0], resize(result, 32, false));
+  return resize(result, 32, false);
 }
 
-void Translator::op_funnel(const Instruction& i) {
+llvm::Value* Translator::op_funnel(const Instruction& i) {
   const Choices mods(i);
   Value* low = resize(read(i.operands[1], 32), 64, false);
   Value* high = resize(read(i.operands[2], 32), 64, false);
@@ -215,10 +187,10 @@ void Translator::op_funnel(const Instruction& i) {
   by = resize(by, 64, false);
   Value* result =
       mods.name() == 0 ? b_.CreateLShr(b_.CreateShl(both, by), 32) : b_.CreateLShr(both, by);
-  write(i.operands[0], resize(result, 32, false));
+  return resize(result, 32, false);
 }
 
-void Translator::op_lop3(const Instruction& i) {
+llvm::Value* Translator::op_lop3(const Instruction& i) {
   Value* in[3] = {read(i.operands[1], 32), read(i.operands[2], 32), read(i.operands[3], 32)};
   Value* result = zero_like(in[0]);
   for (unsigned row = 0; row < 8; ++row) {
@@ -230,41 +202,34 @@ void Translator::op_lop3(const Instruction& i) {
     }
     result = b_.CreateOr(result, term);
   }
-  if (!i.is(Op::kLop3Joined)) {
-    write(i.operands[0], result);
-    return;
-  }
+  if (!i.is(Op::kLop3Joined)) return result;
   if (i.operands[0].form != Operand::Form::kPair) bad(i, "expected a register and a predicate");
   Value* some = b_.CreateIsNotNull(result);
   Value* other = read_predicate(i.operands[5]);
   Value* joined = Choices(i).of("and") == 0 ? b_.CreateAnd(some, other) : b_.CreateOr(some, other);
-  write(i.operands[0].elements[0], result);
-  write(i.operands[0].elements[1], joined);
+  return with_predicate(i, result, joined);
 }
 
-void Translator::op_select(const Instruction& i) {
+llvm::Value* Translator::op_select(const Instruction& i) {
   const unsigned bits = Choices(i).type().total_bits();
   Value* a = read(i.operands[1], bits);
   Value* b = read(i.operands[2], bits);
-  write(i.operands[0], b_.CreateSelect(read_predicate(i.operands[3]), a, b));
+  return b_.CreateSelect(read_predicate(i.operands[3]), a, b);
 }
 
-void Translator::op_select_by_sign(const Instruction& i) {
+llvm::Value* Translator::op_select_by_sign(const Instruction& i) {
   const Choices mods(i);
   const unsigned bits = mods.type(0).total_bits();
   const Type test = mods.type(1);
   if (test.bits != 32) bad_combination(i);
   Value* a = read(i.operands[1], bits);
   Value* b = read(i.operands[2], bits);
-  Value* first = nullptr;
   if (test.is_float()) {
     Value* c = flush(read_float(i.operands[3], test), mods.has("ftz"));
-    first = b_.CreateFCmpOGE(c, zero_like(c));
-  } else {
-    Value* c = read(i.operands[3], 32);
-    first = b_.CreateICmpSGE(c, zero_like(c));
+    return b_.CreateSelect(b_.CreateFCmpOGE(c, zero_like(c)), a, b);
   }
-  write(i.operands[0], b_.CreateSelect(first, a, b));
+  Value* c = read(i.operands[3], 32);
+  return b_.CreateSelect(b_.CreateICmpSGE(c, zero_like(c)), a, b);
 }
 
 /// Compares operands 1 and 2; of a packed type their low or high halves.
@@ -307,7 +272,7 @@ llvm::Value* Translator::compare(const Instruction& i, const Choices& mods, Type
 }
 
 /// The result of `set`: all bits or 1.0, in each half for packed operands.
-void Translator::write_set(const Instruction& i, Type result, llvm::ArrayRef<Value*> truths) {
+llvm::Value* Translator::set_of(const Instruction& i, Type result, llvm::ArrayRef<Value*> truths) {
   const unsigned bits = result.total_bits();
   const bool packed = truths.size() == 2;
   const unsigned part = packed ? 16 : bits;
@@ -324,10 +289,10 @@ void Translator::write_set(const Instruction& i, Type result, llvm::ArrayRef<Val
     llvm::Constant* set = number_like(out, yes << (16 * k));
     out = b_.CreateOr(out, b_.CreateSelect(truths[k], set, zero_like(out)));
   }
-  write(i.operands[0], out);
+  return out;
 }
 
-void Translator::op_compare(const Instruction& i) {
+llvm::Value* Translator::op_compare(const Instruction& i) {
   const Choices mods(i);
   const int combine = mods.of("and");
   const bool to_register = i.is(Op::kSet) || i.is(Op::kSetJoined);
@@ -344,20 +309,15 @@ void Translator::op_compare(const Instruction& i) {
   if (to_register) {
     std::vector<Value*> truths{joined(value)};
     if (packed) truths.push_back(joined(compare(i, mods, type, 1)));
-    write_set(i, mods.type(0), truths);
-    return;
+    return set_of(i, mods.type(0), truths);
   }
-  if (i.operands[0].form == Operand::Form::kPair) {
-    Value* first = joined(value);
-    Value* second = joined(packed ? compare(i, mods, type, 1) : b_.CreateNot(value));
-    write(i.operands[0].elements[0], first);
-    write(i.operands[0].elements[1], second);
-    return;
-  }
-  write(i.operands[0], joined(value));
+  Value* first = joined(value);
+  if (i.operands[0].form != Operand::Form::kPair) return first;
+  Value* second = joined(packed ? compare(i, mods, type, 1) : b_.CreateNot(value));
+  return with_predicate(i, first, second);
 }
 
-void Translator::op_move(const Instruction& i) {
+llvm::Value* Translator::op_move(const Instruction& i) {
   const Type type = Choices(i).type();
   const Operand& to = i.operands[0];
   const Operand& from = i.operands[1];
@@ -365,16 +325,15 @@ void Translator::op_move(const Instruction& i) {
   if (bits > 64) {
     // A register of 128 bits is a pair.
     move_pair(i);
-    return;
+    return nullptr;
   }
   const auto part_bits = [&](const Operand& vector) {
     const std::size_t parts = vector.elements.size();
     if ((parts != 1 && parts != 2 && parts != 4) || bits / parts < 8) bad(i, "bad vector");
     return bits / static_cast<unsigned>(parts);
   };
-  if (type.kind == Kind::kPred) {
-    write(to, read_predicate(from));
-  } else if (from.form == Operand::Form::kVector) {
+  if (type.kind == Kind::kPred) return read_predicate(from);
+  if (from.form == Operand::Form::kVector) {
     const unsigned part = part_bits(from);
     Value* result = nullptr;
     for (std::size_t k = 0; k < from.elements.size(); ++k) {
@@ -382,16 +341,15 @@ void Translator::op_move(const Instruction& i) {
       if (k != 0) piece = b_.CreateShl(piece, part * k);
       result = result == nullptr ? piece : b_.CreateOr(result, piece);
     }
-    write(to, result);
-  } else if (to.form == Operand::Form::kVector) {
-    const unsigned part = part_bits(to);
-    Value* whole = read(from, bits);
-    for (std::size_t k = 0; k < to.elements.size(); ++k) {
-      write(to.elements[k], resize(b_.CreateLShr(whole, part * k), part, false));
-    }
-  } else {
-    write(to, read(from, bits));
+    return result;
   }
+  if (to.form != Operand::Form::kVector) return read(from, bits);
+  const unsigned part = part_bits(to);
+  Value* whole = read(from, bits);
+  for (std::size_t k = 0; k < to.elements.size(); ++k) {
+    write(to.elements[k], resize(b_.CreateLShr(whole, part * k), part, false));
+  }
+  return nullptr;
 }
 
 /// mov.b128: a pair of 64-bit words to another, from or to four of 32 bits.
@@ -440,7 +398,7 @@ void Translator::move_elements(const Instruction& i, std::size_t count, unsigned
   for (std::size_t k = 0; k < count; ++k) write(results[k], values[k]);
 }
 
-void Translator::op_cvta(const Instruction& i) {
+llvm::Value* Translator::op_cvta(const Instruction& i) {
   const Choices mods(i);
   const int space = mods.of("global");
   if (mods.type().bits != 64) bad_combination(i);
@@ -453,10 +411,7 @@ void Translator::op_cvta(const Instruction& i) {
     if (home != from) bad(i, "the variable is in another space");
   }
   Value* value = read(i.operands[1], 64);
-  if (shared && !scalar_ && maps_addresses()) {
-    write(i.operands[0], cluster_pointer(value, mods.name() == 1));
-    return;
-  }
+  if (shared && !scalar_ && maps_addresses()) return cluster_pointer(value, mods.name() == 1);
   if (shared) {
     Value* window = field(offsetof(WarpContext, shared), 64);
     if (!scalar_) window = splat(window);
@@ -468,10 +423,10 @@ void Translator::op_cvta(const Instruction& i) {
     Value* high = b_.CreateLShr(value, std::uint64_t{32});
     value = b_.CreateSelect(b_.CreateIsNull(high), whole_address(low, from), value);
   }
-  write(i.operands[0], value);
+  return value;
 }
 
-void Translator::op_isspacep(const Instruction& i) {
+llvm::Value* Translator::op_isspacep(const Instruction& i) {
   const int space = Choices(i).of("shared::cta");
   Value* value = read(i.operands[1], 64);
   const auto inside = [&](std::size_t offset, Value* size) {
@@ -486,15 +441,11 @@ void Translator::op_isspacep(const Instruction& i) {
       inside(offsetof(WarpContext, shared),
              b_.CreateZExt(field(offsetof(WarpContext, total_shared), 32), b_.getInt64Ty()));
   Value* local = inside(offsetof(WarpContext, local), b_.getInt64(32ULL * layout_.local_bytes));
-  if (space == 2 || space == 3) {
-    write(i.operands[0], space == 2 ? local : b_.CreateNot(b_.CreateOr(shared, local)));
-  } else if (space < 2 || space == 7) {
-    write(i.operands[0], shared);
-  } else if (space == 4) {
-    write(i.operands[0], zero_like(shared));
-  } else {
-    write(i.operands[0], inside(offsetof(WarpContext, params), b_.getInt64(kMaxParameterBytes)));
-  }
+  if (space == 2) return local;
+  if (space == 3) return b_.CreateNot(b_.CreateOr(shared, local));
+  if (space < 2 || space == 7) return shared;
+  if (space == 4) return zero_like(shared);
+  return inside(offsetof(WarpContext, params), b_.getInt64(kMaxParameterBytes));
 }
 
 }  // namespace braid::cpu

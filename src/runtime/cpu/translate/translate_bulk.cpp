@@ -102,22 +102,17 @@ void Translator::op_try_cancel(const Instruction& i) {
 }
 
 /// Decodes an answer: its last word says whether a launch was canceled; before it is the block.
-void Translator::op_query_cancel(const Instruction& i) {
+llvm::Value* Translator::op_query_cancel(const Instruction& i) {
   const std::vector<Operand> answer = elements_of(i, i.operands[1], 2);
   const auto word = [&](std::size_t k) {
     return resize(b_.CreateLShr(read(answer[k / 2], 64), 32 * (k % 2)), 32, false);
   };
-  if (i.is(Op::kQueryCanceled)) {
-    write(i.operands[0], b_.CreateIsNotNull(word(3)));
-    return;
-  }
-  if (i.is(Op::kQueryFirst)) {
-    write(i.operands[0], word(static_cast<std::size_t>(Choices(i).name())));
-    return;
-  }
+  if (i.is(Op::kQueryCanceled)) return b_.CreateIsNotNull(word(3));
+  if (i.is(Op::kQueryFirst)) return word(static_cast<std::size_t>(Choices(i).name()));
   const std::vector<Operand> results = elements_of(i, i.operands[0], 4);
   std::array<Value*, 4> words{word(0), word(1), word(2), word(3)};
   for (std::size_t k = 0; k < 4; ++k) write(results[k], words[k]);
+  return nullptr;
 }
 
 void Translator::op_copy_tensor(const Instruction& i) {

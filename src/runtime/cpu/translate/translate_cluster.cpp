@@ -38,7 +38,7 @@ llvm::Value* Translator::mbarrier(Address& where, MbarrierCode code, AccessCode 
 
 /// Without a scope it is the cluster's: code that arrives at barriers of other blocks leaves it
 /// out.
-void Translator::op_mbarrier(const Instruction& i) {
+llvm::Value* Translator::op_mbarrier(const Instruction& i) {
   const Choices mods(i);
   const bool returns = i.entry->has_result();
   const bool tests = i.is(Op::kMbarrierTest);
@@ -72,21 +72,14 @@ void Translator::op_mbarrier(const Instruction& i) {
     (by_state ? states : counts) = read_lanes(i.operands[second], by_state ? 64 : 32);
   }
   Value* complete = mbarrier(where, code, access, counts, states);
-  if (!returns) return;
-  if (!tests) {
-    write(i.operands[0], from_scratch(12, integer(64, false)));
-  } else if (scalar_) {
-    write_uniform(i.operands[0], b_.CreateIsNotNull(complete));
-  } else {
-    write(i.operands[0], b_.CreateBitCast(complete, integer(1, false)));
-  }
+  if (!returns) return nullptr;
+  if (!tests) return from_scratch(12, integer(64, false));
+  return scalar_ ? uniform(b_.CreateIsNotNull(complete))
+                 : b_.CreateBitCast(complete, integer(1, false));
 }
 
-void Translator::op_pending_count(const Instruction& i) {
-  Value* state = read(i.operands[1], 64);
-  write(i.operands[0],
-        b_.CreateAnd(resize(state, 32, false),
-                     llvm::ConstantInt::get(integer(32, scalar_), Mbarrier::kMaxCount)));
+llvm::Value* Translator::op_pending_count(const Instruction& i) {
+  return b_.CreateAnd(resize(read(i.operands[1], 64), 32, false), Mbarrier::kMaxCount);
 }
 
 /// Copies are over when they are issued: the arrival is at once. Without .noinc the arrival is one
@@ -141,7 +134,7 @@ void Translator::op_reduce_async(const Instruction& i) {
   complete_bytes(i, 2, space, splat(b_.getInt32(mods.type().bits / 8U)));
 }
 
-void Translator::op_map_address(const Instruction& i) {
+llvm::Value* Translator::op_map_address(const Instruction& i) {
   const Choices mods(i);
   // The low half of a generic address is that of shared memory.
   const bool generic = !mods.has("shared::cluster") && mods.type().bits == 64;
@@ -150,13 +143,12 @@ void Translator::op_map_address(const Instruction& i) {
     to_scratch(0, read_lanes(i.operands[1], 64));
     to_scratch(4, ranks);
     call("map_address", {context_, scratch(8), scratch(0), scratch(4)});
-    write(i.operands[0], from_scratch(8, integer(64, false)));
-    return;
+    return from_scratch(8, integer(64, false));
   }
   Value* one = splat(b_.getInt32(1));
   Value* offset = b_.CreateAnd(read_lanes(i.operands[1], 32), splat(b_.getInt32(0xffffffU)));
   Value* mapped = b_.CreateOr(offset, b_.CreateShl(b_.CreateAdd(ranks, one), 24));
-  write(i.operands[0], resize(mapped, mods.type().bits, false));
+  return resize(mapped, mods.type().bits, false);
 }
 
 /// Whether pointers may be to the shared memory of other blocks.
@@ -174,19 +166,18 @@ llvm::Value* Translator::cluster_pointer(Value* lanes, bool to_shared) {
   return from_scratch(0, integer(64, false));
 }
 
-void Translator::op_cluster_rank(const Instruction& i) {
+llvm::Value* Translator::op_cluster_rank(const Instruction& i) {
   const Choices mods(i);
   const bool generic = !mods.has("shared::cluster") && mods.type().bits == 64;
   if (generic) {
     to_scratch(0, read_lanes(i.operands[1], 64));
     call("cluster_ranks", {context_, scratch(8), scratch(0)});
-    write(i.operands[0], from_scratch(8, integer(32, false)));
-    return;
+    return from_scratch(8, integer(32, false));
   }
   Value* block = b_.CreateLShr(read_lanes(i.operands[1], 32), 24);
   Value* own = splat(field(offsetof(WarpContext, cluster_rank), 32));
   Value* none = b_.CreateIsNull(block);
-  write(i.operands[0], b_.CreateSelect(none, own, b_.CreateSub(block, splat(b_.getInt32(1)))));
+  return b_.CreateSelect(none, own, b_.CreateSub(block, splat(b_.getInt32(1))));
 }
 
 void Translator::op_cluster_barrier(const Instruction& i) {

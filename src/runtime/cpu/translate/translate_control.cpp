@@ -9,14 +9,19 @@ llvm::BasicBlock* Translator::new_block(const char* name) {
 }
 
 /// Emits `if (condition) body()` with the body out of the way.
-void Translator::split_unlikely(Value* condition, llvm::function_ref<void()> body) {
-  llvm::BasicBlock* cold = new_block("cold");
+void Translator::split(Value* condition, const char* name, llvm::function_ref<void()> body,
+                       llvm::MDNode* weights) {
+  llvm::BasicBlock* some = new_block(name);
   llvm::BasicBlock* next = new_block("next");
-  b_.CreateCondBr(condition, cold, next, llvm::MDBuilder(llvm_).createBranchWeights(1, 1 << 20));
-  b_.SetInsertPoint(cold);
+  b_.CreateCondBr(condition, some, next, weights);
+  b_.SetInsertPoint(some);
   body();
   b_.CreateBr(next);
   b_.SetInsertPoint(next);
+}
+
+void Translator::split_unlikely(Value* condition, llvm::function_ref<void()> body) {
+  split(condition, "cold", body, llvm::MDBuilder(llvm_).createBranchWeights(1, 1 << 20));
 }
 
 /// The LLVM block of one of the two copies of a block; it is emitted later.

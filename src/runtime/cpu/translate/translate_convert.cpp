@@ -176,7 +176,7 @@ llvm::Value* Translator::part_to_convert(const Instruction& i, Type packed, unsi
 }
 
 /// Converts to pairs of floats of 8 bits or less.
-void Translator::op_convert_to_small(const Instruction& i) {
+llvm::Value* Translator::op_convert_to_small(const Instruction& i) {
   const Choices mods(i);
   const int to = mods.of("e4m3x2");
   const bool pair = mods.has("f16x2") || mods.has("bf16x2");
@@ -189,7 +189,7 @@ void Translator::op_convert_to_small(const Instruction& i) {
   };
   Value* high = code(1);
   Value* low = code(0);
-  write(i.operands[0], join_parts(low, high, kPlaces[to]));
+  return join_parts(low, high, kPlaces[to]);
 }
 
 /// One element of a conversion by 16 random bits.
@@ -202,7 +202,7 @@ llvm::Value* Translator::convert_by_bits(const Instruction& i, const Operand& so
 }
 
 /// cvt.rs d, a, b, random: a above b, each by half of the random bits, of which f16 takes 13.
-void Translator::op_convert_by_bits(const Instruction& i) {
+llvm::Value* Translator::op_convert_by_bits(const Instruction& i) {
   const Choices mods(i);
   const bool half = mods.has("f16x2");
   const unsigned mode =
@@ -213,12 +213,12 @@ void Translator::op_convert_by_bits(const Instruction& i) {
     return convert_by_bits(i, i.operands[n], bits, mode);
   };
   Value* high = one(1, b_.CreateLShr(random, 16));
-  write(i.operands[0], join_parts(one(2, random), high, 16));
+  return join_parts(one(2, random), high, 16);
 }
 
 /// cvt.rs d, {a, b, e, f}, random: a is the highest. Both of a pair take the same random bits: the
 /// upper half for a and b and the lower for e and f, of e2m1 the upper and lower bytes of both.
-void Translator::op_convert_small_by_bits(const Instruction& i) {
+llvm::Value* Translator::op_convert_small_by_bits(const Instruction& i) {
   const Choices mods(i);
   const int to = mods.of("e4m3x4");
   const unsigned place = kPlaces[to];
@@ -237,10 +237,10 @@ void Translator::op_convert_small_by_bits(const Instruction& i) {
     Value* code = convert_by_bits(i, sources[k], bits, static_cast<unsigned>(to) | kFinite);
     result = result == nullptr ? code : b_.CreateOr(b_.CreateShl(result, place), code);
   }
-  write(i.operands[0], resize(result, 4 * place, false));
+  return resize(result, 4 * place, false);
 }
 
-void Translator::op_convert_from_small(const Instruction& i) {
+llvm::Value* Translator::op_convert_from_small(const Instruction& i) {
   const Choices mods(i);
   const int from = mods.of("e4m3x2");
   const unsigned place = kPlaces[from];
@@ -253,11 +253,11 @@ void Translator::op_convert_from_small(const Instruction& i) {
     return resize(round_to_half(value, Rounding::kNearest), 32, false);
   };
   Value* low = half(0);
-  write(i.operands[0], join_parts(low, half(1), 16));
+  return join_parts(low, half(1), 16);
 }
 
 /// Powers of two, by their exponents alone.
-void Translator::op_convert_to_exponent(const Instruction& i) {
+llvm::Value* Translator::op_convert_to_exponent(const Instruction& i) {
   const Choices mods(i);
   const bool pair = mods.has("bf16x2");
   need(i, pair ? 2 : 3);
@@ -268,10 +268,10 @@ void Translator::op_convert_to_exponent(const Instruction& i) {
   };
   Value* high = code(1);
   Value* low = code(0);
-  write(i.operands[0], join_parts(low, high, 8));
+  return join_parts(low, high, 8);
 }
 
-void Translator::op_convert_from_exponent(const Instruction& i) {
+llvm::Value* Translator::op_convert_from_exponent(const Instruction& i) {
   Value* codes = resize(read(i.operands[1], 16), 32, false);
   llvm::Type* word = codes->getType();
   const auto c = [&](std::uint32_t v) { return llvm::ConstantInt::get(word, v); };
@@ -280,11 +280,11 @@ void Translator::op_convert_from_exponent(const Instruction& i) {
     Value* bits = b_.CreateSelect(b_.CreateICmpEQ(code, c(0)), c(0x40), b_.CreateShl(code, 7));
     return b_.CreateSelect(b_.CreateICmpEQ(code, c(0xff)), c(0x7fff), bits);
   };
-  write(i.operands[0], join_parts(power(0), power(1), 16));
+  return join_parts(power(0), power(1), 16);
 }
 
 /// cvt.rna.tf32.f32 and its kin: tf32 is an f32 whose 13 low bits are zero.
-void Translator::op_convert_tensor_float(const Instruction& i) {
+llvm::Value* Translator::op_convert_tensor_float(const Instruction& i) {
   const Choices mods(i);
   const int rounding = mods.of("rna");
   Value* value = read_float(i.operands[1], {Kind::kFloat, 32, 1});
@@ -304,11 +304,11 @@ void Translator::op_convert_tensor_float(const Instruction& i) {
     Value* largest = b_.CreateOr(b_.CreateAnd(rounded, c(0x80000000)), c(0x7f7fe000));
     rounded = b_.CreateSelect(b_.CreateICmpUGE(size, c(0x7f800000)), largest, rounded);
   }
-  write(i.operands[0], b_.CreateSelect(b_.CreateFCmpUNO(value, value), c(0x7fffffff), rounded));
+  return b_.CreateSelect(b_.CreateFCmpUNO(value, value), c(0x7fffffff), rounded);
 }
 
 /// Two integers, saturated, the first above the second; above them the low bits of a third.
-void Translator::op_pack(const Instruction& i) {
+llvm::Value* Translator::op_pack(const Instruction& i) {
   const Choices mods(i);
   const bool halves = i.is(Op::kCvtPackHalves);
   const auto type = static_cast<unsigned>(mods.of(halves ? "s16" : "s8"));
@@ -326,18 +326,12 @@ void Translator::op_pack(const Instruction& i) {
   };
   Value* result = b_.CreateOr(b_.CreateShl(part(1), bits), part(2));
   if (!halves) result = b_.CreateOr(result, b_.CreateShl(read(i.operands[3], 32), 2 * bits));
-  write(i.operands[0], result);
+  return result;
 }
 
 /// An integer result; a narrow one fills a wider register by its own sign.
-void Translator::write_integer(const Operand& operand, Value* value, Type type) {
-  if (operand.is_register() && register_bits(operand.index) > type.bits) {
-    value = resize(value, register_bits(operand.index), type.is_signed());
-  }
-  write(operand, value);
-}
 
-void Translator::convert_integers(const Instruction& i, Type from, Type to, bool saturate) {
+llvm::Value* Translator::convert_integers(const Instruction& i, Type from, Type to, bool saturate) {
   Value* value = read(i.operands[1], from.bits);
   if (saturate) {
     // Clamp in 64 bits plus sign; u64 to s64 is the only pair that does not fit.
@@ -355,19 +349,18 @@ void Translator::convert_integers(const Instruction& i, Type from, Type to, bool
   } else {
     value = resize(value, to.bits, from.is_signed());
   }
-  write_integer(i.operands[0], value, to);
+  return extended(i.operands[0], value, to);
 }
 
-void Translator::convert_integer_to_float(const Instruction& i, Type from, Type to,
-                                          const Conversion& how) {
+llvm::Value* Translator::convert_integer_to_float(const Instruction& i, Type from, Type to,
+                                                  const Conversion& how) {
   Value* value = read(i.operands[1], from.bits);
   if (how.rounding != Rounding::kNearest && to.bits >= 32) {
     // Any 64-bit integer is exact in a long double: let the host round.
     const unsigned mode = static_cast<unsigned>(how.rounding) | (from.is_signed() ? 4U : 0U);
     Value* wide = resize(value, 64, from.is_signed());
     Value* out = map_lanes(to.bits == 64 ? "int_to_f64" : "int_to_f32", {wide}, mode);
-    write(i.operands[0], resize(out, to.bits, false));
-    return;
+    return resize(out, to.bits, false);
   }
   if (to.bits == 16) {
     // Through an f32 with a sticky bit: from f64, or from the host where that might round, too.
@@ -375,32 +368,28 @@ void Translator::convert_integer_to_float(const Instruction& i, Type from, Type 
       const unsigned mode = 8U | (from.is_signed() ? 4U : 0U);
       Value* out = resize(map_lanes("int_to_f32", {value}, mode), 32, false);
       const Type single{Kind::kFloat, 32, 1};
-      write(i.operands[0], to_16(clamp(bits_to_float(out, single), how.saturate), to, how));
-      return;
+      return to_16(clamp(bits_to_float(out, single), how.saturate), to, how);
     }
     llvm::Type* wide = floating(Type{Kind::kFloat, 64, 1}, scalar_);
     Value* exact = from.is_signed() ? b_.CreateSIToFP(value, wide) : b_.CreateUIToFP(value, wide);
-    write(i.operands[0], to_16(clamp(odd_float(exact), how.saturate), to, how));
-    return;
+    return to_16(clamp(odd_float(exact), how.saturate), to, how);
   }
   llvm::Type* target = floating(to, scalar_);
   Value* result =
       from.is_signed() ? b_.CreateSIToFP(value, target) : b_.CreateUIToFP(value, target);
-  write_float(i.operands[0], clamp(result, how.saturate), to);
+  return float_to_bits(clamp(result, how.saturate), to);
 }
 
-void Translator::convert_floats(const Instruction& i, Type from, Type to, const Conversion& how) {
+llvm::Value* Translator::convert_floats(const Instruction& i, Type from, Type to,
+                                        const Conversion& how) {
   Value* value = flush(read_float(i.operands[1], from), how.ftz);
   value = clamp(round_integral(value, how.integral), how.saturate);
   if (to.bits == 16) {
     if (from.bits == 16 && from.kind == to.kind && how.integral < 0 && !how.saturate &&
         !how.positive) {
-      write(i.operands[0], read(i.operands[1], 16));
-      return;
+      return read(i.operands[1], 16);
     }
-    if (from.bits == 64) value = odd_float(value);
-    write(i.operands[0], to_16(value, to, how));
-    return;
+    return to_16(from.bits == 64 ? odd_float(value) : value, to, how);
   }
   if (to.bits == 64 && from.bits < 64) value = b_.CreateFPExt(value, floating(to, scalar_));
   if (to.bits == 32 && from.bits == 64) {
@@ -411,7 +400,7 @@ void Translator::convert_floats(const Instruction& i, Type from, Type to, const 
       value = bits_to_float(resize(b_.CreateBitCast(out, integer(64, scalar_)), 32, false), to);
     }
   }
-  write_float(i.operands[0], flush(how.positive ? relu(value) : value, how.ftz), to);
+  return float_to_bits(flush(how.positive ? relu(value) : value, how.ftz), to);
 }
 
 /// The bits of a 16-bit float.
@@ -429,7 +418,7 @@ llvm::Value* Translator::to_16(Value* value, Type type, const Conversion& how) {
                                     : round_to_half(value, how.rounding);
 }
 
-void Translator::op_convert(const Instruction& i) {
+llvm::Value* Translator::op_convert(const Instruction& i) {
   const Choices mods(i);
   constexpr int kIntegrals = 4;  // of the group's modifiers, the others round to a float
   const int mode = mods.of("rni");
@@ -457,25 +446,21 @@ void Translator::op_convert(const Instruction& i) {
     };
     Value* high = half(1);
     Value* low = half(2);
-    write(i.operands[0], b_.CreateOr(b_.CreateShl(high, 16), low));
-    return;
+    return b_.CreateOr(b_.CreateShl(high, 16), low);
   }
   need(i, 2);
   if (from.lanes == 2 || from.bits > 64 || to.bits > 64 || from.kind == Kind::kPred ||
       to.kind == Kind::kPred) {
     bad_combination(i);
   }
-  if (from.is_float() && to.is_float()) {
-    convert_floats(i, from, to, how);
-  } else if (to.is_float()) {
-    convert_integer_to_float(i, from, to, how);
-  } else if (from.is_float()) {
-    Value* value = flush(read_float(i.operands[1], from), how.ftz);
-    value = round_integral(value, how.integral < 0 ? 1 : how.integral);
-    write_integer(i.operands[0], float_to_integer(value, from, to), to);
-  } else {
-    convert_integers(i, from, to, how.saturate);
+  if (to.is_float()) {
+    return from.is_float() ? convert_floats(i, from, to, how)
+                           : convert_integer_to_float(i, from, to, how);
   }
+  if (!from.is_float()) return convert_integers(i, from, to, how.saturate);
+  Value* value = flush(read_float(i.operands[1], from), how.ftz);
+  value = round_integral(value, how.integral < 0 ? 1 : how.integral);
+  return extended(i.operands[0], float_to_integer(value, from, to), to);
 }
 
 }  // namespace braid::cpu

@@ -126,7 +126,7 @@ constexpr Type kPair{Kind::kFloat, 32, 2};
 
 }  // namespace
 
-void Translator::op_float_arithmetic(const Instruction& i) {
+llvm::Value* Translator::op_float_arithmetic(const Instruction& i) {
   const Choices mods(i);
   const Rounding rounding = rounding_of(mods);
   const bool ftz = mods.has("ftz");
@@ -135,14 +135,14 @@ void Translator::op_float_arithmetic(const Instruction& i) {
   if (type.bits == 16 && rounding != Rounding::kNearest) bad(i, "unsupported rounding");
   // 16-bit operands are exact in float; float results round correctly a second time, because 24
   // bits are at least 2 * 11 + 2.
-  both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
+  return both_halves(i, type, 2, [&](llvm::ArrayRef<Value*> in) {
     Value* result = float_binary(arithmetic_of(i), type, rounding, flush(in[0], ftz, type),
                                  flush(in[1], ftz, type));
     return clamp(flush(result, ftz, type), saturate);
   });
 }
 
-void Translator::op_fma(const Instruction& i) {
+llvm::Value* Translator::op_fma(const Instruction& i) {
   const Choices mods(i);
   const Rounding rounding = rounding_of(mods);
   const bool ftz = mods.has("ftz");
@@ -152,7 +152,7 @@ void Translator::op_fma(const Instruction& i) {
   if (type.bits == 16 && rounding != Rounding::kNearest) bad(i, "unsupported rounding");
   const bool outside = mods.has("oob");
   if (outside && type.bits != 16) bad_combination(i);
-  both_halves(i, type, 3, [&](llvm::ArrayRef<Value*> in) {
+  return both_halves(i, type, 3, [&](llvm::ArrayRef<Value*> in) {
     Value* result = fused(type, rounding, flush(in[0], ftz, type), flush(in[1], ftz, type),
                           flush(in[2], ftz, type));
     result = flush(result, ftz, type);
@@ -175,7 +175,7 @@ llvm::Value* Translator::is_filled(Value* value, Type type) {
 }
 
 /// The last operand is f32, as the result; the others are widened to it first.
-void Translator::op_float_mixed(const Instruction& i) {
+llvm::Value* Translator::op_float_mixed(const Instruction& i) {
   const Choices mods(i);
   const Rounding rounding = rounding_of(mods);
   const Type narrow{mods.has("bf16") ? Kind::kBfloat : Kind::kFloat, 16, 1};
@@ -184,16 +184,16 @@ void Translator::op_float_mixed(const Instruction& i) {
   Value* result = i.is(Op::kFmaMixed)
                       ? fused(kSingle, rounding, a, read_float(i.operands[2], narrow), last)
                       : float_binary(arithmetic_of(i), kSingle, rounding, a, last);
-  write_float(i.operands[0], clamp(result, mods.has("sat")), kSingle);
+  return float_to_bits(clamp(result, mods.has("sat")), kSingle);
 }
 
-void Translator::op_root(const Instruction& i) {
+llvm::Value* Translator::op_root(const Instruction& i) {
   const Choices mods(i);
   const Rounding rounding = rounding_of(mods);
   const bool ftz = mods.has("ftz");
   const Type type = mods.type();
   if (type.bits < 32) bad_combination(i);
-  both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
+  return both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
     Value* a = flush(in[0], ftz);
     Value* one = llvm::ConstantFP::get(a->getType(), 1.0);
     const bool wide = type.bits == 64;
@@ -212,17 +212,16 @@ void Translator::op_root(const Instruction& i) {
   });
 }
 
-void Translator::op_copysign(const Instruction& i) {
+llvm::Value* Translator::op_copysign(const Instruction& i) {
   const Type type = Choices(i).type();
   if (type.bits < 32) bad_combination(i);
   // copysign d, a, b: the sign of a, the size of b.
-  write_float(i.operands[0],
-              intrinsic(llvm::Intrinsic::copysign,
-                        {read_float(i.operands[2], type), read_float(i.operands[1], type)}),
-              type);
+  return float_to_bits(intrinsic(llvm::Intrinsic::copysign, {read_float(i.operands[2], type),
+                                                             read_float(i.operands[1], type)}),
+                       type);
 }
 
-void Translator::op_testp(const Instruction& i) {
+llvm::Value* Translator::op_testp(const Instruction& i) {
   const Choices mods(i);
   const int what = mods.of("finite");
   const Type type = mods.type();
@@ -232,19 +231,16 @@ void Translator::op_testp(const Instruction& i) {
   Value* infinity = llvm::ConstantFP::getInfinity(t);
   Value* smallest = llvm::ConstantFP::get(t, type.bits == 64 ? 0x1p-1022 : 0x1p-126);
   Value* zero = llvm::Constant::getNullValue(t);
-  Value* result = nullptr;
-  if (what == 0) result = b_.CreateFCmpOLT(size, infinity);
-  if (what == 1) result = b_.CreateFCmpOEQ(size, infinity);
-  if (what == 2) result = b_.CreateFCmpORD(size, size);
-  if (what == 3) result = b_.CreateFCmpUNO(size, size);
+  if (what == 0) return b_.CreateFCmpOLT(size, infinity);
+  if (what == 1) return b_.CreateFCmpOEQ(size, infinity);
+  if (what == 2) return b_.CreateFCmpORD(size, size);
+  if (what == 3) return b_.CreateFCmpUNO(size, size);
   if (what == 4) {
     // Zeros count as normal.
     Value* large = b_.CreateOr(b_.CreateFCmpOGE(size, smallest), b_.CreateFCmpOEQ(size, zero));
-    result = b_.CreateAnd(large, b_.CreateFCmpOLT(size, infinity));
+    return b_.CreateAnd(large, b_.CreateFCmpOLT(size, infinity));
   }
-  if (what == 5)
-    result = b_.CreateAnd(b_.CreateFCmpOLT(size, smallest), b_.CreateFCmpOGT(size, zero));
-  write(i.operands[0], result);
+  return b_.CreateAnd(b_.CreateFCmpOLT(size, smallest), b_.CreateFCmpOGT(size, zero));
 }
 
 namespace {
@@ -339,7 +335,7 @@ llvm::Value* Translator::float_extreme(bool minimum, bool propagate, Value* a, V
   return b_.CreateSelect(b_.CreateFCmpUNO(b, b), number, result);
 }
 
-void Translator::op_float_min_max(const Instruction& i) {
+llvm::Value* Translator::op_float_min_max(const Instruction& i) {
   const Choices mods(i);
   const bool ftz = mods.has("ftz");
   const bool propagate = mods.has("NaN");
@@ -351,7 +347,7 @@ void Translator::op_float_min_max(const Instruction& i) {
   // Two operands know .xorsign.abs, three know .abs.
   if (by_size != (sizes && !three)) bad(i, "expected .xorsign.abs, or .abs and three operands");
   const bool minimum = i.is(Op::kFloatMin);
-  both_halves(i, type, three ? 3 : 2, [&](llvm::ArrayRef<Value*> in) {
+  return both_halves(i, type, three ? 3 : 2, [&](llvm::ArrayRef<Value*> in) {
     llvm::SmallVector<Value*, 3> operands;
     for (Value* value : in) {
       value = flush(value, ftz, type);
@@ -367,23 +363,22 @@ void Translator::op_float_min_max(const Instruction& i) {
   });
 }
 
-void Translator::op_float_sign(const Instruction& i) {
+llvm::Value* Translator::op_float_sign(const Instruction& i) {
   const Choices mods(i);
   const Type type = mods.type();
   const bool negate = i.is(Op::kFloatNeg);
   if (mods.has("ftz") && type.bits <= 32) {
-    both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
+    return both_halves(i, type, 1, [&](llvm::ArrayRef<Value*> in) {
       Value* a = flush(in[0], true, type);
       return negate ? b_.CreateFNeg(a) : intrinsic(llvm::Intrinsic::fabs, {a});
     });
-    return;
   }
   Value* a = read(i.operands[1], type.total_bits());
   std::uint64_t sign = 1ULL << (type.bits - 1);
   if (type.lanes == 2) sign |= sign << 16;
   Value* mask = constant(type.total_bits(), negate ? sign : ~sign);
   if (!scalar_) mask = splat(mask);
-  write(i.operands[0], negate ? b_.CreateXor(a, mask) : b_.CreateAnd(a, mask));
+  return negate ? b_.CreateXor(a, mask) : b_.CreateAnd(a, mask);
 }
 
 }  // namespace braid::cpu

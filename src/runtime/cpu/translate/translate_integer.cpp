@@ -16,7 +16,7 @@ ID extreme(bool minimum, bool is_signed) {
 
 }  // namespace
 
-void Translator::op_add_sub(const Instruction& i) {
+llvm::Value* Translator::op_add_sub(const Instruction& i) {
   const Choices mods(i);
   const bool saturate = mods.has("sat");
   const Type type = mods.type();
@@ -25,20 +25,17 @@ void Translator::op_add_sub(const Instruction& i) {
   Value* b = read(i.operands[2], type.total_bits());
   if (i.entry->reads_carry() || mods.has("cc")) {
     if (saturate || type.bits < (mods.has("cc") ? 32 : 16)) bad(i, "unsupported combination");
-    add_with_carry(i, add, a, b);
-    return;
+    return add_with_carry(i, add, a, b);
   }
   if (saturate) {
     if (type.bits != 32 || !type.is_signed()) bad_combination(i);
-    write(i.operands[0],
-          intrinsic(add ? llvm::Intrinsic::sadd_sat : llvm::Intrinsic::ssub_sat, {a, b}));
-    return;
+    return intrinsic(add ? llvm::Intrinsic::sadd_sat : llvm::Intrinsic::ssub_sat, {a, b});
   }
-  write(i.operands[0], add ? b_.CreateAdd(a, b) : b_.CreateSub(a, b));
+  return add ? b_.CreateAdd(a, b) : b_.CreateSub(a, b);
 }
 
 /// Writes a + b or a - b with the carry (or borrow) flag as Parser::expose_carry() shows it.
-void Translator::add_with_carry(const Instruction& i, bool add, Value* a, Value* b) {
+llvm::Value* Translator::add_with_carry(const Instruction& i, bool add, Value* a, Value* b) {
   Value* result = add ? b_.CreateAdd(a, b) : b_.CreateSub(a, b);
   Value* carry = add ? b_.CreateICmpULT(result, a) : b_.CreateICmpULT(a, b);
   if (i.entry->reads_carry()) {
@@ -48,12 +45,7 @@ void Translator::add_with_carry(const Instruction& i, bool add, Value* a, Value*
     carry = b_.CreateOr(carry, b_.CreateICmpULT(add ? next : result, in));
     result = next;
   }
-  if (i.operands[0].form == Operand::Form::kPair) {
-    write(i.operands[0].elements[0], result);
-    write(i.operands[0].elements[1], carry);
-  } else {
-    write(i.operands[0], result);
-  }
+  return with_predicate(i, result, carry);
 }
 
 /// Stops the kernel if base + table leaves 32 bits, where the other lanes would not follow the
@@ -106,7 +98,7 @@ llvm::Value* Translator::multiply_low(Value* a, Value* b) {
   return b_.CreateMul(a, b);
 }
 
-void Translator::op_multiply(const Instruction& i) {
+llvm::Value* Translator::op_multiply(const Instruction& i) {
   const Choices mods(i);
   const bool short_form = i.is(Op::kMul24) || i.is(Op::kMad24);
   const int part = mods.name();  // lo, hi, wide
@@ -145,21 +137,13 @@ void Translator::op_multiply(const Instruction& i) {
       result = multiply_high(a, b, bits, type.is_signed());
     }
   }
-  if (!add) {
-    write(i.operands[0], result);
-    return;
-  }
+  if (!add) return result;
   Value* c = read(i.operands[3], bits);
-  if (carries) {
-    add_with_carry(i, true, result, c);
-  } else if (saturate) {
-    write(i.operands[0], intrinsic(llvm::Intrinsic::sadd_sat, {result, c}));
-  } else {
-    write(i.operands[0], b_.CreateAdd(result, c));
-  }
+  if (carries) return add_with_carry(i, true, result, c);
+  return saturate ? intrinsic(llvm::Intrinsic::sadd_sat, {result, c}) : b_.CreateAdd(result, c);
 }
 
-void Translator::op_divide(const Instruction& i) {
+llvm::Value* Translator::op_divide(const Instruction& i) {
   const Type type = Choices(i).type();
   const bool is_signed = type.is_signed();
   const bool quotient = i.is(Op::kDiv);
@@ -173,17 +157,16 @@ void Translator::op_divide(const Instruction& i) {
   if (!is_signed) {
     Value* divisor = b_.CreateSelect(by_zero, one, b);
     Value* result = quotient ? b_.CreateUDiv(a, divisor) : b_.CreateURem(a, divisor);
-    write(i.operands[0], b_.CreateSelect(by_zero, quotient ? ones : a, result));
-    return;
+    return b_.CreateSelect(by_zero, quotient ? ones : a, result);
   }
   Value* minus = b_.CreateICmpEQ(b, ones);
   Value* divisor = b_.CreateSelect(b_.CreateOr(by_zero, minus), one, b);
   Value* result = quotient ? b_.CreateSDiv(a, divisor) : b_.CreateSRem(a, divisor);
   result = b_.CreateSelect(minus, quotient ? b_.CreateSub(zero, a) : zero, result);
-  write(i.operands[0], b_.CreateSelect(by_zero, quotient ? ones : a, result));
+  return b_.CreateSelect(by_zero, quotient ? ones : a, result);
 }
 
-void Translator::op_min_max(const Instruction& i) {
+llvm::Value* Translator::op_min_max(const Instruction& i) {
   const Choices mods(i);
   const Type type = mods.type();
   Value* result = intrinsic(extreme(i.is(Op::kMin), type.is_signed()),
@@ -192,11 +175,11 @@ void Translator::op_min_max(const Instruction& i) {
     if (type != Type{ptx::Kind::kSigned, 32, 1}) bad_combination(i);
     result = intrinsic(llvm::Intrinsic::smax, {result, zero_like(result)});
   }
-  write(i.operands[0], result);
+  return result;
 }
 
 /// Two integers of 16 bits in a register.
-void Translator::op_packed_integers(const Instruction& i) {
+llvm::Value* Translator::op_packed_integers(const Instruction& i) {
   const Choices mods(i);
   const bool is_signed = mods.has("s16x2");
   const bool positive = mods.has("relu");
@@ -217,30 +200,27 @@ void Translator::op_packed_integers(const Instruction& i) {
     half = b_.CreateShl(resize(half, 32, false), shift);
     result = result == nullptr ? half : b_.CreateOr(result, half);
   }
-  write(i.operands[0], result);
+  return result;
 }
 
-void Translator::op_sign(const Instruction& i) {
+llvm::Value* Translator::op_sign(const Instruction& i) {
   const Type type = Choices(i).type();
   if (!type.is_signed()) bad_combination(i);
   Value* a = read(i.operands[1], type.bits);
   Value* negated = b_.CreateNeg(a);
-  if (i.is(Op::kAbs)) {
-    negated = intrinsic(llvm::Intrinsic::smax, {a, negated});
-  }
-  write(i.operands[0], negated);
+  return i.is(Op::kAbs) ? intrinsic(llvm::Intrinsic::smax, {a, negated}) : negated;
 }
 
-void Translator::op_sad(const Instruction& i) {
+llvm::Value* Translator::op_sad(const Instruction& i) {
   const Type type = Choices(i).type();
   Value* a = read(i.operands[1], type.bits);
   Value* b = read(i.operands[2], type.bits);
   Value* less = type.is_signed() ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
   Value* distance = b_.CreateSelect(less, b_.CreateSub(b, a), b_.CreateSub(a, b));
-  write(i.operands[0], b_.CreateAdd(distance, read(i.operands[3], type.bits)));
+  return b_.CreateAdd(distance, read(i.operands[3], type.bits));
 }
 
-void Translator::op_dot_product(const Instruction& i) {
+llvm::Value* Translator::op_dot_product(const Instruction& i) {
   // dp4a multiplies bytes; dp2a the halves of a and the low or high bytes of b.
   const Choices mods(i);
   const bool halves = i.is(Op::kDp2a);
@@ -261,7 +241,7 @@ void Translator::op_dot_product(const Instruction& i) {
     Value* y = field(b, 8, k + (part == 1 ? 2 : 0), right.is_signed());
     sum = b_.CreateAdd(sum, b_.CreateMul(x, y));
   }
-  write(i.operands[0], sum);
+  return sum;
 }
 
 }  // namespace braid::cpu

@@ -198,12 +198,13 @@ Translator::Access Translator::parse_access(const Instruction& i) const {
 }
 
 /// Fills a wider register from a loaded value by the sign of the loaded type.
+llvm::Value* Translator::extended(const Operand& result, Value* value, Type type) {
+  const unsigned bits = result.is_register() ? register_bits(result.index) : 0;
+  return bits > type.total_bits() ? resize(value, bits, type.is_signed()) : value;
+}
+
 void Translator::write_loaded(const Operand& result, Value* value, Type type) {
-  if (result.is_register()) {
-    const unsigned bits = register_bits(result.index);
-    if (bits > type.total_bits()) value = resize(value, bits, type.is_signed());
-  }
-  write(result, value);
+  write(result, extended(result, value, type));
 }
 
 /// A safe address for a masked access. An access without active lanes may point to the pages behind
@@ -212,18 +213,6 @@ void Translator::write_loaded(const Operand& result, Value* value, Type type) {
 llvm::Value* Translator::somewhere(Value* pointer) {
   Value* anywhere = b_.CreateIsNotNull(execution_bits());
   return b_.CreateSelect(anywhere, pointer, scratch(0));
-}
-
-/// Does something for the lanes that run, if any does: often those of one warp of a block. The
-/// host's compiler moves here what is computed for it alone.
-void Translator::where_any(llvm::function_ref<void()> body) {
-  llvm::BasicBlock* some = new_block("some");
-  llvm::BasicBlock* next = new_block("next");
-  b_.CreateCondBr(b_.CreateIsNotNull(execution_bits()), some, next);
-  b_.SetInsertPoint(some);
-  body();
-  b_.CreateBr(next);
-  b_.SetInsertPoint(next);
 }
 
 /// Copies what each of the lanes accesses, one after the other.
@@ -499,7 +488,10 @@ void Translator::op_store(const Instruction& i) {
     if (mask == nullptr) {
       b_.CreateAlignedStore(all, pointer, align);
     } else if (access.count == 1) {
-      where_any([&] { b_.CreateMaskedStore(all, pointer, align, mask); });
+      // Often those of one warp of a block. The host's compiler moves here what is computed for
+      // them.
+      split(b_.CreateIsNotNull(execution_bits()), "some",
+            [&] { b_.CreateMaskedStore(all, pointer, align, mask); });
     } else {
       Value* to = b_.CreateSelect(b_.CreateICmpEQ(lanes, b_.getInt32(~0U)), pointer, scratch(8));
       b_.CreateAlignedStore(all, to, align);
@@ -579,6 +571,6 @@ void Translator::op_nothing(const Instruction& /*i*/) {}
 
 void Translator::op_elsewhere(const Instruction& i) { bad(i, "has no place here"); }
 
-void Translator::op_policy(const Instruction& i) { write_uniform(i.operands[0], b_.getInt64(0)); }
+llvm::Value* Translator::op_policy(const Instruction& /*i*/) { return uniform(b_.getInt64(0)); }
 
 }  // namespace braid::cpu

@@ -15,11 +15,7 @@ MultimemCode Translator::multimem_code(const Instruction& i) const {
   code.what = i.is(Op::kMultimemLoadReduce) ? MultimemCode::kLoadReduce
               : i.is(Op::kMultimemSt)       ? MultimemCode::kStore
                                             : MultimemCode::kReduce;
-  code.kind = type.is_signed()             ? AtomicKind::kSigned
-              : type.kind == Kind::kBfloat ? AtomicKind::kBfloat
-              : type.kind != Kind::kFloat  ? AtomicKind::kUnsigned
-              : type.bits == 16            ? AtomicKind::kHalf
-                                           : AtomicKind::kFloat;
+  code.kind = atomic_kind(type);
   code.bits = static_cast<std::uint8_t>(type.bits);
   code.lanes = type.lanes;
   const int vector = mods.of("v2");

@@ -322,10 +322,18 @@ void Translator::write_register(int reg, Value* value) {
   cache_[reg] = Cached{value, nullptr, true};
 }
 
-/// Writes a scalar that the instruction made for the whole warp.
-void Translator::write_uniform(const Operand& operand, Value* scalar) {
+/// A result that the instruction made for the whole warp.
+llvm::Value* Translator::uniform(Value* scalar) {
   result_shape_ = Shape::uniform();
-  write(operand, scalar);
+  return scalar;
+}
+
+/// A result with a predicate, which only a pair takes: then both are written here.
+llvm::Value* Translator::with_predicate(const Instruction& i, Value* result, Value* predicate) {
+  if (i.operands[0].form != Operand::Form::kPair) return result;
+  write(i.operands[0].elements[0], result);
+  write(i.operands[0].elements[1], predicate);
+  return nullptr;
 }
 
 llvm::Value* Translator::intrinsic(llvm::Intrinsic::ID id,
@@ -426,10 +434,10 @@ llvm::Value* Translator::execution_bits() {
   return mask == nullptr ? b_.getInt32(~0U) : lane_bits(mask);
 }
 
-/// Runs `body` on the values (as floats) of operands 1..inputs and writes operand 0; packed types
-/// half by half.
-void Translator::both_halves(const Instruction& instruction, ptx::Type type, std::size_t inputs,
-                             const std::function<Value*(llvm::ArrayRef<Value*>)>& body) {
+/// The result of `body` on the values (as floats) of operands 1..inputs; packed types half by half.
+llvm::Value* Translator::both_halves(const Instruction& instruction, ptx::Type type,
+                                     std::size_t inputs,
+                                     const std::function<Value*(llvm::ArrayRef<Value*>)>& body) {
   const ptx::Type element{type.kind, type.bits, 1};
   std::vector<Value*> whole;
   for (std::size_t i = 1; i <= inputs; ++i) {
@@ -437,8 +445,7 @@ void Translator::both_halves(const Instruction& instruction, ptx::Type type, std
   }
   if (type.lanes == 1) {
     for (Value*& value : whole) value = bits_to_float(value, element);
-    write(instruction.operands[0], float_to_bits(body(whole), element));
-    return;
+    return float_to_bits(body(whole), element);
   }
   Value* result = nullptr;
   for (unsigned half = 0; half < 2; ++half) {
@@ -450,7 +457,7 @@ void Translator::both_halves(const Instruction& instruction, ptx::Type type, std
     Value* bits = resize(float_to_bits(body(parts), element), type.total_bits(), false);
     result = half == 0 ? bits : b_.CreateOr(result, b_.CreateShl(bits, type.bits));
   }
-  write(instruction.operands[0], result);
+  return result;
 }
 
 }  // namespace braid::cpu

@@ -77,7 +77,7 @@ llvm::Value* Translator::video_result(const Instruction& i, Value* a, Value* b) 
 
 /// An operation on words or their parts; then a second one with the last operand, or the result
 /// takes the place of a part of it.
-void Translator::op_video(const Instruction& i) {
+llvm::Value* Translator::op_video(const Instruction& i) {
   const Choices mods(i);
   const bool set = i.is(Op::kVideoSet);
   const bool shift = i.is(Op::kVideoShift);
@@ -105,10 +105,7 @@ void Translator::op_video(const Instruction& i) {
   if (mods.has("sat")) {
     result = to_range(result, into.count == 0 ? 32 : into.bits, to_signed, !shift || a_signed);
   }
-  if (!third) {
-    write(i.operands[0], resize(result, 32, false));
-    return;
-  }
+  if (!third) return resize(result, 32, false);
   Value* c = read(i.operands[3], 32);
   if (into.count == 0) {
     // Both have 33 bits.
@@ -117,17 +114,15 @@ void Translator::op_video(const Instruction& i) {
     result = second == 0   ? b_.CreateAdd(result, other)
              : second == 1 ? intrinsic(llvm::Intrinsic::smin, {result, other})
                            : intrinsic(llvm::Intrinsic::smax, {result, other});
-    write(i.operands[0], resize(result, 32, false));
-    return;
+    return resize(result, 32, false);
   }
   const std::uint64_t field = ((std::uint64_t{1} << into.bits) - 1) << (into.bits * into.at[0]);
   result = b_.CreateShl(resize(result, 32, false), unsigned{into.bits} * into.at[0]);
-  write(i.operands[0],
-        b_.CreateOr(b_.CreateAnd(result, number(field, 32)), b_.CreateAnd(c, number(~field, 32))));
+  return b_.CreateOr(b_.CreateAnd(result, number(field, 32)), b_.CreateAnd(c, number(~field, 32)));
 }
 
 /// a b + c with signs, shifted down.
-void Translator::op_video_mad(const Instruction& i) {
+llvm::Value* Translator::op_video_mad(const Instruction& i) {
   const Choices mods(i);
   const bool more = mods.has("po");
   const auto& operands = i.operands;
@@ -153,12 +148,12 @@ void Translator::op_video_mad(const Instruction& i) {
   const std::uint64_t by = scale < 0 ? 0 : scale == 0 ? 7 : 15;
   sum = final_signed ? b_.CreateAShr(sum, by) : b_.CreateLShr(sum, by);
   if (mods.has("sat")) sum = to_range(sum, 32, final_signed, final_signed);
-  write(operands[0], resize(sum, 32, false));
+  return resize(sum, 32, false);
 }
 
 /// The same on the selected halves or bytes of two words. The results that the destination names
 /// are added to the last operand, or replace its parts.
-void Translator::op_video_packed(const Instruction& i) {
+llvm::Value* Translator::op_video_packed(const Instruction& i) {
   const Choices mods(i);
   const bool set = i.is(Op::kVideoPackedSet);
   const bool bytes = i.name.back() == '4';
@@ -205,7 +200,7 @@ void Translator::op_video_packed(const Instruction& i) {
     result = b_.CreateOr(b_.CreateAnd(b_.CreateShl(one, width * k), number(field, 32)),
                          b_.CreateAnd(result, number(~field, 32)));
   }
-  write(i.operands[0], result);
+  return result;
 }
 
 }  // namespace braid::cpu

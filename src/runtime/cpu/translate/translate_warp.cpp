@@ -20,26 +20,11 @@ ShuffleSource shuffle_source(int mode, int lane, unsigned b, unsigned c) {
   const int distance = static_cast<int>(b & 31);
   const int high = (lane & segment) | (clamp & ~segment & 31);
   const int low = lane & segment;
-  int source = 0;
-  bool valid = false;
-  switch (mode) {
-    case 0:
-      source = lane - distance;
-      valid = source >= high;
-      break;
-    case 1:
-      source = lane + distance;
-      valid = source <= high;
-      break;
-    case 2:
-      source = lane ^ distance;
-      valid = source <= high;
-      break;
-    default:
-      source = low | (distance & ~segment & 31);
-      valid = source <= high;
-      break;
-  }
+  const int source = mode == 0   ? lane - distance
+                     : mode == 1 ? lane + distance
+                     : mode == 2 ? lane ^ distance
+                                 : low | (distance & ~segment & 31);
+  const bool valid = mode == 0 ? source >= high : source <= high;
   return {valid ? source : lane, valid};
 }
 
@@ -52,11 +37,9 @@ void Translator::check_members(const Operand& members) {
        {context_, to_scratch(0, read_lanes(members, 32)), execution_bits(), live_lanes(), line_});
 }
 
-void Translator::op_shuffle(const Instruction& i) {
+llvm::Value* Translator::op_shuffle(const Instruction& i) {
   const int mode = Choices(i).of("up");
   if (i.is(Op::kShflSync)) check_members(i.operands[4]);
-  const bool pair = i.operands[0].form == Operand::Form::kPair;
-  const Operand& to = pair ? i.operands[0].elements[0] : i.operands[0];
   Value* a = read_lanes(i.operands[1], 32);
   const Operand& b = i.operands[2];
   const Operand& c = i.operands[3];
@@ -84,11 +67,10 @@ void Translator::op_shuffle(const Instruction& i) {
     result = from_scratch(6, integer(32, false));
     valid = b_.CreateBitCast(bits, integer(1, false));
   }
-  write(to, result);
-  if (pair) write(i.operands[0].elements[1], valid);
+  return with_predicate(i, result, valid);
 }
 
-void Translator::op_vote(const Instruction& i) {
+llvm::Value* Translator::op_vote(const Instruction& i) {
   const Choices mods(i);
   const bool sync = i.is(Op::kVoteSync);
   const int mode = mods.of("all");
@@ -112,18 +94,14 @@ void Translator::op_vote(const Instruction& i) {
                   : mode == 0 ? all
                   : mode == 1 ? b_.CreateNot(none)
                               : b_.CreateOr(all, none);
-  if (per_lane) {
-    write(i.operands[0], result);
-  } else {
-    write_uniform(i.operands[0], result);
-  }
+  return per_lane ? result : uniform(result);
 }
 
-void Translator::op_active_mask(const Instruction& i) {
-  write_uniform(i.operands[0], execution_bits());
+llvm::Value* Translator::op_active_mask(const Instruction& /*i*/) {
+  return uniform(execution_bits());
 }
 
-void Translator::op_match(const Instruction& i) {
+llvm::Value* Translator::op_match(const Instruction& i) {
   const bool all = i.is(Op::kMatchAll);
   const Type type = Choices(i).type();
   check_members(i.operands[2]);
@@ -131,30 +109,25 @@ void Translator::op_match(const Instruction& i) {
   to_scratch(4, read_lanes(i.operands[2], 32));
   call("match", {scratch(6), scratch(0), scratch(4), execution_bits(), all});
   Value* lanes = from_scratch(6, integer(32, false));
-  if (!all) {
-    write(i.operands[0], lanes);
-    return;
-  }
-  const bool pair = i.operands[0].form == Operand::Form::kPair;
-  const Operand& to = pair ? i.operands[0].elements[0] : i.operands[0];
+  if (!all) return lanes;
   Value* result = lanes;
   if (shapes_.operand_shape(i.operands[2]).is_uniform()) result = call_first_active(lanes);
-  write(to, result);
-  if (!pair) return;
+  if (i.operands[0].form != Operand::Form::kPair) return result;
+  write(i.operands[0].elements[0], result);
   write(i.operands[0].elements[1], b_.CreateIsNotNull(result));
+  return nullptr;
 }
 
-void Translator::op_reduce(const Instruction& i) {
+llvm::Value* Translator::op_reduce(const Instruction& i) {
   const Choices mods(i);
   const Type type = mods.type();
   if (type.bits != 32) bad_combination(i);
-  reduce(i, static_cast<unsigned>(mods.of("add")), type.is_signed(), read_lanes(i.operands[1], 32),
-         [](Value* result) { return result; });
+  return reduce(i, static_cast<unsigned>(mods.of("add")), type.is_signed(),
+                read_lanes(i.operands[1], 32));
 }
 
 /// `op` of "add|min|max|and|or|xor" over the lanes that operand 2 names.
-void Translator::reduce(const Instruction& i, unsigned op, bool is_signed, Value* a,
-                        llvm::function_ref<Value*(Value*)> finish) {
+llvm::Value* Translator::reduce(const Instruction& i, unsigned op, bool is_signed, Value* a) {
   using llvm::Intrinsic::ID;
   struct Reduction {
     ID id;
@@ -176,8 +149,7 @@ void Translator::reduce(const Instruction& i, unsigned op, bool is_signed, Value
     to_scratch(2, read_lanes(members, 32));
     call("reduce",
          {scratch(4), scratch(0), scratch(2), execution_bits(), op | (is_signed ? 8U : 0U)});
-    write(i.operands[0], finish(from_scratch(4, integer(32, false))));
-    return;
+    return from_scratch(4, integer(32, false));
   }
   Value* mask = execution_mask();
   if (!(members.form == Operand::Form::kInteger && (members.bits & 0xffffffff) == 0xffffffff)) {
@@ -185,12 +157,12 @@ void Translator::reduce(const Instruction& i, unsigned op, bool is_signed, Value
     mask = mask == nullptr ? given : b_.CreateAnd(mask, given);
   }
   if (mask != nullptr) a = b_.CreateSelect(mask, a, splat(b_.getInt32(reductions[op].neutral)));
-  write_uniform(i.operands[0], finish(b_.CreateIntrinsic(reductions[op].id, {a->getType()}, {a})));
+  return uniform(b_.CreateIntrinsic(reductions[op].id, {a->getType()}, {a}));
 }
 
 /// Integers in the order of the floats, -0 below +0: NaN goes to the end where it loses, or with
 /// .NaN to the one where it wins.
-void Translator::op_reduce_float(const Instruction& i) {
+llvm::Value* Translator::op_reduce_float(const Instruction& i) {
   const Choices mods(i);
   const bool minimum = mods.of("min") == 0;
   const bool nan_is_least = minimum == mods.has("NaN");
@@ -207,10 +179,8 @@ void Translator::op_reduce_float(const Instruction& i) {
   if (mods.has("abs")) bits = size_of(bits);
   Value* keys = b_.CreateSelect(is_nan(bits), word(bits, nan_is_least ? 0x80000000 : 0x7fffffff),
                                 reorder(bits));
-  reduce(i, minimum ? 1 : 2, true, keys, [&](Value* key) {
-    Value* result = reorder(key);
-    return b_.CreateSelect(is_nan(result), word(result, 0x7fffffff), result);
-  });
+  Value* result = reorder(reduce(i, minimum ? 1 : 2, true, keys));
+  return b_.CreateSelect(is_nan(result), word(result, 0x7fffffff), result);
 }
 
 /// The first of the members that run it.
@@ -263,7 +233,7 @@ void Translator::op_barrier(const Instruction& i) {
   barrier(id, threads, nullptr, how);
 }
 
-void Translator::op_barrier_reduce(const Instruction& i) {
+llvm::Value* Translator::op_barrier_reduce(const Instruction& i) {
   const int reduction = Choices(i).of("popc");
   const Operand& predicate = i.operands.back();
   Value* id = uniform_operand(i, 1);
@@ -271,8 +241,7 @@ void Translator::op_barrier_reduce(const Instruction& i) {
   Value* lanes = read_lanes(predicate, 1);
   if (predicate.negated) lanes = b_.CreateNot(lanes);
   Value* result = barrier(id, threads, lane_bits(lanes), static_cast<BarrierKind>(reduction));
-  if (reduction != 0) result = b_.CreateIsNotNull(result);
-  write_uniform(i.operands[0], result);
+  return uniform(reduction == 0 ? result : b_.CreateIsNotNull(result));
 }
 
 void Translator::op_sleep(const Instruction& /*i*/) {
@@ -429,8 +398,8 @@ void Translator::op_stmatrix(const Instruction& i) {
   }
 }
 
-void Translator::op_movmatrix(const Instruction& i) {
-  write(i.operands[0], transposed(read_lanes(i.operands[1], 32)));
+llvm::Value* Translator::op_movmatrix(const Instruction& i) {
+  return transposed(read_lanes(i.operands[1], 32));
 }
 
 }  // namespace braid::cpu

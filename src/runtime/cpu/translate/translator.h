@@ -73,8 +73,17 @@ class Translator {
   using Op = ptx::Op;
   using Choices = ptx::Choices;
   using Value = llvm::Value;
+  /// What translates an instruction: it returns the result, or null after it has written all
+  /// results itself.
+  using Compute = Value*(const Instruction&);
+  /// The same for instructions that have several results or none.
   using Handle = void(const Instruction&);
-  using Handler = Handle Translator::*;
+  struct Handler {
+    constexpr Handler(Compute Translator::*compute_it) : compute(compute_it) {}
+    constexpr Handler(Handle Translator::*handle_it) : handle(handle_it) {}
+    Compute Translator::*compute = nullptr;
+    Handle Translator::*handle = nullptr;
+  };
 
   /// A register inside a block: `value` in its own shape, `lanes` as a vector once needed.
   struct Cached {
@@ -180,12 +189,15 @@ class Translator {
 
   void store_register(int reg, Value* value);
   llvm::BasicBlock* new_block(const char* name);
+  void split(Value* condition, const char* name, llvm::function_ref<void()> body,
+             llvm::MDNode* weights = nullptr);
   void split_unlikely(Value* condition, llvm::function_ref<void()> body);
 
   // One instruction: translate.cpp
   static Handler handler(Op op);
   static bool is_grouped(const Instruction& instruction);
   void emit(const Instruction& instruction);
+  void emit_plain(const Instruction& instruction);
   [[noreturn]] void bad(const Instruction& instruction, const std::string& why) const;
   [[noreturn]] void bad_combination(const Instruction& instruction) const;
   void need(const Instruction& instruction, std::size_t operands) const;
@@ -234,8 +246,10 @@ class Translator {
   Value* execution_mask();
   Value* execution_bits();
   Value* live_lanes();
-  void both_halves(const Instruction& instruction, ptx::Type type, std::size_t inputs,
-                   const std::function<Value*(llvm::ArrayRef<Value*>)>& body);
+  Value* uniform(Value* scalar);
+  Value* with_predicate(const Instruction& i, Value* result, Value* predicate);
+  Value* both_halves(const Instruction& instruction, ptx::Type type, std::size_t inputs,
+                     const std::function<Value*(llvm::ArrayRef<Value*>)>& body);
 
   // Which registers are defined, under checks: translate_defined.cpp
   void find_undefined(const std::function<std::uint32_t(std::uint32_t)>& place);
@@ -260,16 +274,16 @@ class Translator {
   void find_joined_loads();
 
   // Integer arithmetic: translate_integer.cpp
-  Handle op_add_sub, op_multiply, op_divide, op_min_max, op_sign, op_packed_integers, op_sad,
+  Compute op_add_sub, op_multiply, op_divide, op_min_max, op_sign, op_packed_integers, op_sad,
       op_dot_product;
   Value* multiply_low(Value* a, Value* b);
   Value* multiply_high(Value* a, Value* b, unsigned bits, bool is_signed);
   Value* widen(const Operand& operand, ptx::Type from, unsigned to);
-  void add_with_carry(const Instruction& i, bool add, Value* a, Value* b);
+  Value* add_with_carry(const Instruction& i, bool add, Value* a, Value* b);
   void check_no_wrap(const Operand& operand, Value* base, bool is_signed);
 
   // Video instructions: translate_video.cpp
-  Handle op_video, op_video_mad, op_video_packed;
+  Compute op_video, op_video_mad, op_video_packed;
   Value* number(std::uint64_t value, unsigned bits);
   Value* part(Value* word, const Operand::Parts& parts, unsigned k, bool is_signed, unsigned bits);
   Value* whole_or_part(const Instruction& i, std::size_t n, bool is_signed, unsigned bits);
@@ -277,18 +291,19 @@ class Translator {
   Value* video_result(const Instruction& i, Value* a, Value* b);
 
   // Bits, comparisons and moves: translate_bits.cpp
-  Handle op_logic, op_shift, op_bit_field, op_count_bits, op_find_set, op_bit_mask, op_extend,
-      op_permute, op_funnel, op_lop3, op_select, op_select_by_sign, op_compare, op_move,
-      op_move_vector, op_cvta, op_isspacep;
+  Compute op_logic, op_shift, op_bit_field, op_count_bits, op_find_set, op_bit_mask, op_extend,
+      op_permute, op_funnel, op_lop3, op_select, op_select_by_sign, op_compare, op_move, op_cvta,
+      op_isspacep;
+  Handle op_move_vector;
   Value* low_bits(const Operand& count, bool wraps);
   Value* bit_count(const Operand& operand, bool wraps);
   void move_pair(const Instruction& i);
   void move_elements(const Instruction& i, std::size_t count, unsigned bits);
   Value* compare(const Instruction& i, const Choices& mods, ptx::Type type, unsigned half);
-  void write_set(const Instruction& i, ptx::Type result, llvm::ArrayRef<Value*> truths);
+  Value* set_of(const Instruction& i, ptx::Type result, llvm::ArrayRef<Value*> truths);
 
   // Floats: translate_float.cpp
-  Handle op_float_arithmetic, op_fma, op_float_mixed, op_root, op_copysign, op_testp,
+  Compute op_float_arithmetic, op_fma, op_float_mixed, op_root, op_copysign, op_testp,
       op_float_min_max, op_float_sign;
   static Rounding rounding_of(const Choices& mods);
   Value* flush(Value* value, bool ftz, ptx::Type type = {ptx::Kind::kFloat, 32, 1});
@@ -306,14 +321,14 @@ class Translator {
   Value* is_filled(Value* value, ptx::Type type);
 
   // Approximations: translate_approximate.cpp
-  Handle op_float_divide, op_transcendental;
+  Compute op_float_divide, op_transcendental;
   Value* power_of_two(Value* x);
   Value* power_by_scaling(Value* x);
   Value* powers_of_two(Value* x);
   Value* quotient_by_scalar(Value* a, Value* b);
 
   // Conversions: translate_convert.cpp
-  Handle op_convert, op_convert_to_small, op_convert_by_bits, op_convert_small_by_bits,
+  Compute op_convert, op_convert_to_small, op_convert_by_bits, op_convert_small_by_bits,
       op_convert_from_small, op_convert_to_exponent, op_convert_from_exponent,
       op_convert_tensor_float, op_pack;
   Value* round_integral(Value* value, int mode);
@@ -325,18 +340,18 @@ class Translator {
   Value* round_to_half(Value* value, Rounding rounding);
   Value* float_to_integer(Value* value, ptx::Type from, ptx::Type to);
   Value* to_16(Value* value, ptx::Type type, const Conversion& how);
-  void write_integer(const Operand& operand, Value* value, ptx::Type type);
-  void convert_integers(const Instruction& i, ptx::Type from, ptx::Type to, bool saturate);
-  void convert_integer_to_float(const Instruction& i, ptx::Type from, ptx::Type to,
-                                const Conversion& how);
-  void convert_floats(const Instruction& i, ptx::Type from, ptx::Type to, const Conversion& how);
+  Value* convert_integers(const Instruction& i, ptx::Type from, ptx::Type to, bool saturate);
+  Value* convert_integer_to_float(const Instruction& i, ptx::Type from, ptx::Type to,
+                                  const Conversion& how);
+  Value* convert_floats(const Instruction& i, ptx::Type from, ptx::Type to, const Conversion& how);
   Value* join_parts(Value* low, Value* high, unsigned place);
   Value* part_to_convert(const Instruction& i, ptx::Type packed, unsigned k);
   Value* convert_by_bits(const Instruction& i, const Operand& source, Value* random, unsigned mode);
 
   // Memory: translate_memory.cpp
   Handle op_load, op_store, op_multimem, op_fence, op_copy_async, op_copy_group, op_nothing,
-      op_elsewhere, op_policy;
+      op_elsewhere;
+  Compute op_policy;
   Address address(const Instruction& i, const Operand& operand, ptx::Space space);
   Address cluster_address(const Operand& base, std::int64_t offset);
   Value* whole_address(Value* low, ptx::Space space);
@@ -362,12 +377,13 @@ class Translator {
   void load_strong(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
   void store_strong(const Access& access, Address& address, llvm::ArrayRef<Value*> values);
   Value* somewhere(Value* pointer);
-  void where_any(llvm::function_ref<void()> body);
+
   std::vector<Value*> values_to_keep(const Access& access, llvm::ArrayRef<Operand> results);
   void load_consecutive(const Access& access, Address& address, llvm::ArrayRef<Operand> results);
   void copy_lanes(Value* to, Value* from, const Access& access, Value* lanes);
   Value* whole_vectors(Value* pointer, Value* lanes, llvm::function_ref<void()> otherwise);
   void load_apart(const Access& access, Value* lanes, llvm::ArrayRef<Operand> results);
+  Value* extended(const Operand& result, Value* value, ptx::Type type);
   void write_loaded(const Operand& result, Value* value, ptx::Type type);
   MultimemCode multimem_code(const Instruction& i) const;
 
@@ -393,8 +409,8 @@ class Translator {
   void atomic_pair(const Instruction& i, ptx::Space space);
 
   // mbarrier objects, bulk copies and clusters: translate_cluster.cpp
-  Handle op_mbarrier, op_pending_count, op_copy_arrive, op_store_async, op_reduce_async,
-      op_map_address, op_cluster_rank, op_cluster_barrier;
+  Compute op_mbarrier, op_pending_count, op_map_address, op_cluster_rank;
+  Handle op_copy_arrive, op_store_async, op_reduce_async, op_cluster_barrier;
   Address barrier_address(const Instruction& i, const Operand& operand);
   Value* mbarrier(Address& where, MbarrierCode code, AccessCode access, Value* counts,
                   Value* states);
@@ -403,19 +419,19 @@ class Translator {
   Value* cluster_pointer(Value* lanes, bool to_shared);
 
   // Bulk copies: translate_bulk.cpp
-  Handle op_copy_bulk, op_store_bulk, op_try_cancel, op_query_cancel, op_copy_tensor,
-      op_replace_tensormap, op_copy_tensormap, op_bulk_group, op_fence_async;
+  Handle op_copy_bulk, op_store_bulk, op_try_cancel, op_copy_tensor, op_replace_tensormap,
+      op_copy_tensormap, op_bulk_group, op_fence_async;
+  Compute op_query_cancel;
   void copy_bulk(const Instruction& i, BulkCode code, Value* to, Value* from);
   Value* bulk_address(const Instruction& i, std::size_t operand, ptx::Space space);
   void set_reduction(const Instruction& i, BulkCode& code) const;
 
   // Whole warps: translate_warp.cpp
-  Handle op_shuffle, op_vote, op_active_mask, op_match, op_reduce, op_reduce_float, op_elect,
-      op_warp_barrier, op_barrier, op_barrier_reduce, op_sleep, op_trap, op_ldmatrix, op_stmatrix,
-      op_movmatrix;
+  Compute op_shuffle, op_vote, op_active_mask, op_match, op_reduce, op_reduce_float,
+      op_barrier_reduce, op_movmatrix;
+  Handle op_elect, op_warp_barrier, op_barrier, op_sleep, op_trap, op_ldmatrix, op_stmatrix;
   void check_members(const Operand& members);
-  void reduce(const Instruction& i, unsigned op, bool is_signed, Value* a,
-              llvm::function_ref<Value*(Value*)> finish);
+  Value* reduce(const Instruction& i, unsigned op, bool is_signed, Value* a);
   Value* uniform_operand(const Instruction& i, std::size_t n);
   Value* barrier(Value* id, Value* threads, Value* votes, BarrierKind how);
   Matrices parse_matrices(const Instruction& i, std::size_t memory);
@@ -426,7 +442,6 @@ class Translator {
   std::uint32_t place_of_input(const Operand& operand, unsigned scratch_index);
   std::uint32_t place_of_result(const Operand& operand, unsigned scratch_index) const;
   void take_result(const Operand& operand, unsigned scratch_index);
-  void write_uniform(const Operand& operand, Value* scalar);
 
   // mma: translate_mma.cpp
   std::uint32_t mma_code(const Instruction& i) const;
