@@ -79,24 +79,22 @@ bool accept(std::string_view& text, char c) {
   return true;
 }
 
+using Types = Opcode::Group::Types;
+constexpr std::pair<std::string_view, Types> kTypeSets[] = {{".number", Types::kNumber},
+                                                            {".bits", Types::kBits},
+                                                            {".int", Types::kInt},
+                                                            {".float", Types::kFloat},
+                                                            {".any", Types::kAny}};
+
 Opcode::Group group_of(std::string_view text, bool behind) {
   Opcode::Group group;
   group.behind = behind;
   if (accept(text, '?')) group.need = Opcode::Group::Need::kMaybe;
   if (accept(text, '*')) group.need = Opcode::Group::Need::kMany;
-  if (text == ".number") {
-    group.types = Opcode::Group::Types::kNumber;
-  } else if (text == ".bits") {
-    group.types = Opcode::Group::Types::kBits;
-  } else if (text == ".int") {
-    group.types = Opcode::Group::Types::kInt;
-  } else if (text == ".float") {
-    group.types = Opcode::Group::Types::kFloat;
-  } else if (text == ".any") {
-    group.types = Opcode::Group::Types::kAny;
-  } else {
-    group.names = split(text, '|');
+  for (const auto& [name, types] : kTypeSets) {
+    if (text == name) group.types = types;
   }
+  if (group.types == Types::kNone) group.names = split(text, '|');
   return group;
 }
 

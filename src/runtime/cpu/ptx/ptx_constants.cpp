@@ -1,93 +1,78 @@
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "runtime/cpu/ptx/ptx_parser.h"
 
 namespace braid::cpu::ptx {
 
+/// The result is unsigned where one side is, but for shifts, which are as their left side; that of
+/// % always is.
 struct Parser::Operator {
+  using C = const Constant&;
   std::string_view text;
   int strength;
-  Constant (*integers)(const Constant& a, const Constant& b);
+  Constant (*integers)(C a, C b);
   Constant (*reals)(double x, double y) = nullptr;
+
+  static Constant truth(bool value) { return {value ? 1U : 0U}; }
+  static bool either(C a, C b) { return a.is_unsigned || b.is_unsigned; }
+  static std::int64_t as_signed(C a) { return static_cast<std::int64_t>(a.bits); }
+  static bool less(C a, C b) {
+    return either(a, b) ? a.bits < b.bits : as_signed(a) < as_signed(b);
+  }
+  template <class Function>
+  static Constant on_bits(C a, C b) {
+    return {Function()(a.bits, b.bits), either(a, b)};
+  }
+  template <class Function>
+  static Constant on_reals(double x, double y) {
+    return {.bits = std::bit_cast<std::uint64_t>(Function()(x, y)), .is_real = true};
+  }
+  template <class Relation>
+  static Constant holds(double x, double y) {
+    return truth(Relation()(x, y));
+  }
+  static Constant shift_left(C a, C b) {
+    return {b.bits > 63 ? 0 : a.bits << b.bits, a.is_unsigned};
+  }
+  static Constant shift_right(C a, C b) {
+    if (a.is_unsigned) return {b.bits > 63 ? 0 : a.bits >> b.bits, true};
+    const std::int64_t value = as_signed(a) >> std::min<std::uint64_t>(b.bits, 63);
+    return {static_cast<std::uint64_t>(value)};
+  }
+  static Constant divide(C a, C b) {
+    if (either(a, b)) return {a.bits / b.bits, true};
+    // The one quotient that overflows wraps.
+    return {as_signed(b) == -1 ? 0 - a.bits
+                               : static_cast<std::uint64_t>(as_signed(a) / as_signed(b))};
+  }
 };
 
 /// The next binary operator, or null.
 const Parser::Operator* Parser::find_operator() const {
+  using O = Operator;
   using C = const Constant&;
-  static constexpr auto kTruth = [](bool value) { return Constant{value ? 1U : 0U}; };
-  static constexpr auto kReal = [](double value) {
-    return Constant{.bits = std::bit_cast<std::uint64_t>(value), .is_real = true};
-  };
-  // Unsigned where one side is, but for shifts, which are as their left side; % always is.
-  static constexpr auto kEither = [](C a, C b) { return a.is_unsigned || b.is_unsigned; };
-  static constexpr auto kSigned = [](C a) { return static_cast<std::int64_t>(a.bits); };
-  static constexpr auto kLess = [](C a, C b) {
-    return kEither(a, b) ? a.bits < b.bits : kSigned(a) < kSigned(b);
-  };
   // Those of two characters first.
   static constexpr Operator kOperators[] = {
-      {"||", 1, [](C a, C b) { return kTruth(a.bits != 0 || b.bits != 0); }},
-      {"&&", 2, [](C a, C b) { return kTruth(a.bits != 0 && b.bits != 0); }},
-      {"==", 6, [](C a, C b) { return kTruth(a.bits == b.bits); },
-       [](double x, double y) { return kTruth(x == y); }},
-      {"!=", 6, [](C a, C b) { return kTruth(a.bits != b.bits); },
-       [](double x, double y) { return kTruth(x != y); }},
-      {"<=", 7, [](C a, C b) { return kTruth(!kLess(b, a)); },
-       [](double x, double y) { return kTruth(x <= y); }},
-      {">=", 7, [](C a, C b) { return kTruth(!kLess(a, b)); },
-       [](double x, double y) { return kTruth(x >= y); }},
-      {"<<", 8,
-       [](C a, C b) {
-         return Constant{b.bits > 63 ? 0 : a.bits << b.bits, a.is_unsigned};
-       }},
-      {">>", 8,
-       [](C a, C b) {
-         if (a.is_unsigned) return Constant{b.bits > 63 ? 0 : a.bits >> b.bits, true};
-         const std::int64_t value = kSigned(a) >> std::min<std::uint64_t>(b.bits, 63);
-         return Constant{static_cast<std::uint64_t>(value)};
-       }},
-      {"|", 3,
-       [](C a, C b) {
-         return Constant{a.bits | b.bits, kEither(a, b)};
-       }},
-      {"^", 4,
-       [](C a, C b) {
-         return Constant{a.bits ^ b.bits, kEither(a, b)};
-       }},
-      {"&", 5,
-       [](C a, C b) {
-         return Constant{a.bits & b.bits, kEither(a, b)};
-       }},
-      {"<", 7, [](C a, C b) { return kTruth(kLess(a, b)); },
-       [](double x, double y) { return kTruth(x < y); }},
-      {">", 7, [](C a, C b) { return kTruth(kLess(b, a)); },
-       [](double x, double y) { return kTruth(x > y); }},
-      {"+", 9,
-       [](C a, C b) {
-         return Constant{a.bits + b.bits, kEither(a, b)};
-       },
-       [](double x, double y) { return kReal(x + y); }},
-      {"-", 9,
-       [](C a, C b) {
-         return Constant{a.bits - b.bits, kEither(a, b)};
-       },
-       [](double x, double y) { return kReal(x - y); }},
-      {"*", 10,
-       [](C a, C b) {
-         return Constant{a.bits * b.bits, kEither(a, b)};
-       },
-       [](double x, double y) { return kReal(x * y); }},
-      {"/", 10,
-       [](C a, C b) {
-         if (kEither(a, b)) return Constant{a.bits / b.bits, true};
-         return Constant{kSigned(b) == -1 ? 0 - a.bits
-                                          : static_cast<std::uint64_t>(kSigned(a) / kSigned(b))};
-       },
-       [](double x, double y) { return kReal(x / y); }},
-      {"%", 10, [](C a, C b) {
-         return Constant{a.bits % b.bits, kEither(a, b)};
-       }}};
+      {"||", 1, [](C a, C b) { return O::truth(a.bits != 0 || b.bits != 0); }},
+      {"&&", 2, [](C a, C b) { return O::truth(a.bits != 0 && b.bits != 0); }},
+      {"==", 6, [](C a, C b) { return O::truth(a.bits == b.bits); }, O::holds<std::equal_to<>>},
+      {"!=", 6, [](C a, C b) { return O::truth(a.bits != b.bits); }, O::holds<std::not_equal_to<>>},
+      {"<=", 7, [](C a, C b) { return O::truth(!O::less(b, a)); }, O::holds<std::less_equal<>>},
+      {">=", 7, [](C a, C b) { return O::truth(!O::less(a, b)); }, O::holds<std::greater_equal<>>},
+      {"<<", 8, O::shift_left},
+      {">>", 8, O::shift_right},
+      {"|", 3, O::on_bits<std::bit_or<>>},
+      {"^", 4, O::on_bits<std::bit_xor<>>},
+      {"&", 5, O::on_bits<std::bit_and<>>},
+      {"<", 7, [](C a, C b) { return O::truth(O::less(a, b)); }, O::holds<std::less<>>},
+      {">", 7, [](C a, C b) { return O::truth(O::less(b, a)); }, O::holds<std::greater<>>},
+      {"+", 9, O::on_bits<std::plus<>>, O::on_reals<std::plus<>>},
+      {"-", 9, O::on_bits<std::minus<>>, O::on_reals<std::minus<>>},
+      {"*", 10, O::on_bits<std::multiplies<>>, O::on_reals<std::multiplies<>>},
+      {"/", 10, O::divide, O::on_reals<std::divides<>>},
+      {"%", 10, O::on_bits<std::modulus<>>}};
   const Token& first = peek();
   // To the lexer a lone percent sign is a name.
   if (first.kind != TokenKind::kPunct && first.text != "%") return nullptr;
