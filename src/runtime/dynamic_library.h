@@ -35,6 +35,15 @@ class DynamicLibrary {
   std::string failure_;
 };
 
+/// A function of type `F` in a shared library, and its name there; null until it is bound.
+template <class F>
+struct LibraryFunction {
+  using Type = F;
+  const char* name;
+  F* address = nullptr;
+  operator F*() const { return address; }
+};
+
 /// Fills a table of function pointers: looks up `name` and stores it in `function`. A missing name
 /// is appended to `missing`.
 template <class Function>

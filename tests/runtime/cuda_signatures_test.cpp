@@ -10,8 +10,8 @@
 namespace braid::cuda {
 
 // Before cuda.h gives its functions other names.
-#define BRAID_OURS(name, suffix, parameters)                  \
-  using Function_##name = decltype(std::declval<Api>().name); \
+#define BRAID_OURS(name, suffix, parameters)         \
+  using Function_##name = decltype(Api::name)::Type; \
   constexpr std::string_view kSymbol_##name = #name suffix;
 BRAID_CUDA_FUNCTIONS(BRAID_OURS)
 BRAID_CUDA_OPTIONAL_FUNCTIONS(BRAID_OURS)
@@ -31,10 +31,10 @@ constexpr std::string_view kOlder = "cuEventElapsedTime";
 
 #define BRAID_TEXT_OF(name) #name
 #define BRAID_TEXT(name) BRAID_TEXT_OF(name)
-#define BRAID_COMPARE(name, suffix, parameters)                                               \
-  static_assert(std::is_same_v<Signature<std::remove_pointer_t<cuda::Function_##name>>::type, \
-                               Signature<decltype(::name)>::type>,                            \
-                #name);                                                                       \
+#define BRAID_COMPARE(name, suffix, parameters)                                                  \
+  static_assert(                                                                                 \
+      std::is_same_v<Signature<cuda::Function_##name>::type, Signature<decltype(::name)>::type>, \
+      #name);                                                                                    \
   static_assert(cuda::kSymbol_##name == BRAID_TEXT(name) || kOlder == #name, #name);
 BRAID_CUDA_FUNCTIONS(BRAID_COMPARE)
 BRAID_CUDA_OPTIONAL_FUNCTIONS(BRAID_COMPARE)

@@ -1,7 +1,5 @@
 #include "runtime/cuda/check_ranks.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "braid/error.h"
+#include "ir/fail.h"
 #include "runtime/cuda/cuda_api.h"
 
 namespace braid::cuda {
@@ -130,11 +129,10 @@ void meet(Side& first, Side& second) {
   if (first.words.met == 1 && second.words.met == 1) return;
   throw_environment(
       "CUDA driver",
-      fmt::format("a kernel on GPU {} that waits for one on GPU {} ran into its timeout: kernels "
-                  "run one after the other here, and those of several ranks wait for each other. "
-                  "A debugger, or a profiler that serialises kernels, does that: run without it, "
-                  "or on the cpu device",
-                  first.gpu, second.gpu));
+      "a kernel on GPU {} that waits for one on GPU {} ran into its timeout: kernels run one after "
+      "the other here, and those of several ranks wait for each other. A debugger, or a profiler "
+      "that serialises kernels, does that: run without it, or on the cpu device",
+      first.gpu, second.gpu);
 }
 
 }  // namespace
@@ -148,11 +146,10 @@ void refuse_blocking_launches() {
 }
 
 void throw_no_peer_access(std::size_t from, std::size_t to, const char* reason) {
-  throw_environment(
-      "CUDA driver",
-      fmt::format("GPU {} cannot use the memory of GPU {}: {}; choose other GPUs or one GPU with "
-                  "CUDA_VISIBLE_DEVICES, or groups with \"symmetric\": false",
-                  from, to, reason));
+  throw_environment("CUDA driver",
+                    "GPU {} cannot use the memory of GPU {}: {}; choose other GPUs or one GPU with "
+                    "CUDA_VISIBLE_DEVICES, or groups with \"symmetric\": false",
+                    from, to, reason);
 }
 
 void check_ranks_meet(Device& device, int gpus) {

@@ -7,6 +7,7 @@
 
 #include "codegen/device_model.h"
 #include "codegen/target.h"
+#include "ir/fail.h"
 
 namespace braid::cuda {
 namespace {
@@ -74,7 +75,7 @@ std::string driver_library() {
 
 Ordinal device_of(const Api& api, int ordinal) {
   Ordinal device = 0;
-  api.check(api.cuDeviceGet(&device, ordinal), "cuDeviceGet");
+  api.run(api.cuDeviceGet, &device, ordinal);
   return device;
 }
 
@@ -107,22 +108,21 @@ Api Api::load(bool virtual_ranks) {
   Api api;
   api.library = DynamicLibrary({driver_library()});
   if (!api.library.loaded()) {
-    throw_environment("CUDA driver",
-                      fmt::format("not found; {}. Tried: {}", how_to_get(), api.library.failure()));
+    throw_environment("CUDA driver", "not found; {}. Tried: {}", how_to_get(),
+                      api.library.failure());
   }
   std::string missing;
 #define BRAID_BIND(name, suffix, parameters) \
-  bind_symbol(api.library, #name suffix, api.name, missing);
+  bind_symbol(api.library, #name suffix, api.name.address, missing);
   BRAID_CUDA_FUNCTIONS(BRAID_BIND)
   std::string lacking;
 #define BRAID_BIND_OPTIONAL(name, suffix, parameters) \
-  bind_symbol(api.library, #name suffix, api.name, lacking);
+  bind_symbol(api.library, #name suffix, api.name.address, lacking);
   BRAID_CUDA_OPTIONAL_FUNCTIONS(BRAID_BIND_OPTIONAL)
 #undef BRAID_BIND_OPTIONAL
 #undef BRAID_BIND
   if (!missing.empty()) {
-    throw_environment("CUDA driver",
-                      fmt::format("{} lacks {}; {}", api.library.path(), missing, how_to_get()));
+    throw_environment("CUDA driver", "{} lacks {}; {}", api.library.path(), missing, how_to_get());
   }
   if (virtual_ranks) {
     // Grids that wait for each other on one GPU need a hardware queue each, and no module may load
@@ -132,11 +132,11 @@ Api Api::load(bool virtual_ranks) {
   }
   api.check(api.cuInit(0), "cuInit", how_to_get());
   int version = 0;
-  api.check(api.cuDriverGetVersion(&version), "cuDriverGetVersion");
+  api.run(api.cuDriverGetVersion, &version);
   api.version = cuda_version_text(version);
-  api.check(api.cuDeviceGetCount(&api.gpus), "cuDeviceGetCount");
+  api.run(api.cuDeviceGetCount, &api.gpus);
   if (api.gpus == 0) {
-    throw_environment("CUDA driver", fmt::format("no GPU is visible; {}", how_to_get()));
+    throw_environment("CUDA driver", "no GPU is visible; {}", how_to_get());
   }
   return api;
 }
@@ -161,22 +161,21 @@ std::string cuda_version_text(int version) {
 
 int device_attribute(const Api& api, int which, Ordinal device) {
   int value = 0;
-  api.check(api.cuDeviceGetAttribute(&value, which, device), "cuDeviceGetAttribute");
+  api.run(api.cuDeviceGetAttribute, &value, which, device);
   return value;
 }
 
 std::string gpu_name(const Api& api, int ordinal) {
   std::array<char, 256> name{};
-  api.check(
-      api.cuDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device_of(api, ordinal)),
-      "cuDeviceGetName");
+  api.run(api.cuDeviceGetName, name.data(), static_cast<int>(name.size()) - 1,
+          device_of(api, ordinal));
   return name.data();
 }
 
 std::string describe_gpu(const Api& api, int ordinal) {
   const Ordinal device = device_of(api, ordinal);
   std::size_t bytes = 0;
-  api.check(api.cuDeviceTotalMem(&bytes, device), "cuDeviceTotalMem");
+  api.run(api.cuDeviceTotalMem, &bytes, device);
   return fmt::format("GPU {}: {}, compute capability {}.{}, {:.1f} GiB", ordinal,
                      gpu_name(api, ordinal),
                      device_attribute(api, kAttributeComputeCapabilityMajor, device),
@@ -190,9 +189,8 @@ std::string gpu_target(const Api& api, int ordinal) {
   const int minor = device_attribute(api, kAttributeComputeCapabilityMinor, device);
   if (major < 8) {
     throw_environment("CUDA driver",
-                      fmt::format("{}: braid needs compute capability 8.0 or newer; use the cpu "
-                                  "device",
-                                  describe_gpu(api, ordinal)));
+                      "{}: braid needs compute capability 8.0 or newer; use the cpu device",
+                      describe_gpu(api, ordinal));
   }
   // From Hopper on, architecture-specific instructions need the `a` target.
   return fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");

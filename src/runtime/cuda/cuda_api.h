@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "braid/error.h"
+#include "ir/fail.h"
 #include "runtime/dynamic_library.h"
 
 namespace braid::cuda {
@@ -238,7 +240,7 @@ struct Api {
   DynamicLibrary library;
   std::string version;  ///< CUDA API version of the driver, "13.0"
   int gpus = 0;
-#define BRAID_DECLARE(name, suffix, parameters) Result(*name) parameters = nullptr;
+#define BRAID_DECLARE(name, suffix, parameters) LibraryFunction<Result parameters> name{#name};
   BRAID_CUDA_FUNCTIONS(BRAID_DECLARE)
   BRAID_CUDA_OPTIONAL_FUNCTIONS(BRAID_DECLARE)
 #undef BRAID_DECLARE
@@ -250,11 +252,17 @@ struct Api {
 
   /// Returns an optional function; throws kEnvironment if the driver lacks it.
   template <class F>
-  [[nodiscard]] F* require(F* function, const char* name) const {
+  [[nodiscard]] F* require(const LibraryFunction<F>& function) const {
     if (function == nullptr) {
-      throw_environment("CUDA driver", "has no " + std::string(name) + "; expected a newer one");
+      throw_environment("CUDA driver", "has no {}; expected a newer one", function.name);
     }
     return function;
+  }
+  /// Calls a function, which may be an optional one, and checks its result.
+  template <class... Parameters>
+  void run(const LibraryFunction<Result(Parameters...)>& function,
+           std::type_identity_t<Parameters>... args) const {
+    check(require(function)(args...), function.name);
   }
 
   /// Loads `$BRAID_LIBCUDA`, else libcuda.so.1, and initializes the driver. Throws kEnvironment,

@@ -8,9 +8,12 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "braid/error.h"
+#include "ir/fail.h"
+#include "ir/non_copyable.h"
 #include "runtime/cuda/check_ranks.h"
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/cuda/cuda_memory.h"
@@ -35,10 +38,10 @@ class CudaFunction final : public Function {
     const cuda::Result result = gpu_.api().cuFuncSetAttribute(
         handle_, cuda::kFunctionMaxDynamicShared, static_cast<int>(bytes));
     if (result == cuda::kInvalidValue) {
-      throw_environment("CUDA driver",
-                        fmt::format("this GPU cannot give a block {} bytes of dynamic shared "
-                                    "memory (cuFuncSetAttribute)",
-                                    bytes));
+      throw_environment(
+          "CUDA driver",
+          "this GPU cannot give a block {} bytes of dynamic shared memory (cuFuncSetAttribute)",
+          bytes);
     }
     gpu_.api().check(result, "cuFuncSetAttribute");
   }
@@ -96,8 +99,8 @@ class CudaEvent final : public TimedEvent {
  public:
   CudaEvent(GpuRef gpu, int rank, bool timed) : gpu_(std::move(gpu)), rank_(rank) {
     const Current current(*gpu_);
-    gpu_->api().check(gpu_->api().cuEventCreate(&handle_, timed ? 0 : cuda::kEventDisableTiming),
-                      "cuEventCreate");
+    const Api& api = gpu_->api();
+    api.run(api.cuEventCreate, &handle_, timed ? 0 : cuda::kEventDisableTiming);
   }
   ~CudaEvent() override {
     release(gpu_, [this](const Api& api) { api.cuEventDestroy(handle_); });
@@ -105,9 +108,9 @@ class CudaEvent final : public TimedEvent {
   [[nodiscard]] double ns_since(const TimedEvent& earlier) const override {
     const Current current(*gpu_);
     float milliseconds = 0;
-    gpu_->api().check(gpu_->api().cuEventElapsedTime(
-                          &milliseconds, static_cast<const CudaEvent&>(earlier).handle(), handle_),
-                      "cuEventElapsedTime");
+    const Api& api = gpu_->api();
+    api.run(api.cuEventElapsedTime, &milliseconds, static_cast<const CudaEvent&>(earlier).handle(),
+            handle_);
     return static_cast<double>(milliseconds) * 1e6;
   }
   [[nodiscard]] cuda::EventHandle handle() const { return handle_; }
@@ -119,21 +122,18 @@ class CudaEvent final : public TimedEvent {
   cuda::EventHandle handle_ = nullptr;
 };
 
-class CudaGraph final : public RecordedGraph {
+class CudaGraph final : public RecordedGraph, NonCopyable {
  public:
   /// Instantiates a capture that ended with `graph`, which is then destroyed.
   CudaGraph(GpuRef gpu, int rank, cuda::GraphHandle graph) : gpu_(std::move(gpu)), rank_(rank) {
     const Api& api = gpu_->api();
-    const cuda::Result result =
-        api.require(api.cuGraphInstantiateWithFlags, "cuGraphInstantiate")(&handle_, graph, 0);
+    const cuda::Result result = api.require(api.cuGraphInstantiateWithFlags)(&handle_, graph, 0);
     api.cuGraphDestroy(graph);
     api.check(result, "cuGraphInstantiate");
   }
   ~CudaGraph() override {
     release(gpu_, [this](const Api& api) { api.cuGraphExecDestroy(handle_); });
   }
-  CudaGraph(const CudaGraph&) = delete;
-  CudaGraph& operator=(const CudaGraph&) = delete;
   [[nodiscard]] cuda::GraphExecHandle handle() const { return handle_; }
   [[nodiscard]] Stream::Home home() const { return {gpu_->context(), rank_}; }
 
@@ -147,7 +147,7 @@ class CudaStream final : public Stream {
  public:
   CudaStream(GpuRef gpu, int rank) : gpu_(std::move(gpu)), api_(gpu_->api()), rank_(rank) {
     const Current current(*gpu_);
-    api_.check(api_.cuStreamCreate(&handle_, cuda::kStreamNonBlocking), "cuStreamCreate");
+    api_.run(api_.cuStreamCreate, &handle_, cuda::kStreamNonBlocking);
   }
   // Wraps the caller's stream.
   CudaStream(GpuRef gpu, int rank, cuda::StreamHandle handle)
@@ -172,66 +172,44 @@ class CudaStream final : public Stream {
     const auto handle = static_cast<CudaFunction&>(function).handle();
     const auto& [grid, block, shared, attributes] = config;
     if (attributes != LaunchAttributes{}) return launch_with_attributes(handle, config, args);
-    api_.check(api_.cuLaunchKernel(handle, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                   shared, handle_, const_cast<void**>(args.data()), nullptr),
-               "cuLaunchKernel");
+    api_.run(api_.cuLaunchKernel, handle, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared,
+             handle_, const_cast<void**>(args.data()), nullptr);
   }
   void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) override {
-    const Current current(*gpu_);
-    api_.check(api_.cuMemcpyAsync(dst, src, bytes, handle_), "cuMemcpyAsync");
+    run(api_.cuMemcpyAsync, dst, src, bytes, handle_);
   }
   void copy_from_host(std::uint64_t dst, const void* src, std::size_t bytes) override {
-    const Current current(*gpu_);
-    api_.check(api_.cuMemcpyHtoDAsync(dst, src, bytes, handle_), "cuMemcpyHtoDAsync");
+    run(api_.cuMemcpyHtoDAsync, dst, src, bytes, handle_);
   }
   void copy_to_host(void* dst, std::uint64_t src, std::size_t bytes) override {
-    const Current current(*gpu_);
-    api_.check(api_.cuMemcpyDtoHAsync(dst, src, bytes, handle_), "cuMemcpyDtoHAsync");
+    run(api_.cuMemcpyDtoHAsync, dst, src, bytes, handle_);
   }
   void fill(std::uint64_t dst, std::uint8_t value, std::size_t bytes) override {
-    const Current current(*gpu_);
-    api_.check(api_.cuMemsetD8Async(dst, value, bytes, handle_), "cuMemsetD8Async");
+    run(api_.cuMemsetD8Async, dst, value, bytes, handle_);
   }
   void record(Event& event) override {
-    const Current current(*gpu_);
     auto& recorded = static_cast<CudaEvent&>(event);
     check_same_home("event", recorded.home(), home());
-    api_.check(api_.cuEventRecord(recorded.handle(), handle_), "cuEventRecord");
+    run(api_.cuEventRecord, recorded.handle(), handle_);
   }
   void wait(Event& event) override {
-    const Current current(*gpu_);
-    api_.check(api_.cuStreamWaitEvent(handle_, static_cast<CudaEvent&>(event).handle(), 0),
-               "cuStreamWaitEvent");
+    run(api_.cuStreamWaitEvent, handle_, static_cast<CudaEvent&>(event).handle(), 0);
   }
   void write_value(std::uint64_t address, std::uint32_t value) override {
-    const Current current(*gpu_);
-    api_.check(
-        api_.require(api_.cuStreamWriteValue32, "cuStreamWriteValue32")(handle_, address, value, 0),
-        "cuStreamWriteValue32");
+    run(api_.cuStreamWriteValue32, handle_, address, value, 0);
   }
   void wait_value(std::uint64_t address, std::uint32_t value) override {
-    const Current current(*gpu_);
-    api_.check(api_.require(api_.cuStreamWaitValue32, "cuStreamWaitValue32")(
-                   handle_, address, value, cuda::kWaitValueGeq),
-               "cuStreamWaitValue32");
+    run(api_.cuStreamWaitValue32, handle_, address, value, cuda::kWaitValueGeq);
   }
-  void synchronize() override {
-    const Current current(*gpu_);
-    api_.check(api_.cuStreamSynchronize(handle_), "cuStreamSynchronize");
-  }
+  void synchronize() override { run(api_.cuStreamSynchronize, handle_); }
   [[nodiscard]] bool is_capturing() const override {
-    const Current current(*gpu_);
     int status = 0;
-    api_.check(api_.require(api_.cuStreamIsCapturing, "cuStreamIsCapturing")(handle_, &status),
-               "cuStreamIsCapturing");
+    run(api_.cuStreamIsCapturing, handle_, &status);
     return status != 0;
   }
   void begin_capture() override {
-    const Current current(*gpu_);
     // Relaxed: other threads' work, and this one's on other streams, does not matter.
-    api_.check(api_.require(api_.cuStreamBeginCapture, "cuStreamBeginCapture")(
-                   handle_, cuda::kCaptureRelaxed),
-               "cuStreamBeginCapture");
+    run(api_.cuStreamBeginCapture, handle_, cuda::kCaptureRelaxed);
   }
   [[nodiscard]] std::unique_ptr<RecordedGraph> end_capture() override {
     if (!is_capturing()) {
@@ -239,29 +217,34 @@ class CudaStream final : public Stream {
     }
     const Current current(*gpu_);
     cuda::GraphHandle graph = nullptr;
-    api_.check(api_.require(api_.cuStreamEndCapture, "cuStreamEndCapture")(handle_, &graph),
-               "cuStreamEndCapture");
+    api_.run(api_.cuStreamEndCapture, handle_, &graph);
     return std::make_unique<CudaGraph>(gpu_, rank_, graph);
   }
   void replay(RecordedGraph& graph) override {
-    const Current current(*gpu_);
     const auto& recorded = static_cast<CudaGraph&>(graph);
     check_same_home("graph", recorded.home(), home());
-    api_.check(api_.require(api_.cuGraphLaunch, "cuGraphLaunch")(recorded.handle(), handle_),
-               "cuGraphLaunch");
+    run(api_.cuGraphLaunch, recorded.handle(), handle_);
   }
   [[nodiscard]] void* handle() const override { return handle_; }
 
  private:
+  /// Calls a function in the GPU's context.
+  template <class... Parameters>
+  void run(const LibraryFunction<cuda::Result(Parameters...)>& function,
+           std::type_identity_t<Parameters>... args) const {
+    const Current current(*gpu_);
+    api_.run(function, args...);
+  }
   void launch_with_attributes(cuda::FunctionHandle function, const LaunchConfig& config,
                               std::span<const void* const> args) {
     const auto& [grid, block, shared, attributes] = config;
     const Dim3 cluster = attributes.cluster;
     if (cluster.count() == 0 || grid.x % cluster.x != 0 || grid.y % cluster.y != 0 ||
         grid.z % cluster.z != 0) {
-      throw_invalid("launch", fmt::format("a grid of {} x {} x {} blocks in clusters of {} x {} x "
-                                          "{}; expected whole clusters",
-                                          grid.x, grid.y, grid.z, cluster.x, cluster.y, cluster.z));
+      throw_invalid(
+          "launch",
+          "a grid of {} x {} x {} blocks in clusters of {} x {} x {}; expected whole clusters",
+          grid.x, grid.y, grid.z, cluster.x, cluster.y, cluster.z);
     }
     std::array<cuda::LaunchAttribute, 2> list{};
     unsigned count = 0;
@@ -275,9 +258,7 @@ class CudaStream final : public Stream {
     }
     const cuda::LaunchConfig driver{
         {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, handle_, list.data(), count};
-    const auto call = api_.require(api_.cuLaunchKernelEx, "cuLaunchKernelEx");
-    api_.check(call(&driver, function, const_cast<void**>(args.data()), nullptr),
-               "cuLaunchKernelEx");
+    api_.run(api_.cuLaunchKernelEx, &driver, function, const_cast<void**>(args.data()), nullptr);
   }
 
   GpuRef gpu_;
@@ -291,8 +272,7 @@ class CudaStream final : public Stream {
 void enable_peer_access(const std::vector<GpuRef>& gpus, std::size_t from, std::size_t to) {
   const Api& api = gpus[from]->api();
   int can = 0;
-  api.check(api.cuDeviceCanAccessPeer(&can, gpus[from]->device(), gpus[to]->device()),
-            "cuDeviceCanAccessPeer");
+  api.run(api.cuDeviceCanAccessPeer, &can, gpus[from]->device(), gpus[to]->device());
   if (can == 0) cuda::throw_no_peer_access(from, to, "the driver offers no peer access");
   const Current current(*gpus[from]);
   const cuda::Result result = api.cuCtxEnablePeerAccess(gpus[to]->context(), 0);
@@ -315,10 +295,10 @@ class CudaDevice final : public Device {
     for (int index = 0; index < used; ++index) {
       const int ordinal = ((first + index) % api_.gpus + api_.gpus) % api_.gpus;
       if (const std::string other = cuda::gpu_target(api_, ordinal); other != target_) {
-        throw_environment("CUDA driver",
-                          fmt::format("GPU 0 is {} and GPU {} is {}; choose equal GPUs with "
-                                      "CUDA_VISIBLE_DEVICES",
-                                      target_, ordinal, other));
+        throw_environment(
+            "CUDA driver",
+            "GPU 0 is {} and GPU {} is {}; choose equal GPUs with CUDA_VISIBLE_DEVICES", target_,
+            ordinal, other);
       }
       gpus_.push_back(std::make_shared<const Gpu>(api_, ordinal));
       models.insert(cuda::gpu_model(api_, ordinal));
@@ -397,7 +377,7 @@ class CudaDevice final : public Device {
  private:
   [[nodiscard]] std::size_t index(int rank) const {
     if (rank < 0 || rank >= world_) {
-      throw_invalid("rank", fmt::format("{} is not in a world of {}", rank, world_));
+      throw_invalid("rank", "{} is not in a world of {}", rank, world_);
     }
     return static_cast<std::size_t>(rank) % gpus_.size();
   }
@@ -413,7 +393,7 @@ class CudaDevice final : public Device {
 }  // namespace
 
 std::unique_ptr<Device> create_cuda_device(int world, GpuPlace place) {
-  if (world < 1) throw_invalid("world", fmt::format("{} ranks; expected 1 or more", world));
+  if (world < 1) throw_invalid("world", "{} ranks; expected 1 or more", world);
   return std::make_unique<CudaDevice>(world, place);
 }
 

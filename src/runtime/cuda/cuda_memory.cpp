@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "braid/error.h"
+#include "ir/fail.h"
 #include "runtime/bytes.h"
 #include "runtime/cuda/cuda_multicast.h"
 #include "runtime/cuda/mapped_memory.h"
@@ -96,11 +97,9 @@ class CudaMemory final : public Memory {
   // The caller's memory: the whole allocation that contains the address.
   CudaMemory(GpuRef gpu, Address address) : gpu_(std::move(gpu)), owned_(false) {
     const Current current(*gpu_);
-    const auto range =
-        gpu_->api().require(gpu_->api().cuMemGetAddressRange, "cuMemGetAddressRange");
+    const auto range = gpu_->api().require(gpu_->api().cuMemGetAddressRange);
     if (range(&address_, &bytes_, address) == kSuccess) return;
-    throw_invalid("memory",
-                  fmt::format("the driver knows no allocation that holds {:#x}", address));
+    throw_invalid("memory", "the driver knows no allocation that holds {:#x}", address);
   }
   ~CudaMemory() override {
     if (!owned_) return;
@@ -152,9 +151,9 @@ class ImportedMemory final : public Memory {
     if (handle.process == identity()) return;
     if (handle.shared.empty()) {
       throw_environment("memory",
-                        fmt::format("process {} cannot hand it to other processes: {}; expected "
-                                    "memory that cuMemCreate made with handles for them",
-                                    handle.number, handle.refusal));
+                        "process {} cannot hand it to other processes: {}; expected memory that "
+                        "cuMemCreate made with handles for them",
+                        handle.number, handle.refusal);
     }
     physical_.emplace(gpu, handle.shared, handle.mapped_bytes);
     mapping_.emplace(*physical_, std::span(&gpu, 1));
@@ -226,21 +225,22 @@ void check_memory(std::span<const GpuRef> gpus, std::size_t own, Address address
   };
   unsigned type = 0;
   if (!ask(kPointerMemoryType, type)) {
-    throw_invalid("", fmt::format("the driver knows no memory at {:#x}", address));
+    throw_invalid("", "the driver knows no memory at {:#x}", address);
   }
   Context context = nullptr;  // mapped memory has no context
   if (type == kMemoryTypeDevice && ask(kPointerContext, context) && context != nullptr &&
       std::ranges::none_of(gpus, [&](const GpuRef& gpu) { return gpu->context() == context; })) {
-    throw_invalid("", fmt::format("{:#x} is memory of another CUDA context; expected that of a "
-                                  "GPU's primary context in this world",
-                                  address));
+    throw_invalid("",
+                  "{:#x} is memory of another CUDA context; expected that of a GPU's primary "
+                  "context in this world",
+                  address);
   }
   Address begin = 0;
   std::size_t size = 0;
   if (!ask(kPointerRangeStart, begin) || !ask(kPointerRangeSize, size)) return;
   const std::size_t left = size - (address - begin);
   if (left >= bytes) return;
-  throw_invalid("", fmt::format("{} bytes at {:#x}; expected {}", left, address, bytes));
+  throw_invalid("", "{} bytes at {:#x}; expected {}", left, address, bytes);
 }
 
 std::unique_ptr<Memory> import_memory(GpuRef gpu, std::string_view handle) {

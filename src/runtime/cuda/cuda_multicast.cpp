@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "braid/error.h"
+#include "ir/fail.h"
+#include "ir/non_copyable.h"
 #include "runtime/bytes.h"
 #include "runtime/cuda/cuda_memory.h"
 
@@ -28,7 +30,7 @@ std::string encode(const PhysicalMemory& object) {
   return out.take();
 }
 
-class CudaMulticast final : public Multicast {
+class CudaMulticast final : public Multicast, NonCopyable {
  public:
   CudaMulticast(std::span<const GpuRef> gpus, std::size_t bytes, unsigned members)
       : gpus_(gpus.begin(), gpus.end()), bytes_(bytes) {
@@ -56,8 +58,6 @@ class CudaMulticast final : public Multicast {
       });
     }
   }
-  CudaMulticast(const CudaMulticast&) = delete;
-  CudaMulticast& operator=(const CudaMulticast&) = delete;
 
   [[nodiscard]] std::uint64_t address() const override {
     if (!mapping_) throw_internal(kPlace, "no memory is bound to it yet");
@@ -69,8 +69,7 @@ class CudaMulticast final : public Multicast {
     const GpuRef& gpu = gpus_.at(static_cast<std::size_t>(rank));
     const Current current(*gpu);
     const Api& api = gpu->api();
-    api.check(api.require(api.cuMulticastAddDevice, "cuMulticastAddDevice")(object_->handle(),
-                                                                            gpu->device()),
+    api.check(api.require(api.cuMulticastAddDevice)(object_->handle(), gpu->device()),
               "cuMulticastAddDevice", fmt::format("rank {}", rank));
     here_.push_back(gpu);
   }
@@ -79,8 +78,8 @@ class CudaMulticast final : public Multicast {
     const Api& api = memory.gpu()->api();
     const Part part{memory.gpu()->device(), offset,
                     std::min(memory.size(), object_->size() - std::min(offset, object_->size()))};
-    api.check(api.require(api.cuMulticastBindMem, "cuMulticastBindMem")(
-                  object_->handle(), offset, memory.handle(), 0, part.bytes, 0),
+    api.check(api.require(api.cuMulticastBindMem)(object_->handle(), offset, memory.handle(), 0,
+                                                  part.bytes, 0),
               "cuMulticastBindMem", fmt::format("{} bytes at {}", part.bytes, offset));
     parts_.push_back(part);
     if (!mapping_) mapping_.emplace(*object_, here_);
@@ -148,7 +147,7 @@ void use(Device& device, std::span<const std::unique_ptr<Memory>> memory,
     if (std::count(words.begin() + 1, words.end(), sum) == static_cast<std::ptrdiff_t>(ranks)) {
       continue;
     }
-    throw_environment(kPlace, fmt::format("GPU {} does not find what was written to all", rank));
+    throw_environment(kPlace, "GPU {} does not find what was written to all", rank);
   }
 }
 

@@ -3,15 +3,16 @@
 #include <memory>
 
 #include "braid/error.h"
+#include "ir/non_copyable.h"
 #include "runtime/cuda/cuda_api.h"
 
 namespace braid::cuda {
 
 /// The primary context of one GPU. Every object made in it keeps it alive.
-class Gpu {
+class Gpu : NonCopyable {
  public:
   Gpu(const Api& api, int ordinal) : api_(api) {
-    api_.check(api_.cuDeviceGet(&device_, ordinal), "cuDeviceGet");
+    api_.run(api_.cuDeviceGet, &device_, ordinal);
     maps_memory_ = device_attribute(api_, kAttributeVirtualMemory, device_) != 0;
     if (device_attribute(api_, kAttributeFileHandles, device_) != 0) handle_types_ |= kHandleFile;
     if (device_attribute(api_, kAttributeFabricHandles, device_) != 0) {
@@ -19,10 +20,8 @@ class Gpu {
     }
     has_multicast_ = maps_memory_ && handle_types_ != 0 && api_.cuMulticastCreate != nullptr &&
                      device_attribute(api_, kAttributeMulticast, device_) != 0;
-    api_.check(api_.cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
+    api_.run(api_.cuDevicePrimaryCtxRetain, &context_, device_);
   }
-  Gpu(const Gpu&) = delete;
-  Gpu& operator=(const Gpu&) = delete;
   ~Gpu() { api_.cuDevicePrimaryCtxRelease(device_); }
 
   [[nodiscard]] const Api& api() const { return api_; }
@@ -49,17 +48,15 @@ using GpuRef = std::shared_ptr<const Gpu>;
 
 /// Makes a GPU's context current for a scope, and restores the caller's afterwards. If it is
 /// current already (one GPU, a server's worker thread) this is one driver call.
-class Current {
+class Current : NonCopyable {
  public:
   explicit Current(const Gpu& gpu) : api_(gpu.api()) {
     Context now = nullptr;
-    api_.check(api_.cuCtxGetCurrent(&now), "cuCtxGetCurrent");
+    api_.run(api_.cuCtxGetCurrent, &now);
     if (now == gpu.context()) return;
-    api_.check(api_.cuCtxPushCurrent(gpu.context()), "cuCtxPushCurrent");
+    api_.run(api_.cuCtxPushCurrent, gpu.context());
     pushed_ = true;
   }
-  Current(const Current&) = delete;
-  Current& operator=(const Current&) = delete;
   ~Current() {
     Context popped = nullptr;
     if (pushed_) api_.cuCtxPopCurrent(&popped);

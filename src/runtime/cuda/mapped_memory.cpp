@@ -62,7 +62,7 @@ PhysicalMemory::PhysicalMemory(GpuRef gpu, MulticastOf what)
     : gpu_(std::move(gpu)), bytes_(what.bytes) {
   const Api& api = gpu_->api();
   const Current current(*gpu_);
-  const auto create = api.require(api.cuMulticastCreate, "cuMulticastCreate");
+  const auto create = api.require(api.cuMulticastCreate);
   const Result result = with_handles(*gpu_, [&](int types) {
     const MulticastProperties properties = multicast_properties(what.gpus, bytes_, types);
     return create(&handle_, &properties);
@@ -74,7 +74,7 @@ std::size_t multicast_unit(const Gpu& gpu, unsigned gpus) {
   const Api& api = gpu.api();
   const Current current(gpu);
   constexpr std::size_t kSome = std::size_t{2} << 20U;
-  const auto granularity = api.require(api.cuMulticastGetGranularity, "cuMulticastGetGranularity");
+  const auto granularity = api.require(api.cuMulticastGetGranularity);
   std::size_t unit = 0;
   const Result known = with_handles(gpu, [&](int types) {
     const MulticastProperties properties = multicast_properties(gpus, kSome, types);
@@ -88,9 +88,7 @@ PhysicalMemory::PhysicalMemory(GpuRef gpu, Address address, std::size_t bytes)
     : gpu_(std::move(gpu)), bytes_(bytes) {
   const Api& api = gpu_->api();
   const Current current(*gpu_);
-  api.check(api.require(api.cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle")(
-                &handle_, reinterpret_cast<void*>(address)),
-            "cuMemRetainAllocationHandle");
+  api.run(api.cuMemRetainAllocationHandle, &handle_, reinterpret_cast<void*>(address));
 }
 
 PhysicalMemory::PhysicalMemory(GpuRef gpu, std::string_view shared, std::size_t bytes)
@@ -103,8 +101,7 @@ PhysicalMemory::PhysicalMemory(GpuRef gpu, std::string_view shared, std::size_t 
   }
   const Api& api = gpu_->api();
   const Current current(*gpu_);
-  const auto import_it =
-      api.require(api.cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle");
+  const auto import_it = api.require(api.cuMemImportFromShareableHandle);
   if (fabric) {
     FabricHandle handle{};
     std::memcpy(handle.bytes, everywhere.data(), everywhere.size());
@@ -128,8 +125,7 @@ std::string PhysicalMemory::share() const {
   if (!shared_.empty()) return shared_;
   const Api& api = gpu_->api();
   const Current current(*gpu_);
-  const auto export_it =
-      api.require(api.cuMemExportToShareableHandle, "cuMemExportToShareableHandle");
+  const auto export_it = api.require(api.cuMemExportToShareableHandle);
   // Both kinds, if available: other processes may not be able to use the fabric.
   FabricHandle everywhere{};
   const bool fabric = (gpu_->handle_types() & kHandleFabric) != 0 &&
@@ -162,7 +158,7 @@ Mapping::Range::~Range() {
 Mapping::View::View(const Range& range_of_it, PhysicalHandle memory) : range(range_of_it) {
   const Current current(*range.gpu);
   const Api& api = range.gpu->api();
-  api.check(api.cuMemMap(range.address, range.bytes, 0, memory, 0), "cuMemMap");
+  api.run(api.cuMemMap, range.address, range.bytes, 0, memory, 0);
 }
 
 Mapping::View::~View() {
@@ -177,8 +173,7 @@ Mapping::Mapping(const PhysicalMemory& memory, std::span<const GpuRef> gpus)
   }
   const Current current(*range_.gpu);
   const Api& api = range_.gpu->api();
-  api.check(api.cuMemSetAccess(range_.address, range_.bytes, access.data(), access.size()),
-            "cuMemSetAccess");
+  api.run(api.cuMemSetAccess, range_.address, range_.bytes, access.data(), access.size());
 }
 
 }  // namespace braid::cuda

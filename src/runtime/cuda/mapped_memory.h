@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/non_copyable.h"
 #include "runtime/cuda/gpu.h"
 #include "runtime/offered_file.h"
 
@@ -13,7 +14,7 @@ namespace braid::cuda {
 
 /// A handle that the driver counts: physical memory of a GPU, or a multicast object over many. It
 /// must be mapped before it can be accessed.
-class PhysicalMemory {
+class PhysicalMemory : NonCopyable {
  public:
   /// Allocates memory, importable by other processes if the GPU allows that. The size is rounded up
   /// to the driver's granularity and to `unit`.
@@ -29,8 +30,6 @@ class PhysicalMemory {
   };
   PhysicalMemory(GpuRef gpu, MulticastOf what);
   ~PhysicalMemory();
-  PhysicalMemory(const PhysicalMemory&) = delete;
-  PhysicalMemory& operator=(const PhysicalMemory&) = delete;
 
   [[nodiscard]] const GpuRef& gpu() const { return gpu_; }
   [[nodiscard]] PhysicalHandle handle() const { return handle_; }
@@ -53,30 +52,23 @@ class PhysicalMemory {
 [[nodiscard]] std::size_t multicast_unit(const Gpu& gpu, unsigned gpus);
 
 /// A mapping of physical memory at an address that some GPUs of this process can use.
-class Mapping {
+class Mapping : NonCopyable {
  public:
   /// The first GPU is the one that owns the mapping.
   Mapping(const PhysicalMemory& memory, std::span<const GpuRef> gpus);
-  ~Mapping() = default;
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
   [[nodiscard]] Address address() const { return range_.address; }
 
  private:
-  struct Range {
+  struct Range : NonCopyable {
     Range(GpuRef gpu_of_it, std::size_t size);
     ~Range();
-    Range(const Range&) = delete;
-    Range& operator=(const Range&) = delete;
     GpuRef gpu;
     std::size_t bytes;
     Address address = 0;
   };
-  struct View {
+  struct View : NonCopyable {
     View(const Range& range_of_it, PhysicalHandle memory);
     ~View();
-    View(const View&) = delete;
-    View& operator=(const View&) = delete;
     const Range& range;
   };
 
