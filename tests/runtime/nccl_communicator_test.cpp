@@ -142,9 +142,8 @@ class Direct : public Nccl {
     device_ = create_cuda_device(members);
     for (int rank = 0; rank < members; ++rank) {
       const auto index = static_cast<std::size_t>(rank);
-      ends_.push_back(std::make_unique<NcclCommunicator>(
-          *device_, NcclCommunicator::Options{"far", rank, index, static_cast<std::size_t>(members),
-                                              timeout_ns}));
+      ends_.push_back(make_nccl_communicator(
+          *device_, {"far", rank, index, static_cast<std::size_t>(members), timeout_ns}));
       streams_.push_back(device_->create_stream(rank));
       send_.push_back(device_->allocate(rank, 4096));
       receive_.push_back(device_->allocate(rank, 4096));
@@ -180,7 +179,7 @@ class Direct : public Nccl {
   std::vector<std::unique_ptr<Memory>> send_, receive_;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::string> offers_;
-  std::vector<std::unique_ptr<NcclCommunicator>> ends_;
+  std::vector<std::unique_ptr<Communicator>> ends_;
 };
 
 TEST_F(Direct, RanksThatDoNotDoTheSameAllFail) {
@@ -225,13 +224,13 @@ TEST_F(Direct, WhatNcclCannotReduceIsOneLine) {
 
 TEST_F(Direct, AMemberThatDoesNotComeIsGivenUp) {
   connect(2);
-  NcclCommunicator alone(*device_, {"far", 0, 0, 2, 200'000'000});
-  const std::vector<std::string> offers{alone.offer(), ""};
-  alone.connect(offers);
-  const auto [code, text] = error_of([&] { alone.settle(); });
+  const auto alone = make_nccl_communicator(*device_, {"far", 0, 0, 2, 200'000'000});
+  const std::vector<std::string> offers{alone->offer(), ""};
+  alone->connect(offers);
+  const auto [code, text] = error_of([&] { alone->settle(); });
   EXPECT_EQ(code, ErrorCode::kTimeout);
   EXPECT_EQ(text, "group 'far', rank 0: the other members did not come within 0.2 s");
-  EXPECT_THAT(error_of([&] { alone.enqueue(call(0), *streams_[0]); }).second,
+  EXPECT_THAT(error_of([&] { alone->enqueue(call(0), *streams_[0]); }).second,
               HasSubstr("was aborted"));
 }
 

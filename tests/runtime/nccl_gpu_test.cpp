@@ -15,11 +15,11 @@ using Op = CollectiveCall::Op;
 TEST(NcclOnAGpu, DISABLED_ACommunicatorOfOneRankDoesEveryCall) {
   const auto device = create_cuda_device(1);
   const auto stream = device->create_stream(0);
-  NcclCommunicator communicator(*device, {"far", 0, 0, 1, 60'000'000'000});
-  GroupCall connecting(communicator);
-  communicator.connect(std::vector<std::string>{communicator.offer()});
+  const auto communicator = make_nccl_communicator(*device, {"far", 0, 0, 1, 60'000'000'000});
+  GroupCall connecting(*communicator);
+  communicator->connect(std::vector<std::string>{communicator->offer()});
   connecting.end();
-  communicator.settle();
+  communicator->settle();
   constexpr std::size_t kCount = 1000;
   std::vector<std::uint8_t> host(8 * kCount);
   for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<std::uint8_t>(i % 60);
@@ -47,20 +47,20 @@ TEST(NcclOnAGpu, DISABLED_ACommunicatorOfOneRankDoesEveryCall) {
                             .send_counts = {kCount},
                             .receive_counts = {kCount},
                             .receive_starts = {0}};
-        communicator.begin(*stream);
-        GroupCall group(communicator);
-        communicator.enqueue(call, *stream);
+        communicator->begin(*stream);
+        GroupCall group(*communicator);
+        communicator->enqueue(call, *stream);
         group.end();
-        communicator.finish(*stream);
+        communicator->finish(*stream);
         std::vector<std::uint8_t> got(kCount * dtype_size(dtype));
         stream->copy_to_host(got.data(), receive->address(), got.size());
         stream->synchronize();
         EXPECT_EQ(std::memcmp(got.data(), host.data(), got.size()), 0);
-        EXPECT_EQ(communicator.async_error(), "");
+        EXPECT_EQ(communicator->async_error(), "");
       }
     }
   }
-  EXPECT_EQ(communicator.progress().begun, communicator.progress().ended);
+  EXPECT_EQ(communicator->progress().begun, communicator->progress().ended);
 }
 
 }  // namespace

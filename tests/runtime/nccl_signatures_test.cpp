@@ -18,9 +18,9 @@ namespace {
 
 #ifdef BRAID_HAS_NCCL_HEADER
 
-#define BRAID_COMPARE(name, result, parameters)                                                   \
-  static_assert(std::is_same_v<Signature<std::remove_pointer_t<decltype(nccl::Api::name)>>::type, \
-                               Signature<decltype(::name)>::type>,                                \
+#define BRAID_COMPARE(name, result, parameters)                                  \
+  static_assert(std::is_same_v<Signature<decltype(nccl::Api::name)::Type>::type, \
+                               Signature<decltype(::name)>::type>,               \
                 #name);
 BRAID_NCCL_FUNCTIONS(BRAID_COMPARE)
 #undef BRAID_COMPARE

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "lowering/plan/collective_step.h"
 #include "lowering/plan/cost.h"
 #include "runtime/bytes.h"
@@ -15,8 +15,8 @@
 namespace braid {
 namespace {
 
-StagedCommunicator::Options staged(const Program& program, const std::string& group) {
-  StagedCommunicator::Options options;
+StagedOptions staged(const Program& program, const std::string& group) {
+  StagedOptions options;
   options.group = group;
   for (const Step& step : program.steps) {
     if (step.kind != Step::Kind::kCollective || step.group != group) continue;
@@ -37,8 +37,8 @@ void* callers_communicator(const Communicators::Callers& callers, const std::str
       std::ranges::all_of(found->second, [](const void* comm) { return comm != nullptr; });
   if (given && found->second.size() == ranks.size()) return found->second[local];
   throw_invalid(fmt::format("nccl_communicators of group '{}'", group),
-                fmt::format("found {}{}; expected one for each of {} ranks", found->second.size(),
-                            given ? "" : ", some of them null", ranks.size()));
+                "found {}{}; expected one for each of {} ranks", found->second.size(),
+                given ? "" : ", some of them null", ranks.size());
 }
 
 }  // namespace
@@ -61,17 +61,16 @@ Communicators::Communicators(const Program& program, Device& device, std::span<c
       const auto index =
           static_cast<std::size_t>(std::ranges::find(members, rank) - members.begin());
       if (needs_nccl) {
-        all_.push_back(std::make_unique<NcclCommunicator>(
-            device,
-            NcclCommunicator::Options{group, rank, index, members.size(), timeout_ns,
-                                      callers_communicator(callers, group, local, ranks_)}));
+        all_.push_back(
+            make_nccl_communicator(device, {group, rank, index, members.size(), timeout_ns,
+                                            callers_communicator(callers, group, local, ranks_)}));
         continue;
       }
-      StagedCommunicator::Options options = staged(program, group);
+      StagedOptions options = staged(program, group);
       options.rank = rank;
       options.index = index;
       options.members = members;
-      all_.push_back(std::make_unique<StagedCommunicator>(device, std::move(options)));
+      all_.push_back(make_staged_communicator(device, std::move(options)));
     }
   }
 }

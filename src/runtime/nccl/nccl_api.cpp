@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "braid/error.h"
+#include "ir/fail.h"
 #include "runtime/compile/python_packages.h"
 
 namespace braid::nccl {
@@ -41,25 +42,23 @@ Api Api::load() {
   Api api;
   api.library = DynamicLibrary(candidates());
   if (!api.library.loaded()) {
-    throw_environment("NCCL",
-                      fmt::format("not found; {}. Tried: {}", how_to_get(), api.library.failure()));
+    throw_environment("NCCL", "not found; {}. Tried: {}", how_to_get(), api.library.failure());
   }
   std::string missing;
-#define BRAID_BIND(name, result, parameters) bind_symbol(api.library, #name, api.name, missing);
+#define BRAID_BIND(name, result, parameters) \
+  bind_symbol(api.library, #name, api.name.address, missing);
   BRAID_NCCL_FUNCTIONS(BRAID_BIND)
 #undef BRAID_BIND
   const bool known = api.ncclGetVersion != nullptr && api.ncclGetVersion(&api.number) == kSuccess;
   if (known) api.version = version_text(api.number);
   if (known && (api.number < kOldest || api.number >= 30000)) {
-    throw_environment(
-        "NCCL", fmt::format("{} is version {}; expected {} or newer, of version 2; {}",
-                            api.library.path(), api.version, version_text(kOldest), how_to_get()));
+    throw_environment("NCCL", "{} is version {}; expected {} or newer, of version 2; {}",
+                      api.library.path(), api.version, version_text(kOldest), how_to_get());
   }
   if (!missing.empty() || !known) {
-    throw_environment("NCCL",
-                      fmt::format("{} {}; {}", api.library.path(),
-                                  missing.empty() ? "does not say its version" : "lacks " + missing,
-                                  how_to_get()));
+    throw_environment("NCCL", "{} {}; {}", api.library.path(),
+                      missing.empty() ? "does not say its version" : "lacks " + missing,
+                      how_to_get());
   }
   return api;
 }

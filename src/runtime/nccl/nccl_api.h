@@ -93,7 +93,7 @@ struct Api {
   DynamicLibrary library;
   int number = 0;       ///< 22809 for 2.28.9
   std::string version;  ///< "2.28.9"
-#define BRAID_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
+#define BRAID_DECLARE(name, result, parameters) LibraryFunction<result parameters> name{#name};
   BRAID_NCCL_FUNCTIONS(BRAID_DECLARE)
 #undef BRAID_DECLARE
 
