@@ -1,11 +1,9 @@
 #include "braid/checks.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <utility>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -25,9 +23,8 @@ Checks parse_checks(std::string_view text) {
       if (name == known) found = bits;
     }
     if (found == kCheckNothing) {
-      throw_invalid("sanitize",
-                    fmt::format("{} is unknown; expected all, or some of bounds, init, race, sync",
-                                quote(name)));
+      throw_invalid("sanitize", "{} is unknown; expected all, or some of bounds, init, race, sync",
+                    quote(name));
     }
     checks |= found;
   }
@@ -46,8 +43,7 @@ Schedule parse_schedule(std::string_view text) {
   const auto [end, error] =
       std::from_chars(number.data(), number.data() + number.size(), schedule.seed);
   if (error != std::errc() || end != number.data() + number.size()) {
-    throw_invalid("schedule",
-                  fmt::format("{} is unknown; expected a seed, delay:SEED or all", quote(text)));
+    throw_invalid("schedule", "{} is unknown; expected a seed, delay:SEED or all", quote(text));
   }
   return schedule;
 }

@@ -1,10 +1,9 @@
 #include "runtime/device_loader.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 
 #include "braid/error.h"
+#include "ir/fail.h"
 #include "ir/groups.h"
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/dynamic_library.h"
@@ -18,14 +17,14 @@ std::unique_ptr<Device> open_cpu_device(const CpuOptions& options) {
   // The code stays mapped after this handle is closed.
   const DynamicLibrary library(cpu_library_candidates());
   if (!library.loaded()) {
-    throw_environment("cpu device", fmt::format("its library does not load; {}. Tried: {}",
-                                                how_to_get_cpu_device(), library.failure()));
+    throw_environment("cpu device", "its library does not load; {}. Tried: {}",
+                      how_to_get_cpu_device(), library.failure());
   }
   decltype(&braid_create_cpu_device) create = nullptr;
   std::string missing;
   bind_symbol(library, "braid_create_cpu_device", create, missing);
   if (!missing.empty()) {
-    throw_environment("cpu device", fmt::format("{} lacks {}", library.path(), missing));
+    throw_environment("cpu device", "{} lacks {}", library.path(), missing);
   }
   return std::unique_ptr<Device>(create(&options));
 }
@@ -57,10 +56,10 @@ std::vector<std::string> cpu_library_candidates() {
 
 std::unique_ptr<Device> open_device(DeviceKind kind, const CpuOptions& options, GpuPlace place) {
   if (options.world < 1 || options.world > kMostRanks) {
-    throw_invalid("world", fmt::format("{} ranks; expected 1 to {}", options.world, kMostRanks));
+    throw_invalid("world", "{} ranks; expected 1 to {}", options.world, kMostRanks);
   }
   if (options.threads < 0 || options.threads > kMostThreads) {
-    throw_invalid("threads", fmt::format("{}; expected 0 to {}", options.threads, kMostThreads));
+    throw_invalid("threads", "{}; expected 0 to {}", options.threads, kMostThreads);
   }
   const bool watched = options.checks != 0 || options.count;
   if (kind == DeviceKind::kAny) {

@@ -17,6 +17,8 @@
 #include <thread>
 
 #include "braid/error.h"
+#include "ir/fail.h"
+#include "ir/non_copyable.h"
 #include "runtime/bytes.h"
 
 namespace braid {
@@ -49,7 +51,7 @@ const sockaddr* pointer(const UnixAddress& address) {
 std::string random_name() {
   std::array<std::uint64_t, 2> random{};
   if (::getrandom(random.data(), sizeof random, 0) != sizeof random) {
-    throw_environment(kPlace, fmt::format("no random numbers: {}", std::strerror(errno)));
+    throw_environment(kPlace, "no random numbers: {}", std::strerror(errno));
   }
   return fmt::format("braid-{:016x}{:016x}", random[0], random[1]);
 }
@@ -93,14 +95,14 @@ struct Message {
 };
 
 [[noreturn]] void throw_unreachable(std::int64_t process, const char* why) {
-  throw_environment(kPlace, fmt::format("process {}{}", process, why));
+  throw_environment(kPlace, "process {}{}", process, why);
 }
 
 }  // namespace
 
 /// The thread that answers requests for all files that this process offers; it ends with the last
 /// one.
-class FileServer {
+class FileServer : NonCopyable {
  public:
   static std::shared_ptr<FileServer> get() {
     static std::mutex mutex;
@@ -123,8 +125,8 @@ class FileServer {
     if (!listener_.is_open() || !wake_.is_open() ||
         ::bind(listener_.get(), pointer(address), address.bytes) != 0 ||
         ::listen(listener_.get(), kBacklog) != 0) {
-      throw_environment(kPlace, fmt::format("nothing can be handed to other processes: {}",
-                                            std::strerror(errno)));
+      throw_environment(kPlace, "nothing can be handed to other processes: {}",
+                        std::strerror(errno));
     }
     thread_ = std::thread([this] { serve(); });
   }
@@ -137,8 +139,6 @@ class FileServer {
     (void)!::write(wake_.get(), &one, sizeof one);
     thread_.join();
   }
-  FileServer(const FileServer&) = delete;
-  FileServer& operator=(const FileServer&) = delete;
 
   std::uint64_t offer(int descriptor) {
     const std::lock_guard lock(mutex_);
@@ -211,7 +211,7 @@ File take_file(std::string_view handle) {
       "machine";
   const File socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket.is_open()) {
-    throw_environment(kPlace, fmt::format("no socket for it: {}", std::strerror(errno)));
+    throw_environment(kPlace, "no socket for it: {}", std::strerror(errno));
   }
   for (const int which : {SO_RCVTIMEO, SO_SNDTIMEO}) {
     (void)::setsockopt(socket.get(), SOL_SOCKET, which, &kAnswerTime, sizeof kAnswerTime);

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/non_copyable.h"
 #include "runtime/file_io.h"
 
 namespace braid {
@@ -18,14 +19,11 @@ namespace braid {
 /// written in place: devices, pipes, files with several links, files whose group a new one cannot
 /// have, files in folders that accept no new ones, files that may be written but not replaced, and
 /// the file behind standard output or error, at the stream's position.
-class OutputFile {
+class OutputFile : NonCopyable {
  public:
   /// Writes all parts. Throws kInvalidArgument for a directory, else kEnvironment; it leaves
   /// nothing behind then.
   OutputFile(const std::filesystem::path& path, std::span<const std::string_view> parts);
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-  ~OutputFile() = default;
 
   /// Throws kEnvironment.
   void publish();

@@ -1,13 +1,11 @@
 #include "runtime/process.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <initializer_list>
 #include <string>
 
-#include "braid/error.h"
 #include "braid/process.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 #include "runtime/dynamic_library.h"
 
@@ -36,8 +34,8 @@ Number read(const char* name, Number least, Number most) {
   const char* const end = text.data() + text.size();
   const auto [at, code] = std::from_chars(text.data(), end, value);
   if (code == std::errc() && at == end && value >= least && value <= most) return value;
-  throw_invalid(name, fmt::format("found {}; expected a number from {:g} to {:g}", quote(text),
-                                  static_cast<double>(least), static_cast<double>(most)));
+  throw_invalid(name, "found {}; expected a number from {:g} to {:g}", quote(text),
+                static_cast<double>(least), static_cast<double>(most));
 }
 
 std::string first_of(std::initializer_list<const char*> names) {
@@ -62,9 +60,8 @@ std::optional<LaunchedProcess> process_from_environment() {
   for (const auto& [rank, world, local_world, alone_is_half] : kLaunchers) {
     const bool has_rank = !environment(rank).empty(), has_world = !environment(world).empty();
     if (has_rank != has_world && alone_is_half) {
-      throw_invalid(has_rank ? rank : world, fmt::format("is set, but {} is not; expected both or "
-                                                         "neither",
-                                                         has_rank ? world : rank));
+      throw_invalid(has_rank ? rank : world, "is set, but {} is not; expected both or neither",
+                    has_rank ? world : rank);
     }
     if (!has_rank || !has_world) continue;
     meeting.world = read(world, 1, kMostProcesses);

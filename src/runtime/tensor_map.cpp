@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <iterator>
 
 namespace braid {
 namespace {
@@ -80,23 +81,9 @@ std::optional<std::string> problem_of_pixels(const TensorMap& map) {
 }  // namespace
 
 std::size_t TensorMap::element_bytes() const {
-  switch (type) {
-    case Type::kU8:
-      return 1;
-    case Type::kU16:
-    case Type::kF16:
-    case Type::kBf16:
-      return 2;
-    case Type::kU32:
-    case Type::kS32:
-    case Type::kF32:
-      return 4;
-    case Type::kU64:
-    case Type::kS64:
-    case Type::kF64:
-      return 8;
-  }
-  return 0;
+  constexpr std::uint8_t kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 0, 8, 2};  // by Type
+  const auto number = static_cast<std::size_t>(type);
+  return number < std::size(kBytes) ? kBytes[number] : 0;
 }
 
 std::uint64_t TensorMap::box_bytes() const {

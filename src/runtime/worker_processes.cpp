@@ -15,7 +15,7 @@
 #include <cstring>
 #include <thread>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 
 namespace braid {
 namespace {
@@ -93,7 +93,7 @@ WorkerProcesses::~WorkerProcesses() {
 void WorkerProcesses::start(Worker& worker) const {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    throw_environment(command_[0], fmt::format("no socket: {}", std::strerror(errno)));
+    throw_environment(command_[0], "no socket: {}", std::strerror(errno));
   }
   worker.socket = File(ends[0]);
   // A worker that stops within a message counts as not answering.
@@ -120,7 +120,7 @@ void WorkerProcesses::start(Worker& worker) const {
   ::posix_spawn_file_actions_destroy(&actions);
   if (failure == 0) return;
   worker.process = 0;
-  throw_environment(command_[0], fmt::format("cannot be started: {}", std::strerror(failure)));
+  throw_environment(command_[0], "cannot be started: {}", std::strerror(failure));
 }
 
 void WorkerProcesses::end(Worker& worker) const {
@@ -175,7 +175,7 @@ void WorkerProcesses::run(std::span<const std::string> requests, const Listener&
     const milliseconds most = stop.stop_possible() ? kMoment : limit_;
     const auto wait = std::clamp(left, milliseconds(0), most);
     if (::poll(busy.data(), busy.size(), static_cast<int>(wait.count())) < 0 && errno != EINTR) {
-      throw_environment(command_[0], fmt::format("poll: {}", std::strerror(errno)));
+      throw_environment(command_[0], "poll: {}", std::strerror(errno));
     }
     if (stop.stop_requested()) return;
     for (std::size_t i = 0; i < busy.size(); ++i) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/non_copyable.h"
 #include "runtime/file_io.h"
 
 namespace braid {
@@ -27,7 +28,7 @@ inline constexpr int kMostWorkers = 1024;
 /// Processes that work on requests in parallel, since NVRTC compiles one kernel at a time per
 /// process. They start when first needed, inherit none of this process's files, and are killed with
 /// the object. Not thread safe.
-class WorkerProcesses {
+class WorkerProcesses : NonCopyable {
  public:
   /// The limit of a request: many times what the largest kernel takes.
   static constexpr std::chrono::milliseconds kLimit = std::chrono::minutes(10);
@@ -36,8 +37,6 @@ class WorkerProcesses {
   /// when a request takes longer than `limit`.
   WorkerProcesses(std::vector<std::string> command, std::size_t count,
                   std::chrono::milliseconds limit = kLimit);
-  WorkerProcesses(const WorkerProcesses&) = delete;
-  WorkerProcesses& operator=(const WorkerProcesses&) = delete;
   ~WorkerProcesses();
 
   /// How many run at a time.

@@ -7,7 +7,7 @@
 #include <span>
 #include <system_error>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "ir/json_read.h"
 #include "ir/json_value.h"
 #include "ir/text_file.h"
@@ -64,8 +64,7 @@ std::string read_part(const fs::path& path, const Fields& fields, const Place& p
   std::string bytes = read_text(path.string(), kMaxGraphBytes);
   const std::string& expected = json_read::read_string(fields.get(key), place / key);
   if (const std::string found = hash_of(std::string_view(bytes)); found != expected) {
-    throw_invalid(path.string(),
-                  fmt::format("found a file with the hash {}; expected {}", found, expected));
+    throw_invalid(path.string(), "found a file with the hash {}; expected {}", found, expected);
   }
   return bytes;
 }
@@ -154,7 +153,7 @@ std::vector<KernelReport> write_artifact(
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) {
-    throw_environment(directory.string(), fmt::format("cannot be made: {}", error.message()));
+    throw_environment(directory.string(), "cannot be made: {}", error.message());
   }
   // All are written before the first is published.
   std::deque<OutputFile> files;

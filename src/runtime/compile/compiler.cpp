@@ -8,6 +8,8 @@
 #include <filesystem>
 
 #include "braid/error.h"
+#include "ir/fail.h"
+#include "ir/non_copyable.h"
 #include "runtime/bytes.h"
 #include "runtime/compile/disk_cache.h"
 #include "runtime/compile/nvrtc_api.h"
@@ -19,15 +21,13 @@ constexpr std::uint32_t kPayloadMagic = 0x4b445242;  // "BRDK"
 constexpr int kPayloadFormat = 1;
 
 // An NVRTC program that is destroyed on every path.
-class NvrtcProgram {
+class NvrtcProgram : NonCopyable {
  public:
   // `name` is the file name in messages.
   NvrtcProgram(const NvrtcApi& api, const std::string& text, const std::string& name) : api_(api) {
     check("nvrtcCreateProgram",
           api_.nvrtcCreateProgram(&program_, text.c_str(), name.c_str(), 0, nullptr, nullptr));
   }
-  NvrtcProgram(const NvrtcProgram&) = delete;
-  NvrtcProgram& operator=(const NvrtcProgram&) = delete;
   ~NvrtcProgram() { api_.nvrtcDestroyProgram(&program_); }
 
   // Returns nvrtcResult.
@@ -51,8 +51,7 @@ class NvrtcProgram {
   using DataFunction = int (*)(void*, char*);
 
   void check(const char* call, int result) const {
-    if (result != 0)
-      throw_internal("NVRTC", fmt::format("{}: {}", call, api_.nvrtcGetErrorString(result)));
+    if (result != 0) throw_internal("NVRTC", "{}: {}", call, api_.nvrtcGetErrorString(result));
   }
   std::string fetch(const char* call, SizeFunction size_of, DataFunction data_of) {
     std::size_t size = 0;
@@ -127,9 +126,8 @@ CompiledKernel compile(const NvrtcApi& api, const KernelSource& source,
   const int result = program.compile(options);
   const std::string log = program.log();
   if (result != 0) {
-    throw_internal(source.entry,
-                   fmt::format("NVRTC {} ({}) does not compile it: {}\n{}", api.version,
-                               fmt::join(options, " "), api.nvrtcGetErrorString(result), log));
+    throw_internal(source.entry, "NVRTC {} ({}) does not compile it: {}\n{}", api.version,
+                   fmt::join(options, " "), api.nvrtcGetErrorString(result), log);
   }
   CompiledKernel kernel;
   // Compiling for a real architecture (sm_XX) gives both PTX and cubin.

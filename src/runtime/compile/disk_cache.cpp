@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "ir/non_copyable.h"
 #include "runtime/bytes.h"
 #include "runtime/dynamic_library.h"
 
@@ -118,7 +119,7 @@ std::optional<std::string> read_entry(const File& file, std::uint64_t max_bytes,
 
 // An exclusive lock, released when its holder ends in any way. The file is removed on release, so a
 // lock counts only while the path still names the locked file.
-class FileLock {
+class FileLock : NonCopyable {
  public:
   FileLock(const File& directory, std::string name, std::chrono::steady_clock::duration patience)
       : directory_(directory), name_(std::move(name)) {
@@ -129,8 +130,6 @@ class FileLock {
       pause = std::min(pause * 2, std::chrono::milliseconds(20));
     }
   }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
   ~FileLock() {
     if (!file_.is_open()) return;
     ::unlinkat(directory_.get(), name_.c_str(), 0);

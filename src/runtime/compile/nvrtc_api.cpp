@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "runtime/compile/python_packages.h"
 #include "runtime/cuda/cuda_api.h"
 
@@ -92,7 +92,7 @@ NvrtcApi NvrtcApi::load() {
     }
   }
   if (too_new) return *std::move(too_new);  // the cpu device runs what any version makes
-  throw_environment("NVRTC", fmt::format("not found; {}. Tried: {}", how_to_get(), failures));
+  throw_environment("NVRTC", "not found; {}. Tried: {}", how_to_get(), failures);
 }
 
 bool NvrtcApi::fits(int driver) const { return driver == 0 || major <= driver / 1000; }

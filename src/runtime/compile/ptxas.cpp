@@ -16,6 +16,7 @@
 #include <system_error>
 #include <vector>
 
+#include "ir/non_copyable.h"
 #include "runtime/compile/python_packages.h"
 #include "runtime/dynamic_library.h"
 
@@ -64,14 +65,12 @@ std::string_view part_of(std::string_view log, const std::string& entry) {
 }
 
 /// A temporary folder, removed on destruction.
-class Scratch {
+class Scratch : NonCopyable {
  public:
   Scratch() {
     std::string name = (fs::temp_directory_path() / "braid-ptxas-XXXXXX").string();
     if (::mkdtemp(name.data()) != nullptr) path_ = name;
   }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
   ~Scratch() {
     std::error_code ignored;
     if (!path_.empty()) fs::remove_all(path_, ignored);

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "ir/non_copyable.h"
 #include "lowering/plan/program.h"
 #include "lowering/plan/variants.h"
 #include "runtime/compile/compile_program.h"
@@ -20,7 +21,7 @@
 namespace braid {
 
 /// The code of a program whose variants a thread compiles one after the other. Thread safe.
-class StagedCode {
+class StagedCode : NonCopyable {
  public:
   /// What the variants are compiled with; the thread uses it too.
   struct Tools {
@@ -34,8 +35,6 @@ class StagedCode {
   StagedCode(const Program& program, ProgramCode code);
   /// Compiles the first variant, then starts the thread for the others.
   StagedCode(const Program& program, Tools tools);
-  StagedCode(const StagedCode&) = delete;
-  StagedCode& operator=(const StagedCode&) = delete;
   /// Stops the thread, once the kernel that this process compiles is done.
   ~StagedCode() = default;
 

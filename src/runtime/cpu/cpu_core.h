@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "braid/error.h"
+#include "ir/non_copyable.h"
 #include "runtime/cpu/check/counter.h"
 #include "runtime/cpu/check/sanitizer.h"
 #include "runtime/cpu/cpu_device.h"
@@ -87,7 +88,7 @@ struct Core {
 };
 
 /// An allocation, freed when the last rank that holds it is gone.
-struct Allocation {
+struct Allocation : NonCopyable {
   Allocation(std::shared_ptr<Core> core_of_it, int rank_of_it, std::size_t bytes)
       : core(std::move(core_of_it)), rank(rank_of_it), memory(core->range, bytes) {
     if (core->sanitizer != nullptr) {
@@ -108,8 +109,6 @@ struct Allocation {
     const std::lock_guard lock(core->mutex);
     core->allocations.erase(address());
   }
-  Allocation(const Allocation&) = delete;
-  Allocation& operator=(const Allocation&) = delete;
   [[nodiscard]] std::uint64_t address() const {
     return reinterpret_cast<std::uint64_t>(memory.data());
   }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "ir/non_copyable.h"
 #include "runtime/cpu/cpu_memory.h"
 #include "runtime/cpu/run/capture.h"
 #include "runtime/stream_home.h"
@@ -24,7 +25,7 @@ std::string shape(Dim3 block) {
 }
 
 /// The code of one module on one rank, with its global variables.
-class Code {
+class Code : NonCopyable {
  public:
   Code(std::shared_ptr<Core> core, int rank, const KernelImage& image)
       : core_(std::move(core)),
@@ -48,8 +49,6 @@ class Code {
     if (core_->sanitizer == nullptr || globals_.size() == 0) return;
     core_->sanitizer->remove_memory(reinterpret_cast<std::uint64_t>(globals_.data()));
   }
-  Code(const Code&) = delete;
-  Code& operator=(const Code&) = delete;
 
   [[nodiscard]] const Program& program() const { return *program_; }
   [[nodiscard]] const std::string& file() const { return file_; }
@@ -284,15 +283,13 @@ class CpuEvent final : public TimedEvent {
   std::shared_ptr<EventState> state = std::make_shared<EventState>();
 };
 
-class CpuGraph final : public RecordedGraph {
+class CpuGraph final : public RecordedGraph, NonCopyable {
  public:
   CpuGraph(std::shared_ptr<Core> core, int rank, Recording recorded)
       : home{core.get(), rank}, recording(std::move(recorded)), core_(std::move(core)) {}
   ~CpuGraph() override {
     for (const auto& lane : recording.lanes) (void)core_->engine.drain(lane);
   }
-  CpuGraph(const CpuGraph&) = delete;
-  CpuGraph& operator=(const CpuGraph&) = delete;
   const Stream::Home home;
   const Recording recording;
 
@@ -300,15 +297,13 @@ class CpuGraph final : public RecordedGraph {
   std::shared_ptr<Core> core_;
 };
 
-class CpuStream final : public Stream {
+class CpuStream final : public Stream, NonCopyable {
  public:
   CpuStream(std::shared_ptr<Core> core, int rank) : core_(std::move(core)) {
     state_->rank = rank;
     if (core_->sanitizer != nullptr) state_->clock = core_->sanitizer->open_stream(rank);
   }
   ~CpuStream() override { core_->engine.close(state_); }
-  CpuStream(const CpuStream&) = delete;
-  CpuStream& operator=(const CpuStream&) = delete;
 
   [[nodiscard]] Home home() const override { return {core_.get(), state_->rank}; }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "ir/non_copyable.h"
 #include "runtime/bytes.h"
 
 namespace braid::cpu {
@@ -21,7 +22,7 @@ constexpr const char* kWatched =
     "ranks in one process";
 
 /// Addresses that stand for memory of many ranks.
-class CpuMulticast final : public Multicast {
+class CpuMulticast final : public Multicast, NonCopyable {
  public:
   CpuMulticast(std::shared_ptr<Core> core, std::span<const int> ranks, std::size_t bytes)
       : core_(std::move(core)), range_(core_->range, bytes) {
@@ -33,8 +34,6 @@ class CpuMulticast final : public Multicast {
     core_->multicasts.remove(address());
     if (core_->sanitizer != nullptr) core_->sanitizer->remove_memory(address());
   }
-  CpuMulticast(const CpuMulticast&) = delete;
-  CpuMulticast& operator=(const CpuMulticast&) = delete;
   [[nodiscard]] std::uint64_t address() const override {
     return reinterpret_cast<std::uint64_t>(range_.data());
   }

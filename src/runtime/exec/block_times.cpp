@@ -1,6 +1,7 @@
 #include "runtime/exec/block_times.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace braid {
@@ -9,18 +10,8 @@ namespace {
 using protocol::Mark;
 
 const char* what_of(const Mark& mark) {
-  switch (mark.what) {
-    case Mark::kMeet:
-      return "meet";
-    case Mark::kCopy:
-      return "copy";
-    case Mark::kWait:
-      return "wait";
-    case Mark::kMultiply:
-      return "multiply";
-    default:
-      return "";
-  }
+  constexpr const char* kNames[] = {"", "meet", "copy", "wait", "multiply"};  // by Mark::What
+  return mark.what < std::size(kNames) ? kNames[mark.what] : "";
 }
 
 }  // namespace

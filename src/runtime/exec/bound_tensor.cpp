@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 
 namespace braid {
 namespace {
@@ -20,7 +20,7 @@ std::string text(const DeviceTensor& tensor) {
 
 [[noreturn]] void refuse(const std::string& name, const DeviceTensor& tensor,
                          const std::string& expected) {
-  throw_invalid(name, fmt::format("is bound to {}; expected {}", text(tensor), expected));
+  throw_invalid(name, "is bound to {}; expected {}", text(tensor), expected);
 }
 
 /// The stride of a dim with one element does not matter; with zero elements no stride does.
@@ -54,8 +54,8 @@ std::size_t dense_bytes(const DeviceTensor& tensor) {
 
 void check_bound(const std::string& name, const TensorType& type, const DeviceTensor& tensor) {
   if (tensor.address == 0 || tensor.address % kAlignment != 0) {
-    throw_invalid(name, fmt::format("address {:#x}; expected a multiple of {} other than 0",
-                                    tensor.address, kAlignment));
+    throw_invalid(name, "address {:#x}; expected a multiple of {} other than 0", tensor.address,
+                  kAlignment);
   }
   if (tensor.dtype != type.dtype || tensor.shape.size() != type.shape.size()) {
     refuse(name, tensor, type.str());
@@ -68,12 +68,12 @@ void check_bound(const std::string& name, const TensorType& type, const DeviceTe
     if (!fits) refuse(name, tensor, type.str());
   }
   if (!tensor.strides.empty() && tensor.strides.size() != tensor.shape.size()) {
-    throw_invalid(name, fmt::format("{} strides; expected one for each of {} dims, or none",
-                                    tensor.strides.size(), tensor.shape.size()));
+    throw_invalid(name, "{} strides; expected one for each of {} dims, or none",
+                  tensor.strides.size(), tensor.shape.size());
   }
   if (!is_dense(tensor)) {
-    throw_invalid(name, fmt::format("strides ({}) of {}; expected a dense row-major tensor",
-                                    fmt::join(tensor.strides, ", "), text(tensor)));
+    throw_invalid(name, "strides ({}) of {}; expected a dense row-major tensor",
+                  fmt::join(tensor.strides, ", "), text(tensor));
   }
 }
 

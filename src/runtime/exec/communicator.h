@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "braid/device.h"
+#include "ir/non_copyable.h"
 #include "runtime/exec/collective_call.h"
 
 namespace braid {
@@ -14,12 +15,10 @@ namespace braid {
 /// One rank's end of a group without symmetric memory. All members make the same calls in the same
 /// order. Ranks in this process call as a group: begin_group() on any of them, enqueue() on each,
 /// end_group(), and finish() on each.
-class Communicator {
+class Communicator : NonCopyable {
  public:
   Communicator(Device& device, int rank);
   virtual ~Communicator() = default;
-  Communicator(const Communicator&) = delete;
-  Communicator& operator=(const Communicator&) = delete;
 
   /// The bytes that other members need before they connect; new for each connect().
   [[nodiscard]] virtual std::string offer() = 0;
@@ -56,14 +55,12 @@ class Communicator {
 };
 
 /// A scope that begins and ends a group call, also when an exception leaves it.
-class GroupCall {
+class GroupCall : NonCopyable {
  public:
   explicit GroupCall(Communicator& communicator) : communicator_(&communicator) {
     communicator.begin_group();
   }
   ~GroupCall();
-  GroupCall(const GroupCall&) = delete;
-  GroupCall& operator=(const GroupCall&) = delete;
   void end() { std::exchange(communicator_, nullptr)->end_group(); }
 
  private:

@@ -10,6 +10,8 @@
 
 #include "braid/error.h"
 #include "ir/expr.h"
+#include "ir/fail.h"
+#include "ir/mapped.h"
 #include "ir/poison.h"
 #include "lowering/plan/variants.h"
 #include "runtime/compile/artifact.h"
@@ -28,9 +30,9 @@ void check_resident(const Program& program, const Device& device) {
   if (!waits || device.kind() == "cpu") return;
   if (device.ranks_per_device() <= kMaxCollectiveBlocks) return;
   throw_invalid(program.name,
-                fmt::format("{} ranks share a GPU, where the kernels of at most {} can wait for "
-                            "each other; expected fewer ranks, more GPUs or the cpu device",
-                            device.ranks_per_device(), kMaxCollectiveBlocks));
+                "{} ranks share a GPU, where the kernels of at most {} can wait for each other; "
+                "expected fewer ranks, more GPUs or the cpu device",
+                device.ranks_per_device(), kMaxCollectiveBlocks);
 }
 
 // A cubin runs on GPUs of the same major version and an equal or later minor one; sm_90a only on
@@ -42,9 +44,9 @@ void check_target(const Program& program, const Device& device) {
   const bool runs =
       program.target.arch_specific ? plan == gpu.sm : plan / 10 == gpu.sm / 10 && plan <= gpu.sm;
   if (runs) return;
-  throw_invalid(program.name, fmt::format("its kernels are for {}, the GPU is {}; expected a plan "
-                                          "that was made for it",
-                                          program.target.arch(), gpu.arch()));
+  throw_invalid(program.name,
+                "its kernels are for {}, the GPU is {}; expected a plan that was made for it",
+                program.target.arch(), gpu.arch());
 }
 
 void check_fits(const Program& program, const Device& device) {
@@ -58,9 +60,7 @@ std::string shape_text(std::span<const std::int64_t> shape) {
 }
 
 std::vector<std::int64_t> shape_of(const TensorType& type, const Bindings& bindings) {
-  std::vector<std::int64_t> shape;
-  for (const Dim& dim : type.shape) shape.push_back(dim.evaluate(bindings));
-  return shape;
+  return mapped(type.shape, [&](const Dim& dim) { return dim.evaluate(bindings); });
 }
 
 const ProgramTensor* find(const std::vector<ProgramTensor>& tensors, std::string_view name) {
@@ -71,9 +71,9 @@ const ProgramTensor* find(const std::vector<ProgramTensor>& tensors, std::string
 }
 
 std::vector<ArenaReport> arena_reports(const Program& program) {
-  std::vector<ArenaReport> reports;
-  for (const Arena& arena : program.arenas) reports.push_back({arena.name(), arena.bytes});
-  return reports;
+  return mapped(program.arenas, [](const Arena& arena) {
+    return ArenaReport{arena.name(), arena.bytes};
+  });
 }
 
 }  // namespace
@@ -170,7 +170,7 @@ void Executable::bind(int rank, std::string_view name, const DeviceTensor& tenso
   const auto buffer = static_cast<std::size_t>(bound->buffer);
   const Arena& arena = program.arenas[program.buffers[buffer].arena];
   if (arena.kind == ArenaKind::kWorkspace || arena.kind == ArenaKind::kSymmetric) {
-    throw_invalid(bound->name, fmt::format("lies in arena {} and cannot be bound", arena.name()));
+    throw_invalid(bound->name, "lies in arena {} and cannot be bound", arena.name());
   }
   try {
     impl().world->device->check_memory(rank, tensor.address, dense_bytes(tensor));
@@ -200,14 +200,13 @@ void Executable::set_input(int rank, std::string_view name, const HostTensor& te
   if (input == nullptr) throw_invalid(std::string(name), "is no input of the program");
   const std::vector<std::int64_t> shape = shape_of(input->type, plan.bindings);
   if (tensor.dtype != input->type.dtype || tensor.shape != shape) {
-    throw_invalid(std::string(name), fmt::format("is {}{}; expected {}{}", dtype_name(tensor.dtype),
-                                                 shape_text(tensor.shape),
-                                                 dtype_name(input->type.dtype), shape_text(shape)));
+    throw_invalid(std::string(name), "is {}{}; expected {}{}", dtype_name(tensor.dtype),
+                  shape_text(tensor.shape), dtype_name(input->type.dtype), shape_text(shape));
   }
   const std::size_t bytes = static_cast<std::size_t>(tensor.numel()) * dtype_size(tensor.dtype);
   if (tensor.data.size() != bytes) {
-    throw_invalid(std::string(name),
-                  fmt::format("has {} bytes of data; expected {}", tensor.data.size(), bytes));
+    throw_invalid(std::string(name), "has {} bytes of data; expected {}", tensor.data.size(),
+                  bytes);
   }
   if (bytes == 0) return;
   Stream& stream = impl().ranks[local]->stream_after_runs();
@@ -286,19 +285,15 @@ HostTensor Executable::output(int rank, std::string_view name) {
 }
 
 std::vector<GraphInput> Executable::inputs() const {
-  std::vector<GraphInput> inputs;
-  for (const ProgramTensor& input : impl().program.inputs) {
-    inputs.push_back({input.name, input.type, input.kind, input.per_rank});
-  }
-  return inputs;
+  return mapped(impl().program.inputs, [](const ProgramTensor& input) {
+    return GraphInput{input.name, input.type, input.kind, input.per_rank};
+  });
 }
 
 std::vector<ExecutableOutput> Executable::outputs() const {
-  std::vector<ExecutableOutput> outputs;
-  for (const ProgramTensor& output : impl().program.outputs) {
-    outputs.push_back({output.name, output.type});
-  }
-  return outputs;
+  return mapped(impl().program.outputs, [](const ProgramTensor& output) {
+    return ExecutableOutput{output.name, output.type};
+  });
 }
 
 const SymbolTable& Executable::symbols() const { return impl().program.symbols; }

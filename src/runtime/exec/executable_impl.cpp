@@ -7,6 +7,8 @@
 
 #include "braid/error.h"
 #include "braid/reference.h"
+#include "ir/fail.h"
+#include "ir/mapped.h"
 #include "lowering/plan/variants.h"
 #include "runtime/exec/block_times.h"
 #include "runtime/exec/run_record.h"
@@ -90,9 +92,7 @@ std::vector<RankCard> Executable::Impl::cards() {
 }
 
 void Executable::Impl::connect(const std::vector<RankCard>& cards) {
-  std::vector<std::vector<std::string>> handles;
-  for (const RankCard& card : cards) handles.push_back(card.arenas);
-  heap.connect(handles);
+  heap.connect(mapped(cards, &RankCard::arenas));
   if (world->all_here()) return;
   make_urgent();
   on_loss = world->losses->add([this] {
@@ -127,9 +127,7 @@ std::optional<Error> Executable::Impl::interruption() const {
 }
 
 void Executable::Impl::communicate(const std::vector<RankCard>& cards) {
-  std::vector<std::string> offers;
-  for (const RankCard& card : cards) offers.push_back(card.communicators);
-  communicators.connect(offers);
+  communicators.connect(mapped(cards, &RankCard::communicators));
 }
 
 void Executable::Impl::reset() {
@@ -211,8 +209,9 @@ void Executable::Impl::synchronize() {
     throw Error(error);
   }
   // Includes replays, which this side does not know about.
-  std::vector<RankRecord> records;
-  for (const auto& rank : ranks) records.push_back({rank->rank(), rank->record()});
+  const auto records = mapped(ranks, [](const auto& rank) {
+    return RankRecord{rank->rank(), rank->record()};
+  });
   std::optional<Error> error = run_error(program, records, world->timeout_ns);
   if (!world->all_here()) error = with_others(std::move(error));
   if (!error) return;
@@ -235,13 +234,13 @@ std::optional<Error> Executable::Impl::with_others(std::optional<Error> error) c
 
 std::size_t Executable::Impl::local_of(int rank) const {
   if (rank < 0 || rank >= world->device->world()) {
-    throw_invalid("rank", fmt::format("{} is not in a world of {}", rank, world->device->world()));
+    throw_invalid("rank", "{} is not in a world of {}", rank, world->device->world());
   }
   for (std::size_t local = 0; local < ranks.size(); ++local) {
     if (ranks[local]->rank() == rank) return local;
   }
-  throw_invalid("rank", fmt::format("{} does not live here; expected one of {}", rank,
-                                    fmt::join(world->ranks(), ", ")));
+  throw_invalid("rank", "{} does not live here; expected one of {}", rank,
+                fmt::join(world->ranks(), ", "));
 }
 
 const Executable::Plan::Impl& Executable::Impl::require_prepared(const char* call) const {
@@ -306,8 +305,8 @@ void Executable::Impl::run(std::span<Stream* const> streams, std::span<Event* co
     fail();
   }
   if (!streams.empty() && streams.size() != ranks.size()) {
-    throw_invalid("run", fmt::format("{} streams; expected one for each of {} ranks",
-                                     streams.size(), ranks.size()));
+    throw_invalid("run", "{} streams; expected one for each of {} ranks", streams.size(),
+                  ranks.size());
   }
   for (std::size_t i = 0; i < streams.size(); ++i) check_stream("run", i, streams[i]);
   const bool recorded = is_recorded(streams);
@@ -369,8 +368,7 @@ void Executable::Impl::check_stream(const char* call, std::size_t local,
                                     const Stream* stream) const {
   const int rank = ranks[local]->rank();
   if (stream == nullptr) {
-    throw_invalid(call,
-                  fmt::format("the stream of rank {} is null; expected one, or no streams", rank));
+    throw_invalid(call, "the stream of rank {} is null; expected one, or no streams", rank);
   }
   braid::check_stream(call, *stream, own[local * (own.size() / ranks.size())]->home());
 }
@@ -380,13 +378,14 @@ bool Executable::Impl::is_recorded(std::span<Stream* const> streams) const {
       std::ranges::count_if(streams, [](Stream* s) { return s->is_capturing(); }));
   if (count == 0) return false;
   if (count != streams.size()) {
-    throw_invalid("run", fmt::format("{} of {} streams are being captured; expected all or none",
-                                     count, streams.size()));
+    throw_invalid("run", "{} of {} streams are being captured; expected all or none", count,
+                  streams.size());
   }
   if (!communicators.empty()) {
-    throw_invalid("run", fmt::format("the collectives of {} are a communicator's, whose calls "
-                                     "differ from run to run; expected no capture",
-                                     communicators.name(0)));
+    throw_invalid("run",
+                  "the collectives of {} are a communicator's, whose calls differ from run to run; "
+                  "expected no capture",
+                  communicators.name(0));
   }
   return true;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "braid/executable.h"
+#include "ir/non_copyable.h"
 #include "runtime/exec/communicators.h"
 #include "runtime/exec/launch_plan.h"
 #include "runtime/exec/loaded_program.h"
@@ -29,7 +30,7 @@ struct Executable::Plan::Impl {
 };
 
 /// A program on the ranks of this process: what it owns, and the state of its runs.
-struct Executable::Impl {
+struct Executable::Impl : NonCopyable {
   /// The last step of Executable::compile.
   [[nodiscard]] static Executable make(const World& world,
                                        std::shared_ptr<const LoadedProgram> loaded);
@@ -38,8 +39,6 @@ struct Executable::Impl {
   /// meet() must be called next.
   Impl(std::shared_ptr<World::Impl> world_impl,
        std::shared_ptr<const LoadedProgram> loaded_program);
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
   ~Impl();
 
   /// Connects to the other ranks, which all do the same.

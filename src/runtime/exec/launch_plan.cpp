@@ -1,12 +1,10 @@
 #include "runtime/exec/launch_plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "lowering/plan/collective_step.h"
 #include "lowering/plan/variants.h"
 #include "runtime/exec/symmetric_heap.h"
@@ -18,7 +16,7 @@ template <class T>
 const T& element(const std::vector<T>& items, std::int64_t index, const char* what,
                  const Step& step) {
   if (index < 0 || index >= static_cast<std::int64_t>(items.size())) {
-    throw_internal(step.name, fmt::format("{} {} of {}", what, index, items.size()));
+    throw_internal(step.name, "{} {} of {}", what, index, items.size());
   }
   return items[index];
 }
@@ -82,7 +80,7 @@ class LaunchPlan::Builder {
   [[nodiscard]] const RankPlaces& places() const { return ranks_[local_]; }
   [[nodiscard]] Record record(Record::What what, int stream) const {
     if (stream < 0 || stream >= streams_) {
-      throw_internal(step_->name, fmt::format("stream {} of {}", stream, streams_));
+      throw_internal(step_->name, "stream {} of {}", stream, streams_);
     }
     Record made;
     made.what = what;
@@ -112,7 +110,7 @@ class LaunchPlan::Builder {
 
   void add_event(Record::What what, int stream, int event) {
     if (event < 0 || event >= events_) {
-      throw_internal(step_->name, fmt::format("event {} of {}", event, events_));
+      throw_internal(step_->name, "event {} of {}", event, events_);
     }
     Record record = this->record(what, stream);
     record.event = local_ * static_cast<std::size_t>(events_) + static_cast<std::size_t>(event);
@@ -157,8 +155,7 @@ class LaunchPlan::Builder {
     if (!peer) return address(index);
     const Buffer& b = buffer(index);
     if (static_cast<std::size_t>(b.arena) != symmetric_arena(peer->group)) {
-      throw_internal(step_->name,
-                     fmt::format("'{}' is no buffer of group {}", b.name, peer->group));
+      throw_internal(step_->name, "'{}' is no buffer of group {}", b.name, peer->group);
     }
     const std::int64_t rank =
         members(peer->group)[static_cast<std::size_t>(rank_after(peer->group, peer->shift))];
@@ -177,7 +174,7 @@ class LaunchPlan::Builder {
     for (; local_ < ranks_.size(); ++local_) {
       const auto communicator = places().communicators.find(step_->group);
       if (communicator == places().communicators.end()) {
-        throw_internal(step_->name, fmt::format("no communicator of '{}'", step_->group));
+        throw_internal(step_->name, "no communicator of '{}'", step_->group);
       }
       plan_.calls_.push_back({communicator->second,
                               this->record(Record::What::kCollective, step_->stream).stream,
@@ -204,8 +201,8 @@ class LaunchPlan::Builder {
     const std::int64_t grid = kernel.needs.grid.evaluate(bindings_);
     if (grid == 0) return;
     if (grid < 0 || grid > std::numeric_limits<std::int32_t>::max() || kernel.needs.threads < 1) {
-      throw_internal(step_->name, fmt::format("a launch of {} blocks of {} threads", grid,
-                                              kernel.needs.threads));
+      throw_internal(step_->name, "a launch of {} blocks of {} threads", grid,
+                     kernel.needs.threads);
     }
     Record record = this->record(Record::What::kLaunch, step_->stream);
     record.function = element(places().functions, step_->kernel, "kernel", *step_);
@@ -287,8 +284,7 @@ class LaunchPlan::Builder {
   void add_bytes(const KernelParam& param) {
     check_param(step_->name, param);
     if (!places().write_bytes) {
-      throw_internal(step_->name,
-                     fmt::format("nobody makes the {} bytes of a parameter", param.size));
+      throw_internal(step_->name, "nobody makes the {} bytes of a parameter", param.size);
     }
     places().write_bytes(
         *step_, param,
@@ -318,7 +314,7 @@ class LaunchPlan::Builder {
       const Arena& arena = program_.arenas[i];
       if (arena.kind == ArenaKind::kSymmetric && arena.group == group) return i;
     }
-    throw_internal(step_->name, fmt::format("there is no arena symmetric:{}", group));
+    throw_internal(step_->name, "there is no arena symmetric:{}", group);
   }
 
   const Program& program_;

@@ -6,20 +6,19 @@
 #include <vector>
 
 #include "braid/device.h"
+#include "ir/non_copyable.h"
 #include "runtime/compile/staged_code.h"
 
 namespace braid {
 
 /// A program and its code, loaded on the ranks of this process. Executables in several threads
 /// share it.
-class LoadedProgram {
+class LoadedProgram : NonCopyable {
  public:
   LoadedProgram(Device& device, std::vector<int> ranks, Program program, ProgramCode code);
   /// Compiles variants one after the other in a thread, and loads each when it is asked for: not in
   /// that thread, where a driver may refuse it during a capture.
   LoadedProgram(Device& device, std::vector<int> ranks, Program program, StagedCode::Tools tools);
-  LoadedProgram(const LoadedProgram&) = delete;
-  LoadedProgram& operator=(const LoadedProgram&) = delete;
 
   [[nodiscard]] const Program& program() const { return program_; }
   /// Waits for all code.

@@ -9,16 +9,15 @@
 #include <thread>
 
 #include "braid/rendezvous.h"
+#include "ir/non_copyable.h"
 
 namespace braid {
 
 /// Watches for the loss of a rank of another end, and then calls what stops waits for it.
-class LossWatch {
+class LossWatch : NonCopyable {
  public:
   explicit LossWatch(std::shared_ptr<const Rendezvous> rendezvous);
   ~LossWatch();
-  LossWatch(const LossWatch&) = delete;
-  LossWatch& operator=(const LossWatch&) = delete;
 
   /// `act` is called at most once, on a thread of its own, or within this call if a rank is lost
   /// already.

@@ -1,10 +1,10 @@
 #include "runtime/exec/rank_context.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "braid/error.h"
+#include "ir/fail.h"
+#include "ir/non_copyable.h"
 #include "lowering/plan/variants.h"
 #include "runtime/exec/bound_tensor.h"
 #include "runtime/name_memory.h"
@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kArenaAlignment = 256;
 
 /// Memory from the caller's allocator.
-class CallersMemory final : public Memory {
+class CallersMemory final : public Memory, NonCopyable {
  public:
   CallersMemory(const Device& device, const Allocator& allocator, int rank, std::size_t bytes)
       : allocator_(allocator), rank_(rank), bytes_(bytes) {
@@ -27,8 +27,6 @@ class CallersMemory final : public Memory {
       throw;
     }
   }
-  CallersMemory(const CallersMemory&) = delete;
-  CallersMemory& operator=(const CallersMemory&) = delete;
   ~CallersMemory() override { allocator_.free(rank_, address_, bytes_); }
   [[nodiscard]] std::uint64_t address() const override { return address_; }
   [[nodiscard]] std::size_t size() const override { return bytes_; }
@@ -36,11 +34,11 @@ class CallersMemory final : public Memory {
  private:
   void check(const Device& device) const {
     if (address_ == 0) {
-      throw_environment("allocator", fmt::format("has no {} bytes for rank {}", bytes_, rank_));
+      throw_environment("allocator", "has no {} bytes for rank {}", bytes_, rank_);
     }
     if (address_ % kArenaAlignment != 0) {
-      throw_invalid("allocator", fmt::format("gave address {:#x}; expected a multiple of {}",
-                                             address_, kArenaAlignment));
+      throw_invalid("allocator", "gave address {:#x}; expected a multiple of {}", address_,
+                    kArenaAlignment);
     }
     try {
       device.check_memory(rank_, address_, bytes_);

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 
 namespace braid {
 namespace {
@@ -42,9 +42,8 @@ Arithmetic arithmetic_of(DType dtype) {
     case DType::kBool:
       break;
   }
-  throw_invalid(
-      "communicator",
-      fmt::format("a reduction of {}; expected f32, f16, bf16, i32, i64 or u8", dtype_name(dtype)));
+  throw_invalid("communicator", "a reduction of {}; expected f32, f16, bf16, i32, i64 or u8",
+                dtype_name(dtype));
 }
 
 std::string instruction(ReduceOp op, const Arithmetic& arithmetic) {

@@ -9,6 +9,9 @@
 #include <utility>
 
 #include "braid/error.h"
+#include "ir/fail.h"
+#include "ir/mapped.h"
+#include "ir/non_copyable.h"
 #include "runtime/bytes.h"
 #include "runtime/exec/statements.h"
 
@@ -36,15 +39,13 @@ struct Hall {
   std::string disagreement;
 };
 
-class HallEnd final : public Rendezvous {
+class HallEnd final : public Rendezvous, NonCopyable {
  public:
   HallEnd(std::shared_ptr<Hall> hall, std::size_t party) : hall_(std::move(hall)), party_(party) {}
   ~HallEnd() override {
     const std::lock_guard lock(hall_->mutex);
     break_up(fmt::format("rank {} is gone", ranks()[0]));
   }
-  HallEnd(const HallEnd&) = delete;
-  HallEnd& operator=(const HallEnd&) = delete;
 
   [[nodiscard]] int world() const override { return hall_->world; }
   [[nodiscard]] const std::vector<int>& ranks() const override { return hall_->parties[party_]; }
@@ -71,8 +72,7 @@ class HallEnd final : public Rendezvous {
 
   [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {
     if (mine.size() != ranks().size()) {
-      throw_internal(kPlace,
-                     fmt::format("bytes of {} ranks; expected {}", mine.size(), ranks().size()));
+      throw_internal(kPlace, "bytes of {} ranks; expected {}", mine.size(), ranks().size());
     }
     std::unique_lock lock(hall_->mutex);
     Hall& hall = *hall_;
@@ -131,12 +131,11 @@ class CallbackEnd final : public Rendezvous {
   [[nodiscard]] int world() const override { return world_; }
   [[nodiscard]] const std::vector<int>& ranks() const override { return ranks_; }
   [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {
-    if (mine.size() != 1) throw_internal(kPlace, fmt::format("bytes of {} ranks", mine.size()));
+    if (mine.size() != 1) throw_internal(kPlace, "bytes of {} ranks", mine.size());
     std::vector<std::string> all = all_gather_(mine[0]);
     if (all.size() == static_cast<std::size_t>(world_)) return all;
-    throw_invalid(kPlace, fmt::format("the caller's all-gather brings the bytes of {} ranks; "
-                                      "expected {}",
-                                      all.size(), world_));
+    throw_invalid(kPlace, "the caller's all-gather brings the bytes of {} ranks; expected {}",
+                  all.size(), world_);
   }
 
  private:
@@ -169,9 +168,9 @@ RankCard decode(std::string_view bytes, std::size_t rank) {
   card.communicators = in.string();
   card.memory = in.string();
   if (format != kCardFormat || !in.done()) {
-    throw_invalid(kPlace, fmt::format("rank {} speaks another format; expected the same version of "
-                                      "braid on all ranks",
-                                      rank));
+    throw_invalid(kPlace,
+                  "rank {} speaks another format; expected the same version of braid on all ranks",
+                  rank);
   }
   return card;
 }
@@ -179,16 +178,14 @@ RankCard decode(std::string_view bytes, std::size_t rank) {
 void expect_alike(const RankCard& first, const RankCard& other, std::size_t rank) {
   if (other.hash == first.hash && other.memory == first.memory) return;
   if (first.memory.empty() && other.memory.empty()) {
-    throw_invalid(kPlace,
-                  fmt::format("rank 0 has the plan {}, rank {} has {}; expected one plan on "
-                              "all ranks",
-                              first.hash, rank, other.hash));
+    throw_invalid(kPlace, "rank 0 has the plan {}, rank {} has {}; expected one plan on all ranks",
+                  first.hash, rank, other.hash);
   }
   const auto what = [](const RankCard& card) {
     return card.memory.empty() ? "a program" : card.memory;
   };
-  throw_invalid(kPlace, fmt::format("rank {} asks for {}; expected what rank 0 asks for, {}", rank,
-                                    what(other), what(first)));
+  throw_invalid(kPlace, "rank {} asks for {}; expected what rank 0 asks for, {}", rank, what(other),
+                what(first));
 }
 
 }  // namespace
@@ -207,7 +204,7 @@ std::vector<std::shared_ptr<Rendezvous>> meet_in_process(
   std::ranges::sort(all);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i] == static_cast<int>(i)) continue;
-    throw_invalid(kPlace, fmt::format("found rank {}; expected {}: each rank once", all[i], i));
+    throw_invalid(kPlace, "found rank {}; expected {}: each rank once", all[i], i);
   }
   hall->world = static_cast<int>(all.size());
   hall->bytes.resize(all.size());
@@ -221,17 +218,14 @@ std::vector<std::shared_ptr<Rendezvous>> meet_in_process(
 
 std::shared_ptr<Rendezvous> meet_by_callback(int rank, int world, AllGather all_gather) {
   if (rank < 0 || rank >= world) {
-    throw_invalid(kPlace,
-                  fmt::format("found rank {} of {}; expected 0 to {}", rank, world, world - 1));
+    throw_invalid(kPlace, "found rank {} of {}; expected 0 to {}", rank, world, world - 1);
   }
   if (!all_gather) throw_invalid(kPlace, "the caller's all-gather is empty; expected a function");
   return std::make_shared<CallbackEnd>(rank, world, std::move(all_gather));
 }
 
 std::vector<RankCard> exchange_cards(Rendezvous& rendezvous, const std::vector<RankCard>& mine) {
-  std::vector<std::string> bytes;
-  for (const RankCard& card : mine) bytes.push_back(encode(card));
-  const std::vector<std::string> all = rendezvous.all_gather(std::move(bytes));
+  const std::vector<std::string> all = rendezvous.all_gather(mapped(mine, encode));
   std::vector<RankCard> cards;
   for (std::size_t rank = 0; rank < all.size(); ++rank) cards.push_back(decode(all[rank], rank));
   for (std::size_t rank = 0; rank < cards.size(); ++rank) {

@@ -1,7 +1,6 @@
 #include "runtime/exec/socket.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -15,7 +14,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 
 namespace braid {
@@ -55,8 +54,7 @@ std::vector<SocketAddress> resolve(const std::string& host) {
   addrinfo* list = nullptr;
   const int code = host.empty() ? EAI_NONAME : ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
   if (code != 0) {
-    throw_invalid("rendezvous",
-                  fmt::format("the address {} of rank 0: {}", quote(host), ::gai_strerror(code)));
+    throw_invalid("rendezvous", "the address {} of rank 0: {}", quote(host), ::gai_strerror(code));
   }
   std::vector<SocketAddress> addresses;
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {

@@ -10,6 +10,7 @@
 #include <list>
 #include <thread>
 
+#include "ir/fail.h"
 #include "lowering/plan/program.h"
 #include "runtime/bytes.h"
 #include "runtime/exec/socket.h"
@@ -78,8 +79,8 @@ File listen_for(const SocketOptions& options) {
     socket = listen_at(beside_port(options));
     if (socket.is_open()) return socket;
   }
-  throw_environment(kPlace, fmt::format("rank 0 cannot listen at {}, port {}: {}", options.address,
-                                        options.port, std::strerror(errno)));
+  throw_environment(kPlace, "rank 0 cannot listen at {}, port {}: {}", options.address,
+                    options.port, std::strerror(errno));
 }
 
 /// Rank 0's side, until all have arrived.

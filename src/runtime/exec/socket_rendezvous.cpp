@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "braid/error.h"
+#include "ir/fail.h"
+#include "ir/non_copyable.h"
 #include "runtime/bytes.h"
 #include "runtime/exec/socket.h"
 #include "runtime/exec/socket_peers.h"
@@ -65,7 +67,7 @@ Statement decode_statement(std::string_view payload) {
   return statement;
 }
 
-class SocketEnd final : public Rendezvous {
+class SocketEnd final : public Rendezvous, NonCopyable {
  public:
   SocketEnd(SocketOptions options, std::vector<Peer> peers)
       : options_(std::move(options)),
@@ -97,8 +99,6 @@ class SocketEnd final : public Rendezvous {
     if (thread_.joinable()) thread_.join();
     for (const Peer& peer : peers_) linger(peer.connection.socket());
   }
-  SocketEnd(const SocketEnd&) = delete;
-  SocketEnd& operator=(const SocketEnd&) = delete;
 
   [[nodiscard]] int world() const override { return options_.world; }
   [[nodiscard]] const std::vector<int>& ranks() const override { return options_.ranks; }
@@ -127,8 +127,7 @@ class SocketEnd final : public Rendezvous {
 
   [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {
     if (mine.size() != ranks().size()) {
-      throw_internal(kPlace,
-                     fmt::format("bytes of {} ranks; expected {}", mine.size(), ranks().size()));
+      throw_internal(kPlace, "bytes of {} ranks; expected {}", mine.size(), ranks().size());
     }
     if (is_fork()) throw_invalid(kPlace, "is of another process, of which this one is a fork");
     const std::lock_guard one_round(rounds_);
@@ -140,8 +139,8 @@ class SocketEnd final : public Rendezvous {
     } else {
       const std::string payload = encode(round, mine);
       if (payload.size() > Connection::kMost) {
-        throw_invalid(kPlace, fmt::format("{} bytes of one end; expected at most {}",
-                                          payload.size(), Connection::kMost));
+        throw_invalid(kPlace, "{} bytes of one end; expected at most {}", payload.size(),
+                      Connection::kMost);
       }
       peers_[0].connection.send(FrameKind::kGather, payload);
     }

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "braid/error.h"
+#include "ir/fail.h"
 #include "ir/groups.h"
 #include "runtime/bytes.h"
 #include "runtime/exec/import_peer.h"
@@ -33,12 +34,10 @@ std::size_t members_of(const std::string& place, const SymmetricBlock::Spec& spe
                                   ? static_cast<std::size_t>(world)
                                   : std::max<std::size_t>(1, ranks.size()) * size;
   if (covered != static_cast<std::size_t>(world)) {
-    throw_invalid(place, fmt::format("the group covers {} ranks; expected the {} of the world",
-                                     covered, world));
+    throw_invalid(place, "the group covers {} ranks; expected the {} of the world", covered, world);
   }
   if (spec.options.channels < 1 || spec.options.channels > kMaxChannels) {
-    throw_invalid(
-        place, fmt::format("{} channels; expected 1 to {}", spec.options.channels, kMaxChannels));
+    throw_invalid(place, "{} channels; expected 1 to {}", spec.options.channels, kMaxChannels);
   }
   if (spec.bytes == 0) throw_invalid(place, "0 bytes; expected 1 or more");
   return size;
@@ -81,8 +80,8 @@ SymmetricBlock::SymmetricBlock(World::Impl& world, Spec spec)
       pair_(2) {
   const std::size_t ranks = world.ranks().size();
   if (!spec_.addresses.empty() && spec_.addresses.size() != ranks) {
-    throw_invalid(place(), fmt::format("{} addresses; expected one for each of {} ranks",
-                                       spec_.addresses.size(), ranks));
+    throw_invalid(place(), "{} addresses; expected one for each of {} ranks",
+                  spec_.addresses.size(), ranks);
   }
   for (PadKernel* kernel : {&barrier_, &pair_}) kernel->load(*world.device, world.ranks());
   for (std::size_t local = 0; local < ranks; ++local) here_.push_back(open(local));
@@ -124,16 +123,15 @@ SymmetricBlock::Here SymmetricBlock::open(std::size_t local) {
 
 void SymmetricBlock::use_caller_memory(Here& here, std::uint64_t address) const {
   if (address == 0 || address % kAlignment != 0) {
-    throw_invalid(place(), fmt::format("rank {} has address {:#x}; expected a multiple of {} other "
-                                       "than 0",
-                                       here.rank, address, kAlignment));
+    throw_invalid(place(), "rank {} has address {:#x}; expected a multiple of {} other than 0",
+                  here.rank, address, kAlignment);
   }
   here.data = world_.device->find_memory(here.rank, address);
   here.data_offset = address - here.data->address();
   const std::size_t left = here.data->size() - here.data_offset;
   if (left >= spec_.bytes) return;
-  throw_invalid(place(), fmt::format("rank {} has {} bytes at {:#x}; expected {}", here.rank, left,
-                                     address, spec_.bytes));
+  throw_invalid(place(), "rank {} has {} bytes at {:#x}; expected {}", here.rank, left, address,
+                spec_.bytes);
 }
 
 std::vector<RankCard> SymmetricBlock::cards() const {
@@ -171,8 +169,8 @@ void SymmetricBlock::find_peer(Here& here, int peer, const RankCard& card) {
     return;
   }
   if (card.arenas.size() != kHandles) {
-    throw_invalid(place(), fmt::format("rank {} gives {} handles; expected {}", peer,
-                                       card.arenas.size(), std::size_t{kHandles}));
+    throw_invalid(place(), "rank {} gives {} handles; expected {}", peer, card.arenas.size(),
+                  std::size_t{kHandles});
   }
   ByteReader in(card.arenas[kOffset]);
   const auto offset = in.value<std::uint64_t>();
@@ -180,8 +178,8 @@ void SymmetricBlock::find_peer(Here& here, int peer, const RankCard& card) {
     imported_.push_back(import_peer(*world_.device, here.rank, peer, card.arenas[which]));
     const std::size_t needed = which == kPads ? here.pads->size() : offset + spec_.bytes;
     if (imported_.back()->size() < needed) {
-      throw_invalid(place(), fmt::format("rank {} gives {} bytes; expected {}", peer,
-                                         imported_.back()->size(), needed));
+      throw_invalid(place(), "rank {} gives {} bytes; expected {}", peer, imported_.back()->size(),
+                    needed);
     }
   }
   here.peer_pads.push_back(imported_[imported_.size() - 2]->address());
@@ -200,21 +198,21 @@ std::size_t SymmetricBlock::local_of(int rank) const {
   for (std::size_t local = 0; local < here_.size(); ++local) {
     if (here_[local].rank == rank) return local;
   }
-  throw_invalid(place(), fmt::format("rank {} does not live here; expected one of {}", rank,
-                                     fmt::join(world_.ranks(), ", ")));
+  throw_invalid(place(), "rank {} does not live here; expected one of {}", rank,
+                fmt::join(world_.ranks(), ", "));
 }
 
 std::size_t SymmetricBlock::index_of(const Here& here, int peer) const {
   const auto found = std::ranges::find(here.members, peer);
   if (found != here.members.end()) return static_cast<std::size_t>(found - here.members.begin());
-  throw_invalid(place(), fmt::format("rank {} is no peer of rank {}; expected one of {}", peer,
-                                     here.rank, fmt::join(here.members, ", ")));
+  throw_invalid(place(), "rank {} is no peer of rank {}; expected one of {}", peer, here.rank,
+                fmt::join(here.members, ", "));
 }
 
 std::size_t SymmetricBlock::index_of_other(const Here& here, int peer) const {
   const std::size_t index = index_of(here, peer);
   if (peer != here.rank) return index;
-  throw_invalid(place(), fmt::format("rank {} signals to itself; expected another one", peer));
+  throw_invalid(place(), "rank {} signals to itself; expected another one", peer);
 }
 
 std::uint64_t SymmetricBlock::buffer(int rank, int peer, std::span<const std::int64_t> shape,
@@ -222,28 +220,27 @@ std::uint64_t SymmetricBlock::buffer(int rank, int peer, std::span<const std::in
   const Here& from = here(rank);
   const std::uint64_t data = from.peer_data[index_of(from, peer)];
   if (offset % dtype_size(dtype) != 0) {
-    throw_invalid(place(), fmt::format("a tensor of {} at byte {}; expected a multiple of {}",
-                                       dtype_name(dtype), offset, dtype_size(dtype)));
+    throw_invalid(place(), "a tensor of {} at byte {}; expected a multiple of {}",
+                  dtype_name(dtype), offset, dtype_size(dtype));
   }
   const std::string type = fmt::format("{}[{}]", dtype_name(dtype), fmt::join(shape, ", "));
   bool fits = offset <= spec_.bytes;
   std::size_t room = fits ? (spec_.bytes - offset) / dtype_size(dtype) : 0;  // elements
   const bool empty = std::ranges::find(shape, 0) != shape.end();
   for (const std::int64_t extent : shape) {
-    if (extent < 0) throw_invalid(place(), fmt::format("{} has a negative extent", type));
+    if (extent < 0) throw_invalid(place(), "{} has a negative extent", type);
     if (!empty) room /= static_cast<std::size_t>(extent);
   }
   fits = fits && (empty || room > 0);
   if (fits) return data + offset;
-  throw_invalid(place(), fmt::format("{} at byte {} does not end within its {} bytes", type, offset,
-                                     spec_.bytes));
+  throw_invalid(place(), "{} at byte {} does not end within its {} bytes", type, offset,
+                spec_.bytes);
 }
 
 void SymmetricBlock::check_use(const Here& here, const Stream& stream, int channel) const {
   check_stream(here, stream);
   if (channel < 0 || channel >= spec_.options.channels) {
-    throw_invalid(place(),
-                  fmt::format("channel {}; expected 0 to {}", channel, spec_.options.channels - 1));
+    throw_invalid(place(), "channel {}; expected 0 to {}", channel, spec_.options.channels - 1);
   }
   refuse_if_lost();
 }

@@ -10,6 +10,7 @@
 #include "braid/device.h"
 #include "braid/symmetric_memory.h"
 #include "codegen/protocol.h"
+#include "ir/non_copyable.h"
 #include "runtime/exec/pad_kernels.h"
 #include "runtime/exec/rendezvous.h"
 #include "runtime/exec/world.h"
@@ -21,7 +22,7 @@ namespace braid {
 ///
 /// Pads have the same offsets on all ranks: a head like an arena's (protocol.h), the flags of a
 /// barrier for each channel, and the flags of signals for each channel and pair of members.
-class SymmetricBlock {
+class SymmetricBlock : NonCopyable {
  public:
   struct Spec {
     std::string name;
@@ -36,8 +37,6 @@ class SymmetricBlock {
   /// Throws if this rank cannot take part; nothing is known about the others yet.
   SymmetricBlock(World::Impl& world, Spec spec);
   ~SymmetricBlock();
-  SymmetricBlock(const SymmetricBlock&) = delete;
-  SymmetricBlock& operator=(const SymmetricBlock&) = delete;
 
   [[nodiscard]] const Spec& spec() const { return spec_; }
   [[nodiscard]] const std::vector<int>& members(int rank) const { return here(rank).members; }

@@ -1,12 +1,10 @@
 #include "runtime/exec/symmetric_heap.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 
-#include "braid/error.h"
 #include "codegen/protocol.h"
+#include "ir/fail.h"
 #include "runtime/exec/import_peer.h"
 #include "runtime/name_memory.h"
 
@@ -20,7 +18,7 @@ std::vector<std::int64_t> group_members(const Program& program, std::string_view
     if (std::ranges::find(members, rank) != members.end()) return members;
   }
   if (!found->second.ranks.empty() || found->second.size != program.world) {
-    throw_internal(std::string(group), fmt::format("rank {} is in no instance of it", rank));
+    throw_internal(std::string(group), "rank {} is in no instance of it", rank);
   }
   std::vector<std::int64_t> all(static_cast<std::size_t>(program.world));
   std::iota(all.begin(), all.end(), 0);
@@ -74,7 +72,7 @@ std::vector<int> SymmetricHeap::members_of(std::size_t arena, std::size_t local)
   std::vector<int> members;
   for (const std::int64_t member : group_members(program_, group, ranks_[local])) {
     if (member < 0 || member >= program_.world) {
-      throw_internal(group, fmt::format("member {} of a world of {}", member, program_.world));
+      throw_internal(group, "member {} of a world of {}", member, program_.world);
     }
     members.push_back(static_cast<int>(member));
   }
@@ -96,9 +94,8 @@ void SymmetricHeap::find_peers(std::size_t local, std::size_t arena,
       continue;
     }
     if (handles[peer].size() != 2 * arenas_.size()) {
-      throw_invalid(program_.name, fmt::format("rank {} exports {} handles of {} arenas; expected "
-                                               "two of each",
-                                               peer, handles[peer].size(), arenas_.size()));
+      throw_invalid(program_.name, "rank {} exports {} handles of {} arenas; expected two of each",
+                    peer, handles[peer].size(), arenas_.size());
     }
     imported_.push_back(import_peer(device_, ranks_[local], member, handles[peer][arena]));
     memory.push_back(imported_.back().get());

@@ -1,10 +1,8 @@
 #include "braid/symmetric_memory.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 #include "ir/groups.h"
 #include "runtime/exec/symmetric_block.h"
 
@@ -46,11 +44,10 @@ SymmetricMemory SymmetricMemory::workspace(const World& world, const std::string
                              [](const Stream* stream) { return stream->is_capturing(); })) {
       return;
     }
-    throw_invalid(
-        "symmetric memory '" + name + "'",
-        fmt::format("found {} bytes, and a stream that is being captured; expected a call "
-                    "for {} bytes before the capture",
-                    had, min_bytes));
+    throw_invalid("symmetric memory '" + name + "'",
+                  "found {} bytes, and a stream that is being captured; expected a call for {} "
+                  "bytes before the capture",
+                  had, min_bytes);
   });
   auto block = SymmetricBlock::make(w, {name, group, std::max(had, min_bytes), {}, {}});
   w.workspaces[instances] = block;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "braid/error.h"
+#include "ir/non_copyable.h"
 #include "runtime/exec/communicators.h"
 
 namespace braid {
@@ -17,14 +18,12 @@ namespace braid {
 /// Watches communicators while the host waits for work that waits for peers. When one reports an
 /// error or has waited longer than the timeout, or when a rank is lost, all are aborted, so that
 /// the work ends. Without communicators it does nothing.
-class Watch {
+class Watch : NonCopyable {
  public:
   /// `loss` says which rank is lost and how, if any; it is thread safe.
   Watch(Communicators& communicators, std::uint64_t timeout_ns,
         std::function<std::optional<Error>()> loss);
   ~Watch() { stop(); }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
 
   /// Called when the work has ended; throws what was found.
   void finish();

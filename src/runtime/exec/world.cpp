@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "codegen/graph_target.h"
+#include "ir/fail.h"
 #include "ir/text.h"
 #include "runtime/compile/compiler.h"
 #include "runtime/device_loader.h"
@@ -41,11 +42,11 @@ bool catches_faults() {
   const std::string text = environment(kName);
   if (text.empty() || text == "1") return true;
   if (text == "0") return false;
-  throw_invalid(kName, fmt::format("found {}; expected 0 or 1", quote(text)));
+  throw_invalid(kName, "found {}; expected 0 or 1", quote(text));
 }
 
 GpuPlace place_of(const WorldOptions& options) {
-  if (options.gpu < -1) throw_invalid("gpu", fmt::format("{}; expected -1 or more", options.gpu));
+  if (options.gpu < -1) throw_invalid("gpu", "{}; expected -1 or more", options.gpu);
   if (options.rendezvous == nullptr) return {};
   const std::vector<int>& ranks = options.rendezvous->ranks();
   if (static_cast<int>(ranks.size()) == options.rendezvous->world()) return {};
@@ -60,7 +61,7 @@ DeviceKind parse_device_kind(std::string_view text) {
   if (text.empty()) return DeviceKind::kAny;
   if (text == "cuda") return DeviceKind::kCuda;
   if (text == "cpu") return DeviceKind::kCpu;
-  throw_invalid("device", fmt::format("{} is unknown; expected cpu or cuda", quote(text)));
+  throw_invalid("device", "{} is unknown; expected cpu or cuda", quote(text));
 }
 
 void Tallies::add(const CompiledKernel& kernel) {
@@ -70,13 +71,13 @@ void Tallies::add(const CompiledKernel& kernel) {
 
 void check_ranks(const std::string& name, std::int64_t ranks, const Device& device) {
   if (ranks == device.world()) return;
-  throw_invalid(name, fmt::format("the graph is a program of {} rank(s), the world has {}", ranks,
-                                  device.world()));
+  throw_invalid(name, "the graph is a program of {} rank(s), the world has {}", ranks,
+                device.world());
 }
 
 World::Impl::Impl(const WorldOptions& given) : process(::getpid()), options(given) {
   if (!(options.timeout_s >= 0 && options.timeout_s <= kLongestTimeoutSeconds)) {
-    throw_invalid("timeout", fmt::format("{} s; expected 0 to 1e9 s", options.timeout_s));
+    throw_invalid("timeout", "{} s; expected 0 to 1e9 s", options.timeout_s);
   }
   (void)Target::parse(options.target, Target{});
   if (options.use_cache) {
@@ -102,15 +103,16 @@ bool World::Impl::is_fork() const { return ::getpid() != process; }
 
 void World::Impl::refuse_fork() const {
   if (!is_fork()) return;
-  throw_invalid("world", fmt::format("was opened by process {}, of which this one, {}, is a fork; "
-                                     "expected exec after fork, or a world that is opened after it",
-                                     process, ::getpid()));
+  throw_invalid("world",
+                "was opened by process {}, of which this one, {}, is a fork; expected exec after "
+                "fork, or a world that is opened after it",
+                process, ::getpid());
 }
 
 void World::Impl::find_worker() {
   if (options.compile_processes < 0 || options.compile_processes > kMostWorkers) {
-    throw_invalid("compile_processes",
-                  fmt::format("{}; expected 0 to {}", options.compile_processes, kMostWorkers));
+    throw_invalid("compile_processes", "{}; expected 0 to {}", options.compile_processes,
+                  kMostWorkers);
   }
   if (options.compile_processes == 0) return;
   worker = options.compile_worker.empty() ? (library_folder() / kWorkerProgram).string()
@@ -151,8 +153,8 @@ void World::Impl::set_device(std::shared_ptr<Device> opened) {
     rendezvous = meet_in_process({all})[0];
   }
   if (rendezvous->world() != device->world()) {
-    throw_invalid("rendezvous", fmt::format("is one of {} ranks; the device has {}",
-                                            rendezvous->world(), device->world()));
+    throw_invalid("rendezvous", "is one of {} ranks; the device has {}", rendezvous->world(),
+                  device->world());
   }
   if (!all_here()) losses = std::make_unique<LossWatch>(rendezvous);
   const bool cuda = device->kind() == "cuda";
@@ -161,15 +163,14 @@ void World::Impl::set_device(std::shared_ptr<Device> opened) {
     const Target gpu = Target::parse(device->target());
     const Target asked = Target::parse(options.target, gpu);
     if (asked.sm > gpu.sm) {
-      throw_invalid("target", fmt::format("{}; expected {} or earlier, which the GPU is",
-                                          asked.str(), device->target()));
+      throw_invalid("target", "{}; expected {} or earlier, which the GPU is", asked.str(),
+                    device->target());
     }
   }
   const int least = cuda ? device->ranks_per_device() : 1;
   ranks_per_device = options.ranks_per_device == 0 ? least : options.ranks_per_device;
   if (ranks_per_device < least) {
-    throw_invalid("ranks_per_device",
-                  fmt::format("{}; expected {} or more", options.ranks_per_device, least));
+    throw_invalid("ranks_per_device", "{}; expected {} or more", options.ranks_per_device, least);
   }
   double timeout_s = options.timeout_s;
   if (timeout_s == 0) timeout_s = cuda ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;

@@ -17,6 +17,8 @@
 #include "codegen/device_model.h"
 #include "codegen/graph_target.h"
 #include "ir/buckets.h"
+#include "ir/fail.h"
+#include "ir/mapped.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
 #include "lowering/plan_choice.h"
@@ -303,9 +305,8 @@ class Tuner {
       return TunedConfig{subject.space.candidates[candidate], *trial.ns, trial.note};
     };
     result.by_default = tuned(0);
-    std::vector<std::optional<double>> ns;
-    for (const Trial& trial : subject.trials) ns.push_back(trial.ns);
-    if (const auto best = quickest(ns)) result.best = tuned(*best);
+    const auto best = quickest(mapped(subject.trials, &Trial::ns));
+    if (best) result.best = tuned(*best);
   }
 
   std::vector<std::optional<double>> attempt(Subject& subject, std::span<const std::size_t> which) {
@@ -320,9 +321,7 @@ class Tuner {
       }
     });
     if (!to_time.empty()) time(subject, attempts, to_time);
-    std::vector<std::optional<double>> ns;
-    for (const std::size_t candidate : which) ns.push_back(subject.trials[candidate].ns);
-    return ns;
+    return mapped(which, [&](std::size_t candidate) { return subject.trials[candidate].ns; });
   }
 
   /// Adds the candidate to the attempts, unless its result is known or there is no such kernel.
@@ -428,7 +427,7 @@ class Tuner {
 TuneResult tune(const Graph& graph, const TuneOptions& options) {
   if (options.database.empty()) throw_invalid("database", "found no name; expected a file");
   if (!(options.budget_s > 0)) {
-    throw_invalid("budget", fmt::format("{} s; expected more than 0", options.budget_s));
+    throw_invalid("budget", "{} s; expected more than 0", options.budget_s);
   }
   return Tuner(graph, options).run();
 }

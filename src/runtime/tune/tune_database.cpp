@@ -6,7 +6,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "braid/error.h"
+#include "ir/fail.h"
+#include "ir/non_copyable.h"
 #include "lowering/fuse/kernel_body.h"
 #include "lowering/plan/program.h"
 
@@ -49,11 +50,9 @@ std::optional<Config> config_from(std::string_view text) {
 }
 
 /// A statement with bound values; columns are text, or a number that may be null.
-class Statement {
+class Statement : NonCopyable {
  public:
   explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
   ~Statement() { sqlite3_finalize(statement_); }
 
   void bind(std::string_view text) {
@@ -91,23 +90,21 @@ bool is_time(std::optional<double> ns) { return !ns || (std::isfinite(*ns) && *n
 
 }  // namespace
 
-struct TuneDatabase::Impl {
+struct TuneDatabase::Impl : NonCopyable {
   explicit Impl(std::string path) : where(std::move(path)) {}
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
   ~Impl() { sqlite3_close(db); }
 
   [[noreturn]] void fail(int code) const {
     if (code == SQLITE_INTERRUPT) {
-      throw_invalid(where, fmt::format("a query of it does not end in {} steps; expected a "
-                                       "database of braid tune",
-                                       kMostTurns * kStepsOfATurn));
+      throw_invalid(where,
+                    "a query of it does not end in {} steps; expected a database of braid tune",
+                    kMostTurns * kStepsOfATurn);
     }
     const std::string reason = db == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db);
     if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
-      throw_invalid(where, fmt::format("found {}; expected a database of braid tune", reason));
+      throw_invalid(where, "found {}; expected a database of braid tune", reason);
     }
-    throw_environment(where, fmt::format("the tuning database: {}", reason));
+    throw_environment(where, "the tuning database: {}", reason);
   }
   [[nodiscard]] Statement statement(const char* sql) {
     turns = 0;
@@ -176,21 +173,20 @@ TuneDatabase::TuneDatabase(const std::filesystem::path& path, bool create)
   }
   const bool fresh = format == 0 && tables == 0;
   if (format != kFormat && !(fresh && create)) {
-    throw_invalid(impl_->where, fmt::format("found {}; expected a database of braid tune",
-                                            fresh ? "an empty database"
-                                                  : fmt::format("one of format {}", format)));
+    throw_invalid(impl_->where, "found {}; expected a database of braid tune",
+                  fresh ? "an empty database" : fmt::format("one of format {}", format));
   }
   if (!fresh && kind != "table") {
-    throw_invalid(impl_->where, fmt::format("found {} 'trials'; expected a table of braid tune",
-                                            kind.empty() ? "no" : "the " + kind));
+    throw_invalid(impl_->where, "found {} 'trials'; expected a table of braid tune",
+                  kind.empty() ? "no" : "the " + kind);
   }
   {
     // Damage may be where our statements would not meet it.
     Statement check = impl_->statement("PRAGMA quick_check(1)");
     impl_->first(check);
     if (const std::string found = check.text(0); found != "ok") {
-      throw_invalid(impl_->where, fmt::format("is damaged: {}; expected a database of braid tune",
-                                              found.substr(0, found.find('\n'))));
+      throw_invalid(impl_->where, "is damaged: {}; expected a database of braid tune",
+                    found.substr(0, found.find('\n')));
     }
   }
   if (!create) return;

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "ir/non_copyable.h"
 #include "runtime/cpu/check/counter.h"
 #include "runtime/cpu/run/block_runner.h"
 
@@ -98,15 +99,13 @@ struct StreamState {
 /// When all blocks only spin, they wait for another thread or process, which may need the core:
 /// workers yield it, and soon sleep between polls. If there is no such thread or process, and no
 /// block can make progress, they fail.
-class Engine {
+class Engine : NonCopyable {
  public:
   /// With a sanitizer (else null) there is one thread, and endless polling is detected. With a
   /// scheduler work begins when the host waits for it, so that a seed determines a run. With a
   /// counter launches are counted. Throws kEnvironment when a thread cannot start.
   Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter);
   ~Engine();
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
 
   /// A launch to fill in and submit; if possible a finished one, which keeps its parameter memory.
   std::unique_ptr<LaunchOp> new_launch();

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "ir/non_copyable.h"
+
 namespace braid::cpu {
 
 /// An access of a kernel that the host's processor refused.
@@ -14,22 +16,18 @@ struct Fault {
 /// While one exists, a SIGSEGV or SIGBUS of a thread that runs a kernel ends that kernel's fiber
 /// (Fiber::fault). All other signals go to the handlers installed before. A handler installed later
 /// is called before ours, until another FaultHandler is made, which is then called first.
-class FaultHandler {
+class FaultHandler : NonCopyable {
  public:
   FaultHandler();
   ~FaultHandler();
-  FaultHandler(const FaultHandler&) = delete;
-  FaultHandler& operator=(const FaultHandler&) = delete;
 };
 
 /// Gives the calling thread a signal stack if it has none, since a fiber's stack is too small. It
 /// belongs to the thread.
-class SignalStack {
+class SignalStack : NonCopyable {
  public:
   SignalStack();
   ~SignalStack();
-  SignalStack(const SignalStack&) = delete;
-  SignalStack& operator=(const SignalStack&) = delete;
 
  private:
   std::unique_ptr<std::uint8_t[]> memory_;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "ir/non_copyable.h"
 #include "runtime/cpu/run/fault.h"
 #include "runtime/cpu/run/fiber_sanitizer.h"
 
@@ -16,14 +17,11 @@ namespace braid::cpu {
 ///
 /// Rule: generated code has no unwind tables, so a fiber is never unwound. `reset` drops a
 /// suspended call, which must hold nothing that needs a destructor.
-class Fiber {
+class Fiber : NonCopyable {
  public:
   using Entry = void (*)(void* argument);
 
-  Fiber() = default;
   ~Fiber();
-  Fiber(const Fiber&) = delete;
-  Fiber& operator=(const Fiber&) = delete;
 
   /// Sets what the next `resume` runs; its own frame takes `frame_bytes` of the stack. The previous
   /// call is over. Throws kEnvironment if there is no memory for its stack.

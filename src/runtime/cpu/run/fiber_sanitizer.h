@@ -16,6 +16,8 @@
 #if defined(__SANITIZE_THREAD__) || BRAID_HAS_FEATURE(thread_sanitizer)
 #define BRAID_FIBER_TSAN 1
 #include <sanitizer/tsan_interface.h>
+
+#include "ir/non_copyable.h"
 #endif
 
 #undef BRAID_HAS_FEATURE
@@ -57,12 +59,10 @@ class FiberSanitizer {
 
 #elif defined(BRAID_FIBER_TSAN)
 
-class FiberSanitizer {
+class FiberSanitizer : NonCopyable {
  public:
   FiberSanitizer() : own_(__tsan_create_fiber(0)) {}
   ~FiberSanitizer() { __tsan_destroy_fiber(own_); }
-  FiberSanitizer(const FiberSanitizer&) = delete;
-  FiberSanitizer& operator=(const FiberSanitizer&) = delete;
 
   void before_resume(const void* /*stack*/, std::size_t /*bytes*/) {
     caller_ = __tsan_get_current_fiber();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "ir/non_copyable.h"
 #include "runtime/cpu/run/memory_file.h"
 
 namespace braid::cpu {
@@ -16,13 +17,11 @@ namespace braid::cpu {
 
 /// The addresses of a device's memory: a reserved range in which allocations lie far apart, so that
 /// an access beyond one, or after its end, hits inaccessible pages.
-class AddressRange {
+class AddressRange : NonCopyable {
  public:
   /// Throws kEnvironment if the process may not reserve that many addresses.
   AddressRange();
   ~AddressRange();
-  AddressRange(const AddressRange&) = delete;
-  AddressRange& operator=(const AddressRange&) = delete;
 
   /// Bytes from an address to the end of its allocation, 0 if there is none; nothing for an address
   /// outside the range.

@@ -1,7 +1,6 @@
 #include "runtime/cpu/run/memory_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 
 namespace braid::cpu {
 namespace {
@@ -24,8 +23,8 @@ MemoryFile::MemoryFile(std::size_t bytes) : bytes_(bytes) {
   file_ = File(::memfd_create("braid", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file_.is_open() || ::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0 ||
       ::fcntl(file_.get(), F_ADD_SEALS, kSeals) != 0) {
-    throw_environment(kPlace, fmt::format("{} bytes cannot be shared with other processes: {}",
-                                          bytes, std::strerror(errno)));
+    throw_environment(kPlace, "{} bytes cannot be shared with other processes: {}", bytes,
+                      std::strerror(errno));
   }
 }
 

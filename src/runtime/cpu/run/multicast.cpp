@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "braid/error.h"
+#include "ir/fail.h"
 
 namespace braid::cpu {
 
@@ -31,20 +31,21 @@ void MulticastTable::bind(std::uint64_t address, std::size_t offset, int rank, s
   Range& range = ranges_.at(address);
   const auto member = std::ranges::find(range.ranks, rank);
   if (member == range.ranks.end()) {
-    throw_invalid("multicast", fmt::format("memory of rank {}; expected one of its own", rank));
+    throw_invalid("multicast", "memory of rank {}; expected one of its own", rank);
   }
   if (offset > range.bytes || bytes > range.bytes - offset) {
-    throw_invalid("multicast", fmt::format("{} bytes from byte {} on; expected them within its {}",
-                                           bytes, offset, range.bytes));
+    throw_invalid("multicast", "{} bytes from byte {} on; expected them within its {}", bytes,
+                  offset, range.bytes);
   }
   auto& parts = range.parts[member - range.ranks.begin()];
   const auto next = parts.lower_bound(offset);
   const bool before =
       next != parts.begin() && std::prev(next)->first + std::prev(next)->second.bytes > offset;
   if (before || (next != parts.end() && next->first < offset + bytes)) {
-    throw_invalid("multicast", fmt::format("{} bytes of rank {} from byte {} on; expected room, "
-                                           "other memory of the rank is bound there",
-                                           bytes, rank, offset));
+    throw_invalid("multicast",
+                  "{} bytes of rank {} from byte {} on; expected room, other memory of the rank is "
+                  "bound there",
+                  bytes, rank, offset);
   }
   parts.emplace(offset, Part{bytes, memory});
 }

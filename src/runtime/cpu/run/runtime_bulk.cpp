@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "ir/non_copyable.h"
 #include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/run/lanes.h"
 #include "runtime/cpu/run/warp_helpers.h"
@@ -43,13 +44,11 @@ Elements reduced_elements(TensorMap::Type type, AtomicOp op) {
 }
 
 /// Counts stretches of memory in pieces of up to 16 bytes, 32 of them as a warp's access.
-class Requests {
+class Requests : NonCopyable {
  public:
   Requests(Warp& warp, AccessCode::Kind kind, std::uint32_t place)
       : warp_(warp), kind_(kind), place_(place) {}
   ~Requests() { flush(); }
-  Requests(const Requests&) = delete;
-  Requests& operator=(const Requests&) = delete;
 
   void add(std::uint64_t address, std::uint32_t bytes) {
     if (place_ == kNotCounted) return;
