@@ -6,6 +6,7 @@
 #include "cli/common.h"
 #include "ir/fail.h"
 #include "ir/json_value.h"
+#include "ir/mapped.h"
 #include "runtime/compile/disk_cache.h"
 
 namespace braid::cli {
@@ -35,15 +36,14 @@ int cache_ls(const CacheOptions& options) {
   std::uint64_t bytes = 0;
   for (const DiskCache::Entry& entry : entries) bytes += entry.bytes;
   if (options.json) {
-    Json rows = Json::array();
-    for (const DiskCache::Entry& entry : entries) {
-      rows.push_back(Json::object({{"name", entry.name},
-                                   {"kind", one_line(entry.kind)},
-                                   {"bytes", entry.bytes},
-                                   {"used_seconds_ago", age_seconds(entry)},
-                                   {"intact", entry.intact},
-                                   {"of_another_version", entry.of_another_version}}));
-    }
+    const Json rows = mapped(entries, [](const DiskCache::Entry& entry) {
+      return Json::object({{"name", entry.name},
+                           {"kind", one_line(entry.kind)},
+                           {"bytes", entry.bytes},
+                           {"used_seconds_ago", age_seconds(entry)},
+                           {"intact", entry.intact},
+                           {"of_another_version", entry.of_another_version}});
+    });
     const Json document = Json::object(
         {{"directory", cache.directory().string()}, {"bytes", bytes}, {"entries", rows}});
     fmt::print("{}\n", document.indented());
@@ -54,8 +54,7 @@ int cache_ls(const CacheOptions& options) {
     const std::string kind = entry.intact               ? one_line(entry.kind)
                              : entry.of_another_version ? "of another version"
                                                         : "CORRUPT";
-    rows.push_back({entry.name.substr(0, 12), kind, std::to_string(entry.bytes),
-                    std::to_string(age_seconds(entry))});
+    rows.push_back(row(entry.name.substr(0, 12), kind, entry.bytes, age_seconds(entry)));
   }
   fmt::print("{}\n  {} entries, {} bytes in {}\n", format_table(rows), entries.size(), bytes,
              one_line(cache.directory().string()));

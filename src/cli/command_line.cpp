@@ -46,10 +46,8 @@ using Check = std::function<std::string(const std::string&)>;
 /// A decimal integer in [least, most] and nothing else: no 0 in front, which CLI11 takes for octal.
 Check integer(std::uint64_t least, std::uint64_t most) {
   return [least, most](const std::string& text) -> std::string {
-    const char* const end = text.data() + text.size();
     std::uint64_t value = 0;
-    const auto [at, code] = std::from_chars(text.data(), end, value);
-    const bool decimal = code == std::errc() && at == end && (text[0] != '0' || text.size() == 1);
+    const bool decimal = parse_number(text, &value) && (text[0] != '0' || text.size() == 1);
     if (decimal && value >= least && value <= most) return {};
     return fmt::format("found {}; expected an integer from {} to {}", quote(text), least, most);
   };
@@ -58,10 +56,8 @@ Check integer(std::uint64_t least, std::uint64_t most) {
 /// A finite number of seconds in [least, most], written in full.
 Check seconds(double least, double most) {
   return [least, most](const std::string& text) -> std::string {
-    const char* const end = text.data() + text.size();
     double value = 0;
-    const auto [at, code] = std::from_chars(text.data(), end, value);
-    const bool finite = code == std::errc() && at == end && std::isfinite(value);
+    const bool finite = parse_number(text, &value) && std::isfinite(value);
     if (finite && value >= least && value <= most) return {};
     return fmt::format("found {}; expected seconds from {} to {}", quote(text), least, most);
   };

@@ -14,6 +14,7 @@
 #include "ir/text.h"
 #include "ir/text_file.h"
 #include "runtime/compile/disk_cache.h"
+#include "runtime/output_file.h"
 
 namespace braid::cli {
 
@@ -45,19 +46,15 @@ Graph load(const GraphOptions& options) {
 Bindings parse_bindings(const std::vector<std::string>& items) {
   Bindings bindings;
   for (const std::string& item : items) {
-    const std::size_t equals = item.find('=');
+    std::string_view number = item;
+    const std::string symbol(next_part(number, '='));
     std::int64_t value = 0;
-    if (equals != std::string::npos) {
-      const char* end = item.data() + item.size();
-      auto [at, code] = std::from_chars(item.data() + equals + 1, end, value);
-      if (code == std::errc() && at == end && equals > 0) {
-        if (!bindings.emplace(item.substr(0, equals), value).second) {
-          throw_invalid("--bind", "{} is bound twice", quote(item.substr(0, equals)));
-        }
-        continue;
-      }
+    if (symbol.empty() || !parse_number(number, &value)) {
+      throw_invalid("--bind", "found {}; expected SYMBOL=INTEGER", quote(item));
     }
-    throw_invalid("--bind", "found {}; expected SYMBOL=INTEGER", quote(item));
+    if (!bindings.emplace(symbol, value).second) {
+      throw_invalid("--bind", "{} is bound twice", quote(symbol));
+    }
   }
   return bindings;
 }
@@ -117,6 +114,7 @@ void prepare_output_directory(const std::filesystem::path& path, std::string_vie
 }
 
 void prepare_output_file(const std::filesystem::path& path, std::string_view option) {
+  if (path == "-") return;
   if (!path.has_filename() || names_directory(path, option)) {
     throw_invalid(std::string(option), "{} is a directory; expected a file",
                   quote(path.string(), kPathShown));
@@ -128,6 +126,14 @@ void prepare_output_file(const std::filesystem::path& path, std::string_view opt
     prepare_output_directory(whole.lexically_normal().parent_path(), option);
   } else if (std::filesystem::is_regular_file(path, code) && ::access(path.c_str(), W_OK) != 0) {
     fail_at(option, path, "cannot be written", last_error());
+  }
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    fmt::print("{}", text);
+  } else {
+    write_output_file(path, text);
   }
 }
 

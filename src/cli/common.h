@@ -1,9 +1,15 @@
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "braid/graph.h"
@@ -51,13 +57,17 @@ struct CheckOptions {
 /// Creates the directory and checks that files can be made in it, before any work is done.
 void prepare_output_directory(const std::filesystem::path& path, std::string_view option);
 
-/// Checks that the file can be written, and makes its directory, before any work is done.
+/// Checks that the file can be written, and makes its directory, before any work is done. The path
+/// "-" is standard output.
 void prepare_output_file(const std::filesystem::path& path, std::string_view option);
 
 /// How this program starts processes of its own that compile and try kernels: itself, as the
 /// command that no help names.
 inline constexpr const char* kWorkerCommand = "serve-requests";
 [[nodiscard]] std::vector<std::string> own_worker();
+
+/// Writes a text to a file, or to standard output if the path is "-".
+void write_text(const std::string& path, const std::string& text);
 
 /// Prints to stderr what may be lost: how far the work has come, and errors, which have exit codes.
 void note(std::string_view text) noexcept;
@@ -70,5 +80,29 @@ void note(std::string_view text) noexcept;
 
 /// Rows of equal length; the first is the heading. Columns that hold only numbers are flush right.
 [[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows);
+/// A row of such a table.
+template <class... Values>
+[[nodiscard]] std::vector<std::string> row(const Values&... values) {
+  return {fmt::format("{}", values)...};
+}
+
+/// The whole text as a number; false, and `*value` is what it was, where it is none or too large.
+template <class T>
+bool parse_number(std::string_view text, T* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+/// Removes and returns the text up to the next separator, which is removed too.
+inline std::string_view next_part(std::string_view& text, char separator) {
+  const std::string_view part = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(text.size(), part.size() + 1));
+  return part;
+}
+
+[[nodiscard]] inline double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
 
 }  // namespace braid::cli

@@ -8,6 +8,7 @@
 #include "cli/common.h"
 #include "codegen/device_model.h"
 #include "ir/fail.h"
+#include "ir/mapped.h"
 #include "ir/text.h"
 #include "lowering/plan/kernel_estimate.h"
 
@@ -181,15 +182,13 @@ Json counts_json(const KernelCounts& kernel, const DeviceModel& device) {
 Json counts_json(const std::vector<KernelCounts>& kernels, const DeviceModel& device) {
   Json list = Json::array();
   for (const KernelCounts& kernel : kernels) {
-    Json lines = Json::array();
-    for (const LineCounts& line : kernel.lines) {
-      lines.push_back(Json::object({{"ptx_line", line.ptx_line},
-                                    {"cuda_line", line.cuda_line},
-                                    {"instruction", line.instruction},
-                                    {"counts", counts_object(line.counts)}}));
-    }
     Json entry = counts_json(kernel, device);
-    entry.set("lines", std::move(lines));
+    entry.set("lines", mapped(kernel.lines, [](const LineCounts& line) {
+                return Json::object({{"ptx_line", line.ptx_line},
+                                     {"cuda_line", line.cuda_line},
+                                     {"instruction", line.instruction},
+                                     {"counts", counts_object(line.counts)}});
+              }));
     list.push_back(std::move(entry));
   }
   return list;

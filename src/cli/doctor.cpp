@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "ir/json_value.h"
+#include "ir/mapped.h"
 
 namespace braid::cli {
 
@@ -31,14 +32,13 @@ int doctor(const DoctorOptions& options) {
   const auto findings = diagnose(cache_directory(options.cache_dir));
   const bool good = can_run(findings);
   if (options.json) {
-    Json list = Json::array();
-    for (const Checkup& finding : findings) {
-      list.push_back(Json::object({{"component", finding.component},
-                                   {"found", finding.found},
-                                   {"version", finding.version},
-                                   {"path", finding.path},
-                                   {"how_to_get", finding.how_to_get}}));
-    }
+    const Json list = mapped(findings, [](const Checkup& finding) {
+      return Json::object({{"component", finding.component},
+                           {"found", finding.found},
+                           {"version", finding.version},
+                           {"path", finding.path},
+                           {"how_to_get", finding.how_to_get}});
+    });
     const Json document = Json::object({{"can_run", good}, {"findings", list}});
     fmt::print("{}\n", document.indented());
   } else {

@@ -57,6 +57,15 @@ std::vector<SafetensorsFile> open_files(const Graph& graph, const Bindings& bind
 
 std::string rank_file_name(int rank) { return fmt::format("rank{}.safetensors", rank); }
 
+void set_inputs(Executable& executable, const Graph& graph, const std::vector<int>& ranks,
+                const RankTensors& tensors) {
+  for (const int rank : ranks) {
+    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+      executable.set_input(rank, graph.inputs()[i].name, tensors[rank][i]);
+    }
+  }
+}
+
 Inputs gather_inputs(const Graph& graph, const Bindings& bindings, const std::string& path,
                      std::uint64_t seed, const PieceProgress& progress) {
   std::vector<SafetensorsFile> files;

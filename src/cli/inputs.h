@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "braid/executable.h"
 #include "braid/graph.h"
 #include "braid/reference.h"
 
@@ -21,6 +22,10 @@ struct Inputs {
 [[nodiscard]] Inputs gather_inputs(const Graph& graph, const Bindings& bindings,
                                    const std::string& path, std::uint64_t seed,
                                    const PieceProgress& progress);
+
+/// Sets the inputs of these ranks. `tensors` has those of all ranks.
+void set_inputs(Executable& executable, const Graph& graph, const std::vector<int>& ranks,
+                const RankTensors& tensors);
 
 /// "rank3.safetensors": the file of a rank in a directory.
 [[nodiscard]] std::string rank_file_name(int rank);

@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "ir/fail.h"
+#include "ir/non_copyable.h"
 #include "ir/text.h"
 #include "runtime/exec/socket.h"
 
@@ -29,7 +30,7 @@ constexpr double kLongestGrace = 10;      // seconds
 constexpr milliseconds kUntilKill{2000};  // between SIGTERM and SIGKILL
 
 /// The signals that this process waits for instead of having them come in between.
-class SignalSet {
+class SignalSet : NonCopyable {
  public:
   SignalSet() {
     sigemptyset(&set_);
@@ -37,8 +38,6 @@ class SignalSet {
     sigprocmask(SIG_BLOCK, &set_, &before_);
   }
   ~SignalSet() { restore(); }
-  SignalSet(const SignalSet&) = delete;
-  SignalSet& operator=(const SignalSet&) = delete;
 
   void restore() const { sigprocmask(SIG_SETMASK, &before_, nullptr); }
   /// 0 where none comes in time.

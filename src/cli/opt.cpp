@@ -10,7 +10,6 @@
 #include "ir/fail.h"
 #include "lowering/passes.h"
 #include "lowering/schedule/overlap_timeline.h"
-#include "runtime/output_file.h"
 
 namespace braid::cli {
 
@@ -27,7 +26,7 @@ const Pass* scheduling_pass(std::string_view name) {
 }  // namespace
 
 int opt(const OptOptions& options) {
-  if (options.output != "-") prepare_output_file(options.output, "--output");
+  prepare_output_file(options.output, "--output");
   PassContext context;
   context.config = options.config;
   std::vector<std::string> passes = options.passes;
@@ -51,10 +50,8 @@ int opt(const OptOptions& options) {
     for (; remarks_seen < context.remarks.size(); ++remarks_seen) {
       applied += context.remarks[remarks_seen].applied ? 1 : 0;
     }
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
-    stats.push_back({std::string(pass), std::to_string(before), std::to_string(after),
-                     std::to_string(applied), std::to_string(remarks - applied),
-                     fmt::format("{:.2f}", time.count())});
+    stats.push_back(row(pass, before, after, applied, remarks - applied,
+                        fmt::format("{:.2f}", milliseconds_since(start))));
   };
   std::vector<MoveRecord> moves;
   if (options.stats) context.move_records = &moves;
@@ -82,11 +79,7 @@ int opt(const OptOptions& options) {
     text = to_json(graph);
   }
   if (text.empty() || text.back() != '\n') text += '\n';
-  if (options.output == "-") {
-    fmt::print("{}", text);
-  } else {
-    write_output_file(options.output, text);
-  }
+  write_text(options.output, text);
   if (options.stats) note(format_table(stats) + schedules);
   if (options.visualize_overlap) note(visualize_overlap(graph, context.target));
   return kGood;

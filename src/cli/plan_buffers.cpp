@@ -12,7 +12,6 @@
 #include "ir/text.h"
 #include "ir/text_file.h"
 #include "pack/pack.h"
-#include "runtime/output_file.h"
 
 namespace braid::cli {
 namespace {
@@ -121,10 +120,7 @@ class Reader {
                       std::int64_t least, std::int64_t most) const {
     const std::string_view text = fields[*place_[column]];
     std::int64_t value = 0;
-    const auto [at, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (code == std::errc() && at == text.data() + text.size() && value >= least && value <= most) {
-      return value;
-    }
+    if (parse_number(text, &value) && value >= least && value <= most) return value;
     refuse(fmt::format("{}: found {}; expected an integer from {} to {}", kNames[column],
                        quote(text), least, most));
   }
@@ -167,7 +163,7 @@ std::string report_of(const PackResult& result, std::size_t buffers, std::int64_
 }  // namespace
 
 int plan_buffers(const PlanBuffersOptions& options) {
-  if (options.output != "-") prepare_output_file(options.output, "--output");
+  prepare_output_file(options.output, "--output");
   const std::string text = read_text(options.path, kMaxCsvBytes);
   const Table table = Reader(text, input_name(options.path)).read();
   PackOptions pack_options{.capacity = options.capacity, .nodes = kNodes};
@@ -178,12 +174,7 @@ int plan_buffers(const PlanBuffersOptions& options) {
     pack_options.stop = [start = Clock::now(), limit] { return Clock::now() - start >= limit; };
   }
   const PackResult result = pack(table.intervals, pack_options);
-  const std::string csv = csv_of(table, result.packing);
-  if (options.output == "-") {
-    fmt::print("{}", csv);
-  } else {
-    write_output_file(options.output, csv);
-  }
+  write_text(options.output, csv_of(table, result.packing));
   note(report_of(result, table.intervals.size(), options.capacity));
   return result.packing.total <= options.capacity ? kGood : kFailed;
 }

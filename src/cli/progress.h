@@ -5,16 +5,16 @@
 #include <string>
 #include <string_view>
 
+#include "ir/non_copyable.h"
+
 namespace braid::cli {
 
 /// Tells on stderr how far long work has come: a bar on a terminal, plain lines elsewhere. The bar
 /// goes away with the object.
-class ProgressBar {
+class ProgressBar : NonCopyable {
  public:
   /// A bar that is not shown prints nothing, because another process does.
   explicit ProgressBar(bool shown = true);
-  ProgressBar(const ProgressBar&) = delete;
-  ProgressBar& operator=(const ProgressBar&) = delete;
   ~ProgressBar();
 
   /// Work of unknown length begins.

@@ -152,11 +152,6 @@ struct PtxReport {
   }
 };
 
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
 /// Launches until a launch fails, and as often as was asked for.
 PtxReport run(const PtxOptions& options, const LaunchConfig& config, Device& device, Stream& stream,
               Function& function, const PtxArguments& arguments) {

@@ -1,6 +1,7 @@
 #include "cli/ptx_arguments.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "cli/common.h"
 #include "cli/safetensors.h"
 #include "ir/fail.h"
+#include "ir/mapped.h"
 #include "ir/text.h"
 #include "runtime/name_memory.h"
 
@@ -24,10 +26,8 @@ using Kind = ElementType::Kind;
 const ElementType& type_of(std::string_view name, const std::string& place) {
   const ElementType* type = find_type(&ElementType::name, name);
   if (type == nullptr) {
-    std::string known;
-    for (const ElementType& t : kElementTypes)
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", t.name);
-    throw_invalid(place, "unknown dtype {}; expected one of {}", quote(name), known);
+    throw_invalid(place, "unknown dtype {}; expected one of {}", quote(name),
+                  fmt::join(mapped(kElementTypes, &ElementType::name), ", "));
   }
   return *type;
 }
@@ -362,10 +362,7 @@ void PtxArguments::fill(Stream& stream) const {
 }
 
 std::vector<const void*> PtxArguments::pointers() const {
-  std::vector<const void*> pointers;
-  pointers.reserve(values_.size());
-  for (const Value& value : values_) pointers.push_back(value.bytes.data());
-  return pointers;
+  return mapped<const void*>(values_, [](const Value& value) { return value.bytes.data(); });
 }
 
 void PtxArguments::write(Stream& stream, const std::string& directory) {

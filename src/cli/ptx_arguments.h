@@ -1,8 +1,6 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,7 +8,6 @@
 #include <random>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,20 +16,6 @@
 #include "runtime/tensor_map.h"
 
 namespace braid::cli {
-
-/// The whole text as a number; false, and `*value` is what it was, where it is none or too large.
-template <class T>
-bool parse_number(std::string_view text, T* value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-/// Removes and returns the text up to the next separator, which is removed too.
-inline std::string_view next_part(std::string_view& text, char separator) {
-  const std::string_view part = text.substr(0, text.find(separator));
-  text.remove_prefix(std::min(text.size(), part.size() + 1));
-  return part;
-}
 
 /// The arguments of a kernel, in order, as --arg says them.
 class PtxArguments {

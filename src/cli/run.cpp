@@ -32,11 +32,6 @@ namespace braid::cli {
 
 namespace {
 
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
 /// What is run: a graph, or a saved plan.
 struct Subject {
   Graph graph;  ///< of a plan its symbols, groups and inputs alone
@@ -234,15 +229,6 @@ void check_process_of_several(const RunOptions& options) {
   if (!options.checks.schedule.empty()) refuse("--schedule");
   if (options.graph.path == "-") {
     throw_invalid("stdin", "is that of one process of several; expected a file");
-  }
-}
-
-void set_inputs(Executable& executable, const Graph& graph, const std::vector<int>& ranks,
-                const RankTensors& tensors) {
-  for (const int rank : ranks) {
-    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
-      executable.set_input(rank, graph.inputs()[i].name, tensors[rank][i]);
-    }
   }
 }
 

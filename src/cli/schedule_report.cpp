@@ -35,12 +35,12 @@ std::string describe_schedule(const Pass& pass, const Graph& before, const Graph
   for (const MoveRecord& record : records) {
     improvement += record.improvement_ns();
     moves += record.moves;
-    rows.push_back({one_line(record.node), whole(record.comm_ns), whole(record.comp_ns),
-                    whole(record.initial_exposed_ns), whole(record.final_exposed_ns),
-                    whole(record.improvement_ns()),
-                    record.limiting_factor ? one_line(record.limiting_factor.text()) : "None",
-                    std::to_string(record.moves), std::to_string(record.grouped),
-                    one_line(record.moved_past), one_line(record.overlap)});
+    rows.push_back(row(one_line(record.node), whole(record.comm_ns), whole(record.comp_ns),
+                       whole(record.initial_exposed_ns), whole(record.final_exposed_ns),
+                       whole(record.improvement_ns()),
+                       record.limiting_factor ? one_line(record.limiting_factor.text()) : "None",
+                       record.moves, record.grouped, one_line(record.moved_past),
+                       one_line(record.overlap)));
   }
   const Sums was = sums_of(before, target);
   const Sums now = sums_of(after, target);

@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "ir/fail.h"
 #include "ir/json_value.h"
+#include "ir/mapped.h"
 #include "ir/text.h"
 #include "runtime/output_file.h"
 
@@ -64,17 +65,17 @@ void print_choices(const TuneResult& result, std::string_view op) {
   for (const char* head : {"takes", "by the cost model"}) rows[0].emplace_back(head);
   for (const TunedChoice& choice : result.choices) {
     if (choice.op != op) continue;
-    std::vector<std::string> row = {one_line(choice.operands), std::to_string(choice.ranks),
-                                    one_line(choice.serves), one_line(choice.symbols)};
+    std::vector<std::string> cells = row(one_line(choice.operands), choice.ranks,
+                                         one_line(choice.serves), one_line(choice.symbols));
     for (const std::string& name : options) {
       const auto found = std::ranges::find_if(
           choice.options, [&](const TunedOption& option) { return option.name == name; });
       const bool known = found != choice.options.end() && found->ns;
-      row.push_back(known ? fmt::format("{:.1f}", *found->ns / 1e3) : "");
+      cells.push_back(known ? fmt::format("{:.1f}", *found->ns / 1e3) : "");
     }
-    row.push_back(choice.taken);
-    row.push_back(choice.by_model);
-    rows.push_back(std::move(row));
+    cells.push_back(choice.taken);
+    cells.push_back(choice.by_model);
+    rows.push_back(std::move(cells));
   }
   fmt::print("{}\n", format_table(rows));
 }
@@ -118,11 +119,10 @@ void print_text(const Graph& graph, const TuneResult& result, const std::string&
     if (first && best && first->limiter != best->limiter) {
       limiter = fmt::format("{}, was {}", best->limiter, first->limiter);
     }
-    rows.push_back({kernel.name, one_line(kernel.ops), std::to_string(kernel.launches),
-                    one_line(kernel.serves), one_line(kernel.symbols), std::to_string(kernel.tried),
-                    std::to_string(kernel.candidates), us(first), us(best),
-                    first && best ? fmt::format("{:.2f}", first->ns / best->ns) : "", settings,
-                    limiter});
+    rows.push_back(row(kernel.name, one_line(kernel.ops), kernel.launches, one_line(kernel.serves),
+                       one_line(kernel.symbols), kernel.tried, kernel.candidates, us(first),
+                       us(best), first && best ? fmt::format("{:.2f}", first->ns / best->ns) : "",
+                       settings, limiter));
   }
   if (rows.size() > 1) fmt::print("{}\n", format_table(rows));
   for (const std::string& remark : remarks) fmt::print("{}", remark);
@@ -145,22 +145,21 @@ Json config_json(const std::optional<TunedConfig>& tuned) {
 }
 
 Json json_of(const Graph& graph, const TuneResult& result) {
-  Json kernels = Json::array();
-  for (const TunedKernel& kernel : result.kernels) {
-    kernels.push_back(Json::object({{"name", kernel.name},
-                                    {"template", kernel.template_name},
-                                    {"ops", kernel.ops},
-                                    {"launches", kernel.launches},
-                                    {"symbols", kernel.symbols},
-                                    {"serves", kernel.serves},
-                                    {"remark", kernel.remark},
-                                    {"candidates", kernel.candidates},
-                                    {"tried", kernel.tried},
-                                    {"from_database", kernel.from_database},
-                                    {"failed", kernel.failed},
-                                    {"default", config_json(kernel.by_default)},
-                                    {"best", config_json(kernel.best)}}));
-  }
+  const Json kernels = mapped(result.kernels, [](const TunedKernel& kernel) {
+    return Json::object({{"name", kernel.name},
+                         {"template", kernel.template_name},
+                         {"ops", kernel.ops},
+                         {"launches", kernel.launches},
+                         {"symbols", kernel.symbols},
+                         {"serves", kernel.serves},
+                         {"remark", kernel.remark},
+                         {"candidates", kernel.candidates},
+                         {"tried", kernel.tried},
+                         {"from_database", kernel.from_database},
+                         {"failed", kernel.failed},
+                         {"default", config_json(kernel.by_default)},
+                         {"best", config_json(kernel.best)}});
+  });
   Json choices = Json::array();
   for (const TunedChoice& choice : result.choices) {
     Json options = Json::object();

@@ -21,12 +21,12 @@
 #include "cli/report/timelines.h"
 #include "codegen/graph_target.h"
 #include "ir/buckets.h"
+#include "ir/mapped.h"
 #include "ir/op_registry.h"
 #include "lowering/passes.h"
 #include "lowering/plan/lay_out.h"
 #include "lowering/plan/variants.h"
 #include "runtime/compile/compile_program.h"
-#include "runtime/output_file.h"
 
 // braid report: a page of pictures. What it shows is put together here as JSON; report/page.html
 // draws it.
@@ -58,20 +58,16 @@ Json memory_json(const Program& program) {
                                    {"bound", use.bound},
                                    {"buffers", std::move(buffers[a])}}));
   }
-  Json steps = Json::array();
-  for (const Step& step : program.steps) steps.push_back(step.name);
-  return Json::object({{"steps", steps}, {"arenas", arenas}});
+  return Json::object({{"steps", mapped(program.steps, &Step::name)}, {"arenas", arenas}});
 }
 
 Json remarks_json(const std::vector<Remark>& remarks) {
-  Json list = Json::array();
-  for (const RemarkLine& line : remark_lines(remarks)) {
-    list.push_back(Json::object({{"pass", line.first->pass},
-                                 {"outcome", line.first->applied ? "applied" : "missed"},
-                                 {"nodes", line.nodes},
-                                 {"reason", line.reason}}));
-  }
-  return list;
+  return mapped(remark_lines(remarks), [](const RemarkLine& line) {
+    return Json::object({{"pass", line.first->pass},
+                         {"outcome", line.first->applied ? "applied" : "missed"},
+                         {"nodes", line.nodes},
+                         {"reason", line.reason}});
+  });
 }
 
 /// The observations of a run, if one was requested.
@@ -82,9 +78,8 @@ struct Run {
 
 /// Distinguishes kernels of one name by the types of operands and results.
 std::string shapes_of(const Graph& body) {
-  std::vector<std::string> in, out;
-  for (const GraphInput& input : body.inputs()) in.push_back(input.type.str());
-  for (const ValueId output : body.outputs()) out.push_back(body.type(output).str());
+  const auto in = mapped(body.inputs(), [](const GraphInput& input) { return input.type.str(); });
+  const auto out = mapped(body.outputs(), [&](ValueId output) { return body.type(output).str(); });
   return fmt::format("{} → {}", fmt::join(in, ", "), fmt::join(out, ", "));
 }
 
@@ -140,11 +135,7 @@ Run run_once(const Graph& graph, const ReportOptions& options, const Bindings& b
   executable.prepare(bindings);
   constexpr std::uint64_t kSeed = 1;
   const Inputs inputs = gather_inputs(graph, bindings, "", kSeed, {});
-  for (const int rank : world.ranks()) {
-    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
-      executable.set_input(rank, graph.inputs()[i].name, inputs.tensors[rank][i]);
-    }
-  }
+  set_inputs(executable, graph, world.ranks(), inputs.tensors);
   bar.phase("run");
   Run run;
   run.steps = executable.trace();
@@ -171,7 +162,7 @@ Schedules schedule_alone(const Graph& graph, PassContext& context) {
 }  // namespace
 
 int report(const ReportOptions& options) {
-  if (options.output != "-") prepare_output_file(options.output, "--output");
+  prepare_output_file(options.output, "--output");
   const DeviceModel* count_on = count_device(options.count);
   const Graph graph = load(options.graph);
   const Bindings bindings = resolve_bindings(graph, options.bind);
@@ -216,12 +207,7 @@ int report(const ReportOptions& options) {
     data.set("memory", memory_json(*program));
     data.set("kernels", kernels_json(*program, run ? &*run : nullptr, count_on));
   }
-  const std::string page = report_page(data);
-  if (options.output == "-") {
-    fmt::print("{}", page);
-  } else {
-    write_output_file(options.output, page);
-  }
+  write_text(options.output, report_page(data));
   return kGood;
 }
 
