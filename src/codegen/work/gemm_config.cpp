@@ -13,9 +13,10 @@
 // scheduler; the times of the units combine as sqrt(t1^2 + t2^2 + ...). The warps of a part take
 // turns: each waits for its operands and for the last product while others work. So do the blocks:
 // the warps of each meet at a barrier in every step of K. Outside are L2 and memory, which serve
-// all blocks alike. Customers of both are the copies under way, stages - 1 of each block, which
-// take as long as memory takes to answer. So many small blocks keep memory busy while others
-// multiply. Exposed time is added: filling the first ring, and storing the result.
+// all blocks alike. Customers of both are the slots of all rings: a slot is filled, which takes as
+// long as memory takes to answer at least, then multiplied, then filled again. So many small blocks
+// keep memory busy while others multiply. Exposed time is added: filling the first ring, and
+// storing the result.
 
 #include "codegen/work/gemm_config.h"
 
@@ -138,15 +139,12 @@ std::int64_t registers_of(const Product& p, const Tile& t) {
   return p.right * m * n / 32 + (m + n) / 4 * (p.widened ? 3 : 1) + kOther;
 }
 
-/// Steps of K that a block's ring copies ahead.
-std::int64_t copies_under_way(const Tile& t) { return std::max<std::int64_t>(1, t.stages - 1); }
-
 /// The blocks of a tile size, and what one block demands of a multiprocessor's units, in clocks.
 struct TileWork {
   double blocks;
   double at_once;  ///< blocks resident on a multiprocessor
   double matrix, shared, issue, l2;
-  double latency;  ///< until its copies arrive
+  double latency;  ///< until what a slot of its ring takes has arrived, for all steps
   double waiting;  ///< of a warp for its fragments and products, when it can do nothing else
   double meeting;  ///< of its warps at barriers
 };
@@ -193,7 +191,7 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
           .issue = steps * number(t.warps) *
                    (multiplies + conversions + 2 * loads + 4 * copies + kAround) / 4,
           .l2 = (number(p.k) * loaded + number(rows * cols) * 2) * 108 / 5120,
-          .latency = steps / number(copies_under_way(t)) * known.memory_clocks,
+          .latency = steps / number(t.stages) * known.memory_clocks,
           .waiting = steps * fragments * turn,
           .meeting = steps * turn};
 }
@@ -246,8 +244,8 @@ double clocks(const Product& p, const Tile& t, const Target& target, const GemmU
     const double inside = closed_network_round(busiest, turns / busiest, work.meeting);
     const double l2 = blocks / std::min(blocks, sms) * work.l2;
     const double outside = std::hypot(memory * blocks / work.blocks, l2);
-    const double copies = busiest * number(copies_under_way(t));
-    return closed_network_round(copies, {outside / copies, inside / copies}, work.latency) + kBlock;
+    const double slots = busiest * number(t.stages);
+    return closed_network_round(slots, {outside / slots, inside / slots}, work.latency) + kBlock;
   };
   const double full = std::floor(work.blocks / most);
   return full * wave(most) + wave(work.blocks - full * most);
