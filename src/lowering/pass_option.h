@@ -72,13 +72,14 @@ constexpr OptionVariable variable_of(T Options::* /*member*/) {
   return {&kOwner<Options>, braid::expected(T()),
           [](std::string_view text, void* options) {
             Options unused;
-            return read_value(
-                text, (options == nullptr ? unused : *static_cast<Options*>(options)).*kMember);
+            auto* const into = options == nullptr ? &unused : static_cast<Options*>(options);
+            return read_value(text, into->*kMember);
           },
           [](const void* options) {
             const Options defaults;
-            return write_value(
-                (options == nullptr ? defaults : *static_cast<const Options*>(options)).*kMember);
+            const auto* const from =
+                options == nullptr ? &defaults : static_cast<const Options*>(options);
+            return write_value(from->*kMember);
           }};
 }
 /// Of a pointer to the member.

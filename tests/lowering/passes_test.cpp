@@ -90,7 +90,8 @@ TEST(Passes, CheckTheOptionsOfAConfigAndSetItsMembers) {
   PassContext context = sm80();
   context.config.options = {{"batch-invariant", "false"}};
   EXPECT_FALSE(lower(graph, context).batch_invariant);
-  for (const auto& [name, value] : {std::pair("window", "1"), std::pair("reorder-sink-window", "few")}) {
+  for (const auto& [name, value] :
+       {std::pair("window", "1"), std::pair("reorder-sink-window", "few")}) {
     context.config.options = {{name, value}};
     EXPECT_THROW(static_cast<void>(lower(graph, context)), Error);
     EXPECT_THROW(static_cast<void>(run_passes(graph, {}, context)), Error);
