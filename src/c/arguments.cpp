@@ -120,7 +120,8 @@ void set_meeting(braid_world_options& options) {
   thread_local SocketOptions kept;
   constexpr std::size_t kLeast = offsetof(braid_world_options, tune_db);
   if (all_options(&options).bytes < kLeast) {
-    throw_invalid("options", "`bytes` is {}; expected {} or more, with the fields that this call sets",
+    throw_invalid("options",
+                  "`bytes` is {}; expected {} or more, with the fields that this call sets",
                   options.bytes, kLeast);
   }
   const std::optional<LaunchedProcess> process = process_from_environment();

@@ -61,7 +61,8 @@ inline constexpr char kOwner = 0;
 struct OptionVariable {
   const void* owner;          ///< kOwner of the struct
   std::string_view expected;  ///< what its text may be
-  /// Reads the text into the struct and returns whether it fits; checks it alone where that is null.
+  /// Reads the text into the struct and returns whether it fits; checks it alone where that is
+  /// null.
   bool (*read)(std::string_view text, void* options);
   /// The text of the value in the struct; of the default where that is null.
   std::string (*write)(const void* options);
