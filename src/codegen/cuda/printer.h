@@ -31,56 +31,42 @@ class Printer {
     std::string_view reg = "0";
   };
 
+  /// What prints an instruction.
+  using Print = void(Id);
+
   [[nodiscard]] bool always_meets() const;
   std::string signature();
   std::string thread_variables(std::string_view body);
   void block(const std::vector<Id>& ids);
-  void instruction(Id id);
-  void map(Id id);
-  void loop(Id id);
-  void check_index(Id id);
+  Print instruction, map, loop, check_index;
   std::string function(const Inst& inst, const std::vector<std::string>& x);
   std::string combined(Fn fn, Kind kind, const std::string& a, const std::string& b);
   std::string to_peers(const Inst& inst, std::string_view what);
 
   // print_memory.cpp
-  void load(Id id);
-  void load_scalar(Id id);
-  void store(Id id);
+  Print load, load_scalar, store, ll_store, multimem, copy_to_shared, store_to_shared;
   /// The condition under which this thread stores a register.
   std::string stored(const Inst& inst, std::string_view reg);
   /// The register `distance` after `reg`.
   static std::string beside(std::string_view reg, int distance);
   [[nodiscard]] std::size_t packets_together(std::span<const Id> ids) const;
   void ll_loads(std::span<const Id> ids);
-  void ll_store(Id id);
-  void multimem(Id id);
   void need_packets() {
     preamble_.packets();
     packets_ = true;
   }
   /// All threads leave the block where packets are missing.
   void vote() { out_.line("if (__syncthreads_or(lost)) return;"); }
-  void copy_to_shared(Id id);
-  void store_to_shared(Id id);
 
   // print_combine.cpp
-  void reduce(Id id);
-  void convert_layout(Id id);
-  void dot(Id id);
-  void dot_mma(Id id);
-  void dot_fma(Id id);
+  Print reduce, convert_layout, dot, dot_mma, dot_fma;
   std::string fragment(const Inst& dot, std::size_t side, std::string_view step,
                        std::string_view tile, int steps);
 
   // print_roles.cpp
   void roles(std::span<const Id> ids);
   std::string mbarrier(Id ring, Id step, bool empty);
-  void ring(Id id);
-  void copy_tile(Id id);
-  void async_dot(Id id);
-  void settled(Id id);
-  void push_tile(Id id);
+  Print ring, copy_tile, async_dot, settled, push_tile;
 
   const Layout& layout(int index) const { return p_.layouts[static_cast<std::size_t>(index)]; }
   const Layout& layout_of(Id id) const { return layout(p_.at(id).layout); }
