@@ -125,12 +125,11 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
       }
     }
     for (ValueId value : mutated_results(node)) {
-      const std::size_t result = value;
-      const std::size_t written = storage[result];
+      const std::size_t written = storage[value];
       if (last[written] <= id) continue;  // nobody looks
       const auto elements = storage_elements(graph, value, bindings);
       for (std::vector<EvalTensor>& of_rank : values) {
-        move_elements(of_rank[written], of_rank[result], [&](auto& to, const auto& from) {
+        move_elements(of_rank[written], of_rank[value], [&](auto& to, const auto& from) {
           for (std::size_t e = 0; e < elements.size(); ++e) to[elements[e]] = from[e];
         });
       }

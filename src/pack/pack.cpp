@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "ir/mapped.h"
 #include "pack/blocks.h"
 #include "pack/heuristics.h"
 #include "pack/search.h"
@@ -26,10 +27,7 @@ constexpr std::size_t kTurnOfInterval = 3;  ///< a turn should reach the top onc
 constexpr std::size_t kMostSearched = 4'000;
 
 std::vector<Interval> wholes(std::span<const Block> blocks) {
-  std::vector<Interval> intervals;
-  intervals.reserve(blocks.size());
-  for (const Block& block : blocks) intervals.push_back(block.whole);
-  return intervals;
+  return mapped(blocks, &Block::whole);
 }
 
 std::int64_t total_of(std::span<const Interval> intervals, std::span<const std::int64_t> offsets) {

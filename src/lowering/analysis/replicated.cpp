@@ -39,10 +39,7 @@ std::vector<bool> replicated_values(const Graph& graph, std::string_view group) 
     } else if (!may_depend_on_rank(node)) {
       result = std::ranges::all_of(node.inputs, [&](ValueId input) { return same[input]; });
     }
-    for (ValueId output : node.outputs) {
-      const std::size_t value = output;
-      same[value] = result && !overwritten[value];
-    }
+    for (ValueId output : node.outputs) same[output] = result && !overwritten[output];
   }
   return same;
 }

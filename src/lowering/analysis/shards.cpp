@@ -240,9 +240,8 @@ ShardPlan::Answer ShardPlan::ask_norm(const Node& node, Answer stream) {
 /// ranks (as a gathered chunk is): otherwise the gathered result would mix chunks of different
 /// sums.
 Reason ShardPlan::cannot_cut(ValueId value, const Shard& shard) {
-  const std::size_t v = value;
-  if (overwritten_[v]) return Reason(kResidualOverwritten, name(value));
-  if (replicated(shard.group)[v]) return {};
+  if (overwritten_[value]) return Reason(kResidualOverwritten, name(value));
+  if (replicated(shard.group)[value]) return {};
   return Reason(kResidualDiffers, name(value), shard.group);
 }
 

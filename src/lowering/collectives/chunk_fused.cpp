@@ -57,11 +57,10 @@ class Chunks : FusedParts {
     }
     std::vector<Values> products(form_.matmuls);
     for (std::int64_t k = 0; k < ranks_; ++k) {
-      const std::size_t at = k;
-      if (k > 0) chunks[at] = waited(chunks[at]);
-      if (k > 0 && scale_too) scales[at] = waited(scales[at]);
-      const ValueId own = scale_too ? as_rows(scales[at], "_scale_rows") : scale_rows(scale, k);
-      const ValueId rows = as_rows(chunks[at], "_rows");
+      if (k > 0) chunks[k] = waited(chunks[k]);
+      if (k > 0 && scale_too) scales[k] = waited(scales[k]);
+      const ValueId own = scale_too ? as_rows(scales[k], "_scale_rows") : scale_rows(scale, k);
+      const ValueId rows = as_rows(chunks[k], "_rows");
       for (std::size_t i = 0; i < form_.matmuls; ++i) {
         products[i].push_back(multiplied(rows, own, i));
       }

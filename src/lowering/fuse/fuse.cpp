@@ -126,10 +126,9 @@ class Fuser {
     if (clusters_.is_output[result]) return false;
     const auto& users = clusters_.users_of(result);
     return std::ranges::all_of(users, [&](NodeId user) {
-      const std::size_t u = user;
       const OpClass c = node(user).op->op_class;
-      return !clusters_.live[u] || c == OpClass::kMatmul || c == OpClass::kAttention ||
-             (folds_[u] && only_matmuls_read_[u]);
+      return !clusters_.live[user] || c == OpClass::kMatmul || c == OpClass::kAttention ||
+             (folds_[user] && only_matmuls_read_[user]);
     });
   }
 

@@ -74,18 +74,17 @@ std::vector<int> places_to_take(const Program& program, const StepOrder& order) 
   std::vector<bool> gone(program.buffers.size(), false);
   const Uses uses(program);
   each_pair(program, [&](int s, int output, int input) {
-    const std::size_t to = output;
-    const std::size_t from = input;
-    const std::size_t arena = program.buffers[to].arena;
-    if (program.arenas[arena].kind != ArenaKind::kWorkspace || taken[to] >= 0 || gone[from] ||
-        uses.sliced[to] || uses.sliced[from] || !follow_each_other(program, s, output, input)) {
+    const std::size_t arena = program.buffers[output].arena;
+    if (program.arenas[arena].kind != ArenaKind::kWorkspace || taken[output] >= 0 || gone[input] ||
+        uses.sliced[output] || uses.sliced[input] ||
+        !follow_each_other(program, s, output, input)) {
       return;
     }
     const bool over = std::ranges::all_of(
-        uses.steps[from], [&](int use) { return use == s || order.before(use, s); });
+        uses.steps[input], [&](int use) { return use == s || order.before(use, s); });
     if (!over) return;
-    taken[to] = input;
-    gone[from] = true;
+    taken[output] = input;
+    gone[input] = true;
   });
   return taken;
 }

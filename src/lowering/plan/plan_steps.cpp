@@ -9,9 +9,8 @@
 
 namespace braid {
 std::size_t PlanSteps::whole(int buffer) const {
-  const std::size_t id = buffer;
-  const std::optional<Slice>& slice = program_.buffers[id].slice;
-  return slice ? static_cast<std::size_t>(slice->of) : id;
+  const std::optional<Slice>& slice = program_.buffers[buffer].slice;
+  return slice ? slice->of : buffer;
 }
 
 void PlanSteps::append(Step step) {

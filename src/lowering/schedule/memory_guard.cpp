@@ -29,8 +29,7 @@ MemoryGuard::MemoryGuard(const MemoryUse& use, std::span<const NodeId> order, st
   left_.assign(use.values(), 0);
   for (std::size_t at = 0; at < order_.size(); ++at) {
     for (ValueId storage : use_.used(order_[at])) {
-      const std::size_t of = storage;
-      users_[first_[of] + left_[of]++] = at;
+      users_[first_[storage] + left_[storage]++] = at;
     }
   }
   while (leaves_ < order_.size()) leaves_ *= 2;
@@ -68,15 +67,15 @@ bool MemoryGuard::take(NodeId id) {
   level_ += use_.made(id) - freed;
   take_place(at);
   for (ValueId storage : use_.used(id)) {
-    const std::size_t of = storage;
-    while (left_[of] > 0 && taken_[users_[first_[of] + left_[of] - 1]]) --left_[of];
+    while (left_[storage] > 0 && taken_[users_[first_[storage] + left_[storage] - 1]]) {
+      --left_[storage];
+    }
   }
   return true;
 }
 
 std::size_t MemoryGuard::last_user(ValueId storage, std::size_t end) const {
-  const std::size_t of = storage;
-  for (std::size_t i = first_[of] + left_[of]; i-- > first_[of];) {
+  for (std::size_t i = first_[storage] + left_[storage]; i-- > first_[storage];) {
     if (!taken_[users_[i]] && users_[i] < end) return users_[i];
   }
   return order_.size();

@@ -23,8 +23,7 @@ class MemoryUse {
   /// The storages made by nodes that the node uses or makes, each once; those of outputs, which
   /// nobody frees, are left out.
   [[nodiscard]] std::span<const ValueId> used(NodeId id) const {
-    const std::size_t at = id;
-    return std::span(used_).subspan(first_[at], first_[at + 1] - first_[at]);
+    return std::span(used_).subspan(first_[id], first_[id + 1] - first_[id]);
   }
   [[nodiscard]] std::int64_t bytes(ValueId storage) const { return bytes_[storage]; }
   [[nodiscard]] std::int64_t inputs() const { return inputs_; }

@@ -65,15 +65,13 @@ std::vector<int> nodes_between(const Graph& graph, std::span<const NodeId> order
   std::vector<int> start(graph.nodes().size(), -1);
   int computed = 0;
   for (NodeId id : order) {
-    const std::size_t at = id;
     const Node& node = graph.node(id);
     if (is_asynchronous(node)) {
-      start[at] = computed;
+      start[id] = computed;
     } else if (node.op->op_class == OpClass::kWait) {
       const NodeId of = graph.value(node.inputs[0]).producer;
-      const std::size_t waited = of;
-      if (of >= 0 && start[waited] >= 0 && result[waited] < 0) {
-        result[waited] = computed - start[waited];
+      if (of >= 0 && start[of] >= 0 && result[of] < 0) {
+        result[of] = computed - start[of];
       }
     } else if (node.op->op_class != OpClass::kView) {
       ++computed;

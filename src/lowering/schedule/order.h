@@ -19,8 +19,7 @@ class Predecessors {
   [[nodiscard]] Predecessors reversed() const;
 
   [[nodiscard]] std::span<const NodeId> of(NodeId id) const {
-    const std::size_t at = id;
-    return std::span(nodes_).subspan(first_[at], first_[at + 1] - first_[at]);
+    return std::span(nodes_).subspan(first_[id], first_[id + 1] - first_[id]);
   }
 
  private:

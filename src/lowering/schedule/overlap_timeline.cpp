@@ -36,19 +36,18 @@ std::vector<NodeId> waited_collectives(const Graph& graph) {
 }
 
 TimelineStep OverlapClock::run(NodeId id) {
-  const std::size_t at = id;
-  const NodeEstimate& node = estimates_[at];
+  const NodeEstimate& node = estimates_[id];
   TimelineStep step;
   if (node.asynchronous) {
     step.begin_ns = std::max(now_, links_free_);
-    links_free_ = ends_[at] = step.end_ns = step.begin_ns + node.ns;
+    links_free_ = ends_[id] = step.end_ns = step.begin_ns + node.ns;
     step.in_flight = true;
     return step;
   }
   step.begin_ns = now_;
   step.in_flight = links_free_ > now_;
-  if (waited_[at] >= 0) {
-    now_ = std::max(now_, end_ns(waited_[at]));
+  if (waited_[id] >= 0) {
+    now_ = std::max(now_, end_ns(waited_[id]));
     exposed_ += now_ - step.begin_ns;
   }
   now_ += node.ns;
