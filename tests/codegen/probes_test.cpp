@@ -235,7 +235,7 @@ TEST(Probes, ScalarsInMemoryBoundLoops) {
     const std::uint64_t out = bench.upload(std::vector<float>(96));
     const std::uint64_t record = put(std::vector<std::uint32_t>(12));
     bench.run({3, 1, 1}, {32, 1, 1}, 0, inputs[0], inputs[1], inputs[2], out, record, 5);
-    for (const Finding& finding : bench.device().findings()) ADD_FAILURE() << finding.text();
+    for (const Finding& finding : found_by(bench.device())) ADD_FAILURE() << finding.text();
     const auto y = bench.download<float>(out, 96);
     for (std::size_t i = 0; i < 96; ++i) {
       const std::size_t block = i / 32;
@@ -379,7 +379,7 @@ PhasesRun run_phases(const Program& program, const std::string& cuda, std::uint3
     bench.stream().synchronize();
     run.results.push_back(bench.download<float>(out[1], x.size()));
   }
-  for (const Finding& finding : bench.device().findings()) run.findings.push_back(finding.text());
+  for (const Finding& finding : found_by(bench.device())) run.findings.push_back(finding.text());
   run.record = bench.download<protocol::Record>(record, 1)[0];
   return run;
 }
@@ -396,7 +396,7 @@ Program of_phases(std::vector<Phase> phases) {
   program.num_warps = 2;
   program.entry = "k";
   verify(program);
-  lower(program, 1);
+  lower(program, Target{}, 1);
   return program;
 }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "braid/error.h"
+#include "findings.h"
 #include "run/graph_builder.h"
 #include "run/run_graph.h"
 
@@ -115,7 +116,7 @@ TEST_P(GroupedMm, RunsCleanUnderTheSanitizer) {
   World world = World::open(options);
   Executable executable = Executable::compile(graph, world);
   testing::run_once(executable, graph, {{"T", c.rows}}, inputs_of(c, graph));
-  const auto findings = world.device().findings();
+  const auto findings = found_by(world.device());
   EXPECT_TRUE(findings.empty()) << findings[0].text();
 }
 
@@ -224,7 +225,7 @@ TEST(GroupedMm, OffsetsOutOfRangeOrOrderAreNamed) {
                                            testing::run_once(executable, graph, bindings, well),
                                            evaluate(graph, well, bindings)));
   }
-  const auto findings = world.device().findings();
+  const auto findings = found_by(world.device());
   EXPECT_TRUE(findings.empty()) << findings[0].text();
 }
 

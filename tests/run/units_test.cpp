@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "findings.h"
 #include "run/graph_builder.h"
 #include "run/run_graph.h"
 
@@ -59,7 +60,7 @@ Outcome run_by(const Graph& graph, const Bindings& bindings, const RankTensors& 
   World world = World::open(options);
   Executable executable = Executable::compile(graph, world);
   RankTensors outputs = testing::run_once(executable, graph, bindings, inputs);
-  return {std::move(outputs), world.device().findings()};
+  return {std::move(outputs), found_by(world.device())};
 }
 
 /// For a target of the graph's with these units.

@@ -1,18 +1,18 @@
-// narrow_bf16, narrow_pair_bf16, load_bf16_8, round_bf16, store_bf16_2, store_bf16_8, max_i64, min_i64, smem, shared_address, commit_group, copy_async_16, wait_group_0, wait_group_4, ldmatrix, ldmatrix_trans, mma_bf16_bf16, Record, claim, Peers 3, Comm, epoch_at, flag_at 3, fence, load_flag, store_flag, global_timer, open_comm 3, close_comm, signal 3, give_up 3, await_relaxed, await, wait 3, signal_one, wait_one
-extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into_tensor_mm_mm_silu_mul(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, long long p6, long long p7, unsigned char* p8, long long p9, long long p10, unsigned char* p11, unsigned char* p12, unsigned char* p13, unsigned char* p14, int p15) {
+// narrow_bf16, narrow_pair_bf16, load_bf16_8, round_bf16, store_bf16_2, store_bf16_8, max_i64, min_i64, smem, shared_address, commit_group, copy_async_16, wait_group_0, wait_group_4, ldmatrix, ldmatrix_trans, mma_bf16_bf16, Record, claim, Peers 3, Comm, epoch_at, flag_at 3, fence, load_flag, store_flag, global_timer, open_comm 3, close_comm, signal 8, give_up 3, await_relaxed, await, wait 8, signal_one, wait_one
+extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into_tensor_mm_mm_silu_mul(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, long long p6, long long p7, unsigned char* p8, long long p9, long long p10, unsigned char* p11, unsigned char* p12, unsigned char* p13, unsigned char* p14, int p15) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
-  const int col0 = lane % 32 * 8 + warp % 8 * 256;
-  const int row1 = lane / 8 % 4 + warp % 8 * 4;
+  const int col0 = lane % 32 * 8 + warp % 4 * 256;
+  const int row1 = lane / 8 % 4 + warp % 4 * 4;
   const int col1 = lane % 8 * 8;
-  const int row2 = lane / 8 % 4 + warp % 8 * 4;
+  const int row2 = lane / 8 % 4 + warp % 4 * 4;
   const int col2 = lane % 8 * 8;
   const int col3 = lane % 4 * 2 + warp % 2 * 32;
-  const int row4 = lane / 4 % 8 + warp / 2 % 4 * 32;
-  const int at5 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 8 * 512;
-  const int at6 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 8 * 512;
-  const int at7 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 2 % 4 * 4096;
+  const int row4 = lane / 4 % 8 + warp / 2 % 2 * 64;
+  const int at5 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 4 * 512;
+  const int at6 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 4 * 512;
+  const int at7 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 2 % 2 * 8192;
   const int at8 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 2 * 64)) + lane % 16 * 128;
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   const long long v12 = min_i64(16, (max_i64(1, ((long long)gridDim.x / 4))));
@@ -33,31 +33,31 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
     float v283[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v283 + i, (const unsigned short*)v278 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v280) && v276));
-    const long long v284 = v41 + 8192;
+      load_bf16_8(v283 + i, (const unsigned short*)v278 + (col0 + i % 8 + i / 8 % 4 * 1024), (((col0 + i % 8 + i / 8 % 4 * 1024) < v280) && v276));
+    const long long v284 = v41 + 4096;
     const bool v285 = v284 < v40;
     unsigned char* const v287 = v27 + (v284 * 2);
     const long long v288 = v40 - v284;
     float v291[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v291 + i, (const unsigned short*)v287 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v288) && v285));
-    const long long v294 = v41 + 16384;
+      load_bf16_8(v291 + i, (const unsigned short*)v287 + (col0 + i % 8 + i / 8 % 4 * 1024), (((col0 + i % 8 + i / 8 % 4 * 1024) < v288) && v285));
+    const long long v294 = v41 + 8192;
     const bool v295 = v294 < v40;
     unsigned char* const v297 = v27 + (v294 * 2);
     const long long v298 = v40 - v294;
     float v301[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v301 + i, (const unsigned short*)v297 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v298) && v295));
-    const long long v304 = v41 + 24576;
+      load_bf16_8(v301 + i, (const unsigned short*)v297 + (col0 + i % 8 + i / 8 % 4 * 1024), (((col0 + i % 8 + i / 8 % 4 * 1024) < v298) && v295));
+    const long long v304 = v41 + 12288;
     const bool v305 = v304 < v40;
     unsigned char* const v307 = v27 + (v304 * 2);
     const long long v308 = v40 - v304;
     float v311[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v311 + i, (const unsigned short*)v307 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v308) && v305));
+      load_bf16_8(v311 + i, (const unsigned short*)v307 + (col0 + i % 8 + i / 8 % 4 * 1024), (((col0 + i % 8 + i / 8 % 4 * 1024) < v308) && v305));
     float v50[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
@@ -76,21 +76,21 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
       v325[i] = v311[i];
     for (long long v43 = v41; v43 < v40;) {
 #pragma unroll
-      for (int turn = 0; turn < 5; ++turn, v43 += 8192) {
+      for (int turn = 0; turn < 5; ++turn, v43 += 4096) {
         if (turn > 0 && !(v43 < v40)) goto after_v43;
-        const long long v314 = v43 + 32768;
+        const long long v314 = v43 + 16384;
         const bool v315 = v314 < v40;
         unsigned char* const v317 = v27 + (v314 * 2);
         const long long v319 = v40 - v314;
         float v322[32];
 #pragma unroll
         for (int i = 0; i < 32; i += 8)
-          load_bf16_8(v322 + i, (const unsigned short*)v317 + (col0 + i % 8 + i / 8 % 4 * 2048), (((col0 + i % 8 + i / 8 % 4 * 2048) < v319) && v315));
+          load_bf16_8(v322 + i, (const unsigned short*)v317 + (col0 + i % 8 + i / 8 % 4 * 1024), (((col0 + i % 8 + i / 8 % 4 * 1024) < v319) && v315));
         const long long v46 = v40 - v43;
         unsigned char* const v51 = v34 + (v43 * 2);
 #pragma unroll
         for (int i = 0; i < 32; i += 8)
-          store_bf16_8((unsigned short*)v51 + (col0 + i % 8 + i / 8 % 4 * 2048), v50 + i, ((col0 + i % 8 + i / 8 % 4 * 2048) < v46));
+          store_bf16_8((unsigned short*)v51 + (col0 + i % 8 + i / 8 % 4 * 1024), v50 + i, ((col0 + i % 8 + i / 8 % 4 * 1024) < v46));
 #pragma unroll
         for (int i = 0; i < 32; ++i)
           v50[i] = v323[i];
@@ -134,78 +134,78 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
     const int v180 = (int)v96;
     const bool v184 = 0 < 2048;
 #pragma unroll
+    for (int i = 0; i < 64; i += 8)
+      copy_async_16(shared + 0 + (at5 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v98 + (((v168 + (row1 + i / 8 % 8 * 16)) * 2048) + (v172 + (col1 + i % 8))), v184 && ((v168 + (row1 + i / 8 % 8 * 16)) < p7));
+#pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 0 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v98 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v184 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
+      copy_async_16(shared + 98304 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p12 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v184);
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 98304 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p12 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v184);
-#pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 147456 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)p13 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v184);
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 147456 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p13 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v184);
     commit_group();
     const bool v194 = 64 < 2048;
     unsigned char* const v196 = v98 + 128;
 #pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 0 + (int)1 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v196 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v194 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
+    for (int i = 0; i < 64; i += 8)
+      copy_async_16(shared + 0 + (int)1 * 16384 + (at5 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v196 + (((v168 + (row1 + i / 8 % 8 * 16)) * 2048) + (v172 + (col1 + i % 8))), v194 && ((v168 + (row1 + i / 8 % 8 * 16)) < p7));
     unsigned char* const v200 = p12 + 131072;
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 98304 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v200 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v194);
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 98304 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v200 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v194);
     unsigned char* const v202 = p13 + 131072;
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 147456 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v202 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v194);
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 147456 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v202 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v194);
     commit_group();
     const bool v205 = 128 < 2048;
     unsigned char* const v207 = v98 + 256;
 #pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 0 + (int)2 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v207 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v205 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
+    for (int i = 0; i < 64; i += 8)
+      copy_async_16(shared + 0 + (int)2 * 16384 + (at5 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v207 + (((v168 + (row1 + i / 8 % 8 * 16)) * 2048) + (v172 + (col1 + i % 8))), v205 && ((v168 + (row1 + i / 8 % 8 * 16)) < p7));
     unsigned char* const v210 = p12 + 262144;
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 98304 + (int)2 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v210 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v205);
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 98304 + (int)2 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v210 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v205);
     unsigned char* const v212 = p13 + 262144;
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 147456 + (int)2 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v212 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v205);
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 147456 + (int)2 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v212 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v205);
     commit_group();
     const bool v217 = 192 < 2048;
     unsigned char* const v219 = v98 + 384;
 #pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 0 + (int)3 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v219 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v217 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
+    for (int i = 0; i < 64; i += 8)
+      copy_async_16(shared + 0 + (int)3 * 16384 + (at5 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v219 + (((v168 + (row1 + i / 8 % 8 * 16)) * 2048) + (v172 + (col1 + i % 8))), v217 && ((v168 + (row1 + i / 8 % 8 * 16)) < p7));
     unsigned char* const v223 = p12 + 393216;
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 98304 + (int)3 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v223 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v217);
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 98304 + (int)3 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v223 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v217);
     unsigned char* const v225 = p13 + 393216;
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 147456 + (int)3 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v225 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v217);
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 147456 + (int)3 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v225 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v217);
     commit_group();
     const bool v229 = 256 < 2048;
     unsigned char* const v231 = v98 + 512;
 #pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 0 + (int)4 * 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v231 + (((v168 + (row1 + i / 8 % 4 * 32)) * 2048) + (v172 + (col1 + i % 8))), v229 && ((v168 + (row1 + i / 8 % 4 * 32)) < p7));
+    for (int i = 0; i < 64; i += 8)
+      copy_async_16(shared + 0 + (int)4 * 16384 + (at5 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v231 + (((v168 + (row1 + i / 8 % 8 * 16)) * 2048) + (v172 + (col1 + i % 8))), v229 && ((v168 + (row1 + i / 8 % 8 * 16)) < p7));
     unsigned char* const v234 = p12 + 524288;
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 98304 + (int)4 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v234 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v229);
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 98304 + (int)4 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v234 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v229);
     unsigned char* const v236 = p13 + 524288;
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 147456 + (int)4 * 8192 + (at6 + i % 8 * 2 + i / 8 % 2 * 4096), (const unsigned short*)v236 + (((v172 + (row2 + i / 8 % 2 * 32)) * 1024) + (v180 + (col2 + i % 8))), v229);
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 147456 + (int)4 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v236 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v229);
     commit_group();
-    float v102[32];
+    float v102[64];
 #pragma unroll
-    for (int i = 0; i < 32; ++i)
+    for (int i = 0; i < 64; ++i)
       v102[i] = 0.0f;
-    float v103[32];
+    float v103[64];
 #pragma unroll
-    for (int i = 0; i < 32; ++i)
+    for (int i = 0; i < 64; ++i)
       v103[i] = 0.0f;
     int v240 = 0;
     int v242 = 5;
@@ -223,161 +223,177 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
         const unsigned b = shared + 98304 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 0; k < 1; ++k) {
-          unsigned fa[2][4], fb[4][2];
+          unsigned fa[4][4], fb[4][2];
 #pragma unroll
-          for (int m = 0; m < 2; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
+          for (int m = 0; m < 4; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
 #pragma unroll
           for (int n = 0; n < 4; n += 2)
             ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
-          for (int m = 0; m < 2; ++m) {
+          for (int m = 0; m < 4; ++m) {
 #pragma unroll
             for (int n = 0; n < 4; ++n) mma_bf16_bf16(v102 + (m * 4 + n) * 4, fa[m], fb[n]);
           }
         }
       }
-      copy_async_16(shared + 0 + (int)v242 * 16384 + at5, (const unsigned short*)v250 + (((v168 + row1) * 2048) + (v172 + col1)), v247 && ((v251 + row1) < p7));
+#pragma unroll
+      for (int i = 0; i < 16; i += 8)
+        copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v250 + (((v168 + (row1 + i / 8 % 8 * 16)) * 2048) + (v172 + (col1 + i % 8))), v247 && ((v251 + (row1 + i / 8 % 8 * 16)) < p7));
       {
         const unsigned a = shared + 0 + (int)v240 * 16384;
         const unsigned b = shared + 98304 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 1; k < 2; ++k) {
-          unsigned fa[2][4], fb[4][2];
+          unsigned fa[4][4], fb[4][2];
 #pragma unroll
-          for (int m = 0; m < 2; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
+          for (int m = 0; m < 4; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
 #pragma unroll
           for (int n = 0; n < 4; n += 2)
             ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
-          for (int m = 0; m < 2; ++m) {
+          for (int m = 0; m < 4; ++m) {
 #pragma unroll
             for (int n = 0; n < 4; ++n) mma_bf16_bf16(v102 + (m * 4 + n) * 4, fa[m], fb[n]);
           }
         }
       }
-      copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + 8 % 8 * 2 + 8 / 8 % 4 * 4096), (const unsigned short*)v250 + (((v168 + (row1 + 8 / 8 % 4 * 32)) * 2048) + (v172 + (col1 + 8 % 8))), v247 && ((v251 + (row1 + 8 / 8 % 4 * 32)) < p7));
+#pragma unroll
+      for (int i = 16; i < 32; i += 8)
+        copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v250 + (((v168 + (row1 + i / 8 % 8 * 16)) * 2048) + (v172 + (col1 + i % 8))), v247 && ((v251 + (row1 + i / 8 % 8 * 16)) < p7));
       {
         const unsigned a = shared + 0 + (int)v240 * 16384;
         const unsigned b = shared + 98304 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 2; k < 3; ++k) {
-          unsigned fa[2][4], fb[4][2];
+          unsigned fa[4][4], fb[4][2];
 #pragma unroll
-          for (int m = 0; m < 2; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
+          for (int m = 0; m < 4; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
 #pragma unroll
           for (int n = 0; n < 4; n += 2)
             ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
-          for (int m = 0; m < 2; ++m) {
+          for (int m = 0; m < 4; ++m) {
 #pragma unroll
             for (int n = 0; n < 4; ++n) mma_bf16_bf16(v102 + (m * 4 + n) * 4, fa[m], fb[n]);
           }
         }
       }
-      copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + 16 % 8 * 2 + 16 / 8 % 4 * 4096), (const unsigned short*)v250 + (((v168 + (row1 + 16 / 8 % 4 * 32)) * 2048) + (v172 + (col1 + 16 % 8))), v247 && ((v251 + (row1 + 16 / 8 % 4 * 32)) < p7));
+#pragma unroll
+      for (int i = 32; i < 48; i += 8)
+        copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v250 + (((v168 + (row1 + i / 8 % 8 * 16)) * 2048) + (v172 + (col1 + i % 8))), v247 && ((v251 + (row1 + i / 8 % 8 * 16)) < p7));
       {
         const unsigned a = shared + 0 + (int)v240 * 16384;
         const unsigned b = shared + 98304 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 3; k < 4; ++k) {
-          unsigned fa[2][4], fb[4][2];
+          unsigned fa[4][4], fb[4][2];
 #pragma unroll
-          for (int m = 0; m < 2; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
+          for (int m = 0; m < 4; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
 #pragma unroll
           for (int n = 0; n < 4; n += 2)
             ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
-          for (int m = 0; m < 2; ++m) {
+          for (int m = 0; m < 4; ++m) {
 #pragma unroll
             for (int n = 0; n < 4; ++n) mma_bf16_bf16(v102 + (m * 4 + n) * 4, fa[m], fb[n]);
           }
         }
       }
-      copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + 24 % 8 * 2 + 24 / 8 % 4 * 4096), (const unsigned short*)v250 + (((v168 + (row1 + 24 / 8 % 4 * 32)) * 2048) + (v172 + (col1 + 24 % 8))), v247 && ((v251 + (row1 + 24 / 8 % 4 * 32)) < p7));
+#pragma unroll
+      for (int i = 48; i < 64; i += 8)
+        copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v250 + (((v168 + (row1 + i / 8 % 8 * 16)) * 2048) + (v172 + (col1 + i % 8))), v247 && ((v251 + (row1 + i / 8 % 8 * 16)) < p7));
       {
         const unsigned a = shared + 0 + (int)v240 * 16384;
         const unsigned b = shared + 147456 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 0; k < 1; ++k) {
-          unsigned fa[2][4], fb[4][2];
+          unsigned fa[4][4], fb[4][2];
 #pragma unroll
-          for (int m = 0; m < 2; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
+          for (int m = 0; m < 4; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
 #pragma unroll
           for (int n = 0; n < 4; n += 2)
             ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
-          for (int m = 0; m < 2; ++m) {
+          for (int m = 0; m < 4; ++m) {
 #pragma unroll
             for (int n = 0; n < 4; ++n) mma_bf16_bf16(v103 + (m * 4 + n) * 4, fa[m], fb[n]);
           }
         }
       }
-      copy_async_16(shared + 98304 + (int)v242 * 8192 + at6, (const unsigned short*)v259 + (((v172 + row2) * 1024) + (v180 + col2)), v247);
+#pragma unroll
+      for (int i = 0; i < 16; i += 8)
+        copy_async_16(shared + 98304 + (int)v242 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v259 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v247);
       {
         const unsigned a = shared + 0 + (int)v240 * 16384;
         const unsigned b = shared + 147456 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 1; k < 2; ++k) {
-          unsigned fa[2][4], fb[4][2];
+          unsigned fa[4][4], fb[4][2];
 #pragma unroll
-          for (int m = 0; m < 2; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
+          for (int m = 0; m < 4; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
 #pragma unroll
           for (int n = 0; n < 4; n += 2)
             ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
-          for (int m = 0; m < 2; ++m) {
+          for (int m = 0; m < 4; ++m) {
 #pragma unroll
             for (int n = 0; n < 4; ++n) mma_bf16_bf16(v103 + (m * 4 + n) * 4, fa[m], fb[n]);
           }
         }
       }
-      copy_async_16(shared + 98304 + (int)v242 * 8192 + (at6 + 8 % 8 * 2 + 8 / 8 % 2 * 4096), (const unsigned short*)v259 + (((v172 + (row2 + 8 / 8 % 2 * 32)) * 1024) + (v180 + (col2 + 8 % 8))), v247);
+#pragma unroll
+      for (int i = 16; i < 32; i += 8)
+        copy_async_16(shared + 98304 + (int)v242 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v259 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v247);
       {
         const unsigned a = shared + 0 + (int)v240 * 16384;
         const unsigned b = shared + 147456 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 2; k < 3; ++k) {
-          unsigned fa[2][4], fb[4][2];
+          unsigned fa[4][4], fb[4][2];
 #pragma unroll
-          for (int m = 0; m < 2; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
+          for (int m = 0; m < 4; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
 #pragma unroll
           for (int n = 0; n < 4; n += 2)
             ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
-          for (int m = 0; m < 2; ++m) {
+          for (int m = 0; m < 4; ++m) {
 #pragma unroll
             for (int n = 0; n < 4; ++n) mma_bf16_bf16(v103 + (m * 4 + n) * 4, fa[m], fb[n]);
           }
         }
       }
-      copy_async_16(shared + 147456 + (int)v242 * 8192 + at6, (const unsigned short*)v262 + (((v172 + row2) * 1024) + (v180 + col2)), v247);
+#pragma unroll
+      for (int i = 0; i < 16; i += 8)
+        copy_async_16(shared + 147456 + (int)v242 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v262 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v247);
       {
         const unsigned a = shared + 0 + (int)v240 * 16384;
         const unsigned b = shared + 147456 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 3; k < 4; ++k) {
-          unsigned fa[2][4], fb[4][2];
+          unsigned fa[4][4], fb[4][2];
 #pragma unroll
-          for (int m = 0; m < 2; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 2 * 2048));
+          for (int m = 0; m < 4; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
 #pragma unroll
           for (int n = 0; n < 4; n += 2)
             ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
-          for (int m = 0; m < 2; ++m) {
+          for (int m = 0; m < 4; ++m) {
 #pragma unroll
             for (int n = 0; n < 4; ++n) mma_bf16_bf16(v103 + (m * 4 + n) * 4, fa[m], fb[n]);
           }
         }
       }
-      copy_async_16(shared + 147456 + (int)v242 * 8192 + (at6 + 8 % 8 * 2 + 8 / 8 % 2 * 4096), (const unsigned short*)v262 + (((v172 + (row2 + 8 / 8 % 2 * 32)) * 1024) + (v180 + (col2 + 8 % 8))), v247);
+#pragma unroll
+      for (int i = 16; i < 32; i += 8)
+        copy_async_16(shared + 147456 + (int)v242 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v262 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v247);
       commit_group();
       const int v268 = v240 + 1;
       const int v272 = (v268 < 6) ? v268 : 0;
@@ -387,31 +403,31 @@ extern "C" __global__ void __launch_bounds__(256, 1) gather_gemm_all_gather_into
       v242 = v275;
     }
     const int v131 = (int)v94;
-    int v133[4];
+    int v133[8];
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v133[i] = v131 + (row4 + i % 4 * 8);
-    bool v134[4];
+    for (int i = 0; i < 8; ++i)
+      v133[i] = v131 + (row4 + i % 8 * 8);
+    bool v134[8];
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < 8; ++i)
       v134[i] = v133[i] < p7;
     const int v135 = (int)v96;
     const int v138 = (int)(v75 * p7);
-    float v140[32];
+    float v140[64];
 #pragma unroll
-    for (int i = 0; i < 32; ++i)
+    for (int i = 0; i < 64; ++i)
       v140[i] = round_bf16(v102[i]);
-    float v148[32];
+    float v148[64];
 #pragma unroll
-    for (int i = 0; i < 32; ++i)
+    for (int i = 0; i < 64; ++i)
       v148[i] = (round_bf16((v140[i] / (1.0f + (expf((-v140[i]))))))) * (round_bf16(v103[i]));
-    int v152[4];
+    int v152[8];
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < 8; ++i)
       v152[i] = (v138 + v133[i]) * 1024;
 #pragma unroll
-    for (int i = 0; i < 32; i += 2)
-      store_bf16_2((unsigned short*)p14 + (v152[i / 2 % 2 + i / 16 % 2 * 2] + (v135 + (col3 + i % 2 + i / 4 % 4 * 8))), v148 + i, v134[i / 2 % 2 + i / 16 % 2 * 2]);
+    for (int i = 0; i < 64; i += 2)
+      store_bf16_2((unsigned short*)p14 + (v152[i / 2 % 2 + i / 16 % 4 * 2] + (v135 + (col3 + i % 2 + i / 4 % 4 * 8))), v148 + i, v134[i / 2 % 2 + i / 16 % 4 * 2]);
   }
   const bool v158 = v14 && (0 < p15);
   const long long v159 = 16 + (long long)blockIdx.x;

@@ -133,18 +133,13 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_gemm__grouped_mm_si
     const bool v231 = v230 < v81;
     unsigned char* const v235 = p5 + (v230 * 2);
     const int v236 = (int)v76;
-    copy_async_16(shared + 0 + (int)v226 * 2048 + at4, (const unsigned short*)v235 + (((v139 + row0) * 64) + (v143 + col0)), v231 && ((v236 + row0) < v84));
     unsigned char* const v245 = p6 + ((v78 * 8192) * 2);
     unsigned char* const v248 = v245 + ((v230 * 128) * 2);
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 16384 + (int)v226 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v248 + (((v143 + (row1 + i / 8 % 4 * 16)) * 128) + (v151 + (col1 + i % 8))), v231);
-    commit_group();
     {
       const unsigned a = shared + 0 + (int)v224 * 2048;
       const unsigned b = shared + 16384 + (int)v224 * 8192;
 #pragma unroll
-      for (int k = 0; k < 4; ++k) {
+      for (int k = 0; k < 1; ++k) {
         unsigned fa[1][4], fb[2][2];
 #pragma unroll
         for (int m = 0; m < 1; ++m)
@@ -159,6 +154,70 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_gemm__grouped_mm_si
         }
       }
     }
+    copy_async_16(shared + 0 + (int)v226 * 2048 + at4, (const unsigned short*)v235 + (((v139 + row0) * 64) + (v143 + col0)), v231 && ((v236 + row0) < v84));
+    {
+      const unsigned a = shared + 0 + (int)v224 * 2048;
+      const unsigned b = shared + 16384 + (int)v224 * 8192;
+#pragma unroll
+      for (int k = 1; k < 2; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix(fa[m], a + (at6 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v87 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 16384 + (int)v226 * 8192 + at5, (const unsigned short*)v248 + (((v143 + row1) * 128) + (v151 + col1)), v231);
+    {
+      const unsigned a = shared + 0 + (int)v224 * 2048;
+      const unsigned b = shared + 16384 + (int)v224 * 8192;
+#pragma unroll
+      for (int k = 2; k < 3; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix(fa[m], a + (at6 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v87 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    copy_async_16(shared + 16384 + (int)v226 * 8192 + (at5 + 8 % 8 * 2 + 8 / 8 % 4 * 2048), (const unsigned short*)v248 + (((v143 + (row1 + 8 / 8 % 4 * 16)) * 128) + (v151 + (col1 + 8 % 8))), v231);
+    {
+      const unsigned a = shared + 0 + (int)v224 * 2048;
+      const unsigned b = shared + 16384 + (int)v224 * 8192;
+#pragma unroll
+      for (int k = 3; k < 4; ++k) {
+        unsigned fa[1][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 1; ++m)
+          ldmatrix(fa[m], a + (at6 ^ (k % 4 * 32)));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 2048));
+#pragma unroll
+        for (int m = 0; m < 1; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v87 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 16; i < 32; i += 8)
+      copy_async_16(shared + 16384 + (int)v226 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v248 + (((v143 + (row1 + i / 8 % 4 * 16)) * 128) + (v151 + (col1 + i % 8))), v231);
+    commit_group();
     const int v253 = v224 + 1;
     const int v257 = (v253 < 8) ? v253 : 0;
     const int v258 = v226 + 1;
