@@ -126,11 +126,11 @@ class LoopPipeliner {
         const bool ahead = !outside && ahead_.can_make(operand);
         if (!outside && !ahead && unit.from_registers) continue;
         const bool load = p_.at(operand).op == Op::kLoad;
-        rings_.push_back(
-            {operand, load ? p_.at(operand).dtype : dot.dtype, unit.row_step(dot, side),
-             outside ? Ring::Filled::kBefore
-             : ahead ? Ring::Filled::kAhead
-                     : Ring::Filled::kInPlace});
+        rings_.push_back({operand, load ? p_.at(operand).dtype : dot.dtype,
+                          unit.row_step(dot, side),
+                          outside ? Ring::Filled::kBefore
+                          : ahead ? Ring::Filled::kAhead
+                                  : Ring::Filled::kInPlace});
       }
     }
     // Operands from outside alone are not worth the ring's barriers.
