@@ -6,6 +6,9 @@
 //     copies; commit_group; dot      ->      step 0 of dot; first copies; step 1; next copies; ...;
 //                                            commit_group
 //
+// A loop with two products is left alone: the addresses of copies beside two sums are too many
+// registers.
+//
 // The slot that is filled has been read before the barrier, so a copy may start at any time in the
 // step. The group of copies ends behind the last one, and each step still has one group.
 
@@ -16,6 +19,7 @@
 #include "codegen/tile/dot_layouts.h"
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/walk.h"
+#include "codegen/units.h"
 
 namespace braid::tile {
 namespace {
@@ -30,13 +34,9 @@ class Spreader {
     const auto copy = std::ranges::find_if(body, is(Op::kCopyToShared));
     const auto commit = std::find_if(copy, body.end(), is(Op::kCommitGroup));
     const auto dot = std::find_if(commit, body.end(), is(Op::kDot));
-    if (dot == body.end()) return;
-    auto end = dot;
-    for (auto at = dot; at != body.end(); ++at) {
-      if (p_.at(*at).op == Op::kDot) end = at + 1;
-    }
+    if (dot == body.end() || std::any_of(dot + 1, body.end(), is(Op::kDot))) return;
     // Nothing is moved past an instruction that meets other threads, or memory that others see.
-    if (!std::all_of(copy, end, [&](Id at) { return may_pass(at); })) return;
+    if (!std::all_of(copy, dot + 1, [&](Id at) { return may_pass(at); })) return;
 
     std::vector<Id> copies;
     std::vector<Id> out(body.begin(), copy);
@@ -45,38 +45,29 @@ class Spreader {
       if (op == Op::kCopyToShared) copies.push_back(*at);
       if (op != Op::kCopyToShared && at != commit) out.push_back(*at);
     }
-    int steps = 0, accesses = 0;
-    for (auto at = dot; at != end; ++at) {
-      if (p_.at(*at).op == Op::kDot) steps += mma_steps(p_, p_.at(*at));
-    }
+    int accesses = 0;
     for (Id at : copies) accesses += accesses_of(p_.at(at));
 
-    int step = 0;
-    for (auto at = dot; at != end; ++at) {
-      if (p_.at(*at).op != Op::kDot) {
-        out.push_back(*at);
-        continue;
+    const Inst whole = p_.at(*dot);
+    const int steps = mma_steps(p_, whole);
+    Id sum = whole.args[2];
+    for (int k = 0; k < steps; ++k) {
+      Inst part = whole;
+      part.args[2] = sum;
+      part.first = k;
+      part.last = k + 1;
+      sum = *dot;  // keeps its name in the last step
+      if (k + 1 < steps) {
+        p_.insts.push_back(std::move(part));
+        sum = static_cast<Id>(p_.insts.size()) - 1;
+      } else {
+        p_.at(sum) = std::move(part);
       }
-      const Inst whole = p_.at(*at);
-      Id sum = whole.args[2];
-      for (int k = 0, last = mma_steps(p_, whole); k < last; ++k, ++step) {
-        Inst part = whole;
-        part.args[2] = sum;
-        part.first = k;
-        part.last = k + 1;
-        sum = *at;  // keeps its name in the last step
-        if (k + 1 < last) {
-          p_.insts.push_back(std::move(part));
-          sum = static_cast<Id>(p_.insts.size()) - 1;
-        } else {
-          p_.at(sum) = std::move(part);
-        }
-        out.push_back(sum);
-        add_copies(copies, accesses * step / steps, accesses * (step + 1) / steps, out);
-      }
+      out.push_back(sum);
+      add_copies(copies, accesses * k / steps, accesses * (k + 1) / steps, out);
     }
     out.push_back(*commit);
-    out.insert(out.end(), end, body.end());
+    out.insert(out.end(), dot + 1, body.end());
     p_.at(id).body = std::move(out);
   }
 
@@ -85,7 +76,9 @@ class Spreader {
     const Inst& inst = p_.at(id);
     const OpInfo& info = op_info(inst.op);
     // A sum that is copied between the steps would be copied for each.
-    if (inst.op == Op::kDot) return inst.dtype != DType::kF32 && inst.place == Place::kAlias;
+    if (inst.op == Op::kDot) {
+      return unit_of(p_, inst) == &units::kMmaSync && inst.place == Place::kAlias;
+    }
     return info.pure || info.repeatable || info.fills_shared || inst.op == Op::kCommitGroup;
   }
 

@@ -215,186 +215,57 @@ extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into
       const bool v247 = v246 < 2048;
       unsigned char* const v250 = v98 + (v246 * 2);
       const int v251 = (int)v94;
+#pragma unroll
+      for (int i = 0; i < 64; i += 8)
+        copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v250 + (((v168 + (row1 + i / 8 % 8 * 16)) * 2048) + (v172 + (col1 + i % 8))), v247 && ((v251 + (row1 + i / 8 % 8 * 16)) < p7));
       const long long v258 = (v246 * 1024) * 2;
       unsigned char* const v259 = p12 + v258;
+#pragma unroll
+      for (int i = 0; i < 32; i += 8)
+        copy_async_16(shared + 98304 + (int)v242 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v259 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v247);
       unsigned char* const v262 = p13 + v258;
-      {
-        const unsigned a = shared + 0 + (int)v240 * 16384;
-        const unsigned b = shared + 98304 + (int)v240 * 8192;
 #pragma unroll
-        for (int k = 0; k < 1; ++k) {
-          unsigned fa[4][4], fb[4][2];
-#pragma unroll
-          for (int m = 0; m < 4; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
-#pragma unroll
-          for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
-#pragma unroll
-          for (int m = 0; m < 4; ++m) {
-#pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v102 + (m * 4 + n) * 4, fa[m], fb[n]);
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < 16; i += 8)
-        copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v250 + (((v168 + (row1 + i / 8 % 8 * 16)) * 2048) + (v172 + (col1 + i % 8))), v247 && ((v251 + (row1 + i / 8 % 8 * 16)) < p7));
-      {
-        const unsigned a = shared + 0 + (int)v240 * 16384;
-        const unsigned b = shared + 98304 + (int)v240 * 8192;
-#pragma unroll
-        for (int k = 1; k < 2; ++k) {
-          unsigned fa[4][4], fb[4][2];
-#pragma unroll
-          for (int m = 0; m < 4; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
-#pragma unroll
-          for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
-#pragma unroll
-          for (int m = 0; m < 4; ++m) {
-#pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v102 + (m * 4 + n) * 4, fa[m], fb[n]);
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 16; i < 32; i += 8)
-        copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v250 + (((v168 + (row1 + i / 8 % 8 * 16)) * 2048) + (v172 + (col1 + i % 8))), v247 && ((v251 + (row1 + i / 8 % 8 * 16)) < p7));
-      {
-        const unsigned a = shared + 0 + (int)v240 * 16384;
-        const unsigned b = shared + 98304 + (int)v240 * 8192;
-#pragma unroll
-        for (int k = 2; k < 3; ++k) {
-          unsigned fa[4][4], fb[4][2];
-#pragma unroll
-          for (int m = 0; m < 4; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
-#pragma unroll
-          for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
-#pragma unroll
-          for (int m = 0; m < 4; ++m) {
-#pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v102 + (m * 4 + n) * 4, fa[m], fb[n]);
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 32; i < 48; i += 8)
-        copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v250 + (((v168 + (row1 + i / 8 % 8 * 16)) * 2048) + (v172 + (col1 + i % 8))), v247 && ((v251 + (row1 + i / 8 % 8 * 16)) < p7));
-      {
-        const unsigned a = shared + 0 + (int)v240 * 16384;
-        const unsigned b = shared + 98304 + (int)v240 * 8192;
-#pragma unroll
-        for (int k = 3; k < 4; ++k) {
-          unsigned fa[4][4], fb[4][2];
-#pragma unroll
-          for (int m = 0; m < 4; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
-#pragma unroll
-          for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
-#pragma unroll
-          for (int m = 0; m < 4; ++m) {
-#pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v102 + (m * 4 + n) * 4, fa[m], fb[n]);
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 48; i < 64; i += 8)
-        copy_async_16(shared + 0 + (int)v242 * 16384 + (at5 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v250 + (((v168 + (row1 + i / 8 % 8 * 16)) * 2048) + (v172 + (col1 + i % 8))), v247 && ((v251 + (row1 + i / 8 % 8 * 16)) < p7));
-      {
-        const unsigned a = shared + 0 + (int)v240 * 16384;
-        const unsigned b = shared + 147456 + (int)v240 * 8192;
-#pragma unroll
-        for (int k = 0; k < 1; ++k) {
-          unsigned fa[4][4], fb[4][2];
-#pragma unroll
-          for (int m = 0; m < 4; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
-#pragma unroll
-          for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
-#pragma unroll
-          for (int m = 0; m < 4; ++m) {
-#pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v103 + (m * 4 + n) * 4, fa[m], fb[n]);
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < 16; i += 8)
-        copy_async_16(shared + 98304 + (int)v242 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v259 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v247);
-      {
-        const unsigned a = shared + 0 + (int)v240 * 16384;
-        const unsigned b = shared + 147456 + (int)v240 * 8192;
-#pragma unroll
-        for (int k = 1; k < 2; ++k) {
-          unsigned fa[4][4], fb[4][2];
-#pragma unroll
-          for (int m = 0; m < 4; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
-#pragma unroll
-          for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
-#pragma unroll
-          for (int m = 0; m < 4; ++m) {
-#pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v103 + (m * 4 + n) * 4, fa[m], fb[n]);
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 16; i < 32; i += 8)
-        copy_async_16(shared + 98304 + (int)v242 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v259 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v247);
-      {
-        const unsigned a = shared + 0 + (int)v240 * 16384;
-        const unsigned b = shared + 147456 + (int)v240 * 8192;
-#pragma unroll
-        for (int k = 2; k < 3; ++k) {
-          unsigned fa[4][4], fb[4][2];
-#pragma unroll
-          for (int m = 0; m < 4; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
-#pragma unroll
-          for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
-#pragma unroll
-          for (int m = 0; m < 4; ++m) {
-#pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v103 + (m * 4 + n) * 4, fa[m], fb[n]);
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < 16; i += 8)
-        copy_async_16(shared + 147456 + (int)v242 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v262 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v247);
-      {
-        const unsigned a = shared + 0 + (int)v240 * 16384;
-        const unsigned b = shared + 147456 + (int)v240 * 8192;
-#pragma unroll
-        for (int k = 3; k < 4; ++k) {
-          unsigned fa[4][4], fb[4][2];
-#pragma unroll
-          for (int m = 0; m < 4; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
-#pragma unroll
-          for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
-#pragma unroll
-          for (int m = 0; m < 4; ++m) {
-#pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v103 + (m * 4 + n) * 4, fa[m], fb[n]);
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 16; i < 32; i += 8)
+      for (int i = 0; i < 32; i += 8)
         copy_async_16(shared + 147456 + (int)v242 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v262 + (((v172 + (row2 + i / 8 % 4 * 16)) * 1024) + (v180 + (col2 + i % 8))), v247);
       commit_group();
+      {
+        const unsigned a = shared + 0 + (int)v240 * 16384;
+        const unsigned b = shared + 98304 + (int)v240 * 8192;
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          unsigned fa[4][4], fb[4][2];
+#pragma unroll
+          for (int m = 0; m < 4; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
+#pragma unroll
+          for (int n = 0; n < 4; n += 2)
+            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+#pragma unroll
+          for (int m = 0; m < 4; ++m) {
+#pragma unroll
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v102 + (m * 4 + n) * 4, fa[m], fb[n]);
+          }
+        }
+      }
+      {
+        const unsigned a = shared + 0 + (int)v240 * 16384;
+        const unsigned b = shared + 147456 + (int)v240 * 8192;
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          unsigned fa[4][4], fb[4][2];
+#pragma unroll
+          for (int m = 0; m < 4; ++m)
+            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
+#pragma unroll
+          for (int n = 0; n < 4; n += 2)
+            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+#pragma unroll
+          for (int m = 0; m < 4; ++m) {
+#pragma unroll
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v103 + (m * 4 + n) * 4, fa[m], fb[n]);
+          }
+        }
+      }
       const int v268 = v240 + 1;
       const int v272 = (v268 < 6) ? v268 : 0;
       const int v273 = v242 + 1;

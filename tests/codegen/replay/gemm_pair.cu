@@ -103,177 +103,57 @@ extern "C" __global__ void __launch_bounds__(64, 1) gemm_mm_mm_silu_mul(long lon
     const bool v157 = v156 < 2048;
     unsigned char* const v161 = p2 + (v156 * 2);
     const int v162 = (int)v8;
+#pragma unroll
+    for (int i = 0; i < 32; i += 8)
+      copy_async_16(shared + 0 + (int)v152 * 4096 + (at4 + i % 8 * 2 + i / 8 % 4 * 1024), (const unsigned short*)v161 + (((v76 + (row0 + i / 8 % 4 * 8)) * 2048) + (v80 + (col0 + i % 8))), v157 && ((v162 + (row0 + i / 8 % 4 * 8)) < p1));
     const long long v170 = (v156 * 1408) * 2;
     unsigned char* const v171 = p3 + v170;
-    unsigned char* const v174 = p4 + v170;
-    {
-      const unsigned a = shared + 0 + (int)v150 * 4096;
-      const unsigned b = shared + 24576 + (int)v150 * 4096;
 #pragma unroll
-      for (int k = 0; k < 1; ++k) {
-        unsigned fa[2][4], fb[2][2];
-#pragma unroll
-        for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + ((at6 ^ (k % 4 * 32)) + m % 2 * 2048));
-#pragma unroll
-        for (int n = 0; n < 2; n += 2)
-          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-#pragma unroll
-          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v15 + (m * 2 + n) * 4, fa[m], fb[n]);
-        }
-      }
-    }
-    copy_async_16(shared + 0 + (int)v152 * 4096 + at4, (const unsigned short*)v161 + (((v76 + row0) * 2048) + (v80 + col0)), v157 && ((v162 + row0) < p1));
-    {
-      const unsigned a = shared + 0 + (int)v150 * 4096;
-      const unsigned b = shared + 24576 + (int)v150 * 4096;
-#pragma unroll
-      for (int k = 1; k < 2; ++k) {
-        unsigned fa[2][4], fb[2][2];
-#pragma unroll
-        for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + ((at6 ^ (k % 4 * 32)) + m % 2 * 2048));
-#pragma unroll
-        for (int n = 0; n < 2; n += 2)
-          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-#pragma unroll
-          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v15 + (m * 2 + n) * 4, fa[m], fb[n]);
-        }
-      }
-    }
-#pragma unroll
-    for (int i = 8; i < 24; i += 8)
-      copy_async_16(shared + 0 + (int)v152 * 4096 + (at4 + i % 8 * 2 + i / 8 % 4 * 1024), (const unsigned short*)v161 + (((v76 + (row0 + i / 8 % 4 * 8)) * 2048) + (v80 + (col0 + i % 8))), v157 && ((v162 + (row0 + i / 8 % 4 * 8)) < p1));
-    {
-      const unsigned a = shared + 0 + (int)v150 * 4096;
-      const unsigned b = shared + 24576 + (int)v150 * 4096;
-#pragma unroll
-      for (int k = 2; k < 3; ++k) {
-        unsigned fa[2][4], fb[2][2];
-#pragma unroll
-        for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + ((at6 ^ (k % 4 * 32)) + m % 2 * 2048));
-#pragma unroll
-        for (int n = 0; n < 2; n += 2)
-          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-#pragma unroll
-          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v15 + (m * 2 + n) * 4, fa[m], fb[n]);
-        }
-      }
-    }
-    copy_async_16(shared + 0 + (int)v152 * 4096 + (at4 + 24 % 8 * 2 + 24 / 8 % 4 * 1024), (const unsigned short*)v161 + (((v76 + (row0 + 24 / 8 % 4 * 8)) * 2048) + (v80 + (col0 + 24 % 8))), v157 && ((v162 + (row0 + 24 / 8 % 4 * 8)) < p1));
-    {
-      const unsigned a = shared + 0 + (int)v150 * 4096;
-      const unsigned b = shared + 24576 + (int)v150 * 4096;
-#pragma unroll
-      for (int k = 3; k < 4; ++k) {
-        unsigned fa[2][4], fb[2][2];
-#pragma unroll
-        for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + ((at6 ^ (k % 4 * 32)) + m % 2 * 2048));
-#pragma unroll
-        for (int n = 0; n < 2; n += 2)
-          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-#pragma unroll
-          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v15 + (m * 2 + n) * 4, fa[m], fb[n]);
-        }
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < 16; i += 8)
+    for (int i = 0; i < 32; i += 8)
       copy_async_16(shared + 24576 + (int)v152 * 4096 + (at5 + i % 8 * 2 + i / 8 % 4 * 1024), (const unsigned short*)v171 + (((v80 + (row1 + i / 8 % 4 * 16)) * 1408) + (v88 + (col1 + i % 8))), v157);
-    {
-      const unsigned a = shared + 0 + (int)v150 * 4096;
-      const unsigned b = shared + 49152 + (int)v150 * 4096;
+    unsigned char* const v174 = p4 + v170;
 #pragma unroll
-      for (int k = 0; k < 1; ++k) {
-        unsigned fa[2][4], fb[2][2];
-#pragma unroll
-        for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + ((at6 ^ (k % 4 * 32)) + m % 2 * 2048));
-#pragma unroll
-        for (int n = 0; n < 2; n += 2)
-          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-#pragma unroll
-          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v16 + (m * 2 + n) * 4, fa[m], fb[n]);
-        }
-      }
-    }
-    copy_async_16(shared + 24576 + (int)v152 * 4096 + (at5 + 16 % 8 * 2 + 16 / 8 % 4 * 1024), (const unsigned short*)v171 + (((v80 + (row1 + 16 / 8 % 4 * 16)) * 1408) + (v88 + (col1 + 16 % 8))), v157);
-    {
-      const unsigned a = shared + 0 + (int)v150 * 4096;
-      const unsigned b = shared + 49152 + (int)v150 * 4096;
-#pragma unroll
-      for (int k = 1; k < 2; ++k) {
-        unsigned fa[2][4], fb[2][2];
-#pragma unroll
-        for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + ((at6 ^ (k % 4 * 32)) + m % 2 * 2048));
-#pragma unroll
-        for (int n = 0; n < 2; n += 2)
-          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-#pragma unroll
-          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v16 + (m * 2 + n) * 4, fa[m], fb[n]);
-        }
-      }
-    }
-    copy_async_16(shared + 24576 + (int)v152 * 4096 + (at5 + 24 % 8 * 2 + 24 / 8 % 4 * 1024), (const unsigned short*)v171 + (((v80 + (row1 + 24 / 8 % 4 * 16)) * 1408) + (v88 + (col1 + 24 % 8))), v157);
-    copy_async_16(shared + 49152 + (int)v152 * 4096 + at5, (const unsigned short*)v174 + (((v80 + row1) * 1408) + (v88 + col1)), v157);
-    {
-      const unsigned a = shared + 0 + (int)v150 * 4096;
-      const unsigned b = shared + 49152 + (int)v150 * 4096;
-#pragma unroll
-      for (int k = 2; k < 3; ++k) {
-        unsigned fa[2][4], fb[2][2];
-#pragma unroll
-        for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + ((at6 ^ (k % 4 * 32)) + m % 2 * 2048));
-#pragma unroll
-        for (int n = 0; n < 2; n += 2)
-          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-#pragma unroll
-          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v16 + (m * 2 + n) * 4, fa[m], fb[n]);
-        }
-      }
-    }
-    copy_async_16(shared + 49152 + (int)v152 * 4096 + (at5 + 8 % 8 * 2 + 8 / 8 % 4 * 1024), (const unsigned short*)v174 + (((v80 + (row1 + 8 / 8 % 4 * 16)) * 1408) + (v88 + (col1 + 8 % 8))), v157);
-    {
-      const unsigned a = shared + 0 + (int)v150 * 4096;
-      const unsigned b = shared + 49152 + (int)v150 * 4096;
-#pragma unroll
-      for (int k = 3; k < 4; ++k) {
-        unsigned fa[2][4], fb[2][2];
-#pragma unroll
-        for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + ((at6 ^ (k % 4 * 32)) + m % 2 * 2048));
-#pragma unroll
-        for (int n = 0; n < 2; n += 2)
-          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-#pragma unroll
-          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v16 + (m * 2 + n) * 4, fa[m], fb[n]);
-        }
-      }
-    }
-#pragma unroll
-    for (int i = 16; i < 32; i += 8)
+    for (int i = 0; i < 32; i += 8)
       copy_async_16(shared + 49152 + (int)v152 * 4096 + (at5 + i % 8 * 2 + i / 8 % 4 * 1024), (const unsigned short*)v174 + (((v80 + (row1 + i / 8 % 4 * 16)) * 1408) + (v88 + (col1 + i % 8))), v157);
     commit_group();
+    {
+      const unsigned a = shared + 0 + (int)v150 * 4096;
+      const unsigned b = shared + 24576 + (int)v150 * 4096;
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        unsigned fa[2][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+          ldmatrix(fa[m], a + ((at6 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
+#pragma unroll
+        for (int m = 0; m < 2; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v15 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
+    {
+      const unsigned a = shared + 0 + (int)v150 * 4096;
+      const unsigned b = shared + 49152 + (int)v150 * 4096;
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        unsigned fa[2][4], fb[2][2];
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+          ldmatrix(fa[m], a + ((at6 ^ (k % 4 * 32)) + m % 2 * 2048));
+#pragma unroll
+        for (int n = 0; n < 2; n += 2)
+          ldmatrix_trans(fb[n], b + (at7 + k % 4 * 1024));
+#pragma unroll
+        for (int m = 0; m < 2; ++m) {
+#pragma unroll
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v16 + (m * 2 + n) * 4, fa[m], fb[n]);
+        }
+      }
+    }
     const int v180 = v150 + 1;
     const int v184 = (v180 < 6) ? v180 : 0;
     const int v185 = v152 + 1;
