@@ -15,6 +15,7 @@
 #include "cli/safetensors.h"
 #include "ir/fail.h"
 #include "ir/mapped.h"
+#include "ir/split_list.h"
 #include "ir/text.h"
 #include "runtime/name_memory.h"
 
@@ -49,15 +50,6 @@ bool takes(std::string_view declared, bool is_float, bool is_number, std::size_t
   // A float of 16 bits may be passed as an integer, and is by some compilers.
   if (declared.starts_with('u') || declared.starts_with('s')) return !is_float || bytes < 4;
   return true;
-}
-
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (bool last = false; !last;) {
-    last = text.find(',') == text.npos;
-    parts.push_back(next_part(text, ','));
-  }
-  return parts;
 }
 
 void align_to(std::vector<std::byte>& bytes, std::size_t align) {
@@ -137,7 +129,7 @@ PtxArguments::Value PtxArguments::parse_bytes(std::string_view digits) const {
 
 PtxArguments::Value PtxArguments::parse_struct(std::string_view fields, const std::string& name) {
   std::vector<Value> values;
-  for (const std::string_view spec : split(fields)) {
+  for (const std::string_view spec : split_list(fields)) {
     values.push_back(parse(spec, fmt::format("{}.{}", name, values.size())));
   }
   return struct_of(std::move(values), TensorMap::kAlign);
@@ -164,7 +156,7 @@ PtxArguments::Value PtxArguments::struct_of(std::vector<Value> fields, std::size
 
 PtxArguments::Value PtxArguments::parse_table(std::string_view entries, const std::string& name) {
   Buffer table{.name = name};
-  for (const std::string_view entry : split(entries)) {
+  for (const std::string_view entry : split_list(entries)) {
     const Value value = parse(entry, fmt::format("{}.{}", name, table.addressed.size()));
     if (value.addresses.empty()) {
       throw_invalid(place_, "found {} in a table; expected buffers", quote(entry));

@@ -8,6 +8,7 @@
 #include "codegen/device_model.h"
 #include "codegen/units.h"
 #include "ir/fail.h"
+#include "ir/split_list.h"
 
 namespace braid {
 namespace {
@@ -16,16 +17,12 @@ namespace {
 void restrict_to(Target& target, std::string_view list) {
   const std::span<const Unit* const> units = all_units();
   unsigned named = 0;
-  for (bool more = true; more;) {
-    const std::size_t comma = list.find(',');
-    const std::string_view name = list.substr(0, comma);
+  for (const std::string_view name : split_list(list)) {
     const auto unit = std::ranges::find(units, name, &Unit::name);
     if (unit == units.end()) {
       throw_invalid("units", "found '{:.32}', expected some of {}", name, unit_names());
     }
     named |= 1U << (unit - units.begin());
-    more = comma != std::string_view::npos;
-    if (more) list.remove_prefix(comma + 1);
   }
   unsigned off = 0;
   for (std::size_t i = 0; i < units.size(); ++i) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -14,6 +13,7 @@
 #include "ir/fail.h"
 #include "ir/groups.h"
 #include "ir/mapped.h"
+#include "ir/split_list.h"
 #include "ir/text.h"
 #include "lowering/plan/variants.h"
 
@@ -135,8 +135,8 @@ std::span<const Pass* const> all_passes() { return kPasses; }
 
 void set_pass_option(PassConfig& config, std::string_view name, std::string_view value) {
   if (name == kEnable) {
-    for (const auto part : std::views::split(value, ',')) {
-      config.enable.emplace_back(find_pass(std::string_view(part.begin(), part.end())).name);
+    for (const std::string_view name : split_list(value)) {
+      config.enable.emplace_back(find_pass(name).name);
     }
     return;
   }
