@@ -46,7 +46,7 @@ std::string write_value(const std::optional<T>& value) {
 // What the text of a value may be.
 constexpr std::string_view expected(bool /*value*/) { return "true or false"; }
 constexpr std::string_view expected(double /*value*/) { return "a number, 0 or more"; }
-constexpr std::string_view expected(std::int64_t /*value*/) { return "an integer, 0 or more"; }
+constexpr std::string_view expected(std::int64_t /*value*/) { return "an integer from 0 on"; }
 constexpr std::string_view expected(const std::string& /*value*/) { return "a word"; }
 template <class T>
 constexpr std::string_view expected(std::optional<T> /*value*/) {

@@ -74,7 +74,7 @@ TEST(Passes, RefuseOptionsThatDoNotFit) {
   EXPECT_EQ(refusal_of({}, "hide-by-copies", "on"),
             "hide-by-copies: found \"on\"; expected true or false");
   EXPECT_EQ(refusal_of({}, "sequence-dim", "-1"),
-            "sequence-dim: found \"-1\"; expected an integer, 0 or more");
+            "sequence-dim: found \"-1\"; expected an integer from 0 on");
   EXPECT_EQ(refusal_of({}, "overlap-peak-memory-budget", "inf"),
             "overlap-peak-memory-budget: found \"inf\"; expected a number, 0 or more");
   EXPECT_EQ(refusal_of({}, "all-reduce", ""), "all-reduce: found \"\"; expected a word");
