@@ -23,6 +23,7 @@ bool read_value(std::string_view text, T& value) {
     value = text;
     return !text.empty();
   } else {
+    if (std::integral<T> && text.size() > 1 && text.front() == '0') return false;  // not octal
     const char* const end = text.data() + text.size();
     const auto [at, code] = std::from_chars(text.data(), end, value);
     return code == std::errc() && at == end && value >= 0 && value <= std::numeric_limits<T>::max();
@@ -43,15 +44,17 @@ std::string write_value(const std::optional<T>& value) {
   return value ? write_value(*value) : "";
 }
 
-// What the text of a value may be.
-constexpr std::string_view expected(bool /*value*/) { return "true or false"; }
-constexpr std::string_view expected(double /*value*/) { return "a number, 0 or more"; }
-constexpr std::string_view expected(std::int64_t /*value*/) { return "an integer from 0 on"; }
-constexpr std::string_view expected(const std::string& /*value*/) { return "a word"; }
+/// What the text of a value may be.
 template <class T>
-constexpr std::string_view expected(std::optional<T> /*value*/) {
-  return expected(T());
-}
+inline constexpr std::string_view kExpected = "a word";
+template <>
+inline constexpr std::string_view kExpected<bool> = "true or false";
+template <>
+inline constexpr std::string_view kExpected<double> = "a number, 0 or more";
+template <>
+inline constexpr std::string_view kExpected<std::int64_t> = "an integer from 0 on";
+template <class T>
+inline constexpr std::string_view kExpected<std::optional<T>> = kExpected<T>;
 
 /// Its address stands for the type.
 template <class Options>
@@ -70,7 +73,7 @@ struct OptionVariable {
 
 template <auto kMember, class Options, class T>
 constexpr OptionVariable variable_of(T Options::* /*member*/) {
-  return {&kOwner<Options>, braid::expected(T()),
+  return {&kOwner<Options>, kExpected<T>,
           [](std::string_view text, void* options) {
             Options unused;
             auto* const into = options == nullptr ? &unused : static_cast<Options*>(options);
@@ -98,7 +101,7 @@ struct PassOption {
   std::string_view off = {};
   std::string_view on = {};
 
-  [[nodiscard]] bool is_flag() const { return variable.expected == expected(true); }
+  [[nodiscard]] bool is_flag() const { return variable.expected == kExpected<bool>; }
   /// The text of the value in effect; "" for nothing.
   [[nodiscard]] std::string value(const PassConfig& config) const;
   /// The default for people: "0.5", "off", "all".

@@ -277,9 +277,10 @@ TEST(BadUsage, IntegersAreInRange) {
   for (const std::string option : {"--seed", "--world", "--threads", "--sequence-dim"}) {
     for (const std::string& value :
          {std::string("-1"), past_64_bits, std::string("1.5"), std::string("0x2"),
-          std::string("+1"), std::string("010"), std::string("08"), std::string()}) {
+          std::string("+1"), std::string("010"), std::string("08")}) {
       expect_refused(run_braid({"run", "-", option, value}, graph), {option, "an integer from"});
     }
+    expect_refused(run_braid({"run", "-", option, ""}, graph), {option, "expected"});
   }
   for (const std::string& value : {std::string("-1"), past_64_bits}) {
     const auto ptx = [&](const std::string& option, const std::string& text) {
