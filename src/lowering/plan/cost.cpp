@@ -87,7 +87,9 @@ double traffic_ns(const Graph& graph, const Node& node, const Bindings& bindings
 /// The protocols of an algorithm; most have one. Without one it is a communicator's ring.
 std::span<const CollectiveModel> collective_models(Algorithm algorithm) {
   if (algorithm == Algorithm::kNone) algorithm = Algorithm::kByCommunicator;
-  return std::ranges::equal_range(kCollectives, algorithm, {}, &CollectiveModel::algorithm);
+  const auto is_it = [&](const CollectiveModel& model) { return model.algorithm == algorithm; };
+  const auto* const first = std::ranges::find_if(kCollectives, is_it);
+  return {first, std::find_if_not(first, std::end(kCollectives), is_it)};
 }
 
 /// The time of the fastest protocol.
