@@ -19,8 +19,8 @@ struct MemoryPart {
   std::string name;
 };
 
-/// What a device that checks or counts kernels has seen (WorldOptions::sanitize, ::count). Kernels
-/// for such a device are compiled with line information.
+/// What a device that checks or counts kernels has seen (WorldOptions::sanitize,
+/// WorldOptions::count). Kernels for such a device are compiled with line information.
 class BRAID_API Inspector {
  public:
   virtual ~Inspector() = default;
