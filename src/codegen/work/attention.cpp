@@ -262,7 +262,7 @@ class AttentionTile {
   double unit_ = std::numbers::log2e;  ///< of scores, in powers of 2
 };
 
-/// By the rate of the matrix unit and of memory alone.
+/// By the rate of the unit that multiplies, and nothing else.
 double rough_ns(const BodyFacts& facts, const Config&, const Bindings& bindings,
                 const Target& target) {
   const DeviceModel& device = device_model(target);
