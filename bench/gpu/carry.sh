@@ -15,6 +15,7 @@ mkdir -p "$into/bin"
 cp "$bin/braid" "$bin/run_test" "$into/bin"
 python3 bench/gpu/shapes.py "$into/graphs"
 python3 bench/gpu/shapes.py --count "$into/graphs" "$braid" >"$into/counts.json"
+python3 bench/gpu/steps.py --count "$braid" >"$into/estimates.json"
 size=$(du -sm "$into" | cut -f 1)
 if ((size >= most_mib)); then
   echo "carry: error: $into has $size MiB; expected less than $most_mib" >&2

@@ -9,7 +9,8 @@ set -uo pipefail
 cd "$(dirname "$0")/../.."
 
 parts=("$@")
-(($#)) || parts=(doctor:15 kernels:85 counters:75 sanitizer:55 ranks:55 tests:140 tune:55)
+(($#)) || parts=(doctor:15 kernels:85 steps:35 counters:60 sanitizer:45
+  ranks:50 tests:140 tune:55)
 export carried=$PWD/build/gpu results=${OUT:-$PWD/bench/results}
 export braid=$carried/bin/braid graphs=$carried/graphs
 export BRAID_CACHE_DIR=$carried/cache BRAID_SOURCE_DIR=$PWD BRAID_TEST_DEVICE=cuda
@@ -48,6 +49,12 @@ part_kernels() {
   attempt 85 python3 -u bench/gpu/torch_peers.py "$braid" "$graphs" "$work"
 }
 
+part_steps() {
+  local nvrtc
+  nvrtc=$("$braid" doctor | awk '$1 == "NVRTC" { print $NF }')
+  attempt 60 python3 -u bench/gpu/steps.py "$carried/estimates.json" "$nvrtc"
+}
+
 # The hardware's counters of single kernels, whole, and beside what the cpu device counts of them.
 part_counters() {
   local metrics=gpu__time_duration.sum,launch__registers_per_thread,sm__inst_executed.sum
@@ -67,7 +74,8 @@ part_sanitizer() {
   for name in small_product all_reduce; do
     for tool in memcheck racecheck; do
       echo "== $tool of $name"
-      attempt 20 compute-sanitizer --tool $tool --error-exitcode 9 \
+      # What the driver refuses (a kind of handle, say) braid asks in another way.
+      attempt 20 compute-sanitizer --tool $tool --report-api-errors no --error-exitcode 9 \
         "$braid" run "$graphs/$name.json" --device cuda --check
     done
   done

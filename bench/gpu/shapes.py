@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 class Shape(NamedTuple):
     name: str
-    kind: str  # product, rows or copy
+    kind: str  # product, rows, copy, or attention: causal, of n heads of width k over m tokens
     m: int
     n: int
     k: int = 0
@@ -40,6 +40,8 @@ SHAPES = [
     product("decode_1x7168x16384", 1, 7168, 16384, transposed=True),
     product("decode_1x4096x4096_kn", 1, 4096, 4096),
     product("product_4096x4096x512", 4096, 4096, 512),
+    Shape("attention_16x2048x128", "attention", 2048, 16, 128),
+    Shape("attention_16x8192x128", "attention", 8192, 16, 128),
     product("product_8192", 8192, 8192, 8192),
     product("product_8192_nt", 8192, 8192, 8192, transposed=True),
 ]
@@ -67,6 +69,9 @@ def graph_of(shape):
                      [node("y", "rms_norm", "x", "g", eps=1e-5)])
     if kind == "copy":
         return graph(name, [tensor("x", [m, n])], [node("y", "neg", "x")])
+    if kind == "attention":
+        return graph(name, [tensor(operand, [1, n, m, k]) for operand in "qkv"],
+                     [node("y", "scaled_dot_product_attention", *"qkv", is_causal=True)])
     inputs = [tensor("x", [m, k], dtype),
               tensor("w", [n, k] if transposed else [k, n], dtype, kind="parameter")]
     nodes = [node("t", "transpose", "w", dim0=0, dim1=1)] if transposed else []

@@ -4,8 +4,9 @@
 
 GRAPHS has the graphs of shapes.py. Of each shape `BRAID tune` times the default configuration and a
 few others in a second; their database, WORK/tune.db, goes on with `--resume`. PyTorch's are torch.mm
-(torch._scaled_mm in 8 bits), rms_norm and neg, by triton.testing.do_bench. Both take the median
-of launches with a cold L2. Ends with 1 where a kernel did not run.
+(torch._scaled_mm in 8 bits), rms_norm, neg and scaled_dot_product_attention, by
+triton.testing.do_bench. Both take the median of launches with a cold L2. Ends with 1 where a kernel
+did not run.
 """
 
 import json
@@ -27,6 +28,8 @@ except ImportError as missing:
 def work_of(shape):
     """What is done in a launch, by what bounds it: (1e12 operations or 1e9 bytes, its unit)."""
     m, n, k = shape.m, shape.n, shape.k
+    if shape.kind == "attention":
+        return 2 * m * m * n * k / 1e12, "TFLOP/s"
     if shape.kind == "product" and m >= 256:
         return 2 * m * n * k / 1e12, "TFLOP/s"
     if shape.kind == "product":
@@ -51,6 +54,9 @@ def torch_us(shape):
     if shape.kind == "copy":
         x = random(shape.m, shape.n)
         function = lambda: torch.neg(x)
+    elif shape.kind == "attention":
+        q, k, v = (random(1, shape.n, shape.m, shape.k) for _ in "qkv")
+        function = lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True)
     elif shape.kind == "rows":
         x, g = random(shape.m, shape.n), random(shape.n)
         function = lambda: F.rms_norm(x, (shape.n,), g, 1e-5)

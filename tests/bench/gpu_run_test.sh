@@ -7,7 +7,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 mkdir -p "$place"/{bench,examples,build/gpu/bin,stand-ins}
-cp -r "$root/bench/gpu" "$place/bench"
+cp -r "$root"/bench/{gpu,estimates} "$place/bench"
+echo '[]' >"$place/build/gpu/estimates.json"
 echo '{}' >"$place/examples/one.json"
 export OUT=$place/out PATH=$place/stand-ins:$PATH
 
@@ -59,7 +60,7 @@ expect() {
 }
 
 expect 0 'tune .* good' summary.txt
-[[ $(ls "$OUT") == $'counters.txt\ndoctor.txt\nkernels.txt\nranks.txt\nsanitizer.txt\nsummary.txt\ntests.txt\ntune.txt' ]]
+[[ $(ls "$OUT") == $'counters.txt\ndoctor.txt\nkernels.txt\nranks.txt\nsanitizer.txt\nsteps.txt\nsummary.txt\ntests.txt\ntune.txt' ]]
 grep -q 'bytes of memory  *2048  *4096  *2.000' "$OUT/counters.txt"
 grep -q '^product_4096  *2.0  *-' "$OUT/kernels.txt"
 (($(grep -c 'failed' "$OUT/summary.txt") == 0))

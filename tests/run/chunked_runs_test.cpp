@@ -53,7 +53,8 @@ TEST(ChunkedTrace, TheOwnChunkDoesNotWaitForTheOthers) {
   const ValueId x = b.op("silu", {b.in(kF32, {kT, 64})});
   const ValueId y = b.op("fused_all_gather_matmul", {x, b.in(kF32, {64, 64})}, gathering(0, false));
   const Graph graph = b.take({y});
-  const World world = World::open(world_options(3));
+  // Ranks that share a GPU wait for its multiprocessors, too.
+  const World world = World::open(cpu_world_options(3));
   Executable executable = Executable::compile(graph, world, chunked());
   executable.prepare({{"T", 32}});
   const std::vector<StepTime> steps = executable.trace();

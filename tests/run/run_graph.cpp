@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "braid/error.h"
 #include "findings.h"
@@ -12,6 +13,24 @@
 #include "runtime/dynamic_library.h"
 
 namespace braid::testing {
+namespace {
+
+/// Holds a GPU's context from the first test to the last: each that opens one anew, because no
+/// device has it, waits a second, and far longer for processes that do the same.
+class HeldContext final : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    if (world_options(1).device == DeviceKind::kCuda) world_.emplace(World::open(world_options(1)));
+  }
+  void TearDown() override { world_.reset(); }
+
+ private:
+  std::optional<World> world_;
+};
+[[maybe_unused]] const ::testing::Environment* const kHeldContext =
+    ::testing::AddGlobalTestEnvironment(std::make_unique<HeldContext>().release());
+
+}  // namespace
 
 WorldOptions world_options(std::int64_t world) {
   WorldOptions options;
