@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 class Shape(NamedTuple):
     name: str
-    kind: str  # product, rows, copy, or attention: causal, of n heads of width k over m tokens
+    # product; residual: one and a matrix; gated: silu of one times another; rows; copy; or attention:
+    # causal, of n heads of width k over m tokens
+    kind: str
     m: int
     n: int
     k: int = 0
@@ -40,6 +42,9 @@ SHAPES = [
     product("decode_1x7168x16384", 1, 7168, 16384, transposed=True),
     product("decode_1x4096x4096_kn", 1, 4096, 4096),
     product("product_4096x4096x512", 4096, 4096, 512),
+    product("product_512x4096x4096", 512, 4096, 4096),
+    Shape("residual_4096", "residual", 4096, 4096, 4096),
+    Shape("gated_2048x11008x4096", "gated", 2048, 11008, 4096),
     Shape("attention_16x2048x128", "attention", 2048, 16, 128),
     Shape("attention_16x8192x128", "attention", 8192, 16, 128),
     product("product_8192", 8192, 8192, 8192),
@@ -72,6 +77,15 @@ def graph_of(shape):
     if kind == "attention":
         return graph(name, [tensor(operand, [1, n, m, k]) for operand in "qkv"],
                      [node("y", "scaled_dot_product_attention", *"qkv", is_causal=True)])
+    if kind == "gated":
+        weights = [tensor(weight, [k, n], kind="parameter") for weight in ("wg", "wu")]
+        return graph(name, [tensor("x", [m, k]), *weights],
+                     [node("g", "mm", "x", "wg"), node("u", "mm", "x", "wu"),
+                      node("s", "silu", "g"), node("y", "mul", "s", "u")])
+    if kind == "residual":
+        return graph(name, [tensor("x", [m, k]), tensor("w", [k, n], kind="parameter"),
+                            tensor("r", [m, n])],
+                     [node("p", "mm", "x", "w"), node("y", "add", "p", "r")])
     inputs = [tensor("x", [m, k], dtype),
               tensor("w", [n, k] if transposed else [k, n], dtype, kind="parameter")]
     nodes = [node("t", "transpose", "w", dim0=0, dim1=1)] if transposed else []
@@ -108,8 +122,8 @@ def small_graphs():
 
 def counts_of(graph, braid):
     """Of a part of the blocks, scaled to all; without the lines of the kernels."""
-    run = subprocess.run([braid, "run", graph, "--device", "cpu", "--target", "H200",
-                          "--count=H200", "--sample", "--json"],
+    run = subprocess.run([braid, "run", graph, "--device", "cpu", "--target", "H100",
+                          "--count=H100", "--sample", "--json"],
                          check=True, stdout=subprocess.PIPE, text=True)
     kernels = json.loads(run.stdout)["counts"]
     return [{name: value for name, value in kernel.items() if name != "lines"}

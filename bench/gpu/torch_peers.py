@@ -28,9 +28,11 @@ except ImportError as missing:
 def work_of(shape):
     """What is done in a launch, by what bounds it: (1e12 operations or 1e9 bytes, its unit)."""
     m, n, k = shape.m, shape.n, shape.k
+    if shape.kind == "gated":
+        return 4 * m * n * k / 1e12, "TFLOP/s"
     if shape.kind == "attention":
         return 2 * m * m * n * k / 1e12, "TFLOP/s"
-    if shape.kind == "product" and m >= 256:
+    if shape.kind in ("product", "residual") and m >= 256:
         return 2 * m * n * k / 1e12, "TFLOP/s"
     if shape.kind == "product":
         return 2 * (n * k + m * k + m * n) / 1e9, "GB/s"
@@ -54,6 +56,12 @@ def torch_us(shape):
     if shape.kind == "copy":
         x = random(shape.m, shape.n)
         function = lambda: torch.neg(x)
+    elif shape.kind == "residual":
+        x, w, r = random(shape.m, shape.k), random(shape.k, shape.n), random(shape.m, shape.n)
+        function = lambda: torch.addmm(r, x, w)
+    elif shape.kind == "gated":
+        x, g, u = random(shape.m, shape.k), random(shape.k, shape.n), random(shape.k, shape.n)
+        function = lambda: F.silu(torch.mm(x, g)) * torch.mm(x, u)
     elif shape.kind == "attention":
         q, k, v = (random(1, shape.n, shape.m, shape.k) for _ in "qkv")
         function = lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True)

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/dtype.h"
 #include "braid/error.h"
 #include "braid/export.h"
 #include "braid/inspector.h"
@@ -164,6 +165,15 @@ class BRAID_API Stream {
   [[nodiscard]] virtual void* handle() const { return nullptr; }
 };
 
+/// A dense matrix [rows, columns] in memory, of which bulk copies take boxes of `box_rows` rows and
+/// 128 bytes of columns, swizzled by 128 bytes; elements outside of the matrix read as zeros.
+struct MatrixMap {
+  std::uint64_t address = 0;  ///< a multiple of 16, as the bytes of a row are
+  DType dtype = DType::kBF16;
+  std::uint64_t rows = 0, columns = 0;
+  std::uint32_t box_rows = 0;  ///< at most 256
+};
+
 /// A device: N ranks, each with its own memory and streams. On `cpu` all ranks are virtual and
 /// share one pool of threads. On `cuda` rank r uses GPU r modulo the number of GPUs (but see
 /// WorldOptions::gpu). Every rank can address every other rank's memory.
@@ -217,6 +227,12 @@ class BRAID_API Device {
                                                                     std::string_view handle = {}) {
     (void)ranks, (void)bytes, (void)handle;
     throw_environment("multicast", "this device has none");
+  }
+  /// Writes the 128 bytes by which kernels know the map (cuTensorMapEncodeTiled). Throws
+  /// kInvalidArgument for a map that breaks a rule above, kEnvironment where there are none.
+  virtual void encode(const MatrixMap& map, std::span<std::uint8_t> bytes) const {
+    (void)map, (void)bytes;
+    throw_environment("tensor map", "this device has none");
   }
   [[nodiscard]] virtual std::unique_ptr<Module> load(int rank, const KernelImage& image) = 0;
   [[nodiscard]] virtual std::unique_ptr<Stream> create_stream(int rank) = 0;

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "ir/fail.h"
+
 namespace braid {
 namespace {
 
@@ -78,6 +80,22 @@ std::optional<std::string> problem_of_pixels(const TensorMap& map) {
   return {};
 }
 
+TensorMap::Type type_of(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return TensorMap::Type::kF16;
+    case DType::kBF16:
+      return TensorMap::Type::kBf16;
+    case DType::kF32:
+      return TensorMap::Type::kF32;
+    default:
+      break;
+  }
+  if (dtype_size(dtype) == 1) return TensorMap::Type::kU8;
+  throw_invalid("tensor map", "of {}; expected f16, bf16, f32 or elements of a byte",
+                dtype_name(dtype));
+}
+
 }  // namespace
 
 std::size_t TensorMap::element_bytes() const {
@@ -130,6 +148,18 @@ std::optional<std::string> TensorMap::problem() const {
   }
   if (nan_fill && !is_float(type)) return "only floats can be filled with NaN";
   return {};
+}
+
+TensorMap TensorMap::of(const MatrixMap& matrix) {
+  constexpr std::uint32_t kRowBytes = 128;
+  const auto element = static_cast<std::uint32_t>(dtype_size(matrix.dtype));
+  TensorMap map{.type = type_of(matrix.dtype), .swizzle = Swizzle::k128, .rank = 2};
+  map.address = matrix.address;
+  map.dims = {matrix.columns, matrix.rows};
+  map.strides = {matrix.columns * element};
+  map.box = {kRowBytes / element, matrix.box_rows};
+  if (auto wrong = map.problem()) throw_invalid("tensor map", *wrong);
+  return map;
 }
 
 std::array<std::byte, TensorMap::kBytes> TensorMap::encoded() const {

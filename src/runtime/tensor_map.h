@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "braid/device.h"
+
 namespace braid {
 
 /// A tensor in global memory and the boxes that tensor copies take from it: the arguments of
@@ -63,6 +65,9 @@ struct TensorMap {
   /// The encoding that the `cpu` device reads. For GPUs only the driver knows the layout.
   [[nodiscard]] std::array<std::byte, kBytes> encoded() const;
   static TensorMap decode(const void* bytes);
+
+  /// Of a matrix.
+  static TensorMap of(const MatrixMap& matrix);
 
   static std::string_view name_of(Swizzle swizzle);  ///< "none", "128B"
 };

@@ -89,7 +89,11 @@ TEST(Units, UnknownOnesAreRefused) {
 
 /// What PTX of a unit looks like in a kernel's text.
 const std::map<std::string_view, const char*> kInstructions = {
-    {"mma.sync", "mma.sync.aligned"}, {"cp.async", "cp.async."}, {"multimem", "multimem."}};
+    {"mma.sync", "mma.sync.aligned"},
+    {"wgmma", "wgmma."},
+    {"cp.async", "cp.async.c"},
+    {"cp.async.bulk.tensor", "cp.async.bulk.tensor"},
+    {"multimem", "multimem."}};
 
 TEST(Units, AKernelUsesNoneThatIsOff) {
   for (const auto& [off, instruction] : kInstructions) {

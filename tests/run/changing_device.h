@@ -36,6 +36,9 @@ class ChangingDevice final : public Device {
                                               std::string_view handle) override {
     return inner_->create_multicast(ranks, bytes, handle);
   }
+  void encode(const MatrixMap& map, std::span<std::uint8_t> bytes) const override {
+    inner_->encode(map, bytes);
+  }
   std::unique_ptr<Module> load(int rank, const KernelImage& image) override {
     return inner_->load(rank, {image.entry, change_(image), {}});
   }

@@ -75,8 +75,13 @@ TEST_P(Fp8Epilogues, AreOneKernelWithTheirAllReduce) {
   options.target = testing::target_of(passes);
   const World world = World::open(options);
   const Executable executable = Executable::compile(quantised(c), world, passes);
-  ASSERT_EQ(executable.kernels().size(), 1);
-  EXPECT_EQ(executable.kernels()[0].template_name, "collective");
+  // What is in front is a kernel of its own where a device has more memory rate for long rows than
+  // the few blocks of a collective can use.
+  const std::size_t most = options.device == DeviceKind::kCpu || c.hidden < 16384 ? 1 : 2;
+  ASSERT_LE(executable.kernels().size(), most);
+  const KernelReport kernel = executable.kernels().back();
+  EXPECT_EQ(kernel.template_name, "collective");
+  EXPECT_TRUE(kernel.ops.ends_with("to")) << kernel.ops;
 }
 
 TEST_P(Fp8Epilogues, EqualTheReferenceAndUnfused) {

@@ -30,6 +30,13 @@ class HeldContext final : public ::testing::Environment {
 [[maybe_unused]] const ::testing::Environment* const kHeldContext =
     ::testing::AddGlobalTestEnvironment(std::make_unique<HeldContext>().release());
 
+[[noreturn]] void skip(const std::string& why) {
+  [&] { GTEST_SKIP() << why; }();
+  // Leaves the test, too, without a word of its own.
+  throw ::testing::AssertionException(
+      {::testing::TestPartResult::kSkip, __FILE__, __LINE__, why.c_str()});
+}
+
 }  // namespace
 
 WorldOptions world_options(std::int64_t world) {
@@ -37,6 +44,8 @@ WorldOptions world_options(std::int64_t world) {
   const char* device = std::getenv("BRAID_TEST_DEVICE");
   options.device = parse_device_kind(device != nullptr ? device : "cpu");
   options.world = static_cast<int>(world);
+  const char* target = std::getenv("BRAID_TEST_TARGET");
+  if (target != nullptr) options.target = target;
   return options;
 }
 
@@ -51,15 +60,15 @@ WorldOptions cpu_world_options(std::int64_t world) {
 void need_cpu_device() {
   static const DynamicLibrary kLibrary(cpu_library_candidates());
   if (kLibrary.loaded() || world_options(1).device == DeviceKind::kCpu) return;
-  const std::string why = "needs the cpu device: " + kLibrary.failure();
-  [&] { GTEST_SKIP() << why; }();
-  // Leaves the test, too, without a word of its own.
-  throw ::testing::AssertionException(
-      {::testing::TestPartResult::kSkip, __FILE__, __LINE__, why.c_str()});
+  skip("needs the cpu device: " + kLibrary.failure());
 }
 
 PassConfig all_reduce_by(std::string algorithm) {
   const bool ordered = algorithm != algorithm_name(Algorithm::kMultimem);
+  if (!ordered && world_options(1).device == DeviceKind::kCuda) {
+    static const bool kHas = World::open(world_options(2)).device().has_multicast();
+    if (!kHas) skip("ranks that share a GPU have no multicast memory");
+  }
   return {.all_reduce = std::move(algorithm), .batch_invariant = ordered};
 }
 

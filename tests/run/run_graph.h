@@ -10,7 +10,8 @@
 
 namespace braid::testing {
 
-/// The device the run tier uses: "cpu", or $BRAID_TEST_DEVICE.
+/// The device the run tier uses: "cpu", or $BRAID_TEST_DEVICE; kernels are planned for
+/// $BRAID_TEST_TARGET, where it is set.
 WorldOptions world_options(std::int64_t world);
 
 /// The same for features that only the cpu device has (checks, counts, interleavings), whatever the
@@ -21,6 +22,7 @@ WorldOptions cpu_world_options(std::int64_t world);
 void need_cpu_device();
 
 /// The passes that make all all-reduces run by the algorithm, where they can; "" leaves the choice.
+/// Ends the test, as skipped, where the run tier's device has nothing of what multimem needs.
 PassConfig all_reduce_by(std::string algorithm);
 /// The target that makes it a candidate: one with its instructions.
 std::string target_of(const PassConfig& passes);

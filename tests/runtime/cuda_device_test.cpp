@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <thread>
@@ -18,6 +20,7 @@
 #include "runtime/dynamic_library.h"
 #include "runtime/error_of.h"
 #include "runtime/fake_libcuda.h"
+#include "runtime/tensor_map.h"
 
 namespace braid {
 namespace {
@@ -138,6 +141,24 @@ TEST_F(CudaDeviceTest, EveryFailingCallIsNamedAndLeaksNothing) {
     }
   }
   EXPECT_GE(failed, 2 * 22);
+}
+
+// The stand-in, like a driver, encodes in a context alone, and as the cpu device reads it.
+TEST_F(CudaDeviceTest, EncodesTensorMaps) {
+  const auto device = open_device(DeviceKind::kCuda, {.world = 1});
+  const auto memory = device->allocate(0, 1 << 16);
+  MatrixMap map{memory->address(), DType::kBF16, 100, 72, 64};
+  std::array<std::uint8_t, TensorMap::kBytes> bytes{};
+  device->encode(map, bytes);
+  const auto expected = TensorMap::of(map).encoded();
+  EXPECT_EQ(std::memcmp(bytes.data(), expected.data(), bytes.size()), 0);
+  EXPECT_EQ(fake().current_context, nullptr);
+  map.columns = 77;
+  EXPECT_THROW(device->encode(map, bytes), Error);
+  map.columns = 72;
+  fake().fail = "cuTensorMapEncodeTiled";
+  EXPECT_THROW(device->encode(map, bytes), Error);
+  fake().fail.clear();
 }
 
 TEST_F(CudaDeviceTest, LaunchAttributesReachTheDriver) {

@@ -1,5 +1,6 @@
 // Launches of the stand-in for the CUDA driver (fake_libcuda.cpp).
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include "runtime/fake_result.h"
 #include "runtime/fake_state.h"
 #include "runtime/fake_virtual_memory.h"
+#include "runtime/tensor_map.h"
 
 namespace {
 
@@ -169,6 +171,30 @@ int cuLaunchKernelEx(const LaunchConfigEx* config, void* function, void** args, 
     return kInvalidValue;
   }
   return launch("cuLaunchKernelEx", function, stream, made, args);
+}
+
+/// As the cpu device reads it, for kernels run there.
+int cuTensorMapEncodeTiled(void* map, int type, std::uint32_t rank, void* address,
+                           const std::uint64_t* dims, const std::uint64_t* strides,
+                           const std::uint32_t* box, const std::uint32_t* steps, int interleave,
+                           int swizzle, int, int fill) {
+  if (const int code = enter_context("cuTensorMapEncodeTiled")) return code;
+  if (rank < 1 || rank > braid::TensorMap::kMaxRank || interleave != 0) return kInvalidValue;
+  constexpr int kDouble = 8;  // one less than in `tensormap.replace` from here on
+  braid::TensorMap made{
+      .type = static_cast<braid::TensorMap::Type>(type < kDouble ? type : type + 1),
+      .swizzle = static_cast<braid::TensorMap::Swizzle>(swizzle),
+      .nan_fill = fill != 0,
+      .rank = rank,
+      .address = reinterpret_cast<std::uint64_t>(address)};
+  std::copy_n(dims, rank, made.dims.begin());
+  std::copy_n(strides, rank - 1, made.strides.begin());
+  std::copy_n(box, rank, made.box.begin());
+  std::copy_n(steps, rank, made.steps.begin());
+  if (made.problem()) return kInvalidValue;
+  const auto encoded = made.encoded();
+  std::memcpy(map, encoded.data(), encoded.size());
+  return 0;
 }
 
 }  // extern "C"

@@ -105,6 +105,11 @@ std::string Printer::signature() {
       case KernelParam::Kind::kCounter:
         text += "unsigned* counter";
         break;
+      case KernelParam::Kind::kInputMap:
+      case KernelParam::Kind::kOutputMap:
+        text += fmt::format("const __grid_constant__ {} p{}",
+                            preamble_.bytes(kMapBytes, kMapAlignment), i);
+        break;
       case KernelParam::Kind::kBytes:
         // By reference: instructions take its address.
         text += fmt::format("const __grid_constant__ {} p{}",
@@ -170,8 +175,9 @@ std::string Printer::ref(Id id, Element at) {
     case Op::kConstant:
       return inst.type.kind == Kind::kF32 ? float_text(inst.number) : integer_text(inst.integer);
     case Op::kParam: {
-      const KernelParam::Kind kind = p_.params[static_cast<std::size_t>(inst.index)].what.kind;
-      if (kind == KernelParam::Kind::kBytes) {
+      const KernelParam& what = p_.params[static_cast<std::size_t>(inst.index)].what;
+      const KernelParam::Kind kind = what.kind;
+      if (kind == KernelParam::Kind::kBytes || what.is_map()) {
         return fmt::format("((unsigned char*)p{}.bytes)", inst.index);
       }
       return kind == KernelParam::Kind::kRank ? "(long long)rank" : fmt::format("p{}", inst.index);

@@ -9,6 +9,7 @@
 #include "codegen/body/emitter.h"
 #include "codegen/kernel/kernel.h"
 #include "codegen/protocol.h"
+#include "codegen/tile/fragments.h"
 
 namespace braid {
 namespace {
@@ -41,7 +42,12 @@ class Assembly {
     if (some_ != 0) choose_some();
     for (const Part& part : parts_) {
       meet(part.phase);
-      if (part.pieces) run(part.phase, *part.pieces);
+      if (!part.pieces) continue;
+      if (has_ring(config_)) {
+        run_roles(*part.phase.work, one_each_ ? Numbers{} : dealt(part.phase, *part.pieces));
+      } else {
+        run(part.phase, *part.pieces);
+      }
     }
     if (kernel_.closes) {
       if (closing == kNone) closing = is_closing();
@@ -189,6 +195,29 @@ class Assembly {
     work.emit(piece_of(phase.order, number, numbers.of_rank));
     if (pieces.flags > 0) raise(number, pieces.flags);
     b_.end_for(loop, {});
+  }
+
+  /// All do the same pieces in the same order, each its part of them.
+  void run_roles(const Work& work, const Numbers& numbers) {
+    const RingWork& by_ring = *work.by_ring;
+    const std::vector<Id> shared = by_ring.allocate(b_, facts_, config_);
+    const auto role = [&](int warps, int registers, const auto& part) {
+      const Id role = b_.begin_role(warps, registers);
+      const Id none = b_.integer(0, tile::Kind::kI32);
+      if (one_each_) {
+        part(piece(b_.program_id()), shared, none);
+      } else {
+        const Id loop = b_.begin_for(numbers.first, numbers.end, numbers.step, {none});
+        const Id step = part(piece(b_.induction(loop)), shared, b_.carried(loop, 0));
+        b_.end_for(loop, {step});
+      }
+      b_.end_role(role);
+    };
+    // Of two groups of warps that compute, each thread takes registers of the one that copies.
+    const auto warps = static_cast<int>(config_.at("num_warps"));
+    const bool moves = warps > tile::kWarpsOfGroup;
+    role(warps, moves ? 232 : 0, by_ring.compute);
+    role(tile::kWarpsOfGroup, moves ? 40 : 0, by_ring.fill);
   }
 
   Numbers dealt(const Phase& phase, const Pieces& pieces) {

@@ -26,6 +26,13 @@ std::int64_t resident_blocks(const BodyFacts& facts, const Config& config, const
   return device_model(target).sms * std::max<std::int64_t>(1, kThreads / threads);
 }
 
+/// One for each multiprocessor where warps have roles: while a block's sums are stored, its ring
+/// fills again.
+std::int64_t of_ring(const BodyFacts&, const Config& config, const Target& target,
+                     int /*ranks_per_device*/) {
+  return has_ring(config) ? device_model(target).sms : std::numeric_limits<std::int64_t>::max();
+}
+
 std::int64_t few_blocks(const BodyFacts&, const Config&, const Target&, int ranks_per_device) {
   return kMaxCollectiveBlocks / ranks_per_device;
 }
@@ -97,7 +104,7 @@ std::span<const Kernel> kernels() {
 
       {.name = "grouped_gemm", .phases = {{&kGroupedTile}}},
       {.name = "attention", .phases = {{&kAttentionTile}}},
-      {.name = "gemm", .phases = {{&kGemmTile}}},
+      {.name = "gemm", .phases = {{&kGemmTile}}, .room = of_ring},
       {.name = "elementwise", .phases = {{&kRows}}, .room = resident_blocks},
   };
   return kKernels;

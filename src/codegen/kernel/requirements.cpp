@@ -18,11 +18,12 @@ namespace {
 
 /// In the order of the enumerators.
 constexpr std::string_view kParamNames[] = {
-    "input",         "output",  "scalar", "peers",   "multicast", "offset",
-    "result_offset", "rank",    "flags",  "scratch", "step",      "record",
-    "closing",       "timeout", "marks",  "bytes",   "counter"};
+    "input", "output", "scalar",  "peers",     "multicast", "offset",  "result_offset",
+    "rank",  "flags",  "scratch", "step",      "record",    "closing", "timeout",
+    "marks", "bytes",  "counter", "input_map", "output_map"};
 
-static_assert(std::size(kParamNames) == static_cast<std::size_t>(KernelParam::Kind::kCounter) + 1);
+static_assert(std::size(kParamNames) ==
+              static_cast<std::size_t>(KernelParam::Kind::kOutputMap) + 1);
 
 std::string refuse(const Kernel& kernel, const BodyFacts& facts) {
   for (const Phase& phase : kernel.phases) {

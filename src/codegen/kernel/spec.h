@@ -32,6 +32,15 @@ struct KernelSpec {
   Config config;
 };
 
+/// What a tensor map says of an operand that lies in memory as a dense matrix [rows, columns], of
+/// which bulk copies take `box` rows and kMapRowBytes of columns at a time, swizzled by 128 bytes.
+struct TileMap {
+  Expr rows = 0, columns = 0;
+  int box = 0;
+  DType dtype = DType::kBF16;
+};
+inline constexpr int kMapBytes = 128, kMapAlignment = 64, kMapRowBytes = 128;
+
 /// A kernel parameter. The executable fills in its value for each launch.
 struct KernelParam {
   enum class Kind : std::uint8_t {
@@ -47,19 +56,23 @@ struct KernelParam {
     kScratch,       ///< u64: offset of this step's scratch in the arena of `group`
     kStep,          ///< i32: index of the step in the program, for the error record
     kRecord,        ///< u64: address of this rank's protocol::Record
-    kClosing,  ///< i32: 1 when this step ends with a barrier, so that no remote read outlives the
-               ///< run
-    kTimeout,  ///< i64: nanoseconds a wait may take
-    kMarks,    ///< u64: address of this step's marks, kMarksOfBlock times protocol::Mark per block
-    kBytes,    ///< `size` bytes by value, made by the launching code (a tensor map); `index`
-               ///< distinguishes several in one kernel
-    kCounter,  ///< u64: address of this step's flag words, for a kernel whose blocks meet
+    kClosing,   ///< i32: 1 when this step ends with a barrier, so that no remote read outlives the
+                ///< run
+    kTimeout,   ///< i64: nanoseconds a wait may take
+    kMarks,     ///< u64: address of this step's marks, kMarksOfBlock times protocol::Mark per block
+    kBytes,     ///< `size` bytes by value, made by the launching code (a tensor map); `index`
+                ///< distinguishes several in one kernel
+    kCounter,   ///< u64: address of this step's flag words, for a kernel whose blocks meet
+    kInputMap,  ///< 128 bytes by value: the tensor map `map` of body input `index`
+    kOutputMap,  ///< the same of body output `index`
   };
   Kind kind;
   int index = 0;
   Expr expr = 0;
   std::string group;
   int size = 0, alignment = 1;  ///< for kBytes
+  TileMap map = {};             ///< for kInputMap, kOutputMap
+  [[nodiscard]] bool is_map() const { return kind == Kind::kInputMap || kind == Kind::kOutputMap; }
 };
 /// The name in the text form and in plans: "input", "result_offset".
 [[nodiscard]] std::string_view param_name(KernelParam::Kind kind);

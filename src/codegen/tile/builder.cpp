@@ -13,8 +13,9 @@ namespace {
 
 /// A key that identifies a parameter.
 std::string text_of(const KernelParam& param) {
-  return fmt::format("{} {} {} {}", static_cast<int>(param.kind), param.index, param.group,
-                     param.expr.str());
+  return fmt::format("{} {} {} {} {} {} {}", static_cast<int>(param.kind), param.index, param.group,
+                     param.expr.str(), param.map.rows.str(), param.map.columns.str(),
+                     param.map.box);
 }
 
 /// The result of an integer function of constants, where folding pays.
@@ -78,7 +79,7 @@ Id Builder::param(const KernelParam& what, std::int64_t divisor) {
   if (is_new) p_.params.push_back({what, divisor});
   const bool pointer = what.kind == KernelParam::Kind::kInput ||
                        what.kind == KernelParam::Kind::kOutput ||
-                       what.kind == KernelParam::Kind::kBytes;
+                       what.kind == KernelParam::Kind::kBytes || what.is_map();
   return append({.op = Op::kParam,
                  .type = {pointer ? Kind::kPtr : Kind::kI64},
                  .args = {},
@@ -305,7 +306,10 @@ Id Builder::begin_for(Id low, Id high, Id step, std::vector<Id> initial) {
                                        .args = {initial[i]},
                                        .index = static_cast<int>(i) + 1}));
   }
-  const Id id = append(std::move(loop));
+  return open(append(std::move(loop)));
+}
+
+Id Builder::open(Id id) {
   outer_.push_back(block_);
   open_.push_back({id, std::make_unique<std::vector<Id>>()});
   known_.emplace_back();
@@ -313,15 +317,19 @@ Id Builder::begin_for(Id low, Id high, Id step, std::vector<Id> initial) {
   return id;
 }
 
-std::vector<Id> Builder::end_for(Id loop, std::vector<Id> yields) {
-  if (open_.empty() || open_.back().id != loop) throw_internal("", "loops must nest");
-  Inst& inst = p_.at(loop);
-  inst.body = std::move(*open_.back().body);
-  inst.yields = std::move(yields);
+void Builder::close(Id id) {
+  if (open_.empty() || open_.back().id != id) throw_internal("", "loops must nest");
+  p_.at(id).body = std::move(*open_.back().body);
   open_.pop_back();
   block_ = outer_.back();
   outer_.pop_back();
   known_.pop_back();
+}
+
+std::vector<Id> Builder::end_for(Id loop, std::vector<Id> yields) {
+  close(loop);
+  Inst& inst = p_.at(loop);
+  inst.yields = std::move(yields);
   std::vector<Id> results;
   const std::size_t count = p_.at(loop).yields.size();
   for (std::size_t i = 0; i < count; ++i) {

@@ -79,6 +79,69 @@ class Builder {
   /// All blocks of the grid meet; adds the parameters of a kernel in which they do.
   void meet_blocks();
 
+  /// The roles of warps, rings of tiles that bulk copies fill, and products beside the threads
+  /// (ops.inc). Registers: of each thread of the role; 0: as many as all.
+  Id begin_role(int warps, int registers) {
+    Inst role{.op = Op::kRole, .type = {}, .args = {}, .index = registers};
+    role.warps = warps;
+    return open(append(std::move(role)));
+  }
+  void end_role(Id role) { close(role); }
+  Id alloc_ring(int stages) {
+    Inst ring{.op = Op::kAllocRing, .type = {Kind::kRing}, .args = {}};
+    ring.stages = stages;
+    return append(std::move(ring));
+  }
+  /// In panels of 128 bytes.
+  Id alloc_panels(DType dtype, int rows, int cols, int stages) {
+    Inst tile{.op = Op::kAllocShared,
+              .type = {Kind::kShared, rows, cols},
+              .args = {},
+              .dtype = dtype,
+              .index = SharedLayout::kPanels};
+    tile.stages = stages;
+    return append(std::move(tile));
+  }
+  void acquire(Id ring, Id step, int bytes) {
+    append({.op = Op::kAcquire, .type = {}, .args = {ring, step}, .index = bytes});
+  }
+  void copy_tile(Id ring, Id step, Id shared, Id map, Id row, Id col) {
+    append({.op = Op::kCopyTile,
+            .type = {},
+            .args = {ring, step, shared, map, row, col},
+            .dtype = p_.at(shared).dtype});
+  }
+  void await(Id ring, Id step) { append({.op = Op::kAwait, .type = {}, .args = {ring, step}}); }
+  void release(Id ring, Id step, Id predicate = kNone) {
+    std::vector<Id> args{ring, step};
+    if (predicate != kNone) args.push_back(predicate);
+    append({.op = Op::kRelease, .type = {}, .args = std::move(args)});
+  }
+  Id async_dot(Id a, Id b, Id accumulator, Id slot, Id adds, bool trans_a, bool trans_b) {
+    Inst dot{.op = Op::kAsyncDot,
+             .type = type(accumulator),
+             .args = {a, b, accumulator, slot, adds},
+             .dtype = p_.at(a).dtype};
+    dot.trans_a = trans_a;
+    dot.trans_b = trans_b;
+    return append(std::move(dot));
+  }
+  void wait_dots(int under_way) {
+    append({.op = Op::kWaitDots, .type = {}, .args = {}, .index = under_way});
+  }
+  Id settled(Id product) {
+    return append({.op = Op::kSettled, .type = type(product), .args = {product}});
+  }
+  Id undefined(int rows, int cols) {
+    return append({.op = Op::kUndefined, .type = {Kind::kF32, rows, cols}, .args = {}});
+  }
+  void push_tile(Id shared, Id map, Id row, Id col, Id value) {
+    append({.op = Op::kPushTile,
+            .type = {},
+            .args = {shared, map, row, col, value},
+            .dtype = p_.at(shared).dtype});
+  }
+
   /// Opens a loop and returns its id. Inside, `induction` and `carried` give the values; `end_for`
   /// closes it.
   Id begin_for(Id low, Id high, Id step, std::vector<Id> initial);
@@ -103,6 +166,9 @@ class Builder {
  private:
   Id load_by(Op op, Id pointer, Id offset, Id mask, DType dtype);
   void store_by(Op op, Id pointer, Id offset, Id value, Id mask, DType dtype);
+  /// What follows goes into the body of the instruction, until it is closed.
+  Id open(Id id);
+  void close(Id id);
 
   Program& p_;
   std::vector<Id>* block_;

@@ -29,7 +29,7 @@ class Operands {
     for (const Param& param : p.params) {
       if (param.what.kind == ParamKind::kOffset) inputs_[param.what.index].others = true;
       if (param.what.kind == ParamKind::kResultOffset) outputs_[param.what.index].others = true;
-      by_maps_ = by_maps_ || param.what.kind == ParamKind::kBytes;
+      by_maps_ = by_maps_ || param.what.kind == ParamKind::kBytes || param.what.is_map();
     }
     visit(p.body, kNone);
   }

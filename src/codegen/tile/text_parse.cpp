@@ -112,6 +112,18 @@ class TextParser {
       in_.expect("align");
       param.what.alignment = static_cast<int>(in_.integer(0, 1 << 30));
     }
+    if (param.what.is_map()) {
+      const Token name = in_.token();
+      const auto dtype = parse_dtype(in_.word("a dtype"));
+      if (!dtype) in_.fail_token(name, "a dtype");
+      param.what.map.dtype = *dtype;
+      in_.expect("box");
+      param.what.map.box = static_cast<int>(in_.integer(1, 256));
+      in_.expect("rows");
+      param.what.map.rows = expression({"columns"});
+      in_.expect("columns");
+      param.what.map.columns = expression({"divisor", "group"});
+    }
     if (in_.accept("group")) param.what.group = in_.string();
     if (in_.accept("divisor")) param.divisor = in_.integer(1, std::int64_t{1} << 40);
     p_.params.push_back(std::move(param));

@@ -75,6 +75,10 @@ class TextPrinter {
     if (param.what.kind == KernelParam::Kind::kBytes) {
       text += fmt::format(" size {} align {}", param.what.size, param.what.alignment);
     }
+    if (const TileMap& map = param.what.map; param.what.is_map()) {
+      text += fmt::format(" {} box {} rows {} columns {}", dtype_name(map.dtype), map.box,
+                          map.rows.str(), map.columns.str());
+    }
     if (!param.what.group.empty()) text += fmt::format(" group {}", quoted(param.what.group));
     if (param.divisor != 1) text += fmt::format(" divisor {}", param.divisor);
     line(text);

@@ -503,10 +503,12 @@ class Verifier {
   }
   void tensor_map(Id map) const {
     const Inst& param = p_.at(map);
+    const auto is_map = [&](const KernelParam& what) {
+      return what.is_map() || what.kind == KernelParam::Kind::kBytes;
+    };
     const bool good =
-        param.op == Op::kParam &&
-        p_.params[static_cast<std::size_t>(param.index)].what.kind == KernelParam::Kind::kBytes;
-    expect(good, map, "the tensor map", "a parameter of bytes");
+        param.op == Op::kParam && is_map(p_.params[static_cast<std::size_t>(param.index)].what);
+    expect(good, map, "the tensor map", "a parameter of bytes, or a map");
   }
 
   void async_dot(const Inst& inst) const {

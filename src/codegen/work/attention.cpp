@@ -99,12 +99,16 @@ class AttentionTile {
     // 32-bit: a 64-bit division is a call.
     const Id blocks = narrow(extent(ceil_div(Expr(heads_.queries), Expr(block_))));
     const Id number = narrow(piece.number);
-    batch_ = {wide(b_.map(Fn::kDiv, {number, blocks})),
-              {facts_.space.begin(), facts_.space.end() - 2}};
-    Id block = b_.map(Fn::kRem, {number, blocks});
+    const Shape batch(facts_.space.begin(), facts_.space.end() - 2);
+    // Blocks begin in the order of their numbers. The last queries see the most keys: those of all
+    // heads come first, so that no multiprocessor begins one of them when others have nothing left.
+    const Id run = form_.causal ? narrow(extent(numel(batch))) : blocks;
+    const Id inside = b_.map(Fn::kRem, {number, run});
+    const Id outside = b_.map(Fn::kDiv, {number, run});
+    batch_ = {wide(form_.causal ? inside : outside), batch};
+    Id block = inside;
     if (form_.causal) {
-      // The last queries see the most keys, and come first.
-      block = b_.map(Fn::kSub, {b_.map(Fn::kSub, {blocks, b_.integer(1)}), block});
+      block = b_.map(Fn::kSub, {b_.map(Fn::kSub, {blocks, b_.integer(1)}), outside});
     }
     first_ = b_.map(Fn::kMul, {wide(block), b_.integer(block_)});
   }

@@ -28,6 +28,7 @@
 #include "codegen/tile/tile.h"
 #include "codegen/units.h"
 #include "codegen/work/gemm_tile.h"
+#include "codegen/work/work.h"
 
 namespace braid {
 namespace {
@@ -58,10 +59,12 @@ struct Product {
   bool widened;          ///< 8-bit operands become f16 on their way to the matrix unit
   std::int64_t met;      ///< registers per sum besides the sum: an operand, epilogue inputs
   bool by_columns;       ///< neighbours along N of a right operand are adjacent in memory
+  bool asynchronous;     ///< the target multiplies and copies its operands beside the threads
 };
 
 struct Tile {
   std::int64_t m, n, k, stages, warps, group;
+  std::int64_t ring = 0;  ///< whether its warps have roles
 };
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -100,7 +103,9 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
           .widened = unit != nullptr && unit->multiplies->widens(left.dtype, target.sm),
           .met = matrices - 1 - static_cast<std::int64_t>(matmuls.size()) + (computed ? 1 : 0),
           .by_columns = is_contiguous(body, mm.inputs[first + 1],
-                                      body.type(mm.inputs[first + 1]).shape.size() - 1)};
+                                      body.type(mm.inputs[first + 1]).shape.size() - 1),
+          .asynchronous = multiplier(target, left.dtype, /*asynchronous=*/true) != nullptr &&
+                          has(target, units::kBulkTensor)};
 }
 
 std::int64_t warps_along_m(std::int64_t m, std::int64_t n, std::int64_t warps) {
@@ -223,10 +228,35 @@ double memory_bytes(const Product& p, const Tile& t, double at_once, const Devic
   return written + std::max(least, number(p.tiles) * down * across / blocks * read_by(blocks));
 }
 
+/// Of tiles whose copies and products are beside the threads: on each multiprocessor a block goes
+/// from tile to tile, and the slowest of its units holds it up; its results are stored in between.
+double ring_clocks(const Product& p, const Tile& t, const DeviceModel& device) {
+  constexpr double kBlock = 1500;  // the first copies and the last stores
+  constexpr double kRowsOfProduct = 64;
+  constexpr double kL2Share = 0.85;  // of its rate, as an H100's copies for tiles of 128 x 128 take
+  const Architecture& known = architecture(device.sm);
+  const double flops = device.f16_tflops * known.matrix_share * 1e3 / (device.sms * device.ghz);
+  const double steps = number(divide_up(p.k, t.k));
+  const double row_bytes = number(t.k * p.element);
+  const double operands = number(t.m + p.right * t.n) * row_bytes;
+  const double matrix = 2 * number(t.m * t.n * p.right * t.k) / flops;
+  const double read = (number(t.m) + number(p.right * t.n * t.m) / kRowsOfProduct) * row_bytes;
+  const double shared = (operands + read) / 128;
+  const double l2 = operands * 108 / 5120 / kL2Share;
+  const double latency = known.memory_clocks / number(t.stages);
+  const double tile = steps * std::max({matrix, shared, l2, latency}) +
+                      number(t.m * t.n * p.result) / 64 + known.memory_clocks;
+  const double tiles = number(p.tiles * divide_up(p.m, t.m) * divide_up(p.n, t.n));
+  const double memory =
+      memory_bytes(p, t, number(device.sms), device) / (kMemoryShare * device.hbm_gbs) * device.ghz;
+  return std::max(std::ceil(tiles / device.sms) * tile, memory) + kBlock;
+}
+
 /// The estimate described at the top of the file.
 double clocks(const Product& p, const Tile& t, const Target& target, const GemmUse& use) {
   constexpr double kBlock = 1500;  // first loads and last stores of a block
   const DeviceModel& device = device_model(target);
+  if (t.ring != 0) return ring_clocks(p, t, device);
   const TileWork work = work_of(p, t, device, use);
   const auto warps = static_cast<double>(t.warps);
   const auto sms = static_cast<double>(device.sms - use.copying);
@@ -251,6 +281,30 @@ double clocks(const Product& p, const Tile& t, const Target& target, const GemmU
   return full * wave(most) + wave(work.blocks - full * most);
 }
 
+/// Tiles of whole groups of warps, each with as long a ring as there is room for.
+std::vector<Tile> ring_tiles(const Product& p, const Target& target) {
+  constexpr std::int64_t kRows = 64;       // of one product of a group
+  constexpr std::int64_t kBytes = 128;     // of a row of operands
+  constexpr std::int64_t kMostSums = 128;  // of a thread, with the values that meet them
+  constexpr std::int64_t kMostStages = 8;
+  constexpr std::int64_t kSignals = 1024;  // bytes of mbarriers, and up to where tiles are aligned
+  std::vector<Tile> tiles;
+  for (const std::int64_t m : {kRows, 2 * kRows, 4 * kRows}) {
+    for (std::int64_t n = kRows; n <= 256; n *= 2) {
+      const std::int64_t groups = std::min<std::int64_t>(2, m / kRows);
+      const std::int64_t sums = m * n * p.right / (groups * 128);
+      const bool fits = (m == kRows || m < 2 * p.m) && (n == kRows || n < 2 * p.n);
+      if (!fits || sums * (1 + p.met) > kMostSums) continue;
+      const std::int64_t staged = m * std::min(n, kStagedColumns) * p.result;
+      const std::int64_t stage = (m + p.right * n) * kBytes;
+      const std::int64_t room = (target.max_shared_bytes() - staged - kSignals) / stage;
+      const std::int64_t stages = std::min(kMostStages, room);
+      if (stages >= 2) tiles.push_back({m, n, kBytes / p.element, stages, 4 * groups, kGroup, 1});
+    }
+  }
+  return tiles;
+}
+
 /// All that have room with their clocks, the quickest first.
 std::vector<std::pair<double, Tile>> tiles_of(const Product& p, const Target& target,
                                               const GemmUse& use) {
@@ -264,21 +318,24 @@ std::vector<std::pair<double, Tile>> tiles_of(const Product& p, const Target& ta
   const auto fits = [](std::int64_t block, std::int64_t extent) {
     return block == 16 || block < 2 * extent;
   };
-  const auto add = [&](const Tile& t) {
+  const auto has_room = [&](const Tile& t) {
     const std::int64_t sums = t.m * t.n * p.right / (32 * t.warps);
     const std::int64_t registers = tile::registers_of_thread(static_cast<int>(t.warps));
     const std::int64_t met = std::max<std::int64_t>(p.by_fma ? 1 : 0, p.met);
     const std::int64_t most = registers / (2 + 2 * met);
     // Each warp has a fragment, as far as there are enough and the kernel does not need more warps.
     const std::int64_t busy = t.warps > fewest ? t.warps : std::min(t.warps, fragments);
-    if (sums > most || registers_of(p, t) > registers) return;
-    if (use.warps == 0 && t.m * t.n < busy * 16 * 16) return;
-    if (shared_bytes(p, t, use) > target.max_shared_bytes()) return;
+    if (sums > most || registers_of(p, t) > registers) return false;
+    if (use.warps == 0 && t.m * t.n < busy * 16 * 16) return false;
+    return shared_bytes(p, t, use) <= target.max_shared_bytes();
+  };
+  const auto add = [&](const Tile& t) {
     const double time = clocks(p, t, target, use);
     all.emplace_back(time, t);
     if (!reordered) return;
     for (const std::int64_t group : kOtherGroups) {
-      const Tile other{t.m, t.n, t.k, t.stages, t.warps, group};
+      Tile other = t;
+      other.group = group;
       const double other_time = clocks(p, other, target, use);
       if (other_time != time) all.emplace_back(other_time, other);
     }
@@ -291,11 +348,16 @@ std::vector<std::pair<double, Tile>> tiles_of(const Product& p, const Target& ta
       for (const std::int64_t row_bytes : {64, 128}) {
         for (const std::int64_t stages : {2, 3, 4, 5, 6, 8}) {
           for (std::int64_t warps = fewest; warps <= most_warps; warps *= 2) {
-            add({m, n, row_bytes / p.element, stages, warps, kGroup});
+            const Tile tile{m, n, row_bytes / p.element, stages, warps, kGroup};
+            if (has_room(tile)) add(tile);
           }
         }
       }
     }
+  }
+  // Few rows leave most of its products' 64 idle, and it has few blocks, which memory can wait for.
+  if (use.rings && p.asynchronous && (p.m > kFewRows || all.empty())) {
+    for (const Tile& tile : ring_tiles(p, target)) add(tile);
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -317,6 +379,7 @@ std::vector<Config> gemm_configs(const BodyFacts& facts, const Target& target, c
     Config& config = all.emplace_back();
     for (const auto& [name, member] : kNumbers) config[name] = tile.*member;
     if (use.waits) config[std::string(kLeavesSetting)] = 0;
+    if (tile.ring != 0) config[kRingSetting] = 1;
     if (all.size() == kMostCandidates) break;
   }
   return all;
@@ -328,6 +391,7 @@ double gemm_ns(const BodyFacts& facts, const Config& config, const Bindings& bin
       product_of(facts, target, use, [&](const Dim& dim) { return dim.evaluate(bindings); });
   Tile tile{};
   for (const auto& [name, member] : kNumbers) tile.*member = config.at(name);
+  tile.ring = has_ring(config) ? 1 : 0;
   return clocks(p, tile, target, use) / device_model(target).ghz;
 }
 

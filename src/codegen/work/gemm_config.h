@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "codegen/body/coords.h"
 #include "codegen/work/rows.h"
+#include "codegen/work/work.h"
 
 namespace braid {
 
@@ -18,6 +21,7 @@ struct GemmUse {
   bool rows_follow = false;  ///< rows that are reduced over ranks: tiles go through shared memory
   bool waits = false;        ///< it waits for peers: one block per multiprocessor
   std::int64_t copying = 0;  ///< multiprocessors that do something else
+  bool rings = false;        ///< bulk copies can bring its operands (work.h)
 };
 
 /// The tiles that a tuner may choose from, the quickest by a reckoning from the device's data sheet
@@ -54,5 +58,14 @@ inline constexpr Setting kWaitingGemmSettings[] = {
 };
 inline constexpr std::span kGemmSettings =
     std::span<const Setting>(kWaitingGemmSettings).first(std::size(kWaitingGemmSettings) - 1);
+inline constexpr auto kRingGemmSettings = [] {
+  std::array<Setting, kGemmSettings.size() + 1> all{};
+  std::ranges::copy(kGemmSettings, all.begin());
+  all.back() = {kRingSetting, 0, 1, false};
+  return all;
+}();
+
+/// Columns of results that a kernel with a ring sends through shared memory at a time.
+inline constexpr std::int64_t kStagedColumns = 128;
 
 }  // namespace braid

@@ -35,6 +35,57 @@ bool is_plain(const Graph& body, ValueId value) {
          is_plain(body, node.inputs[0]);
 }
 
+/// A body's input that lies in memory as a matrix [rows, columns], of which an operand is that
+/// matrix or its transpose.
+struct Matrix {
+  int input;
+  Dim rows, columns;
+  bool transposed = false;
+};
+
+std::optional<Matrix> matrix_of(const Graph& body, ValueId value) {
+  const Shape& shape = body.type(value).shape;
+  if (shape.size() != 2) return std::nullopt;
+  const NodeId producer = body.value(value).producer;
+  if (producer < 0) return Matrix{body.value(value).result, shape[0], shape[1]};
+  const Node& node = body.node(producer);
+  if (node.op->view == View::kPermute) {
+    std::optional<Matrix> matrix = matrix_of(body, node.inputs[0]);
+    if (matrix && permutation(node.op_name(), node.attrs, 2)[0] == 1) {
+      matrix->transposed = !matrix->transposed;
+    }
+    return matrix;
+  }
+  if (node.op->view != View::kFlat || body.value(node.inputs[0]).producer >= 0) {
+    return std::nullopt;
+  }
+  return Matrix{body.value(node.inputs[0]).result, shape[0], shape[1]};
+}
+
+/// Whether bulk copies can move tiles of it: its rows begin at multiples of 16 bytes.
+bool has_whole_rows(const Graph& body, const Dim& columns, DType dtype) {
+  constexpr std::int64_t kBytes = 16;
+  return columns.divisor(body.symbols()) * static_cast<std::int64_t>(dtype_size(dtype)) % kBytes ==
+         0;
+}
+
+/// Whether its matmuls can be made of what a ring brings, and end in the threads that multiply.
+bool can_use_ring(const BodyFacts& facts) {
+  const Graph& body = facts.body;
+  for (const Node* matmul : matmuls_of(body)) {
+    const std::size_t first = first_matrix(*matmul);
+    if (matmul->op->matmul == Matmul::kGrouped) return false;
+    const Dim& depth = body.type(matmul->inputs[first]).shape.back();
+    if (depth.max(body.symbols()) < 1 || !depth.is_constant()) return false;
+    for (const std::size_t i : {first, first + 1}) {
+      const std::optional<Matrix> matrix = matrix_of(body, matmul->inputs[i]);
+      const DType dtype = body.type(matmul->inputs[i]).dtype;
+      if (!matrix || !has_whole_rows(body, matrix->columns, dtype)) return false;
+    }
+  }
+  return true;
+}
+
 class Gemm {
  public:
   Gemm(const Piece& piece, const GemmPlace& place)
@@ -80,7 +131,120 @@ class Gemm {
     finish(b_.end_for(loop, std::move(products)));
   }
 
+  // By a ring (work.h): tiles of operands lie in it as in memory.
+
+  /// The ring, the tile of the left operand, those of the right ones, and one for results.
+  static std::vector<Id> allocate(tile::Builder& b, const BodyFacts& facts, const Config& config) {
+    const Graph& body = facts.body;
+    const auto block = [&](const char* key) { return static_cast<int>(config.at(key)); };
+    const int stages = block("num_stages");
+    std::vector<Id> shared{b.alloc_ring(stages)};
+    const auto add = [&](ValueId value, int rows, int cols) {
+      const bool transposed = matrix_of(body, value)->transposed;
+      shared.push_back(b.alloc_panels(body.type(value).dtype, transposed ? cols : rows,
+                                      transposed ? rows : cols, stages));
+    };
+    const std::vector<const Node*> matmuls = matmuls_of(body);
+    const std::size_t first = first_matrix(*matmuls[0]);
+    add(matmuls[0]->inputs[first], block("BLOCK_M"), block("BLOCK_K"));
+    for (const Node* matmul : matmuls) {
+      add(matmul->inputs[first + 1], block("BLOCK_K"), block("BLOCK_N"));
+    }
+    const int columns = std::min(block("BLOCK_N"), static_cast<int>(kStagedColumns));
+    for (const ValueId output : body.outputs()) {
+      if (!is_pushed(body, output)) continue;
+      shared.push_back(b.alloc_panels(body.type(output).dtype, block("BLOCK_M"), columns, 1));
+      break;
+    }
+    return shared;
+  }
+
+  Id compute(std::span<const Id> shared, Id begin) {
+    shared_ = shared;
+    const auto count = static_cast<int>(matmuls_.size());
+    std::vector<Id> initial;
+    for (int i = 0; i < count; ++i) {
+      initial.push_back(b_.undefined(block("BLOCK_M"), block("BLOCK_N")));
+    }
+    initial.push_back(begin);
+    const Id ring = shared[0];
+    const Id one = b_.integer(1, Kind::kI32);
+    const Id loop = begin_loop(std::move(initial));
+    const Id step = b_.carried(loop, count);
+    b_.await(ring, step);
+    const Id slot = b_.map(Fn::kRem, {step, b_.integer(block("num_stages"), Kind::kI32)});
+    const Id adds = b_.map(Fn::kLt, {b_.integer(0), b_.induction(loop)});
+    std::vector<Id> next;
+    for (int i = 0; i < count; ++i) {
+      next.push_back(b_.async_dot(shared[1], right(i), b_.carried(loop, i), slot, adds,
+                                  is_transposed(first_, 0), is_transposed(first_ + 1, i)));
+    }
+    b_.wait_dots(count);
+    b_.release(ring, b_.map(Fn::kSub, {step, one}), adds);
+    next.push_back(b_.map(Fn::kAdd, {step, one}));
+    std::vector<Id> results = b_.end_for(loop, std::move(next));
+    const Id end = results.back();
+    results.pop_back();
+    for (Id& result : results) result = b_.settled(result);
+    b_.release(ring, b_.map(Fn::kSub, {end, one}));
+    finish(results);
+    return end;
+  }
+
+  Id fill(std::span<const Id> shared, Id begin) {
+    shared_ = shared;
+    const auto count = static_cast<int>(matmuls_.size());
+    const auto bytes = [&](Id tile) {
+      return b_.type(tile).rows * b_.type(tile).cols *
+             static_cast<int>(dtype_size(b_.program().at(tile).dtype));
+    };
+    int all = bytes(shared[1]);
+    for (int i = 0; i < count; ++i) all += bytes(right(i));
+    const Id loop = begin_loop({begin});
+    const Id step = b_.carried(loop, 0);
+    const Id depth = b_.induction(loop);
+    b_.acquire(shared[0], step, all);
+    copy(shared[1], step, matmuls_[0]->inputs[first_], place_.row, depth);
+    for (int i = 0; i < count; ++i) {
+      copy(right(i), step, matmuls_[static_cast<std::size_t>(i)]->inputs[first_ + 1], depth,
+           place_.col);
+    }
+    return b_.end_for(loop, {b_.map(Fn::kAdd, {step, b_.integer(1, Kind::kI32)})})[0];
+  }
+
  private:
+  Id begin_loop(std::vector<Id> initial) {
+    return b_.begin_for(b_.integer(0), scalar_of(b_, Expr(k_), body_.symbols()),
+                        b_.integer(block("BLOCK_K")), std::move(initial));
+  }
+  [[nodiscard]] Id right(int i) const { return shared_[static_cast<std::size_t>(i) + 2]; }
+  [[nodiscard]] bool is_transposed(std::size_t input, int of) const {
+    return matrix_of(body_, matmuls_[static_cast<std::size_t>(of)]->inputs[input])->transposed;
+  }
+
+  void copy(Id tile, Id step, ValueId value, Id row, Id col) {
+    const Matrix matrix = *matrix_of(body_, value);
+    if (matrix.transposed) std::swap(row, col);
+    const Id map =
+        map_of(KernelParam::Kind::kInputMap, matrix.input, matrix.rows, matrix.columns, tile);
+    b_.copy_tile(shared_[0], step, tile, map, row, col);
+  }
+  Id map_of(KernelParam::Kind kind, int index, const Dim& rows, const Dim& columns, Id tile) {
+    constexpr int kMostRows = 256;
+    return b_.param({.kind = kind,
+                     .index = index,
+                     .group = {},
+                     .map = {Expr(rows), Expr(columns), std::min(b_.type(tile).rows, kMostRows),
+                             b_.program().at(tile).dtype}});
+  }
+
+  /// Whether an output goes to memory through shared memory, by bulk copies.
+  static bool is_pushed(const Graph& body, ValueId output) {
+    const TensorType& type = body.type(output);
+    return type.shape.size() == 2 && (type.dtype == DType::kF16 || type.dtype == DType::kBF16) &&
+           has_whole_rows(body, type.shape[1], type.dtype);
+  }
+
   struct Extent {
     Dim dim;
     int block;
@@ -192,7 +356,8 @@ class Gemm {
       const DType dtype = body_.type(matmul.outputs[0]).dtype;
       const Id rounded = b_.round(dtype, scaled(matmul, sums[i], at, mask));
       // Peers' memory is far.
-      const bool wide = place_.product != tile::kNone || is_worth_widening(dtype);
+      const bool wide =
+          place_.product != tile::kNone || (shared_.empty() && is_worth_widening(dtype));
       return wide ? b_.convert_layout(rounded) : rounded;
     };
     if (place_.product != tile::kNone) {
@@ -205,8 +370,26 @@ class Gemm {
                       [id = result(i)](const Coords&, const Mask&) { return id; });
     }
     for (std::size_t i = 0; i < body_.outputs().size(); ++i) {
-      if (i != facts_.output_apart()) emitter_.store(i, at, mask);
+      if (i == facts_.output_apart()) continue;
+      if (!push(i, at, mask)) emitter_.store(i, at, mask);
     }
+  }
+
+  /// Through the shared tile for results, where there is one of its dtype.
+  bool push(std::size_t output, const Coords& at, const Mask& mask) {
+    const ValueId value = body_.outputs()[output];
+    const TensorType& type = body_.type(value);
+    if (shared_.size() < matmuls_.size() + 3 || !is_pushed(body_, value)) return false;
+    const Id tile = shared_.back();
+    if (b_.program().at(tile).dtype != type.dtype) return false;
+    Id id = emitter_.value(value, emitter_.coords().reshape(at, type.shape), mask);
+    if (b_.type(id).cols != block("BLOCK_N")) {
+      id = b_.spread(id, block("BLOCK_M"), block("BLOCK_N"));
+    }
+    const Id map = map_of(KernelParam::Kind::kOutputMap, static_cast<int>(output), type.shape[0],
+                          type.shape[1], tile);
+    b_.push_tile(tile, map, place_.row, place_.col, id);
+    return true;
   }
 
   /// The scaling that addmm and scaled_mm do before they round.
@@ -239,6 +422,7 @@ class Gemm {
   std::size_t first_;  ///< input index of the left operand
   Extent m_, n_;
   Dim k_;
+  std::span<const Id> shared_;  ///< what allocate gave, of a ring
 };
 
 /// Two matmuls can share a kernel if left operands are equal and right ones alike.
@@ -350,7 +534,7 @@ bool is_reshaped(const Graph& body, ValueId value, ValueId base) {
 namespace {
 
 GemmUse use_of(const BodyFacts& facts, const Config&) {
-  return {.rows = facts.space[facts.space.size() - 2]};
+  return {.rows = facts.space[facts.space.size() - 2], .rings = can_use_ring(facts)};
 }
 
 Raster raster_of(const BodyFacts& facts, const Config& config) {
@@ -360,7 +544,7 @@ Raster raster_of(const BodyFacts& facts, const Config& config) {
 
 Shape batch_of(const BodyFacts& facts) { return {facts.space.begin(), facts.space.end() - 2}; }
 
-void emit(const Piece& piece) {
+GemmPlace place_of(const Piece& piece) {
   tile::Builder& b = piece.b;
   const Raster raster = raster_of(piece.facts, piece.config);
   Id number = b.map(Fn::kToI32, {piece.number});
@@ -372,14 +556,30 @@ void emit(const Piece& piece) {
   }
   GemmPlace place = raster.place(b, raster.tile(piece, number));
   place.batch = batch;
-  emit_gemm_tile(piece, place);
+  return place;
 }
+
+void emit(const Piece& piece) { emit_gemm_tile(piece, place_of(piece)); }
+
+constexpr RingWork kByRing{
+    .allocate = Gemm::allocate,
+    .compute =
+        [](const Piece& piece, std::span<const Id> shared, Id step) {
+          const GemmPlace place = place_of(piece);
+          return Gemm(piece, place).compute(shared, step);
+        },
+    .fill =
+        [](const Piece& piece, std::span<const Id> shared, Id step) {
+          const GemmPlace place = place_of(piece);
+          return Gemm(piece, place).fill(shared, step);
+        },
+};
 
 }  // namespace
 
 /// Matmuls with what comes before and after them at the same place.
 extern const Work kGemmTile{
-    .settings = kGemmSettings,
+    .settings = kRingGemmSettings,
     .matches = has_matmul,
     .refuse = [](const BodyFacts& facts) -> std::string {
       const std::string reason = refuse_matmuls(facts.body);
@@ -391,6 +591,7 @@ extern const Work kGemmTile{
       return raster_of(facts, config).pieces(facts, config, numel(batch_of(facts)));
     },
     .emit = emit,
+    .by_ring = &kByRing,
 };
 
 }  // namespace braid

@@ -40,6 +40,23 @@ struct Piece {
   }
 };
 
+/// 1 in a config whose warps have roles: a thread of four more warps fills a ring by bulk copies,
+/// and the others multiply beside it. The ring runs on from piece to piece.
+inline constexpr const char* kRingSetting = "ring";
+
+/// How pieces are done so. The step of the ring that begins a piece, an i32, is given to both
+/// roles; they return the one that follows it.
+struct RingWork {
+  std::vector<tile::Id> (*allocate)(tile::Builder& b, const BodyFacts& facts, const Config& config);
+  tile::Id (*compute)(const Piece& piece, std::span<const tile::Id> shared, tile::Id step);
+  tile::Id (*fill)(const Piece& piece, std::span<const tile::Id> shared, tile::Id step);
+};
+
+[[nodiscard]] inline bool has_ring(const Config& config) {
+  const auto ring = config.find(kRingSetting);
+  return ring != config.end() && ring->second != 0;
+}
+
 /// What a block does at one place: it computes one piece of a result, and knows no grid, no other
 /// block, and nothing of when other ranks do what. Kernels are made of such (kernel/kernel.h).
 struct Work {
@@ -59,6 +76,9 @@ struct Work {
   /// Emits what all pieces read, such as a pointer, in front of them.
   tile::Id (*prepare)(tile::Builder& b, const BodyFacts& facts) = nullptr;
   void (*emit)(const Piece& piece) = nullptr;
+  /// The same for configs with kRingSetting, null for a work that has none: what both roles use is
+  /// allocated in front of them.
+  const RingWork* by_ring = nullptr;
 };
 
 }  // namespace braid

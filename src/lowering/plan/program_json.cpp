@@ -155,6 +155,11 @@ class Writer {
       if (p.kind == KernelParam::Kind::kBytes) {
         put(", \"size\": {}, \"alignment\": {}", p.size, p.alignment);
       }
+      if (p.is_map()) {
+        put(", \"dtype\": \"{}\", \"box\": {}, \"rows\": {}, \"columns\": {}",
+            dtype_name(p.map.dtype), p.map.box, json_string(p.map.rows.str()),
+            json_string(p.map.columns.str()));
+      }
       out_ += '}';
       separator = ",\n    ";
     }

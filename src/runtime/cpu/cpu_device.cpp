@@ -9,6 +9,7 @@
 #include "runtime/cpu/cpu_memory.h"
 #include "runtime/cpu/run/capture.h"
 #include "runtime/stream_home.h"
+#include "runtime/tensor_map.h"
 
 namespace braid {
 namespace cpu {
@@ -462,6 +463,10 @@ class CpuDevice final : public Device, Inspector {
   void check_memory(int rank, std::uint64_t address, std::size_t bytes) const override {
     check(rank);
     cpu::check_memory(*core_, address, bytes, "");
+  }
+  void encode(const MatrixMap& map, std::span<std::uint8_t> bytes) const override {
+    const auto encoded = TensorMap::of(map).encoded();
+    std::memcpy(bytes.data(), encoded.data(), encoded.size());
   }
   [[nodiscard]] bool has_multicast() const override { return true; }
   std::unique_ptr<Multicast> create_multicast(std::span<const int> ranks, std::size_t bytes,

@@ -222,6 +222,10 @@ inline constexpr int kJitErrorLogBufferBytes = 6;
      std::size_t memory_offset, std::size_t bytes, unsigned long long flags))                   \
   X(cuMulticastUnbind, "",                                                                      \
     (PhysicalHandle multicast, Ordinal device, std::size_t offset, std::size_t bytes))          \
+  X(cuTensorMapEncodeTiled, "",                                                                 \
+    (void* map, int type, std::uint32_t rank, void* address, const std::uint64_t* dims,         \
+     const std::uint64_t* strides, const std::uint32_t* box, const std::uint32_t* steps,        \
+     int interleave, int swizzle, int promotion, int fill))                                     \
   X(cuLaunchKernelEx, "",                                                                       \
     (const LaunchConfig* config, FunctionHandle function, void** args, void** extra))
 

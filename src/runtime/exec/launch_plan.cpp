@@ -254,6 +254,10 @@ class LaunchPlan::Builder {
         return add_word(element(places().marks, step_index_, "step", *step_));
       case KernelParam::Kind::kBytes:
         return add_bytes(param);
+      case KernelParam::Kind::kInputMap:
+        return add_map(param, address(element(step_->inputs, param.index, "input", *step_)));
+      case KernelParam::Kind::kOutputMap:
+        return add_map(param, address(element(step_->outputs, param.index, "output", *step_)));
       case KernelParam::Kind::kCounter:
         return add_word(element(places().buffer_addresses, step_->flags, "buffer", *step_));
     }
@@ -289,6 +293,18 @@ class LaunchPlan::Builder {
     places().write_bytes(
         *step_, param,
         add_value(static_cast<std::size_t>(param.size), static_cast<std::size_t>(param.alignment)));
+  }
+
+  void add_map(const KernelParam& param, std::uint64_t address) {
+    const auto extent = [&](const Expr& expr) {
+      return static_cast<std::uint64_t>(expr.evaluate(bindings_));
+    };
+    places().encode({.address = address,
+                     .dtype = param.map.dtype,
+                     .rows = extent(param.map.rows),
+                     .columns = extent(param.map.columns),
+                     .box_rows = static_cast<std::uint32_t>(param.map.box)},
+                    add_value(kMapBytes, kMapAlignment));
   }
 
   [[nodiscard]] std::vector<std::int64_t> members(const std::string& group) const {

@@ -33,6 +33,8 @@ struct RankPlaces {
   /// May be empty if no kernel has one.
   std::function<void(const Step& step, const KernelParam& param, std::span<std::uint8_t> bytes)>
       write_bytes;
+  /// Writes the device's own form of a tensor map (Device::encode).
+  std::function<void(const MatrixMap& map, std::span<std::uint8_t> bytes)> encode;
 };
 
 /// The number of events of a run: the program's own, and those that fork streams from the first one

@@ -194,6 +194,9 @@ RankPlaces RankContext::places() {
     places.buffer_addresses.push_back(address(b));
   }
   places.functions = loaded_.functions(local_);
+  places.encode = [&device = device_](const MatrixMap& map, std::span<std::uint8_t> bytes) {
+    device.encode(map, bytes);
+  };
   return places;
 }
 

@@ -15,71 +15,70 @@ extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_produc
   const int at6 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp % 4 * 4096;
   const int at7 = ((lane % 8 * 16) ^ (lane / 8 % 2 * 16)) + lane % 8 * 128 + lane / 16 % 2 * 1024;
   const int at8 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128;
-  const int v2 = (int)p0;
   const int v3 = (int)(long long)blockIdx.x;
-  const long long v5 = (long long)(v3 / v2);
-  const long long v12 = ((long long)((v2 - 1) - (v3 % v2))) * 128;
-  const int v13 = (int)v12;
-  const int v17 = (int)p1;
-  const long long v28 = (v5 * p3) * 2;
-  unsigned char* const v29 = p2 + v28;
-  const long long v35 = min_i64(p1, (v12 + 128));
+  const long long v7 = (long long)(v3 % 8);
+  const long long v13 = ((long long)((((int)p0) - 1) - (v3 / 8))) * 128;
+  const int v14 = (int)v13;
+  const int v18 = (int)p1;
+  const long long v29 = (v7 * p3) * 2;
+  unsigned char* const v30 = p2 + v29;
+  const long long v36 = min_i64(p1, (v13 + 128));
 #pragma unroll
   for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 0 + (at4 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v29 + (((v13 + (row0 + i / 8 % 8 * 16)) * 64) + (col0 + i % 8)), 1 && ((v13 + (row0 + i / 8 % 8 * 16)) < v17));
-  const int v108 = (int)0;
-  const bool v114 = 0 < v35;
-  const long long v119 = ((v5 / 4) * p3) * 2;
-  unsigned char* const v120 = p4 + v119;
-  const int v122 = (int)0;
+    copy_async_16(shared + 0 + (at4 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v30 + (((v14 + (row0 + i / 8 % 8 * 16)) * 64) + (col0 + i % 8)), 1 && ((v14 + (row0 + i / 8 % 8 * 16)) < v18));
+  const int v109 = (int)0;
+  const bool v115 = 0 < v36;
+  const long long v120 = ((v7 / 4) * p3) * 2;
+  unsigned char* const v121 = p4 + v120;
+  const int v123 = (int)0;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v120 + (((v108 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v114 && ((v122 + (row1 + i / 8 % 4 * 16)) < v17));
-  unsigned char* const v127 = p5 + v119;
+    copy_async_16(shared + 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v121 + (((v109 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v115 && ((v123 + (row1 + i / 8 % 4 * 16)) < v18));
+  unsigned char* const v128 = p5 + v120;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 32768 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v127 + (((v108 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v114 && ((v122 + (row1 + i / 8 % 4 * 16)) < v17));
+    copy_async_16(shared + 32768 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v128 + (((v109 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v115 && ((v123 + (row1 + i / 8 % 4 * 16)) < v18));
   commit_group();
-  float v37[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i)
-    v37[i] = __int_as_float(0xff800000);
   float v38[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v38[i] = 0.0f;
-  float v39[64];
+    v38[i] = __int_as_float(0xff800000);
+  float v39[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    v39[i] = 0.0f;
+  float v40[64];
 #pragma unroll
   for (int i = 0; i < 64; ++i)
-    v39[i] = 0.0f;
-  int v131 = 0;
-  int v133 = 1;
-  for (long long v36 = 0; v36 < v35; v36 += 64) {
+    v40[i] = 0.0f;
+  int v132 = 0;
+  int v134 = 1;
+  for (long long v37 = 0; v37 < v36; v37 += 64) {
     wait_group_0();
-    const long long v137 = v36 + 64;
-    const bool v138 = v137 < v35;
-    const long long v143 = ((v5 / 4) * p3) * 2;
-    unsigned char* const v144 = p4 + v143;
-    const long long v147 = (v137 * 64) * 2;
-    unsigned char* const v148 = v144 + v147;
-    const int v149 = (int)v137;
+    const long long v138 = v37 + 64;
+    const bool v139 = v138 < v36;
+    const long long v144 = ((v7 / 4) * p3) * 2;
+    unsigned char* const v145 = p4 + v144;
+    const long long v148 = (v138 * 64) * 2;
+    unsigned char* const v149 = v145 + v148;
+    const int v150 = (int)v138;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 16384 + (int)v133 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v148 + (((v108 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v138 && ((v149 + (row1 + i / 8 % 4 * 16)) < v17));
-    unsigned char* const v155 = p5 + v143;
-    unsigned char* const v156 = v155 + v147;
+      copy_async_16(shared + 16384 + (int)v134 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v149 + (((v109 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v139 && ((v150 + (row1 + i / 8 % 4 * 16)) < v18));
+    unsigned char* const v156 = p5 + v144;
+    unsigned char* const v157 = v156 + v148;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 32768 + (int)v133 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v156 + (((v108 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v138 && ((v149 + (row1 + i / 8 % 4 * 16)) < v17));
+      copy_async_16(shared + 32768 + (int)v134 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v157 + (((v109 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v139 && ((v150 + (row1 + i / 8 % 4 * 16)) < v18));
     commit_group();
-    const int v42 = (int)v36;
-    float v56[64];
+    const int v43 = (int)v37;
+    float v57[64];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v56[i] = 0.0f;
+      v57[i] = 0.0f;
     {
       const unsigned a = shared + 0;
-      const unsigned b = shared + 16384 + (int)v131 * 8192;
+      const unsigned b = shared + 16384 + (int)v132 * 8192;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         unsigned fa[2][4], fb[8][2];
@@ -92,120 +91,120 @@ extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_produc
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
-          for (int n = 0; n < 8; ++n) mma_bf16_bf16(v56 + (m * 8 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 8; ++n) mma_bf16_bf16(v57 + (m * 8 + n) * 4, fa[m], fb[n]);
         }
       }
     }
-    float v62[64];
+    float v63[64];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v62[i] = (!((v13 + (row3 + i / 2 % 2 * 8 + i / 32 % 2 * 16)) < (v42 + (col3 + i % 2 + i / 4 % 8 * 8)))) ? v56[i] : __int_as_float(0xff800000);
-    float v63[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v63[i] = __int_as_float(0xff800000);
-#pragma unroll
-    for (int i = 0; i < 64; ++i)
-      v63[i / 2 % 2 + i / 32 % 2 * 2] = max_f32(v63[i / 2 % 2 + i / 32 % 2 * 2], v62[i]);
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v63[i] = max_f32(v63[i], __shfl_xor_sync(0xffffffffu, v63[i], 1));
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v63[i] = max_f32(v63[i], __shfl_xor_sync(0xffffffffu, v63[i], 2));
+      v63[i] = (!((v14 + (row3 + i / 2 % 2 * 8 + i / 32 % 2 * 16)) < (v43 + (col3 + i % 2 + i / 4 % 8 * 8)))) ? v57[i] : __int_as_float(0xff800000);
     float v64[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v64[i] = max_f32(v37[i], v63[i]);
-    float v69[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v69[i] = ((v64[i] == __int_as_float(0xff800000)) ? 0.0f : v64[i]) * -0.18033688f;
-    float v72[64];
+      v64[i] = __int_as_float(0xff800000);
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v72[i] = exp2_approx((__fmaf_rn(v62[i], 0.18033688f, v69[i / 2 % 2 + i / 32 % 2 * 2])));
-    float v74[4];
+      v64[i / 2 % 2 + i / 32 % 2 * 2] = max_f32(v64[i / 2 % 2 + i / 32 % 2 * 2], v63[i]);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v74[i] = exp2_approx((__fmaf_rn(v37[i], 0.18033688f, v69[i])));
-    float v76[4];
+      v64[i] = max_f32(v64[i], __shfl_xor_sync(0xffffffffu, v64[i], 1));
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v76[i] = 0.0f;
+      v64[i] = max_f32(v64[i], __shfl_xor_sync(0xffffffffu, v64[i], 2));
+    float v65[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v65[i] = max_f32(v38[i], v64[i]);
+    float v70[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v70[i] = ((v65[i] == __int_as_float(0xff800000)) ? 0.0f : v65[i]) * -0.18033688f;
+    float v73[64];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v76[i / 2 % 2 + i / 32 % 2 * 2] = v76[i / 2 % 2 + i / 32 % 2 * 2] + v72[i];
+      v73[i] = exp2_approx((__fmaf_rn(v63[i], 0.18033688f, v70[i / 2 % 2 + i / 32 % 2 * 2])));
+    float v75[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v76[i] = v76[i] + __shfl_xor_sync(0xffffffffu, v76[i], 1);
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v76[i] = v76[i] + __shfl_xor_sync(0xffffffffu, v76[i], 2);
+      v75[i] = exp2_approx((__fmaf_rn(v38[i], 0.18033688f, v70[i])));
     float v77[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v77[i] = (v38[i] * v74[i]) + v76[i];
-    float v78[64];
+      v77[i] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v78[i] = v39[i] * v74[i / 2 % 2 + i / 32 % 2 * 2];
+      v77[i / 2 % 2 + i / 32 % 2 * 2] = v77[i / 2 % 2 + i / 32 % 2 * 2] + v73[i];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v77[i] = v77[i] + __shfl_xor_sync(0xffffffffu, v77[i], 1);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v77[i] = v77[i] + __shfl_xor_sync(0xffffffffu, v77[i], 2);
+    float v78[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v78[i] = (v39[i] * v75[i]) + v77[i];
+    float v79[64];
+#pragma unroll
+    for (int i = 0; i < 64; ++i)
+      v79[i] = v40[i] * v75[i / 2 % 2 + i / 32 % 2 * 2];
     {
-      const unsigned b = shared + 32768 + (int)v131 * 8192;
+      const unsigned b = shared + 32768 + (int)v132 * 8192;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         unsigned fa[2][4], fb[8][2];
 #pragma unroll
         for (int m = 0; m < 2; ++m)
-          for (int w = 0; w < 4; ++w) fa[m][w] = pack_bf16(v72 + ((m * 4 + k) * 4 + w) * 2);
+          for (int w = 0; w < 4; ++w) fa[m][w] = pack_bf16(v73 + ((m * 4 + k) * 4 + w) * 2);
 #pragma unroll
         for (int n = 0; n < 8; n += 2)
           ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 4 * 32)) + k % 4 * 2048));
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
-          for (int n = 0; n < 8; ++n) mma_bf16_bf16(v78 + (m * 8 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 8; ++n) mma_bf16_bf16(v79 + (m * 8 + n) * 4, fa[m], fb[n]);
         }
       }
     }
-    const int v162 = v131 + 1;
-    const int v166 = (v162 < 2) ? v162 : 0;
-    const int v167 = v133 + 1;
-    const int v169 = (v167 < 2) ? v167 : 0;
+    const int v163 = v132 + 1;
+    const int v167 = (v163 < 2) ? v163 : 0;
+    const int v168 = v134 + 1;
+    const int v170 = (v168 < 2) ? v168 : 0;
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v37[i] = v64[i];
+      v38[i] = v65[i];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v38[i] = v77[i];
+      v39[i] = v78[i];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v39[i] = v78[i];
-    v131 = v166;
-    v133 = v169;
+      v40[i] = v79[i];
+    v132 = v167;
+    v134 = v170;
   }
-  int v87[4];
+  int v88[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v87[i] = v13 + (row2 + i % 4 * 8);
-  bool v88[4];
+    v88[i] = v14 + (row2 + i % 4 * 8);
+  bool v89[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v88[i] = v87[i] < v17;
-  float v92[4];
+    v89[i] = v88[i] < v18;
+  float v93[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v92[i] = (v38[i] == 0.0f) ? 1.0f : v38[i];
-  float v93[64];
+    v93[i] = (v39[i] == 0.0f) ? 1.0f : v39[i];
+  float v94[64];
 #pragma unroll
   for (int i = 0; i < 64; ++i)
-    v93[i] = v39[i] / v92[i / 2 % 2 + i / 32 % 2 * 2];
-  int v96[4];
+    v94[i] = v40[i] / v93[i / 2 % 2 + i / 32 % 2 * 2];
+  int v97[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v96[i] = v87[i] * 64;
-  unsigned char* const v98 = p6 + v28;
+    v97[i] = v88[i] * 64;
+  unsigned char* const v99 = p6 + v29;
 #pragma unroll
   for (int i = 0; i < 64; i += 2)
-    store_bf16_2((unsigned short*)v98 + (v96[i / 2 % 2 + i / 32 % 2 * 2] + (col3 + i % 2 + i / 4 % 8 * 8)), v93 + i, v88[i / 2 % 2 + i / 32 % 2 * 2]);
+    store_bf16_2((unsigned short*)v99 + (v97[i / 2 % 2 + i / 32 % 2 * 2] + (col3 + i % 2 + i / 4 % 8 * 8)), v94 + i, v89[i / 2 % 2 + i / 32 % 2 * 2]);
 }

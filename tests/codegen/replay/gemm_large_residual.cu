@@ -1,167 +1,113 @@
-// narrow_pair_bf16, load_bf16_8, store_bf16_2, store_bf16_8, smem, shared_address, commit_group, copy_async_16, wait_group_0, wait_group_4, ldmatrix, ldmatrix_trans, mma_bf16_bf16
-extern "C" __global__ void __launch_bounds__(128, 1) gemm_mm_add(unsigned char* __restrict__ p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3) {
+// Bytes128_64, narrow_bf16, narrow_pair_bf16, load_bf16_2, round_bf16, smem, shared_address, pack_bf16, copy_tile, init_mbarrier, arrive, arrive_expecting, await_phase, wgmma_fence, wgmma_commit, descriptor, push_tile, commit_pushes, await_pushes_read, fence_async, stmatrix, wgmma_128_bf16_tb, wgmma_wait_0, wgmma_wait_1
+extern "C" __global__ void __launch_bounds__(384, 1) gemm_mm_add(unsigned char* __restrict__ p0, const __grid_constant__ Bytes128_64 p1, const __grid_constant__ Bytes128_64 p2, const __grid_constant__ Bytes128_64 p3) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
-  const int row0 = lane / 4 % 8 + warp % 4 * 8;
-  const int col0 = lane % 4 * 8;
-  const int row1 = lane / 16 % 2 + warp % 4 * 2;
-  const int col1 = lane % 16 * 8;
-  const int row3 = lane / 16 % 2 + warp % 4 * 2;
-  const int col4 = lane % 16 * 8;
-  const int at5 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16)) + warp % 4 * 512;
-  const int at6 = ((lane % 32 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 4 * 32)) + warp % 4 * 512;
-  const int at7 = ((lane / 2 % 4 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 64;
-  const int at8 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 4 * 64)) + lane % 16 * 256;
-  const int at9 = ((lane % 32 * 2) ^ (warp % 4 * 32)) + lane / 4 % 8 * 128;
-  const int at10 = ((lane % 32 * 8) ^ (lane / 16 % 2 * 8) ^ (warp % 4 * 16)) + warp % 4 * 256;
-  const int v1 = (int)(long long)blockIdx.x;
-  const int v7 = (v1 / 256) * 8;
-  const int v8 = v1 % 256;
-  const int v10 = min((32 - v7), 8);
-  const int v15 = (v7 + (v8 % v10)) * 64;
-  const int v17 = (v8 / v10) * 128;
-  const int v68 = (int)v15;
-  const int v72 = (int)0;
-  const int v80 = (int)v17;
-  const bool v84 = 0 < 1024;
-#pragma unroll
-  for (int i = 0; i < 16; i += 8)
-    copy_async_16(shared + 0 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)p0 + (((v68 + (row0 + i / 8 % 2 * 32)) * 1024) + (v72 + (col0 + i % 8))), v84);
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 24576 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p1 + (((v72 + (row1 + i / 8 % 4 * 8)) * 4096) + (v80 + (col1 + i % 8))), v84);
-  commit_group();
-  const bool v92 = 32 < 1024;
-  unsigned char* const v94 = p0 + 64;
-#pragma unroll
-  for (int i = 0; i < 16; i += 8)
-    copy_async_16(shared + 0 + (int)1 * 4096 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v94 + (((v68 + (row0 + i / 8 % 2 * 32)) * 1024) + (v72 + (col0 + i % 8))), v92);
-  unsigned char* const v98 = p1 + 262144;
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 24576 + (int)1 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v98 + (((v72 + (row1 + i / 8 % 4 * 8)) * 4096) + (v80 + (col1 + i % 8))), v92);
-  commit_group();
-  const bool v101 = 64 < 1024;
-  unsigned char* const v103 = p0 + 128;
-#pragma unroll
-  for (int i = 0; i < 16; i += 8)
-    copy_async_16(shared + 0 + (int)2 * 4096 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v103 + (((v68 + (row0 + i / 8 % 2 * 32)) * 1024) + (v72 + (col0 + i % 8))), v101);
-  unsigned char* const v106 = p1 + 524288;
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 24576 + (int)2 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v106 + (((v72 + (row1 + i / 8 % 4 * 8)) * 4096) + (v80 + (col1 + i % 8))), v101);
-  commit_group();
-  const bool v111 = 96 < 1024;
-  unsigned char* const v113 = p0 + 192;
-#pragma unroll
-  for (int i = 0; i < 16; i += 8)
-    copy_async_16(shared + 0 + (int)3 * 4096 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v113 + (((v68 + (row0 + i / 8 % 2 * 32)) * 1024) + (v72 + (col0 + i % 8))), v111);
-  unsigned char* const v117 = p1 + 786432;
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 24576 + (int)3 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v117 + (((v72 + (row1 + i / 8 % 4 * 8)) * 4096) + (v80 + (col1 + i % 8))), v111);
-  commit_group();
-  const bool v121 = 128 < 1024;
-  unsigned char* const v123 = p0 + 256;
-#pragma unroll
-  for (int i = 0; i < 16; i += 8)
-    copy_async_16(shared + 0 + (int)4 * 4096 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v123 + (((v68 + (row0 + i / 8 % 2 * 32)) * 1024) + (v72 + (col0 + i % 8))), v121);
-  unsigned char* const v126 = p1 + 1048576;
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 24576 + (int)4 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v126 + (((v72 + (row1 + i / 8 % 4 * 8)) * 4096) + (v80 + (col1 + i % 8))), v121);
-  commit_group();
-  float v21[64];
-#pragma unroll
-  for (int i = 0; i < 64; ++i)
-    v21[i] = 0.0f;
-  int v130 = 0;
-  int v132 = 5;
-  for (long long v20 = 0; v20 < 1024; v20 += 32) {
-    wait_group_4();
-    const long long v136 = v20 + 160;
-    const bool v137 = v136 < 1024;
-    unsigned char* const v141 = p0 + (v136 * 2);
-    unsigned char* const v146 = p1 + ((v136 * 4096) * 2);
-    {
-      const unsigned a = shared + 0 + (int)v130 * 4096;
-      const unsigned b = shared + 24576 + (int)v130 * 8192;
-#pragma unroll
-      for (int k = 0; k < 1; ++k) {
-        unsigned fa[4][4], fb[4][2];
-#pragma unroll
-        for (int m = 0; m < 4; ++m)
-          ldmatrix(fa[m], a + ((at7 ^ (k % 2 * 32)) + m % 4 * 1024));
-#pragma unroll
-        for (int n = 0; n < 4; n += 2)
-          ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 2 * 4096));
-#pragma unroll
-        for (int m = 0; m < 4; ++m) {
-#pragma unroll
-          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v21 + (m * 4 + n) * 4, fa[m], fb[n]);
-        }
-      }
+  const int col0 = lane % 4 * 2;
+  const int row1 = lane / 4 % 8 + warp % 8 * 16;
+  const int at2 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp % 8 * 2048;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < 6; ++i) {
+      init_mbarrier(shared + 229376 + 8 * i, 1);
+      init_mbarrier(shared + 229424 + 8 * i, 2);
     }
-#pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      copy_async_16(shared + 0 + (int)v132 * 4096 + (at5 + i % 8 * 2 + i / 8 % 2 * 2048), (const unsigned short*)v141 + (((v68 + (row0 + i / 8 % 2 * 32)) * 1024) + (v72 + (col0 + i % 8))), v137);
-    copy_async_16(shared + 24576 + (int)v132 * 8192 + at6, (const unsigned short*)v146 + (((v72 + row1) * 4096) + (v80 + col1)), v137);
-    {
-      const unsigned a = shared + 0 + (int)v130 * 4096;
-      const unsigned b = shared + 24576 + (int)v130 * 8192;
-#pragma unroll
-      for (int k = 1; k < 2; ++k) {
-        unsigned fa[4][4], fb[4][2];
-#pragma unroll
-        for (int m = 0; m < 4; ++m)
-          ldmatrix(fa[m], a + ((at7 ^ (k % 2 * 32)) + m % 4 * 1024));
-#pragma unroll
-        for (int n = 0; n < 4; n += 2)
-          ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 2 * 4096));
-#pragma unroll
-        for (int m = 0; m < 4; ++m) {
-#pragma unroll
-          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v21 + (m * 4 + n) * 4, fa[m], fb[n]);
-        }
-      }
-    }
-#pragma unroll
-    for (int i = 8; i < 32; i += 8)
-      copy_async_16(shared + 24576 + (int)v132 * 8192 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v146 + (((v72 + (row1 + i / 8 % 4 * 8)) * 4096) + (v80 + (col1 + i % 8))), v137);
-    commit_group();
-    const int v151 = v130 + 1;
-    const int v155 = (v151 < 6) ? v151 : 0;
-    const int v156 = v132 + 1;
-    const int v158 = (v156 < 6) ? v156 : 0;
-    v130 = v155;
-    v132 = v158;
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
-  const int v46 = (int)v15;
-  const int v49 = (int)v17;
-  wait_group_0();
-  float v53[64];
-  unsigned short* const s53 = (unsigned short*)(smem + 0);
-#pragma unroll
-  for (int i = 0; i < 64; i += 2)
-    store_bf16_2(s53 + ((at9 ^ (i / 4 % 4 * 8)) + i % 2 + i / 2 % 2 * 1024 + i / 16 % 4 * 2048), v21 + i, true);
   __syncthreads();
+  if (warp < 8) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    int v10 = 0;
+    for (long long v9 = (long long)blockIdx.x; v9 < 512; v9 += (long long)gridDim.x) {
+      const int v12 = (int)v9;
+      const int v19 = (v12 / 256) * 8;
+      const int v20 = v12 % 256;
+      const int v22 = min((16 - v19), 8);
+      const int v27 = (v19 + (v20 % v22)) * 128;
+      const int v28 = (v20 / v22) * 128;
+      float v34[64];
+      int v35 = v10;
+      for (long long v33 = 0; v33 < 1024; v33 += 64) {
+        await_phase(shared + 229376 + (unsigned)v35 % 6 * 8, (unsigned)v35 / 6 & 1);
+        const int v39 = v35 % 6;
+        const bool v40 = 0 < v33;
+        {
+          const unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+          const unsigned long long a = descriptor(shared + 0 + (int)v39 * 16384 + (group % 2) * 8192, 16);
+          const unsigned long long b = descriptor(shared + 98304 + (int)v39 * 16384, 8192);
+          wgmma_fence();
+          wgmma_128_bf16_tb(v34 + 0, a + 0, b + 0, v40);
+          wgmma_128_bf16_tb(v34 + 0, a + 2, b + 128, true);
+          wgmma_128_bf16_tb(v34 + 0, a + 4, b + 256, true);
+          wgmma_128_bf16_tb(v34 + 0, a + 6, b + 384, true);
+          wgmma_commit();
+        }
+        wgmma_wait_1();
+        const int v43 = v35 - 1;
+        if (threadIdx.x % 128 == 0 && v40) arrive(shared + 229424 + (unsigned)v43 % 6 * 8);
+        const int v45 = v35 + 1;
+        v35 = v45;
+      }
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    load_bf16_8(v53 + i, s53 + (at10 + i % 8 + i / 8 % 8 * 1024), true);
-  int v56[8];
+      for (int i = 0; i < 64; ++i)
+        asm volatile("" : "+f"(v34[i]) :: "memory");
+      wgmma_wait_0();
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v56[i] = (v46 + (row3 + i % 8 * 8)) * 4096;
-  float v59[64];
+      for (int i = 0; i < 64; ++i)
+        asm volatile("" : "+f"(v34[i]) :: "memory");
+      const int v49 = v35 - 1;
+      if (threadIdx.x % 128 == 0) arrive(shared + 229424 + (unsigned)v49 % 6 * 8);
+      const int v51 = (int)v27;
+      const int v54 = (int)v28;
+      int v60[2];
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    load_bf16_8(v59 + i, (const unsigned short*)p2 + (v56[i / 8 % 8] + (v49 + (col4 + i % 8))), true);
-  float v60[64];
+      for (int i = 0; i < 2; ++i)
+        v60[i] = (v51 + (row1 + i % 2 * 8)) * 4096;
+      float v63[64];
 #pragma unroll
-  for (int i = 0; i < 64; ++i)
-    v60[i] = v53[i] + v59[i];
+      for (int i = 0; i < 64; i += 2)
+        load_bf16_2(v63 + i, (const unsigned short*)p0 + (v60[i / 2 % 2] + (v54 + (col0 + i % 2 + i / 4 % 16 * 8))), true);
+      float v64[64];
 #pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    store_bf16_8((unsigned short*)p3 + (v56[i / 8 % 8] + (v49 + (col4 + i % 8))), v60 + i, true);
+      for (int i = 0; i < 64; ++i)
+        v64[i] = (round_bf16(v34[i])) + v63[i];
+      if (threadIdx.x == 0) await_pushes_read();
+      asm volatile("bar.sync 1, 256;" ::: "memory");
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        stmatrix(shared + 196608 + ((at2 ^ (i % 4 * 32)) + i / 4 % 2 * 16384), pack_bf16(v64 + 0 + i * 8), pack_bf16(v64 + 2 + i * 8), pack_bf16(v64 + 4 + i * 8), pack_bf16(v64 + 6 + i * 8));
+      fence_async();
+      asm volatile("bar.sync 1, 256;" ::: "memory");
+      if (threadIdx.x == 0) {
+        push_tile(((unsigned char*)p1.bytes), shared + 196608 + 0, (int)v28 + 0, (int)v27 + 0);
+        push_tile(((unsigned char*)p1.bytes), shared + 196608 + 16384, (int)v28 + 64, (int)v27 + 0);
+        commit_pushes();
+      }
+      v10 = v35;
+    }
+    if (threadIdx.x == 0) await_pushes_read();
+  } else {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (threadIdx.x == 256) {
+      int v72 = 0;
+      for (long long v71 = (long long)blockIdx.x; v71 < 512; v71 += (long long)gridDim.x) {
+        const int v74 = (int)v71;
+        const int v81 = (v74 / 256) * 8;
+        const int v82 = v74 % 256;
+        const int v84 = min((16 - v81), 8);
+        const int v89 = (v81 + (v82 % v84)) * 128;
+        const int v90 = (v82 / v84) * 128;
+        int v94 = v72;
+        for (long long v93 = 0; v93 < 1024; v93 += 64) {
+          await_phase(shared + 229424 + (unsigned)v94 % 6 * 8, (unsigned)v94 / 6 & 1 ^ 1);
+          arrive_expecting(shared + 229376 + (unsigned)v94 % 6 * 8, 32768);
+          copy_tile(shared + 0 + (int)((unsigned)v94 % 6) * 16384 + 0, ((unsigned char*)p2.bytes), shared + 229376 + (unsigned)v94 % 6 * 8, (int)v93 + 0, (int)v89 + 0);
+          copy_tile(shared + 98304 + (int)((unsigned)v94 % 6) * 16384 + 0, ((unsigned char*)p3.bytes), shared + 229376 + (unsigned)v94 % 6 * 8, (int)v90 + 0, (int)v93 + 0);
+          copy_tile(shared + 98304 + (int)((unsigned)v94 % 6) * 16384 + 8192, ((unsigned char*)p3.bytes), shared + 229376 + (unsigned)v94 % 6 * 8, (int)v90 + 64, (int)v93 + 0);
+          const int v102 = v94 + 1;
+          v94 = v102;
+        }
+        v72 = v94;
+      }
+    }
+  }
 }

@@ -1,3 +1,5 @@
+struct __align__(64) Bytes128_64 { unsigned char bytes[128]; };
+
 struct Comm {
   unsigned char* self;
   Record* record;
@@ -36,10 +38,32 @@ struct Record {
   long long index, extent;
 };
 
+__device__ __forceinline__ void arrive(unsigned at) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(at) : "memory");
+}
+
+__device__ __forceinline__ void arrive_expecting(unsigned at, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(at), "r"(bytes) : "memory");
+}
+
 __device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slot, int peer) {
   const bool lost = await_relaxed(c, peers, slot, peer);
   fence();
   return lost;
+}
+
+// Until the phase of this parity has ended.
+__device__ __forceinline__ void await_phase(unsigned at, unsigned parity) {
+  unsigned ended;
+  do {
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n}" : "=r"(ended) : "r"(at), "r"(parity) : "memory");
+  } while (ended == 0);
+}
+
+// Shared memory may be written again.
+__device__ __forceinline__ void await_pushes_read() {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 
 // True when the run is lost, else when the peer's flag has come; a fence is still to follow.
@@ -81,6 +105,10 @@ __device__ __forceinline__ void close_comm(const Comm& c) {
 
 __device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
+__device__ __forceinline__ void commit_pushes() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
 // 16 bytes from global to shared memory; zeros when not ok.
 __device__ __forceinline__ void copy_async_16(unsigned to, const void* from, bool ok) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
@@ -99,6 +127,17 @@ __device__ __forceinline__ void copy_async_8(unsigned to, const void* from, bool
                :: "r"(to), "l"(from), "r"(ok ? 8 : 0) : "memory");
 }
 
+__device__ __forceinline__ void copy_tile(unsigned to, const void* map, unsigned full, int col, int row) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4}], [%2];" :: "r"(to), "l"(map), "r"(full), "r"(col), "r"(row) : "memory");
+}
+
+// An operand in panels of 128 bytes; `leading` bytes apart.
+__device__ __forceinline__ unsigned long long descriptor(unsigned at, unsigned leading) {
+  return (unsigned long long)((at & 0x3ffff) >> 4) | (unsigned long long)(leading >> 4) << 16 |
+         (unsigned long long)(1024 >> 4) << 32 | 1ull << 62;
+}
+
 // The words of a step: an epoch of each block, then for each slot a flag of each rank.
 __device__ __forceinline__ unsigned* epoch_at(const Comm& c) {
   return (unsigned*)(c.self + c.flags) + blockIdx.x;
@@ -111,6 +150,11 @@ __device__ __forceinline__ float exp2_approx(float x) {
 }
 
 __device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+
+// What threads wrote to shared memory, bulk copies see.
+__device__ __forceinline__ void fence_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 
 __device__ __forceinline__ void find_missing(Missing& missing, const Comm& c, unsigned long long packet,
                                              long long at, int peer, bool ok) {
@@ -197,6 +241,10 @@ __device__ __forceinline__ unsigned long long global_timer() {
   unsigned long long t;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
   return t;
+}
+
+__device__ __forceinline__ void init_mbarrier(unsigned at, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(at), "r"(arrivals) : "memory");
 }
 
 __device__ __forceinline__ bool is_missing(const Comm& c, unsigned long long packet, bool ok) {
@@ -553,6 +601,11 @@ __device__ __forceinline__ void poll_packet(unsigned long long& packet, const Co
   if (is_missing(c, packet, ok)) packet = load_packet((const unsigned long long*)base + at);
 }
 
+__device__ __forceinline__ void push_tile(const void* map, unsigned from, int col, int row) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];"
+               :: "l"(map), "r"(from), "r"(col), "r"(row) : "memory");
+}
+
 // 16 bits are less than a multimem instruction takes: an element that is alone, rank by rank.
 __device__ __forceinline__ float reduce_one_f16(const Peers& peers, const unsigned char* multicast,
                                                 const unsigned short* p) {
@@ -697,6 +750,11 @@ __device__ __forceinline__ void signal_one(const Comm& c, const Peers& peers, in
 }
 
 extern __shared__ __align__(1024) unsigned char smem[];
+
+__device__ __forceinline__ void stmatrix(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+               :: "r"(to), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
 
 __device__ __forceinline__ void store_bf16_1(unsigned short* p, const float* v, bool ok) {
   if (ok) p[0] = narrow_bf16(v[0]);
@@ -954,6 +1012,58 @@ __device__ __forceinline__ bool wait_slots(const Comm& c, const Peers& peers, in
   }
   fence();
   return !__syncthreads_or(lost);
+}
+
+__device__ __forceinline__ void wgmma_128_bf16_tb(float* d, unsigned long long a, unsigned long long b, bool adds) {
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
+      "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
+      "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
+      "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63},\n"
+      " %64, %65, p, 1, 1, 0, 1;\n}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), 
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), 
+        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), 
+        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), 
+        "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), 
+        "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), 
+        "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), 
+        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+      : "l"(a), "l"(b), "r"((int)adds));
+}
+
+__device__ __forceinline__ void wgmma_64_bf16_tb(float* d, unsigned long long a, unsigned long long b, bool adds) {
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
+      "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31},\n"
+      " %32, %33, p, 1, 1, 0, 1;\n}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), 
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), 
+        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), 
+        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+      : "l"(a), "l"(b), "r"((int)adds));
+}
+
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void wgmma_wait_0() {
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+}
+
+__device__ __forceinline__ void wgmma_wait_1() {
+  asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+}
+
+__device__ __forceinline__ void wgmma_wait_2() {
+  asm volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
 }
 
 __device__ __forceinline__ void widen_2_words_e4m3(unsigned* to, const unsigned* from) {

@@ -1,0 +1,117 @@
+// Matmuls whose operands a thread brings by bulk copies, while groups of warps multiply beside it:
+// equal to the reference and bit for bit to what mma.sync makes, without a finding.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "findings.h"
+#include "run/graph_builder.h"
+#include "run/run_graph.h"
+
+namespace braid {
+namespace {
+
+using testing::GraphBuilder;
+
+const Dim kT = Dim::symbol("T");
+
+/// Nothing else multiplies 16-bit operands as quickly, so it is the choice for each product.
+constexpr const char* kRing = "H100:wgmma,cp.async.bulk.tensor";
+
+struct Case {
+  std::string name;
+  DType dtype;
+  std::int64_t k, n;
+  bool left_transposed, right_transposed;
+  std::int64_t most = 300, rows = 200;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+ValueId operand(GraphBuilder& b, DType dtype, const Dim& rows, const Dim& cols, bool transposed) {
+  if (!transposed) return b.in(dtype, {rows, cols});
+  const ValueId stored = b.in(dtype, {cols, rows});
+  return b.op("transpose", {stored}, {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
+}
+
+Graph product(const Case& c) {
+  GraphBuilder b(c.most);
+  // Its rows lie apart by its extent, of which bulk copies want whole 16 bytes.
+  const Dim rows = c.left_transposed ? Dim(c.rows) : kT;
+  const ValueId x = operand(b, c.dtype, rows, c.k, c.left_transposed);
+  return b.take({b.op("mm", {x, operand(b, c.dtype, c.k, c.n, c.right_transposed)})});
+}
+
+Executable compile(const Graph& graph, const World& world) {
+  return Executable::compile(graph, world);
+}
+World open(const std::string& target, Checks checks) {
+  WorldOptions options = testing::world_options(1);
+  if (options.device == DeviceKind::kCpu) options.sanitize = checks;
+  options.target = target;
+  return World::open(options);
+}
+
+/// As the reference, and with the bits of other units; by a kernel whose warps have roles.
+void expect_right(const Graph& graph, const Bindings& bindings, Checks checks = kCheckAll) {
+  const RankTensors inputs = random_inputs(graph, bindings, 5);
+  World world = open(kRing, checks);
+  Executable executable = compile(graph, world);
+  EXPECT_EQ(executable.kernels().size(), 1);
+  // Those that compute, and the group of the one that copies.
+  EXPECT_GE(executable.kernels()[0].threads, 256);
+  EXPECT_GE(executable.kernels()[0].shared_bytes, 64 << 10);
+  const RankTensors got = testing::run_once(executable, graph, bindings, inputs);
+  for (const Finding& finding : found_by(world.device())) ADD_FAILURE() << finding.text();
+  EXPECT_TRUE(testing::same_as_reference(graph, got, evaluate(graph, inputs, bindings)));
+  World other_world = open("H100:mma.sync,cp.async", kCheckNothing);
+  Executable other = compile(graph, other_world);
+  const RankTensors peers = testing::run_once(other, graph, bindings, inputs);
+  for (std::size_t i = 0; i < got[0].size(); ++i) {
+    EXPECT_EQ(got[0][i].data, peers[0][i].data) << "output " << i;
+  }
+}
+
+class Ring : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Ring, EqualsTheReferenceAndOtherUnits) {
+  expect_right(product(GetParam()), {{"T", GetParam().rows}});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Forms, Ring,
+    ::testing::Values(Case{"rows_by_columns", DType::kBF16, 136, 328, false, false},
+                      Case{"rows_by_rows", DType::kF16, 136, 328, false, true},
+                      Case{"columns_by_columns", DType::kF16, 72, 136, true, false},
+                      Case{"columns_by_rows", DType::kBF16, 200, 72, true, true},
+                      Case{"cut_tiles", DType::kBF16, 264, 72, false, true},
+                      Case{"results_of_odd_rows", DType::kF16, 264, 77, false, true}),
+    [](const auto& info) { return info.param.name; });
+
+// More tiles than multiprocessors: the ring runs on from tile to tile.
+TEST(RingRun, BlocksHaveSeveralTiles) {
+  expect_right(product({"", DType::kBF16, 192, 2056, false, false, 2100, 2090}), {{"T", 2090}},
+               kCheckNothing);
+}
+
+TEST(RingRun, WhatFollowsIsPartOfIt) {
+  GraphBuilder b(200);
+  const ValueId x = b.in(DType::kBF16, {kT, 520});
+  const ValueId gate = b.op("mm", {x, b.in(DType::kBF16, {520, 136})});
+  const ValueId up = b.op("mm", {x, b.in(DType::kBF16, {520, 136})});
+  const ValueId y = b.op("mul", {b.op("silu", {gate}), up});
+  expect_right(b.take({y, b.op("to", {y}, {{"dtype", DType::kF32}})}), {{"T", 131}});
+}
+
+TEST(RingRun, BiasAndResidual) {
+  GraphBuilder b(200);
+  const ValueId product = b.op("addmm", {b.in(DType::kF16, {72}), b.in(DType::kF16, {kT, 520}),
+                                         b.in(DType::kF16, {520, 72})});
+  expect_right(b.take({b.op("add", {product, b.in(DType::kF16, {kT, 72})})}), {{"T", 65}});
+}
+
+}  // namespace
+}  // namespace braid
