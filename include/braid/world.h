@@ -12,6 +12,7 @@
 #include "braid/checks.h"
 #include "braid/device.h"
 #include "braid/export.h"
+#include "braid/matrix_sums.h"
 #include "braid/rendezvous.h"
 
 namespace braid {
@@ -80,6 +81,8 @@ struct WorldOptions {
   /// counts to the grid (KernelCounts::blocks_run). The outputs are meaningless. Such a run uses
   /// one thread. Needs `count`.
   bool count_sample = false;
+  /// How the cpu device adds the products of matrix instructions (docs/numerics.md).
+  MatrixSums matrix_sums = MatrixSums::kRounded;
   /// Where this world's ranks meet those of other worlds; its ranks() are the ranks of this world.
   /// Null: all ranks are in this world. Worlds that meet compile their executables in the same
   /// order. Once a rank is lost (Rendezvous::lost), runs end with an error that says so, and a new

@@ -163,7 +163,7 @@ void add_count(CLI::App& command, std::string* device) {
       ->group(kCheckGroup);
 }
 
-/// Adds --seed, --threads, --sanitize, --count and --schedule to a command.
+/// Adds --seed, --threads, --matrix-sums, --sanitize, --count and --schedule to a command.
 void add_check_options(CLI::App& command, CheckOptions* options) {
   command.add_option("--seed", options->seed, "Of the inputs that are generated (default 1)")
       ->check(integer(0, UINT64_MAX));
@@ -182,6 +182,11 @@ void add_check_options(CLI::App& command, CheckOptions* options) {
       .add_option("--schedule", options->schedule,
                   "Interleaving under --sanitize: a seed, delay:SEED to hold back a rank, a block "
                   "or a store, or all for every one (default: in turns)")
+      ->group(kCheckGroup);
+  command
+      .add_option("--matrix-sums", options->matrix_sums,
+                  "How mma.sync and wgmma add to f32: rounded, or hopper, to the bits of an H100 "
+                  "(default: rounded)")
       ->group(kCheckGroup);
   command.add_option("--threads", options->threads, "Of the cpu device (default: all cores)")
       ->group(kCheckGroup)

@@ -31,7 +31,7 @@ struct GraphOptions {
 struct CheckOptions {
   std::uint64_t seed = 1;  ///< of what is generated
   int threads = 0;         ///< 0: all cores
-  std::string sanitize, count, schedule;
+  std::string sanitize, count, schedule, matrix_sums;
   bool sample = false;  ///< counts are those of a part of the blocks
 };
 

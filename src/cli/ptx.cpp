@@ -128,6 +128,7 @@ WorldOptions world_options(const PtxOptions& options, bool count) {
   result.count = count;
   result.count_sample = options.checks.sample;
   result.schedule = parse_schedule(options.checks.schedule);
+  result.matrix_sums = parse_matrix_sums(options.checks.matrix_sums);
   if (result.schedule.kind == Schedule::Kind::kAll && (options.repeat > 1 || options.time)) {
     throw_invalid(options.time ? "--time" : "--repeat",
                   "--schedule all says how often the kernel runs");

@@ -179,6 +179,7 @@ WorldOptions world_options(const RunOptions& options, const RunReport& report,
   result.count = report.count_on != nullptr;
   result.count_sample = options.checks.sample;
   result.schedule = parse_schedule(options.checks.schedule);
+  result.matrix_sums = parse_matrix_sums(options.checks.matrix_sums);
   result.cache_dir = options.cache_dir;
   result.progress = [&bar, world = report.world](std::size_t done, std::size_t total,
                                                  std::string_view what) {

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <utility>
 
+#include "braid/matrix_sums.h"
 #include "ir/fail.h"
 #include "ir/text.h"
 
@@ -46,6 +47,12 @@ Schedule parse_schedule(std::string_view text) {
     throw_invalid("schedule", "{} is unknown; expected a seed, delay:SEED or all", quote(text));
   }
   return schedule;
+}
+
+MatrixSums parse_matrix_sums(std::string_view text) {
+  if (text.empty() || text == "rounded") return MatrixSums::kRounded;
+  if (text == "hopper") return MatrixSums::kHopper;
+  throw_invalid("matrix-sums", "{} is unknown; expected rounded or hopper", quote(text));
 }
 
 }  // namespace braid

@@ -62,13 +62,18 @@ std::unique_ptr<Device> open_device(DeviceKind kind, const CpuOptions& options, 
     throw_invalid("threads", "{}; expected 0 to {}", options.threads, kMostThreads);
   }
   const bool watched = options.checks != 0 || options.count;
+  const bool own_sums = options.matrix_sums != MatrixSums::kRounded;
   if (kind == DeviceKind::kAny) {
-    kind = !watched && has_gpu(options.world > 1) ? DeviceKind::kCuda : DeviceKind::kCpu;
+    kind =
+        !watched && !own_sums && has_gpu(options.world > 1) ? DeviceKind::kCuda : DeviceKind::kCpu;
   }
   if (kind == DeviceKind::kCpu) return open_cpu_device(options);
   if (watched) {
     throw_invalid(options.checks != 0 ? "sanitize" : "count",
                   "the cuda device does not watch its kernels; expected the cpu device");
+  }
+  if (own_sums) {
+    throw_invalid("matrix-sums", "a GPU adds as it does; expected the cpu device");
   }
   return create_cuda_device(options.world, place);
 }

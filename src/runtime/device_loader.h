@@ -13,8 +13,9 @@ namespace braid {
 inline constexpr int kMostThreads = 4096;
 
 /// Opens a device for `options.world` ranks. The other options are for the cpu device, whose
-/// library is loaded here; other devices refuse checks and counts. The cache must outlive the
-/// device. `place` is for the cuda device. Throws kEnvironment, with how to get what is missing.
+/// library is loaded here; other devices refuse checks, counts and a choice of matrix sums. The
+/// cache must outlive the device. `place` is for the cuda device. Throws kEnvironment, with how to
+/// get what is missing.
 [[nodiscard]] std::unique_ptr<Device> open_device(DeviceKind kind, const CpuOptions& options,
                                                   GpuPlace place = {});
 

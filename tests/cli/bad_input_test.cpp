@@ -239,7 +239,7 @@ TEST(BadUsage, TextsAreEchoedShortAndPrintable) {
   const std::string graph = small_graph().dump();
   const std::string text(5000, 'x');
   for (const std::string option : {"--bind", "--count", "--device", "--sanitize", "--schedule",
-                                   "--target", "--world", "--seed"}) {
+                                   "--matrix-sums", "--target", "--world", "--seed"}) {
     expect_refused(run_braid({"run", "-", option + "=" + text}, graph), {option + ": "});
   }
   expect_refused(run_braid({"opt", "-", "--passes", text}, graph), {"--passes: "});
@@ -267,6 +267,9 @@ TEST(BadUsage, OptionsOfTheWorldAreNamed) {
   refused("--target", "sm_12");
   refused("--sanitize", "races");
   refused("--schedule", "some");
+  refused("--matrix-sums", "exact");
+  expect_refused(run_braid({"run", "-", "--device", "cuda", "--matrix-sums", "hopper"}, graph),
+                 {"error: --matrix-sums: ", "expected the cpu device"});
   expect_refused(run_braid({"compile", "-", "--target", "sm_12", "-o", "/dev/null/x"}, graph),
                  {"error: --target: "});
 }

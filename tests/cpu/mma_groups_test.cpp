@@ -66,7 +66,8 @@ std::string list(const std::vector<int>& registers) {
 }
 
 std::vector<u32> run(const Type& type, const std::vector<Product>& products,
-                     const std::vector<u32>& memory, bool together) {
+                     const std::vector<u32>& memory, bool together,
+                     MatrixSums sums = MatrixSums::kRounded) {
   constexpr int kRegisters = 4 * kFragments;
   std::string body;
   for (int r = 0; r < kRegisters; ++r) {
@@ -94,7 +95,8 @@ add.s64 %I, %I, %w;
 {}ret;
 }}
 )",
-                                            kRegisters, body));
+                                            kRegisters, body),
+                                {.threads = 2, .matrix_sums = sums});
   const u64 at = bench.upload(memory);
   bench.run({1}, {32}, 0, at);
   return bench.download<u32>(at, memory.size());
@@ -121,7 +123,9 @@ TEST_P(MmaGroups, AreAsEachAlone) {
   for (int round = 0; round < 12; ++round) {
     const std::vector<Product> products = some_products(type, random);
     const std::vector<u32> memory = some_memory(random, round % 2 == 0);
-    ASSERT_EQ(run(type, products, memory, true), run(type, products, memory, false)) << round;
+    const MatrixSums sums = round % 4 < 2 ? MatrixSums::kRounded : MatrixSums::kHopper;
+    ASSERT_EQ(run(type, products, memory, true, sums), run(type, products, memory, false, sums))
+        << round;
   }
 }
 

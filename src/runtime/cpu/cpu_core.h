@@ -41,7 +41,8 @@ struct Core {
                       ? nullptr
                       : std::make_unique<Scheduler>(options.schedule, options.world)),
         counter(options.count ? std::make_unique<Counter>(options.sample) : nullptr),
-        jit(options.cache, {.checks = options.checks != 0, .counts = options.count}),
+        jit(options.cache, {.checks = options.checks != 0, .counts = options.count},
+            options.matrix_sums),
         faults(options.catch_faults ? std::make_unique<FaultHandler>() : nullptr),
         engine(threads, sanitizer.get(), scheduler.get(), counter.get()) {}
 

@@ -5,6 +5,7 @@
 #include "braid/checks.h"
 #include "braid/device.h"
 #include "braid/export.h"
+#include "braid/matrix_sums.h"
 #include "runtime/object_cache.h"
 
 namespace braid {
@@ -18,6 +19,7 @@ struct CpuOptions {
   bool count = false;   ///< count what kernels do
   bool sample = false;  ///< count only a sample of their blocks, with a single worker
   Schedule schedule;    ///< for a checked run
+  MatrixSums matrix_sums = MatrixSums::kRounded;  ///< of mma.sync and wgmma, in f32
   /// Whether faults of kernels become errors: handles SIGSEGV and SIGBUS of the device's threads.
   bool catch_faults = true;
 };

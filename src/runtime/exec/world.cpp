@@ -267,6 +267,7 @@ World World::open(const WorldOptions& options) {
                                 .count = options.count,
                                 .sample = options.count_sample,
                                 .schedule = options.schedule,
+                                .matrix_sums = options.matrix_sums,
                                 .catch_faults = catches_faults()},
                                place_of(options)));
   return World(std::move(impl));

@@ -74,7 +74,7 @@ class MmaPlan {
 /// step.
 void multiply_fragments(const MmaPlan& plan, std::uint32_t code);
 
-/// The same on a host with AVX-512.
+/// The same on a host with AVX-512, without kMmaHopper.
 void multiply_fragments_avx512(const MmaPlan& plan, std::uint32_t code);
 
 }  // namespace braid::cpu

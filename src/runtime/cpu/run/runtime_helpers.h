@@ -35,6 +35,8 @@ inline constexpr std::uint32_t kMmaInt8 = 128;  ///< k is 32, or 16 if short; C 
 inline constexpr std::uint32_t kMmaSignedA = 256;
 inline constexpr std::uint32_t kMmaSignedB = 512;
 inline constexpr std::uint32_t kMmaSaturate = 1024;
+inline constexpr std::uint32_t kMmaHopper = 2048;   ///< MatrixSums::kHopper; C and D are f32
+inline constexpr std::uint32_t kMmaOfGroup = 4096;  ///< .. of wgmma
 
 /// What helper "barrier" does. The first three return a result.
 enum class BarrierKind : std::uint32_t {

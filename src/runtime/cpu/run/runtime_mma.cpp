@@ -1,15 +1,17 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
+#include "runtime/cpu/run/hopper_sums.h"
 #include "runtime/cpu/run/lanes.h"
 #include "runtime/cpu/run/mma.h"
 #include "runtime/cpu/run/runtime_helpers.h"
 
 // mma.sync over register fragments. Products are exact in f32 and are added to C one k after the
-// other, k ascending, by fused multiply-add, and NaN is 0x7fffffff: every host computes the same
-// bits.
+// other, k ascending, by fused multiply-add, or as hopper_sums.h says, and NaN is 0x7fffffff: every
+// host computes the same bits.
 
 namespace braid::cpu {
 namespace {
@@ -58,11 +60,15 @@ void decode(const MmaPlan& plan, std::uint32_t halves, std::uint32_t elements, D
 template <class T>
 using Sums = T[16][8];
 
-/// AVX2 hosts get a vectorised clone of it.
+/// AVX2 hosts get vectorised clones.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-__attribute__((target_clones("arch=x86-64-v3", "default")))
+#define BRAID_CPU_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define BRAID_CPU_CLONES
 #endif
+
+BRAID_CPU_CLONES
 void add_products(const float (*rows)[kMaxDepth], const float (*columns)[8], std::uint32_t depth,
                   Sums<float>& sums) {
   for (int row = 0; row < 16; ++row) {
@@ -84,6 +90,52 @@ void add_products(const std::int32_t (*rows)[kMaxDepth], const std::int32_t (*co
   }
 }
 
+/// In place of add_products: by the rule, or in the usual way where something is not finite.
+BRAID_CPU_CLONES
+void add_products_as_hopper(const HopperRule& rule, const float (*rows)[kMaxDepth],
+                            const float (*columns)[8], std::uint32_t depth, Sums<float>& sums) {
+  // In the order of the halves, if there are any.
+  const auto nth = [&](std::uint32_t k) {
+    return !rule.halves ? k : k % 16 / 2 * 4 + k % 2 + k / 16 * 2;
+  };
+  HopperTerms b[kMaxDepth];
+  Eight not_finite_columns{};
+  for (std::uint32_t k = 0; k < depth; ++k) {
+    to_terms(columns[nth(k)], rule.lowest_b, 10, b[k], not_finite_columns);
+  }
+  for (int row = 0; row < 16; ++row) {
+    HopperTerms a[kMaxDepth / 8];
+    Eight not_finite{};
+    float values[kMaxDepth];
+    std::fill(values, values + 8, 0.0F);  // of which depth may have four
+    for (std::uint32_t k = 0; k < depth; ++k) values[k] = rows[row][nth(k)];
+    for (std::uint32_t k = 0; k < depth; k += 8) {
+      to_terms(values + k, rule.lowest_a, 10, a[k / 8], not_finite);
+    }
+    bool usual = false;
+    for (int k = 0; k < 8; ++k) usual = usual || not_finite[k] != 0;
+    float added[8] = {};
+    if (rule.halves) {
+      add_as_hopper(rule, a, b, depth / 2, added);
+      add_as_hopper(rule, a + depth / 16, b + depth / 2, depth / 2, added);
+      for (int n = 0; n < 8; ++n) added[n] += sums[row][n];
+    } else {
+      std::copy(sums[row], sums[row] + 8, added);
+      add_as_hopper(rule, a, b, depth, added);
+    }
+    for (int n = 0; n < 8; ++n) {
+      float& sum = sums[row][n];
+      if (!usual && not_finite_columns[n] == 0 && std::isfinite(sum)) {
+        sum = added[n];
+        continue;
+      }
+      for (std::uint32_t k = 0; k < depth; ++k) {
+        sum = __builtin_fmaf(rows[row][k], columns[k][n], sum);
+      }
+    }
+  }
+}
+
 /// The lane of a sum; the register is that of a row and the parity of the column.
 std::uint32_t lane_of(std::uint32_t row, std::uint32_t column) { return row % 8 * 4 + column / 2; }
 
@@ -94,16 +146,17 @@ void for_each_sum(Body&& body) {
   }
 }
 
-/// Multiplies all tiles; sums start from load(tile, product, row, column).
-template <class T, class Sum, class Load, class Store>
-void multiply_tiles(const MmaPlan& plan, const Decoded<T>& decoded, std::uint32_t depth,
-                    Load&& load, Store&& store) {
+/// Multiplies all tiles by add(rows, columns, sums); sums start from load(tile, product, row,
+/// column).
+template <class Sum, class T, class Add, class Load, class Store>
+void multiply_tiles(const MmaPlan& plan, const Decoded<T>& decoded, Add&& add, Load&& load,
+                    Store&& store) {
   plan.for_each_tile([&](const MmaTile& tile) {
     for (std::uint32_t w = 0; w < tile.width; ++w) {
       Sums<Sum> sums;
       for_each_sum([&](auto row, auto column) { sums[row][column] = load(tile, w, row, column); });
       for (std::uint32_t step = 0; step < tile.steps; ++step) {
-        add_products(decoded.rows[tile.a(step)], decoded.columns[tile.b(step, w)], depth, sums);
+        add(decoded.rows[tile.a(step)], decoded.columns[tile.b(step, w)], sums);
       }
       for_each_sum([&](auto row, auto column) { store(tile, w, row, column, sums[row][column]); });
     }
@@ -117,22 +170,27 @@ void multiply_floats(const MmaPlan& plan, std::uint32_t code, std::uint32_t elem
   const std::uint32_t halves = (code & kMmaShort) != 0 ? 1 : 2;
   decode(plan, halves, elements, decode_a, decode_b, decoded);
   const std::uint32_t depth = 4 * halves * elements;
+  const auto add = [&](const auto* rows, const auto* columns, Sums<float>& sums) {
+    add_products(rows, columns, depth, sums);
+  };
   if ((code & kMmaHalfSum) == 0) {
-    multiply_tiles<float, float>(
-        plan, decoded, depth,
-        [&](const MmaTile& tile, auto w, auto row, auto column) {
-          return std::bit_cast<float>(
-              plan.c(tile, w, row / 8 * 2 + column % 2)[lane_of(row, column)]);
-        },
-        [&](const MmaTile& tile, auto w, auto row, auto column, float sum) {
-          plan.d(tile, w, row / 8 * 2 + column % 2)[lane_of(row, column)] =
-              sum != sum ? 0x7fffffffU : std::bit_cast<std::uint32_t>(sum);
-        });
-    return;
+    const auto load = [&](const MmaTile& tile, auto w, auto row, auto column) {
+      return std::bit_cast<float>(plan.c(tile, w, row / 8 * 2 + column % 2)[lane_of(row, column)]);
+    };
+    const auto store = [&](const MmaTile& tile, auto w, auto row, auto column, float sum) {
+      plan.d(tile, w, row / 8 * 2 + column % 2)[lane_of(row, column)] =
+          sum != sum ? 0x7fffffffU : std::bit_cast<std::uint32_t>(sum);
+    };
+    if ((code & kMmaHopper) == 0) return multiply_tiles<float>(plan, decoded, add, load, store);
+    const HopperRule rule = hopper_rule(code);
+    const auto add_as_it = [&](const auto* rows, const auto* columns, Sums<float>& sums) {
+      add_products_as_hopper(rule, rows, columns, depth, sums);
+    };
+    return multiply_tiles<float>(plan, decoded, add_as_it, load, store);
   }
   // Two registers of pairs, which are rounded once.
-  multiply_tiles<float, float>(
-      plan, decoded, depth,
+  multiply_tiles<float>(
+      plan, decoded, add,
       [&](const MmaTile& tile, auto w, auto row, auto column) {
         const std::uint32_t pair = plan.c(tile, w, row / 8)[lane_of(row, column)];
         return half_to_float(static_cast<std::uint16_t>(pair >> column % 2 * 16));
@@ -156,8 +214,11 @@ void multiply_integers(const MmaPlan& plan, std::uint32_t code) {
       [&](auto word, auto e) { return element(word, e, (code & kMmaSignedA) != 0); },
       [&](auto word, auto e) { return element(word, e, (code & kMmaSignedB) != 0); }, decoded);
   const bool saturates = (code & kMmaSaturate) != 0;
-  multiply_tiles<std::int32_t, std::int64_t>(
-      plan, decoded, 16 * halves,
+  multiply_tiles<std::int64_t>(
+      plan, decoded,
+      [&](const auto* rows, const auto* columns, Sums<std::int64_t>& sums) {
+        add_products(rows, columns, 16 * halves, sums);
+      },
       [&](const MmaTile& tile, auto w, auto row, auto column) {
         return static_cast<std::int32_t>(
             plan.c(tile, w, row / 8 * 2 + column % 2)[lane_of(row, column)]);
@@ -214,7 +275,7 @@ bool host_has_avx512() {
 
 void multiply_fragments(const MmaPlan& plan, std::uint32_t code) {
   static const bool kWide = host_has_avx512();
-  if (kWide) {
+  if (kWide && (code & kMmaHopper) == 0) {
     multiply_fragments_avx512(plan, code);
   } else {
     multiply_any_host(plan, code);

@@ -148,10 +148,11 @@ void throw_where_llvm_gives_up() {
 
 }  // namespace
 
-Jit::Jit(const ObjectCache* cache, Instrumentation instrumentation)
+Jit::Jit(const ObjectCache* cache, Instrumentation instrumentation, MatrixSums sums)
     : cache_(cache),
       build_(build_id()),
       instrumentation_(instrumentation),
+      sums_(sums),
       state_(std::make_unique<State>()) {
   // Without one, what another build made could not be told from ours.
   if (build_.empty()) cache_ = nullptr;
@@ -200,7 +201,7 @@ Jit::Linked::~Linked() {
 }
 
 void Jit::translate(llvm::Module& out, const Program& program, std::size_t entry, bool aligned,
-                    Instrumentation instrumentation, HostCode host) {
+                    Instrumentation instrumentation, HostCode host, MatrixSums sums) {
   const Program::Entry& kernel = program.entries()[entry];
   if (kernel.error) throw Error(*kernel.error);
   Layout layout;
@@ -219,7 +220,8 @@ void Jit::translate(llvm::Module& out, const Program& program, std::size_t entry
     if (program.module().variables[v].dynamic) layout.offsets[v] = layout.shared_bytes;
   }
   const auto& function = program.module().functions[kernel.function];
-  Translator translator(out, program.module(), function, layout, aligned, instrumentation, host);
+  Translator translator(out, program.module(), function, layout, aligned, instrumentation, host,
+                        sums);
   const KernelInfo info = translator.run(kKernelSymbol);
   const std::uint32_t words[] = {info.register_bytes, info.local_bytes, info.shared_bytes,
                                  info.waits};
@@ -241,7 +243,7 @@ std::string Jit::compile(const Program& program, std::size_t entry, bool aligned
   out.setTargetTriple(machine->getTargetTriple().str());
   out.setDataLayout(machine->createDataLayout());
   out.setPICLevel(llvm::PICLevel::BigPIC);
-  translate(out, program, entry, aligned, instrumentation_, state_->host);
+  translate(out, program, entry, aligned, instrumentation_, state_->host, sums_);
 
   llvm::PassBuilder builder(machine.get());
   llvm::LoopAnalysisManager loops;
@@ -274,7 +276,8 @@ std::string Jit::object_for(const Program& program, std::size_t entry, bool alig
       "braid-cpu-object\nbuild " + build_ + "\nllvm " LLVM_VERSION_STRING "\ncpu " + state_->cpu +
       "\nfeatures " + state_->features + "\nvariant " + (aligned ? "aligned" : "general") +
       (instrumentation_.checks ? ", checked" : "") + (instrumentation_.counts ? ", counted" : "") +
-      "\nentry " + program.entries()[entry].name + "\nptx\n" + program.text();
+      (sums_ == MatrixSums::kHopper ? ", hopper sums" : "") + "\nentry " +
+      program.entries()[entry].name + "\nptx\n" + program.text();
   const auto it = objects_.find(key);
   if (it != objects_.end()) return it->second;
   const auto make = [&] { return compile(program, entry, aligned); };

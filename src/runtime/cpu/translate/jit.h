@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "braid/error.h"
+#include "braid/matrix_sums.h"
 #include "ir/non_copyable.h"
 #include "runtime/cpu/ptx/ptx.h"
 #include "runtime/cpu/ptx/source_map.h"
@@ -85,7 +86,7 @@ class Program {
 /// entries belong to the build that made them: see build_id().
 class Jit : NonCopyable {
  public:
-  Jit(const ObjectCache* cache, Instrumentation instrumentation);
+  Jit(const ObjectCache* cache, Instrumentation instrumentation, MatrixSums sums);
   ~Jit();
 
   /// A linked copy of one variant of an entry; unloaded on destruction.
@@ -105,7 +106,8 @@ class Jit : NonCopyable {
   /// Writes the function of a kernel into a module and verifies it. Throws the entry's error, or
   /// one for unsupported features.
   static void translate(llvm::Module& out, const Program& program, std::size_t entry, bool aligned,
-                        Instrumentation instrumentation, HostCode host = {});
+                        Instrumentation instrumentation, HostCode host = {},
+                        MatrixSums sums = MatrixSums::kRounded);
 
   /// `aligned` selects the variant for blocks whose x extent is a multiple of 32; `globals` is the
   /// address of the program's global variables. Throws like translate().
@@ -123,6 +125,7 @@ class Jit : NonCopyable {
   const ObjectCache* cache_;
   std::string build_;
   Instrumentation instrumentation_;
+  MatrixSums sums_;
   std::string host_;
   std::unique_ptr<State> state_;
   std::mutex mutex_;

@@ -46,7 +46,7 @@ bool is_all(const llvm::Value* guard) {
 
 Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
                        const Layout& layout, bool aligned, Instrumentation instrumentation,
-                       HostCode host)
+                       HostCode host, MatrixSums sums)
     : out_(out),
       llvm_(out.getContext()),
       module_(module),
@@ -55,6 +55,7 @@ Translator::Translator(llvm::Module& out, const ptx::Module& module, const ptx::
       aligned_(aligned),
       instrumentation_(instrumentation),
       host_(host),
+      sums_(sums),
       flow_(function),
       sites_(function, flow_),
       shapes_(module, function, flow_, aligned),

@@ -13,6 +13,11 @@
 
 namespace braid::cpu {
 
+/// Whether a product with this code does: one with f32 sums, where the device is asked to.
+bool Translator::adds_as_hopper(std::uint32_t code) const {
+  return sums_ == MatrixSums::kHopper && (code & (kMmaHalfSum | kMmaInt8)) == 0;
+}
+
 /// The code of a matrix product for the run-time helper.
 std::uint32_t Translator::mma_code(const Instruction& i) const {
   const Choices mods(i);
@@ -39,6 +44,7 @@ std::uint32_t Translator::mma_code(const Instruction& i) const {
     }
     code = (bfloat ? kMmaBfloat : 0U) | (half_sum ? kMmaHalfSum : 0U);
   }
+  if (adds_as_hopper(code)) code |= kMmaHopper;
   return code | (is_short ? kMmaShort : 0U);
 }
 

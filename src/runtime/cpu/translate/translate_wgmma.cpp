@@ -116,7 +116,8 @@ llvm::Value* Translator::lanes_here() { return b_.CreateAnd(live_lanes(), mask_b
 
 void Translator::op_wgmma(const Instruction& i) {
   if (i.guard >= 0) bad(i, "a predicate is not supported");
-  const std::uint32_t type = wgmma_type(i);
+  std::uint32_t type = wgmma_type(i);
+  if (adds_as_hopper(type)) type |= kMmaHopper | kMmaOfGroup;
   const WgmmaCode code = wgmma_code(i);
   const unsigned count = code.columns / 8;
   const unsigned sums = (type & kMmaHalfSum) != 0 ? 2 : 4;

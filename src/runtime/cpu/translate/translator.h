@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "braid/matrix_sums.h"
 #include "runtime/cpu/check/sanitizer.h"
 #include "runtime/cpu/check/tally.h"
 #include "runtime/cpu/ptx/opcodes.h"
@@ -62,7 +63,8 @@ struct Layout {
 class Translator {
  public:
   Translator(llvm::Module& out, const ptx::Module& module, const ptx::Function& function,
-             const Layout& layout, bool aligned, Instrumentation instrumentation, HostCode host);
+             const Layout& layout, bool aligned, Instrumentation instrumentation, HostCode host,
+             MatrixSums sums);
 
   /// Emits the function under `name` and returns what its launcher must know.
   KernelInfo run(const std::string& name);
@@ -444,6 +446,7 @@ class Translator {
   void take_result(const Operand& operand, unsigned scratch_index);
 
   // mma: translate_mma.cpp
+  bool adds_as_hopper(std::uint32_t code) const;
   std::uint32_t mma_code(const Instruction& i) const;
   std::uint32_t emit_mma(std::uint32_t first, std::uint32_t last);
 
@@ -478,6 +481,7 @@ class Translator {
   bool aligned_;
   Instrumentation instrumentation_;
   HostCode host_;
+  MatrixSums sums_;
   ControlFlow flow_;
   CountSites sites_;
   std::vector<JoinedLoad> joined_;  ///< by instruction, if accesses are counted
