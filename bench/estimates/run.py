@@ -2,7 +2,8 @@
 
 Runs each row of published.json on the cpu device with sampled counts (braid ptx --sample --count=DEVICE), and prints
 tables in Markdown: every row with its published time, the estimate and what holds it; the errors of each device and
-ladder, and of the two halves: the sources that the model was made with, and those that it was not.
+ladder, and of the two halves: the sources that the model was made with, and those that it was not. The table of times
+that were measured on an H100 is that of MEASURED, estimates included: they were made before the measurement.
 """
 import argparse
 import datetime
@@ -12,6 +13,7 @@ import statistics
 import subprocess
 
 HERE = pathlib.Path(__file__).parent
+MEASURED = HERE.parent / "results" / "h100-2026-11-27" / "steps.json"
 
 # Of the kernels of hgemm_steps.cu: side and depth of a tile, threads, stages in dynamic shared memory, bytes that
 # pad a row of it, results.
@@ -164,14 +166,28 @@ def halves_table(results):
     return table(["half", "rows", "median error", "largest"], rows)
 
 
+def measured_table(rows):
+    """Rows of MEASURED, by the last run."""
+    cells = []
+    for row in rows:
+        measured, found = row["measured_us"][-1], row["estimate_us"]
+        cells.append([f"`{row['kernel']}`", row["n"], f"{measured / 1e3:.3g}", f"{found / 1e3:.3g}",
+                      f"{found / measured:.2f}", row["limiter"]])
+    return table(["kernel", "n", "measured ms", "estimate ms", "estimate / measured", "held by"], cells)
+
+
 def page(results, missing):
     errors = [error(found["ns"] / 1e6, given) for _, given, found in results]
+    measured = json.loads(MEASURED.read_text())
+    measured_errors = [error(row["estimate_us"], row["measured_us"][-1]) for row in measured]
     text = (HERE / "page.md").read_text()
     for name, value in {
             "DATE": datetime.date.today().isoformat(), "ROWS": rows_table(results, missing),
             "DEVICES": devices_table(results), "LADDERS": ladders_table(results), "HALVES": halves_table(results),
             "MEDIAN": percent(statistics.median(errors)), "LARGEST": percent(max(errors)),
-            "COUNT": str(len(results))}.items():
+            "COUNT": str(len(results)), "MEASURED": measured_table(measured),
+            "MEASURED_COUNT": str(len(measured)), "MEASURED_MEDIAN": percent(statistics.median(measured_errors)),
+            "MEASURED_LARGEST": percent(max(measured_errors))}.items():
         text = text.replace(f"@{name}@", value.rstrip())
     return text
 
