@@ -233,15 +233,17 @@ void check_process_of_several(const RunOptions& options) {
   }
 }
 
+/// `cut`: whether matrix units cut sums; nothing for a run that is not checked.
 void describe_outputs(const Graph& graph, const std::vector<std::string>& names,
-                      const std::vector<HostTensor>& outputs, bool check, RunReport& report) {
+                      const std::vector<HostTensor>& outputs, std::optional<bool> cut,
+                      RunReport& report) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     const HostTensor& output = outputs[i];
     report.outputs.push_back(
         {.name = names[i],
          .dtype = output.dtype,
          .shape = output.shape,
-         .tolerance = check ? tolerance(graph, graph.outputs()[i], output.shape) : 0});
+         .tolerance = cut ? tolerance(graph, graph.outputs()[i], output.shape, *cut) : 0});
   }
 }
 
@@ -323,7 +325,10 @@ int run_on(const RunOptions& options, const std::optional<LaunchedProcess>& proc
   note_registers(executable.kernels(), report.counts);
   report.run_ms = milliseconds_since(run_start);
 
-  describe_outputs(graph, names, outputs[0], options.check, report);
+  const bool cut = world.device().kind() == "cuda" ||
+                   parse_matrix_sums(options.checks.matrix_sums) == MatrixSums::kHopper;
+  describe_outputs(graph, names, outputs[0],
+                   options.check ? std::optional<bool>(cut) : std::nullopt, report);
   RankTensors reference;
   OutputCards cards(outputs.size());
   if (options.check) {

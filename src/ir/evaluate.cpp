@@ -169,7 +169,8 @@ RankTensors evaluate(const Graph& graph, const RankTensors& inputs, const Bindin
   return outputs;
 }
 
-double tolerance(const Graph& graph, ValueId output, const std::vector<std::int64_t>& shape) {
+double tolerance(const Graph& graph, ValueId output, const std::vector<std::int64_t>& shape,
+                 bool cut) {
   if (!is_float(graph.type(output).dtype)) return 0;
   std::vector<bool> needed(graph.values().size(), false);
   needed[output] = true;
@@ -195,7 +196,7 @@ double tolerance(const Graph& graph, ValueId output, const std::vector<std::int6
   for (std::size_t d = 0; d + 1 < shape.size(); ++d) rows *= static_cast<double>(shape[d]);
   const auto sixteen_bits = [&](double block, double layers, double epsilon) {
     if (depth > kSeveralLayers) return epsilon * std::sqrt(depth / 2.0);
-    return one_block ? block : layers;
+    return one_block ? (cut ? 2 : 1) * block : layers;
   };
   const double few_rows = 2 * 0x1p-11 / std::sqrt(std::max(1.0, rows));
   double allowed = 0;

@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
     Forms, Ring,
     ::testing::Values(Case{"rows_by_columns", DType::kBF16, 136, 328, false, false},
                       Case{"rows_by_rows", DType::kF16, 136, 328, false, true},
-                      Case{"columns_by_columns", DType::kF16, 72, 136, true, false},
+                      Case{"columns_by_columns", DType::kF16, 264, 136, true, false},
                       Case{"columns_by_rows", DType::kBF16, 200, 72, true, true},
                       Case{"cut_tiles", DType::kBF16, 264, 72, false, true},
                       Case{"results_of_odd_rows", DType::kF16, 264, 77, false, true}),

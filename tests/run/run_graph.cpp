@@ -20,7 +20,11 @@ namespace {
 class HeldContext final : public ::testing::Environment {
  public:
   void SetUp() override {
-    if (world_options(1).device == DeviceKind::kCuda) world_.emplace(World::open(world_options(1)));
+    if (world_options(1).device != DeviceKind::kCuda) return;
+    try {
+      world_.emplace(World::open(world_options(1)));
+    } catch (const Error&) {  // without one the tests say more
+    }
   }
   void TearDown() override { world_.reset(); }
 

@@ -202,6 +202,12 @@ llvm::Value* Translator::op_root(const Instruction& i) {
       result = rounding == Rounding::kNearest
                    ? b_.CreateFDiv(one, a)
                    : map_lanes(wide ? "div_f64" : "div_f32", {one, a}, rounding);
+    } else if (i.is(Op::kRsqrt) && type.bits == 32 && sums_ == MatrixSums::kHopper) {
+      // With one rounding: an H100's rsqrt.approx gave these bits wherever it was compared.
+      Value* exact = b_.CreateFPExt(a, a->getType()->getWithNewType(b_.getDoubleTy()));
+      exact = b_.CreateFDiv(llvm::ConstantFP::get(exact->getType(), 1.0),
+                            intrinsic(llvm::Intrinsic::sqrt, {exact}));
+      result = b_.CreateFPTrunc(exact, a->getType());
     } else if (rounding == Rounding::kNearest) {
       result = intrinsic(llvm::Intrinsic::sqrt, {a});
       if (i.is(Op::kRsqrt)) result = b_.CreateFDiv(one, result);
