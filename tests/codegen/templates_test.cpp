@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "braid/error.h"
 #include "codegen/cuda/print_cuda.h"
 #include "codegen/device_model.h"
 #include "codegen/kernel/kernel.h"
@@ -15,6 +17,8 @@
 
 namespace braid {
 namespace {
+
+using ::testing::HasSubstr;
 
 // What a new kernel is: a work, and a line of a list.
 void emit_probe(const Piece& piece) {
@@ -106,6 +110,35 @@ Graph product(int m, int n, int k, const std::string& dtype = "bf16") {
   return parse_graph(R"({"braid": 1, "name": "mm", "inputs": [)" + tensor("x", m, k) + ", " +
                      tensor("w", k, n) + R"(],
     "nodes": [{"name": "y", "op": "mm", "inputs": ["x", "w"]}], "outputs": ["y"]})");
+}
+
+// A plan may come from anywhere.
+TEST(Templates, ARingThatCannotBeIsRefused) {
+  const Target target = Target::parse("H100");
+  const auto said = [&](const Graph& body, const Config& changes) -> std::string {
+    Config config = default_config(body, target);
+    config[kRingSetting] = 1;
+    for (const auto& [name, value] : changes) config[name] = value;
+    try {
+      static_cast<void>(requirements({std::make_shared<Graph>(body), config}, target));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const Graph good = product(4096, 4096, 4096);
+  EXPECT_EQ(said(good, {}), "");
+  EXPECT_THAT(said(good, {{"num_warps", 2}}), HasSubstr("ring 1: 2 warps; expected 4 or 8"));
+  EXPECT_THAT(said(good, {{"num_warps", 16}}), HasSubstr("ring 1: 16 warps"));
+  EXPECT_THAT(said(good, {{"BLOCK_M", 64}}), HasSubstr("ring 1: tiles of 64 x 256 x 64"));
+  EXPECT_THAT(said(good, {{"BLOCK_N", 32}}),
+              HasSubstr("expected at least 128 x 64, and 128 bytes"));
+  EXPECT_THAT(said(good, {{"BLOCK_K", 32}}), HasSubstr("ring 1: tiles of 128 x 256 x 32"));
+  EXPECT_THAT(said(product(64, 64, 100), {}), HasSubstr("ring 1: its operands are not matrices"));
+  const Graph rows = parse_graph(R"({"braid": 1, "name": "rows",
+    "inputs": [{"name": "x", "dtype": "bf16", "shape": [64, 64]}],
+    "nodes": [{"name": "y", "op": "relu", "inputs": ["x"]}], "outputs": ["y"]})");
+  EXPECT_THAT(said(rows, {}), HasSubstr("ring 1: it has no form with a ring"));
 }
 
 // A quarter of a multiprocessor's matrix unit is at hand of each warp.

@@ -106,6 +106,16 @@ TEST(RingRun, WhatFollowsIsPartOfIt) {
   expect_right(b.take({y, b.op("to", {y}, {{"dtype", DType::kF32}})}), {{"T", 131}});
 }
 
+// Its elements are not where the product has them.
+TEST(RingRun, AResultOfAnotherShape) {
+  GraphBuilder b(200);
+  const ValueId product =
+      b.op("mm", {b.in(DType::kBF16, {kT, 528}), b.in(DType::kBF16, {528, 256})});
+  const ValueId heads = b.op("view", {product}, {{"shape", Shape{kT * 2, 128}}});
+  expect_right(b.take({b.op("add", {heads, b.in(DType::kBF16, {kT * 2, 128})}), product}),
+               {{"T", 129}});
+}
+
 TEST(RingRun, BiasAndResidual) {
   GraphBuilder b(200);
   const ValueId product = b.op("addmm", {b.in(DType::kF16, {72}), b.in(DType::kF16, {kT, 520}),

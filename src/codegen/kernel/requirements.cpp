@@ -25,6 +25,18 @@ constexpr std::string_view kParamNames[] = {
 static_assert(std::size(kParamNames) ==
               static_cast<std::size_t>(KernelParam::Kind::kOutputMap) + 1);
 
+/// Why it has no kernel by a ring in this configuration, where that asks for one.
+std::string refuse_ring(const Kernel& kernel, const BodyFacts& facts, const Config& config) {
+  if (!has_ring(config)) return "";
+  for (const Phase& phase : kernel.phases) {
+    if (phase.work->by_ring == nullptr) return "it has no form with a ring";
+    if (std::string reason = phase.work->by_ring->refuse(facts, config); !reason.empty()) {
+      return reason;
+    }
+  }
+  return "";
+}
+
 std::string refuse(const Kernel& kernel, const BodyFacts& facts) {
   for (const Phase& phase : kernel.phases) {
     if (phase.work->refuse == nullptr) continue;
@@ -69,6 +81,9 @@ tile::Program build_program(const Kernel& kernel, const KernelSpec& spec, const 
   const BodyFacts facts = analyze(body);
   if (const std::string reason = refuse(kernel, facts); !reason.empty())
     throw_invalid(name, reason);
+  if (const std::string reason = refuse_ring(kernel, facts, spec.config); !reason.empty()) {
+    throw_invalid(name, fmt::format("{} 1: {}", kRingSetting, reason));
+  }
   tile::Program program = build_phases(kernel, facts, spec.config, target, ranks_per_device);
   program.num_warps = static_cast<int>(spec.config.at("num_warps"));
   program.in_place = spec.config.contains(kInPlaceSetting);

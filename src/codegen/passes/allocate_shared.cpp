@@ -18,7 +18,9 @@
 #include <vector>
 
 #include "codegen/tile/layout.h"
+#include "codegen/tile/op_info.h"
 #include "codegen/tile/walk.h"
+#include "ir/fail.h"
 #include "pack/pack.h"
 
 namespace braid::tile {
@@ -70,7 +72,7 @@ class Allocator {
   explicit Allocator(Program& p) : p_(p) {}
 
   void run() {
-    visit(p_.body, kNone);
+    visit(p_.body, kNone, /*in_role=*/false);
     keep();
     place();
     for (const Owner& owner : owners_) guard(owner);
@@ -78,7 +80,7 @@ class Allocator {
   }
 
  private:
-  void visit(const std::vector<Id>& block, Id loop) {
+  void visit(const std::vector<Id>& block, Id loop, bool in_role) {
     for (Id id : block) {
       const Inst& inst = p_.at(id);
       const std::int64_t at = now_++;
@@ -86,6 +88,10 @@ class Allocator {
         if (Owner* const tile = find_tile(arg)) tile->live.upper = now_;
       }
       if (const int bytes = scratch_bytes(p_, inst); bytes > 0) {
+        if (in_role) {
+          throw_invalid(std::string(op_info(inst.op).name),
+                        "needs all warps of the block; expected none such in a role");
+        }
         // Where the hardware's swizzle begins anew.
         const bool panels = inst.op == Op::kAllocShared && inst.index == SharedLayout::kPanels;
         owners_.push_back(
@@ -93,7 +99,8 @@ class Allocator {
       }
       if (inst.body.empty()) continue;
       const std::size_t outside = owners_.size();
-      visit(inst.body, loop == kNone && inst.op == Op::kFor ? id : loop);
+      visit(inst.body, loop == kNone && inst.op == Op::kFor ? id : loop,
+            in_role || inst.op == Op::kRole);
       // The next turn uses again what this one has used.
       for (std::size_t i = 0; i < outside; ++i) {
         if (owners_[i].live.upper > at + 1) owners_[i].live.upper = now_;

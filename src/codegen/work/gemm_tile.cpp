@@ -1,7 +1,10 @@
 #include "codegen/work/gemm_tile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "codegen/tile/fragments.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
@@ -62,11 +65,24 @@ std::optional<Matrix> matrix_of(const Graph& body, ValueId value) {
   return Matrix{body.value(node.inputs[0]).result, shape[0], shape[1]};
 }
 
-/// Whether bulk copies can move tiles of it: its rows begin at multiples of 16 bytes.
-bool has_whole_rows(const Graph& body, const Dim& columns, DType dtype) {
-  constexpr std::int64_t kBytes = 16;
-  return columns.divisor(body.symbols()) * static_cast<std::int64_t>(dtype_size(dtype)) % kBytes ==
-         0;
+/// Whether bulk copies can move tiles of it: its rows begin at multiples of 16 bytes, and 32 bits
+/// count them.
+bool can_be_copied(const Graph& body, const Dim& rows, const Dim& columns, DType dtype) {
+  constexpr std::int64_t kBytes = 16, kMost = std::int64_t{1} << 31;
+  const SymbolTable& symbols = body.symbols();
+  return columns.divisor(symbols) * static_cast<std::int64_t>(dtype_size(dtype)) % kBytes == 0 &&
+         rows.max(symbols) < kMost && columns.max(symbols) < kMost;
+}
+
+/// Whether all outputs are computed from a product.
+bool all_meet_a_product(const Graph& body) {
+  std::vector<bool> meets(body.values().size(), false);
+  for (const Node& node : body.nodes()) {
+    const bool does =
+        is_matmul(node) || std::ranges::any_of(node.inputs, [&](ValueId v) { return meets[v]; });
+    for (const ValueId output : node.outputs) meets[output] = does;
+  }
+  return std::ranges::all_of(body.outputs(), [&](ValueId v) { return meets[v]; });
 }
 
 /// Whether its matmuls can be made of what a ring brings, and end in the threads that multiply.
@@ -80,10 +96,32 @@ bool can_use_ring(const BodyFacts& facts) {
     for (const std::size_t i : {first, first + 1}) {
       const std::optional<Matrix> matrix = matrix_of(body, matmul->inputs[i]);
       const DType dtype = body.type(matmul->inputs[i]).dtype;
-      if (!matrix || !has_whole_rows(body, matrix->columns, dtype)) return false;
+      if (!matrix || !can_be_copied(body, matrix->rows, matrix->columns, dtype)) return false;
     }
   }
-  return true;
+  // Values that meet no product have layouts of their own.
+  return all_meet_a_product(body);
+}
+
+std::string refuse_ring(const BodyFacts& facts, const Config& config) {
+  if (!can_use_ring(facts)) return "its operands are not matrices that bulk copies can move";
+  const auto& of = facts.body;
+  const Node& matmul = *matmuls_of(of)[0];
+  const DType dtype = of.type(matmul.inputs[first_matrix(matmul)]).dtype;
+  const std::int64_t groups = config.at("num_warps") / tile::kWarpsOfGroup;
+  const std::int64_t row_bytes =
+      config.at("BLOCK_K") * static_cast<std::int64_t>(dtype_size(dtype));
+  constexpr std::int64_t kRows = 64;  // of one product
+  if (config.at("num_warps") % tile::kWarpsOfGroup != 0 || groups < 1 || groups > 2) {
+    return fmt::format("{} warps; expected 4 or 8", config.at("num_warps"));
+  }
+  if (config.at("BLOCK_M") < kRows * groups || config.at("BLOCK_N") < kRows ||
+      row_bytes % kMapRowBytes != 0) {
+    return fmt::format("tiles of {} x {} x {}; expected at least {} x {}, and {} bytes along K",
+                       config.at("BLOCK_M"), config.at("BLOCK_N"), config.at("BLOCK_K"),
+                       kRows * groups, kRows, kMapRowBytes);
+  }
+  return "";
 }
 
 class Gemm {
@@ -238,11 +276,13 @@ class Gemm {
                              b_.program().at(tile).dtype}});
   }
 
-  /// Whether an output goes to memory through shared memory, by bulk copies.
+  /// Whether an output goes to memory through shared memory, by bulk copies: one that has its
+  /// elements where the product has them.
   static bool is_pushed(const Graph& body, ValueId output) {
     const TensorType& type = body.type(output);
-    return type.shape.size() == 2 && (type.dtype == DType::kF16 || type.dtype == DType::kBF16) &&
-           has_whole_rows(body, type.shape[1], type.dtype);
+    return type.shape == body.type(matmuls_of(body)[0]->outputs[0]).shape &&
+           (type.dtype == DType::kF16 || type.dtype == DType::kBF16) &&
+           can_be_copied(body, type.shape[0], type.shape[1], type.dtype);
   }
 
   struct Extent {
@@ -562,6 +602,7 @@ GemmPlace place_of(const Piece& piece) {
 void emit(const Piece& piece) { emit_gemm_tile(piece, place_of(piece)); }
 
 constexpr RingWork kByRing{
+    .refuse = refuse_ring,
     .allocate = Gemm::allocate,
     .compute =
         [](const Piece& piece, std::span<const Id> shared, Id step) {

@@ -47,6 +47,8 @@ inline constexpr const char* kRingSetting = "ring";
 /// How pieces are done so. The step of the ring that begins a piece, an i32, is given to both
 /// roles; they return the one that follows it.
 struct RingWork {
+  /// Empty where a config with a ring can be emitted; else the reason, for people.
+  std::string (*refuse)(const BodyFacts& facts, const Config& config);
   std::vector<tile::Id> (*allocate)(tile::Builder& b, const BodyFacts& facts, const Config& config);
   tile::Id (*compute)(const Piece& piece, std::span<const tile::Id> shared, tile::Id step);
   tile::Id (*fill)(const Piece& piece, std::span<const tile::Id> shared, tile::Id step);
