@@ -137,7 +137,8 @@ typedef struct braid_tensor_info {
   const char* dtype;        /**< as in a graph */
   int32_t dims;             /**< how many */
   const char* const* shape; /**< of each dim, as in a graph: "8", "2*T" */
-  int32_t parameter;        /**< inputs only; 1: supplied once, 0: anew for each run */
+  int32_t parameter;        /**< inputs only; 1: supplied once, 0: anew for each run, 2: a state,
+                             * zero at first and kept as runs leave it */
   int32_t per_rank;         /**< inputs only; 1: ranks have their own, 0: all the same */
 } braid_tensor_info;
 /** A symbol of an executable: from `min` to `max`, in steps of `multiple_of`. Newer versions may

@@ -82,9 +82,9 @@ class BRAID_API Executable {
                                                   const PassConfig& passes = {});
   /// A second instance of the same program, to run beside this one in another thread. Nothing is
   /// compiled or loaded again. It has its own arenas, flags and streams, but shares the parameters,
-  /// bound or in their arena, so that weights exist once. Other bindings are not copied. Worlds
-  /// that meet call it in the same order, as compile(). No other thread may use this executable
-  /// meanwhile.
+  /// bound or in their arena, so that weights exist once. Its states are its own, and other
+  /// bindings are not copied. Worlds that meet call it in the same order, as compile(). No other
+  /// thread may use this executable meanwhile.
   Executable another();
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
@@ -181,7 +181,8 @@ class BRAID_API Executable {
   /// which relative_error never accepts), so that unwritten elements show. Call it after prepare().
   void poison_outputs();
 
-  /// A copy of an output of a rank. Synchronizes first.
+  /// A copy of an output of a rank, or of an input, which the run may have overwritten.
+  /// Synchronizes first.
   [[nodiscard]] HostTensor output(int rank, std::string_view name);
 
   /// The inputs (with the parameters), the outputs and the symbols, in the graph's order.

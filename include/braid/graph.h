@@ -63,6 +63,8 @@ struct Value {
 enum class InputKind : std::uint8_t {
   kActivation,  ///< anew for each run
   kParameter,   ///< once; kept from run to run
+  kState,       ///< never, or once: zeros at first; kept from run to run, as the graph's runs leave
+                ///< it (a KV cache)
 };
 
 struct GraphInput {

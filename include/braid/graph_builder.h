@@ -55,7 +55,8 @@ class BRAID_API GraphBuilder {
   void group(std::string name, std::int64_t size) { group(std::move(name), Group{size, true, {}}); }
   void group(std::string name, Group group);
 
-  /// Adds an input, which is supplied anew for each run, or a parameter, which is supplied once.
+  /// Adds an input, which is supplied anew for each run, a parameter, which is supplied once, or a
+  /// state, which is zero at first and which the graph's runs change (InputKind).
   Tensor input(std::string name, TensorType type, InputOptions options);
   Tensor input(std::string name, TensorType type) {
     return input(std::move(name), std::move(type), {});
@@ -63,6 +64,10 @@ class BRAID_API GraphBuilder {
   Tensor parameter(std::string name, TensorType type, InputOptions options);
   Tensor parameter(std::string name, TensorType type) {
     return parameter(std::move(name), std::move(type), {});
+  }
+  Tensor state(std::string name, TensorType type, InputOptions options);
+  Tensor state(std::string name, TensorType type) {
+    return state(std::move(name), std::move(type), {});
   }
 
   /// Adds a node with one result. An empty name becomes a fresh one.

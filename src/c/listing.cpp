@@ -8,10 +8,10 @@ namespace braid::c {
 
 Listing::Listing(const Executable& executable) {
   for (const GraphInput& input : executable.inputs()) {
-    add(inputs_, input.name, input.type, input.kind == InputKind::kParameter, input.per_rank);
+    add(inputs_, input.name, input.type, static_cast<std::int32_t>(input.kind), input.per_rank);
   }
   for (const ExecutableOutput& output : executable.outputs()) {
-    add(outputs_, output.name, output.type, false, true);
+    add(outputs_, output.name, output.type, 0, true);
   }
   for (const auto& [name, symbol] : executable.symbols()) {
     Named& named = symbols_.emplace_back(Named{name});
@@ -20,7 +20,7 @@ Listing::Listing(const Executable& executable) {
 }
 
 void Listing::add(std::deque<Tensor>& to, const std::string& name, const TensorType& type,
-                  bool parameter, bool per_rank) {
+                  std::int32_t kind, bool per_rank) {
   Tensor& tensor = to.emplace_back();
   tensor.name = name;
   tensor.dtype = dtype_name(type.dtype);
@@ -30,7 +30,7 @@ void Listing::add(std::deque<Tensor>& to, const std::string& name, const TensorT
                  .dtype = tensor.dtype.c_str(),
                  .dims = static_cast<std::int32_t>(tensor.dims.size()),
                  .shape = tensor.shape.data(),
-                 .parameter = parameter ? 1 : 0,
+                 .parameter = kind,
                  .per_rank = per_rank ? 1 : 0};
 }
 

@@ -36,7 +36,7 @@ class Listing {
     braid_symbol_info info{};
   };
   static void add(std::deque<Tensor>& to, const std::string& name, const TensorType& type,
-                  bool parameter, bool per_rank);
+                  std::int32_t kind, bool per_rank);
 
   // Their elements do not move: the infos point into them.
   std::deque<Tensor> inputs_, outputs_;

@@ -7,6 +7,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <optional>
 #include <thread>
@@ -24,6 +25,7 @@
 #include "cli/trace.h"
 #include "ir/fail.h"
 #include "ir/groups.h"
+#include "ir/mutation.h"
 #include "lowering/plan/program.h"
 #include "runtime/bytes.h"
 #include "runtime/output_file.h"
@@ -193,11 +195,13 @@ WorldOptions world_options(const RunOptions& options, const RunReport& report,
 
 /// Runs once, or once for each interleaving until one has findings; gives the first run's outputs.
 RankTensors run_all(Executable& executable, World& world, const std::vector<std::string>& names,
-                    const RunOptions& options, ProgressBar& bar, RunReport& report) {
+                    const RunOptions& options, const std::function<void()>& set_inputs,
+                    ProgressBar& bar, RunReport& report) {
   Inspector* const inspector = world.device().inspector();
   RankTensors outputs;
   do {
     if (report.interleavings != 0 && options.check) executable.poison_outputs();
+    if (report.interleavings == 0 || names.size() > executable.outputs().size()) set_inputs();
     if (!options.trace.empty() && report.interleavings == 0) {
       report.steps = executable.trace();
     } else {
@@ -245,6 +249,21 @@ void describe_outputs(const Graph& graph, const std::vector<std::string>& names,
          .shape = output.shape,
          .tolerance = cut ? tolerance(graph, graph.outputs()[i], output.shape, *cut) : 0});
   }
+}
+
+/// The graph that has the inputs that it overwrites as further outputs; `names` gets theirs.
+Graph with_overwritten_inputs(const Graph& graph, std::vector<std::string>& names) {
+  Graph all = graph;
+  const std::vector<bool> overwritten = overwritten_values(graph);
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    const std::string& name = graph.inputs()[i].name;
+    if (!overwritten[graph.input_values()[i]] || std::ranges::find(names, name) != names.end()) {
+      continue;
+    }
+    all.add_output(graph.input_values()[i]);
+    names.push_back(name);
+  }
+  return all;
 }
 
 Executable compile_on(const World& world, const Subject& subject, const RunOptions& options,
@@ -305,12 +324,13 @@ int run_on(const RunOptions& options, const std::optional<LaunchedProcess>& proc
   Executable executable = compile_on(world, subject, options, bindings, report);
 
   bar->phase("run");
-  set_inputs(executable, graph, world.ranks(), inputs.tensors);
   const auto run_start = std::chrono::steady_clock::now();
-  const std::vector<std::string>& names = subject.outputs;
+  std::vector<std::string> names = subject.outputs;
+  const Graph checked = with_overwritten_inputs(graph, names);
+  const auto set = [&] { set_inputs(executable, graph, world.ranks(), inputs.tensors); };
   RankTensors outputs;
   try {
-    outputs = run_all(executable, world, names, options, *bar, report);
+    outputs = run_all(executable, world, names, options, set, *bar, report);
   } catch (const Error&) {
     // If checked, the findings say what stopped the kernels.
     if (inspector == nullptr) throw;
@@ -327,7 +347,7 @@ int run_on(const RunOptions& options, const std::optional<LaunchedProcess>& proc
 
   const bool cut = world.device().kind() == "cuda" ||
                    parse_matrix_sums(options.checks.matrix_sums) == MatrixSums::kHopper;
-  describe_outputs(graph, names, outputs[0],
+  describe_outputs(checked, names, outputs[0],
                    options.check ? std::optional<bool>(cut) : std::nullopt, report);
   RankTensors reference;
   OutputCards cards(outputs.size());
@@ -337,7 +357,7 @@ int run_on(const RunOptions& options, const std::optional<LaunchedProcess>& proc
       expect_all(rendezvous);
       bar->part("reference", done, total);
     };
-    reference = evaluate(graph, inputs.tensors, bindings, tell);
+    reference = evaluate(checked, inputs.tensors, bindings, tell);
     cards = compare(outputs, world.ranks(), reference);
   }
   if (!options.outputs.empty()) write_outputs(options.outputs, world.ranks(), names, outputs);

@@ -172,13 +172,19 @@ RankTensors evaluate(const Graph& graph, const RankTensors& inputs, const Bindin
 double tolerance(const Graph& graph, ValueId output, const std::vector<std::int64_t>& shape,
                  bool cut) {
   if (!is_float(graph.type(output).dtype)) return 0;
+  const std::vector<ValueId> storage = storages(graph);
   std::vector<bool> needed(graph.values().size(), false);
-  needed[output] = true;
+  std::vector<bool> lies_there(graph.values().size(), false);  // for each storage: a needed value
+  const auto need = [&](ValueId value) { needed[value] = lies_there[storage[value]] = true; };
+  need(output);
   int depth = 0;
   bool softmax = false;
   bool attention = false;  // a softmax that depends on a matmul
   for (std::size_t id = graph.nodes().size(); id-- > 0;) {
     const Node& node = graph.nodes()[id];
+    for (ValueId written : mutated_results(node)) {
+      if (lies_there[storage[written]]) need(written);
+    }
     if (std::ranges::none_of(node.outputs, [&](ValueId v) { return needed[v]; })) continue;
     const OpClass c = node.op->op_class;
     if (c == OpClass::kMatmul || c == OpClass::kAttention || c == OpClass::kNorm ||
@@ -187,7 +193,7 @@ double tolerance(const Graph& graph, ValueId output, const std::vector<std::int6
     }
     attention = attention || c == OpClass::kAttention || (softmax && c == OpClass::kMatmul);
     softmax = softmax || node.op_name() == "softmax";
-    for (ValueId input : node.inputs) needed[input] = true;
+    for (ValueId input : node.inputs) need(input);
   }
   constexpr int kOneBlock = 8;
   constexpr int kSeveralLayers = 64;

@@ -36,6 +36,11 @@ GraphBuilder::Tensor GraphBuilder::parameter(std::string name, TensorType type,
                      {std::move(name), std::move(type), InputKind::kParameter, options.per_rank})};
 }
 
+GraphBuilder::Tensor GraphBuilder::state(std::string name, TensorType type, InputOptions options) {
+  return {*this, graph_.add_input(
+                     {std::move(name), std::move(type), InputKind::kState, options.per_rank})};
+}
+
 GraphBuilder::Tensor GraphBuilder::op(std::string_view op, const std::vector<Tensor>& inputs,
                                       Attrs attrs, std::string name) {
   const std::vector<Tensor> all = results(op, inputs, std::move(attrs), std::move(name));

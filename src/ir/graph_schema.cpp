@@ -118,7 +118,7 @@ constexpr std::string_view kHead = R"({
       "description": "A value, or a number, which counts as ATen's scalars do.",
       "anyOf": [{"$ref": "#/$defs/value"}, {"type": ["number", "boolean"]}]
     },
-    "outputs": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/value"}},
+    "outputs": {"type": "array", "items": {"$ref": "#/$defs/value"}},
     "value": {
       "type": "string",
       "description": "An input, a node of one result, or \"node:i\" for result i."
@@ -131,7 +131,7 @@ constexpr std::string_view kHead = R"({
         "name": {"type": "string", "minLength": 1},
         "dtype": {"$ref": "#/$defs/dtype"},
         "shape": {"$ref": "#/$defs/shape"},
-        "kind": {"enum": ["activation", "parameter"], "default": "activation"},
+        "kind": {"enum": ["activation", "parameter", "state"], "default": "activation"},
         "per_rank": {
           "type": "boolean",
           "default": false,

@@ -89,8 +89,10 @@ class Reader {
     if (const json* kind = fields.find("kind")) {
       if (*kind == "parameter") {
         input.kind = InputKind::kParameter;
+      } else if (*kind == "state") {
+        input.kind = InputKind::kState;
       } else if (*kind != "activation") {
-        fail_type(*kind, place / "kind", "\"activation\" or \"parameter\"");
+        fail_type(*kind, place / "kind", "\"activation\", \"parameter\" or \"state\"");
       }
     }
     fields.read_if("per_rank", input.per_rank);

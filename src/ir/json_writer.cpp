@@ -113,6 +113,7 @@ class Writer {
     const GraphInput& input = graph.inputs()[value.result];
     text_ += fmt::format(R"({{"name": {}, {})", json_string(input.name), json_type(input.type));
     if (input.kind == InputKind::kParameter) text_ += R"(, "kind": "parameter")";
+    if (input.kind == InputKind::kState) text_ += R"(, "kind": "state")";
     if (input.per_rank) text_ += R"(, "per_rank": true)";
     if (!value.comm_group.empty()) {
       text_ += fmt::format(R"(, "comm_group": {})", json_string(value.comm_group));

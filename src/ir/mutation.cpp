@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <numeric>
 
 #include "ir/fail.h"
@@ -205,6 +206,8 @@ std::span<const ValueId> mutated_operands(const Node& node) {
       return {};
     case Mutates::kFirst:
       return operands.first(1);
+    case Mutates::kFirstTwo:
+      return operands.first(2);
     case Mutates::kLast:
       return operands.last(1);
     case Mutates::kAll:
@@ -215,6 +218,38 @@ std::span<const ValueId> mutated_operands(const Node& node) {
 
 std::span<const ValueId> mutated_results(const Node& node) {
   return std::span<const ValueId>(node.outputs).last(mutated_operands(node).size());
+}
+
+std::vector<Update> updates_of(const Node& node) {
+  if (node.op->op_class == OpClass::kUpdate) return {{0, 0}};
+  if (node.op->op_class != OpClass::kKernel) return {};
+  return updates_of(**node.attr<std::shared_ptr<const Graph>>("body"));
+}
+
+std::vector<Update> updates_of(const Graph& body) {
+  std::vector<Update> updates;
+  for (std::size_t i = 0; i < body.outputs().size(); ++i) {
+    if (const auto input = updated_input(body, body.outputs()[i])) updates.push_back({i, *input});
+  }
+  return updates;
+}
+
+const Node* update_of(const Graph& graph, ValueId value) {
+  const NodeId producer = graph.value(value).producer;
+  if (producer < 0 || graph.node(producer).op->op_class != OpClass::kUpdate) return nullptr;
+  return &graph.node(producer);
+}
+
+std::optional<std::size_t> updated_input(const Graph& body, ValueId output) {
+  const Node* update = update_of(body, output);
+  if (update == nullptr) return std::nullopt;
+  ValueId value = update->inputs[0];
+  while (body.value(value).producer >= 0) {
+    const Node& view = body.node(body.value(value).producer);
+    if (view.op->view != View::kFlat) return std::nullopt;
+    value = view.inputs[0];
+  }
+  return static_cast<std::size_t>(body.value(value).result);
 }
 
 std::optional<ValueId> named_operand(const Node& node, int result) {

@@ -35,6 +35,22 @@ namespace braid {
 [[nodiscard]] std::vector<std::size_t> storage_elements(const Graph& graph, ValueId value,
                                                         const Bindings& bindings);
 
+// Updates (OpClass::kUpdate) are what functionalize makes of writes to parts of a tensor: values in
+// SSA form, of which a plan writes only the elements that are replaced, where it can.
+
+/// Result `result` of a node is operand `operand`, of which some elements are replaced.
+struct Update {
+  std::size_t result, operand;
+};
+[[nodiscard]] std::vector<Update> updates_of(const Node& node);
+/// The same of a kernel with that body.
+[[nodiscard]] std::vector<Update> updates_of(const Graph& body);
+/// The update whose result the value is, or null.
+[[nodiscard]] const Node* update_of(const Graph& graph, ValueId value);
+/// The input of a kernel's body that an output is an update of, as far as it is one that lies in
+/// memory as it is.
+[[nodiscard]] std::optional<std::size_t> updated_input(const Graph& body, ValueId output);
+
 /// Refuses ambiguous uses of memory: an alias from before a mutation used after it; memory used
 /// between an in-place collective and its wait; the operand of a collective overwritten before its
 /// wait; two overwritten operands of one node that may share elements. Throws kInvalidArgument at

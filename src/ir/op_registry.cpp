@@ -34,6 +34,7 @@ struct Registry {
     add_opaque_ops(ops);
     add_pointwise_ops(ops);
     add_row_ops(ops);
+    add_update_ops(ops);
     add_view_ops(ops);
     for (const OpDef& op : ops) {
       sorted.push_back(&op);
@@ -103,6 +104,16 @@ double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings
     for (const TensorType& type : types_of(graph, node.inputs)) {
       const double bytes = numel_at(type, bindings) * static_cast<double>(dtype_size(type.dtype));
       sum += std::min(bytes, sum);
+    }
+    return sum;
+  }
+  if (node.op->op_class == OpClass::kUpdate) {
+    // What replaces elements is read and written, the rest stays.
+    const std::vector<TensorType> operands = types_of(graph, node.inputs);
+    for (std::size_t i = 1; i < operands.size(); ++i) {
+      const bool source = i + 1 == operands.size();
+      sum += (source ? 2 : 1) * numel_at(operands[i], bindings) *
+             static_cast<double>(dtype_size(operands[i].dtype));
     }
     return sum;
   }

@@ -48,6 +48,7 @@ enum class OpClass : std::uint8_t {
   kAttention,  ///< scaled_dot_product_attention: attention.h
   kView,       ///< view, transpose, permute, expand, slice, split, cat, shard, ...: no arithmetic
   kGather,     ///< embedding, index_select, rotary_embedding: reads elements at computed places
+  kUpdate,  ///< index_copy, slice_scatter: the first operand, of which some elements are replaced
   kOpaque,  ///< opaque: a declared cost, for scheduling only; also ops that a pass must decompose
   kCollective,   ///< all_reduce, all_gather_into_tensor, ...: collective.h
   kFusedMatmul,  ///< fused_all_gather_matmul, ...: a collective with its matmuls, fused.h
@@ -55,7 +56,7 @@ enum class OpClass : std::uint8_t {
   kCopy,         ///< copy: the identity into a new buffer (made by lowering)
   kChunk,        ///< chunk_by_rank, join_by_rank: places in memory (made by lowering)
   kPeerCopy,     ///< copy_from_peer and the like: done by a copy step (made by lowering)
-  kMutation,     ///< copy_, resize_storage_bytes_: writes memory that outlives the node
+  kMutation,     ///< copy_, index_copy_, append_kv: writes memory that outlives the node
   kKernel,       ///< kernel: a body graph run as one launch (made by lowering)
 };
 
@@ -95,7 +96,7 @@ enum class CollectiveKind : std::uint8_t {
 
 /// Which operands an op overwrites. Each corresponds to one of its last results, in order; later
 /// readers of the operand read the result.
-enum class Mutates : std::uint8_t { kNothing, kFirst, kLast, kAll };
+enum class Mutates : std::uint8_t { kNothing, kFirst, kFirstTwo, kLast, kAll };
 
 /// How the reader promotes operands of different dtypes, as ATen does, before shape inference.
 enum class Promotes : std::uint8_t {

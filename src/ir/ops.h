@@ -28,6 +28,7 @@ void add_matmul_ops(std::vector<OpDef>& ops);
 void add_opaque_ops(std::vector<OpDef>& ops);
 void add_pointwise_ops(std::vector<OpDef>& ops);
 void add_row_ops(std::vector<OpDef>& ops);
+void add_update_ops(std::vector<OpDef>& ops);
 void add_view_ops(std::vector<OpDef>& ops);
 
 /// Throws kInvalidArgument. `place` is relative to the node: "", "/inputs/1", "/attrs/dim".
@@ -51,6 +52,12 @@ void expect_same_dtype(std::string_view op, std::span<const TensorType> inputs,
                        std::size_t first = 0);
 /// Throws when operand 0 is not f32, f16 or bf16.
 void expect_float(std::string_view op, std::span<const TensorType> inputs);
+/// Throws when operand `operand` is not i32 or i64.
+void expect_indices(std::string_view op, const InferContext& context, std::size_t operand);
+/// An index of a rank into a dim of `extent` elements. As in PyTorch's ops of these names, negative
+/// ones are out of range. Throws kInvalidArgument.
+[[nodiscard]] std::size_t checked_index(const EvalContext& context, std::ptrdiff_t rank,
+                                        std::int64_t index, std::int64_t extent);
 /// `axis` counted from the front, in [0, rank). Throws at `place` when it is out of range.
 [[nodiscard]] std::size_t normalize_axis(std::int64_t axis, std::size_t rank,
                                          const std::string& place);

@@ -5,7 +5,6 @@
 #include "ir/views.h"
 
 namespace braid {
-namespace {
 
 void expect_indices(std::string_view op, const InferContext& context, std::size_t operand) {
   const TensorType& indices = context.inputs[operand];
@@ -14,7 +13,6 @@ void expect_indices(std::string_view op, const InferContext& context, std::size_
        indices.str());
 }
 
-/// Checks an index. As in PyTorch's ops of these names, negative ones are out of range.
 std::size_t checked_index(const EvalContext& context, std::ptrdiff_t rank, std::int64_t index,
                           std::int64_t extent) {
   if (index >= 0 && index < extent) return static_cast<std::size_t>(index);
@@ -22,6 +20,8 @@ std::size_t checked_index(const EvalContext& context, std::ptrdiff_t rank, std::
                 "rank {}: index {} is out of range; expected an integer from 0 to {}", rank, index,
                 extent - 1);
 }
+
+namespace {
 
 std::vector<TensorType> infer_embedding(const InferContext& context) {
   const TensorType& table = context.inputs[0];

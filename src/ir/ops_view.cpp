@@ -262,7 +262,6 @@ EvalTensors evaluate_cat(const EvalContext& context, const EvalTensors& inputs) 
 }  // namespace
 
 void add_view_ops(std::vector<OpDef>& ops) {
-  constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int64_t>::max();
   const auto add = [&](const char* name, View view, const std::vector<AttrDef>& attrs, auto infer,
                        auto evaluate) {
     ops.push_back({

@@ -1,6 +1,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "braid/reference.h"
@@ -8,6 +9,7 @@
 #include "ir/fail.h"
 #include "ir/op_registry.h"
 #include "ir/text.h"
+#include "ir/views.h"
 
 namespace braid {
 namespace {
@@ -58,6 +60,30 @@ std::optional<Dim> rows_of_offsets(const Graph& graph, ValueId input) {
   return std::nullopt;
 }
 
+/// How many places there are for what a write's indices name, for an input that has such.
+std::optional<std::int64_t> places_to_write(const Graph& graph, ValueId input,
+                                            const Bindings& bindings) {
+  const auto extent = [&](ValueId value, std::size_t first, std::size_t end) {
+    std::int64_t n = 1;
+    for (std::size_t d = first; d < end; ++d) {
+      n *= graph.type(value).shape[d].evaluate(bindings);
+    }
+    return n;
+  };
+  for (const Node& node : graph.nodes()) {
+    const bool appends = node.op->mutates == Mutates::kFirstTwo;
+    const bool copies = takes_indices(node) && node.op->op_class != OpClass::kGather;
+    if ((!appends && !copies) || node.inputs[appends ? 4 : 1] != input) continue;
+    const std::size_t rank = graph.type(node.inputs[0]).shape.size();
+    if (appends) {
+      return extent(node.inputs[0], 0, rank + 1 - graph.type(node.inputs[2]).shape.size());
+    }
+    const std::size_t axis = axis_of(node.attrs, "dim", rank);
+    return extent(node.inputs[0], axis, axis + 1);
+  }
+  return std::nullopt;
+}
+
 HostTensor random_tensor(const Graph& graph, std::size_t index, const Bindings& bindings,
                          Random random) {
   const GraphInput& input = graph.inputs()[index];
@@ -82,6 +108,15 @@ HostTensor random_tensor(const Graph& graph, std::size_t index, const Bindings& 
     std::vector<std::int64_t> values(size);
     for (std::int64_t& value : values) value = static_cast<std::int64_t>(random.next() % end);
     if (rows) std::ranges::sort(values);
+    if (const auto places = places_to_write(graph, graph.input_values()[index], bindings)) {
+      // Each once, as far as there are so many.
+      std::vector<std::int64_t> all(static_cast<std::size_t>(std::max<std::int64_t>(1, *places)));
+      std::iota(all.begin(), all.end(), 0);
+      for (std::size_t i = 0; i < size; ++i) {
+        std::swap(all[i % all.size()], all[random.next() % all.size()]);
+      }
+      for (std::size_t i = 0; i < size; ++i) values[i] = all[i % all.size()];
+    }
     return HostTensor::from_integers(input.type.dtype, std::move(shape), values);
   }
   std::vector<double> values(size);

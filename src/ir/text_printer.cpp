@@ -56,9 +56,12 @@ std::string attributes(const Node& node) {
 void print_program(const Graph& graph, const std::string& indent, std::string& text) {
   for (ValueId id : graph.input_values()) {
     const GraphInput& input = graph.inputs()[graph.value(id).result];
-    text += fmt::format(
-        "{}input {} : {}{}{}\n", indent, value_names(graph, {id}), result_types(graph, {id}),
-        input.kind == InputKind::kParameter ? " parameter" : "", input.per_rank ? " per_rank" : "");
+    text += fmt::format("{}input {} : {}{}{}\n", indent, value_names(graph, {id}),
+                        result_types(graph, {id}),
+                        input.kind == InputKind::kParameter ? " parameter"
+                        : input.kind == InputKind::kState   ? " state"
+                                                            : "",
+                        input.per_rank ? " per_rank" : "");
   }
   for (const Node& node : graph.nodes()) {
     text += fmt::format("{}{} = {}({}){} : {}", indent, value_names(graph, node.outputs),

@@ -124,8 +124,12 @@ void verify_shared(const Graph& graph, const std::string& place, bool is_body) {
 }
 
 void verify_at(const Graph& graph, const std::string& place, bool is_body) {
-  if (graph.outputs().empty()) {
-    throw_invalid(place + "/outputs", "none; expected at least one output");
+  const bool writes = std::ranges::any_of(
+      graph.nodes(), [](const Node& node) { return node.op->mutates != Mutates::kNothing; });
+  if (graph.outputs().empty() && !writes) {
+    throw_invalid(place + "/outputs",
+                  "none; expected at least one output, or an input that is "
+                  "overwritten");
   }
   verify_waits(graph, place);
   verify_mutations(graph, place);

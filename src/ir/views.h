@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct SliceRange {
   Dim length;
   std::int64_t step;
 };
+/// The `end` of a slice that goes on to the end of the dim.
+inline constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int64_t>::max();
 /// The range of a `slice`. Its bounds count from the end when negative and are clamped, as in
 /// Python, in the same way for all values of the symbols.
 [[nodiscard]] SliceRange slice_range(const Attrs& attrs, const Shape& shape,

@@ -16,10 +16,12 @@
 //                                               the result (through the inverse of the views
 //                                               between the two)
 //   copy_ and fsdp.copy_                     -> nothing; readers of the target read the source
+//   index_copy_, append_kv                   -> index_copy; readers of the target read its result
 //   resize_storage_bytes_                    -> nothing; storage is planned here
 // The mutations that the caller sees remain: one `copy_` into each graph input that was
-// overwritten, at the end of the graph, whose result nobody reads. Throws for overwritten expanded
-// values and for overwritten strided or moving parts of a value; decompose_fsdp removes such parts.
+// overwritten, at the end of the graph, whose result nobody reads. Of an input that was overwritten
+// in parts, it copies what became of it by updates (index_copy, slice_scatter): a plan makes these
+// in place, and the copy is nothing (plan/updates.h). Throws for overwritten expanded values.
 // The idea and the name are PyTorch's.
 namespace braid {
 namespace {
@@ -84,6 +86,14 @@ class Functionalizer {
       context_.applied(kPass, node.name, Reason(kStorageIsPlanned));
       return;
     }
+    if (op == "index_copy_") {
+      rewrite_.copy(node, "index_copy", rewrite_(node.inputs), node.attrs);
+      return overwrite_part(node, 0, rewrite_(node.outputs[0]));
+    }
+    if (op == "append_kv") {
+      for (const std::size_t i : {0, 1}) overwrite_part(node, i, append(node, i));
+      return;
+    }
     if (op != "copy_" && op != "fsdp.copy_") {
       throw_invalid(node.name, "{} overwrites its last operand; run decompose_fsdp first", op);
     }
@@ -92,6 +102,26 @@ class Functionalizer {
     if (&node < tail_) context_.applied(kPass, node.name, Reason(kReadersReadSource));
     overwrite(node.outputs[0], source);
     written_[storage(node.inputs[0])].copy_name = node.name;
+  }
+
+  /// Operand `i` of the node becomes `now`.
+  void overwrite_part(const Node& node, std::size_t i, ValueId now) {
+    rewrite_.map(node.outputs[i], now);
+    context_.applied(kPass, node.name, Reason(kOutOfPlace));
+    overwrite(node.outputs[i], now);
+  }
+
+  /// The keys' or the values' cache with its new rows: seen as [slots, ...], rows are replaced.
+  ValueId append(const Node& node, std::size_t i) {
+    const Shape& cache = graph_.type(node.inputs[i]).shape;
+    Shape slots = graph_.type(node.inputs[2 + i]).shape;
+    slots[0] = -1;
+    const ValueId rows =
+        add(node, "view", {rewrite_(node.inputs[i])}, {{"shape", std::move(slots)}});
+    const ValueId now = rewrite_.add(node.name, "index_copy",
+                                     {rows, rewrite_(node.inputs[4]), rewrite_(node.inputs[2 + i])},
+                                     {{"dim", std::int64_t{0}}});
+    return add(node, "view", {now}, {{"shape", cache}});
   }
 
   void copy_out_of_place(const Node& node) {
@@ -150,21 +180,25 @@ class Functionalizer {
     return add(view, "view", {now}, {{"shape", shape}});
   }
 
-  /// `whole` with the range replaced by `part`: joins what lies before, `part`, and what lies
-  /// after.
+  /// `whole` with the range replaced by `part`. Of an input, which has a place, only that part is
+  /// written; another value becomes a join of what lies before, `part`, and what lies after, which
+  /// its readers and producers can fuse with.
   ValueId put(const Node& view, ValueId whole, const Shape& shape, const SliceRange& range,
               ValueId part) {
     const auto dim = static_cast<std::int64_t>(range.axis);
-    const Dim end = range.start + range.length;
+    const Dim end = range.start + range.length * range.step;
     const bool to_the_end = end == shape[range.axis];
     const bool from_the_start = range.start == Dim(0);
     const auto may_be_empty = [&](const Dim& length) { return length.min(graph_.symbols()) < 1; };
-    if (range.step != 1 || (!from_the_start && may_be_empty(range.start)) ||
+    if (to_the_end && from_the_start && range.step == 1) return part;
+    if (range.step != 1 || graph_.value(storage(view.inputs[0])).producer < 0 ||
+        (!from_the_start && may_be_empty(range.start)) ||
         (!to_the_end && may_be_empty(shape[range.axis] - end))) {
-      throw_invalid(view.name,
-                    "this {} of {} is overwritten; expected step 1, and elements before and behind "
-                    "it for all values of the symbols or for none",
-                    view.op_name(), graph_.type(view.inputs[0]).str());
+      return add(view, "slice_scatter", {whole, part},
+                 {{"dim", dim},
+                  {"start", as_bound(range.start)},
+                  {"end", as_bound(end)},
+                  {"step", range.step}});
     }
     std::vector<ValueId> parts;
     if (!from_the_start) {
@@ -174,7 +208,7 @@ class Functionalizer {
     if (!to_the_end) {
       parts.push_back(add(view, "slice", {whole}, {{"dim", dim}, {"start", as_bound(end)}}));
     }
-    return parts.size() == 1 ? part : add(view, "cat", std::move(parts), {{"dim", dim}});
+    return add(view, "cat", std::move(parts), {{"dim", dim}});
   }
 
   ValueId add(const Node& near, std::string_view op, std::vector<ValueId> inputs, Attrs attrs) {

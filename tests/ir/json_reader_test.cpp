@@ -79,7 +79,7 @@ TEST(JsonReader, NamesThePlaceOfEachFault) {
       {"\"dtype\": \"bf16\"", "\"dtype\": \"bfloat16\"", "/inputs/0/dtype",
        "found the string \"bfloat16\"; expected a dtype"},
       {"\"kind\": \"parameter\"", "\"kind\": \"weight\"", "/inputs/1/kind",
-       "\"activation\" or \"parameter\""},
+       "\"activation\", \"parameter\" or \"state\""},
       {"\"name\": \"w\"", "\"name\": \"x\"", "/inputs/1/name", "\"x\" is defined twice"},
       {"\"name\": \"w\", ", "", "/inputs/1/name", "missing key \"name\""},
       {"\"name\": \"s\"", "\"name\": \"a\"", "/nodes/2/name", "\"a\" is defined twice"},

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "ir/collective.h"
+#include "ir/mutation.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/row.h"
@@ -103,6 +104,8 @@ class Analysis {
             "only bytes in memory have another dtype: view_dtype stands outside of kernels");
       } else if (node.op->op_class == OpClass::kOpaque) {
         return refuse("an opaque node has a cost and no meaning");
+      } else if (node.op->op_class == OpClass::kUpdate) {
+        check_update(node);
       }
     }
     if (attention_ != nullptr &&
@@ -111,6 +114,24 @@ class Analysis {
     }
     if (matmul_ != nullptr && reduction_ != nullptr && !reduces_product_) {
       return refuse("a reduction needs whole rows, a matmul computes tiles of them");
+    }
+  }
+
+  /// The tensor lies in memory as it is, and the kernel, whose blocks replace elements of it at any
+  /// time, reads it neither before nor after.
+  void check_update(const Node& node) {
+    const auto users = body_.users();
+    if (!updated_input(body_, node.outputs[0])) {
+      return refuse(fmt::format("'{}' replaces elements of what is not in memory", node.op_name()));
+    }
+    bool read = !users[static_cast<std::size_t>(node.outputs[0])].empty();
+    for (ValueId value = node.inputs[0];;) {
+      read = read || users[static_cast<std::size_t>(value)].size() > 1;
+      if (is_input(value)) break;
+      value = body_.node(body_.value(value).producer).inputs[0];
+    }
+    if (read) {
+      refuse(fmt::format("'{}' replaces elements of what the kernel reads", node.op_name()));
     }
   }
 
@@ -132,8 +153,14 @@ class Analysis {
     } else if (facts_.collective != nullptr) {
       facts_.space = shape(facts_.collective->outputs[0]);
     } else if (!body_.outputs().empty()) {
-      facts_.space = shape(body_.outputs()[0]);
+      facts_.space = stored_shape(body_.outputs()[0]);
     }
+  }
+
+  /// Of what is stored for an output: all of it, or the elements that replace others.
+  const Shape& stored_shape(ValueId output) const {
+    const Node* update = update_of(body_, output);
+    return shape(update == nullptr ? output : update->inputs.back());
   }
 
   // --- places ------------------------------------------------------------------------------------
@@ -148,10 +175,12 @@ class Analysis {
   }
 
   Token output_place(ValueId output) {
-    if (same_numel(shape(output), facts_.space)) return kFull;
-    if (facts_.rows != Rows::kNone && same_numel(shape(output), facts_.kept_dims())) return row_;
-    refuse(fmt::format("it gives {}, the kernel works on {}", type(output),
-                       TensorType{body_.type(output).dtype, facts_.space}.str()));
+    const Shape& stored = stored_shape(output);
+    if (same_numel(stored, facts_.space)) return kFull;
+    if (facts_.rows != Rows::kNone && same_numel(stored, facts_.kept_dims())) return row_;
+    const DType dtype = body_.type(output).dtype;
+    refuse(fmt::format("it gives {}, the kernel works on {}", TensorType{dtype, stored}.str(),
+                       TensorType{dtype, facts_.space}.str()));
     return kUnset;
   }
 
@@ -204,6 +233,10 @@ class Analysis {
         return place_view(node);
       case OpClass::kGather:
         return place_gather(node);
+      case OpClass::kUpdate:
+        // The indices of index_copy are between the tensor and what replaces its elements.
+        if (node.inputs.size() > 2) ask(node.inputs[1], beyond(at, &node, 1));
+        return ask(node.inputs.back(), at);
       default:
         return ask_operands(node, [&](std::size_t i) {
           return broadcast_place(at, shape(node.inputs[i]), shape(node.outputs[0]));

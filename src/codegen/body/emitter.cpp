@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ir/fail.h"
+#include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/pointwise.h"
 #include "ir/views.h"
@@ -218,7 +219,19 @@ Id BodyEmitter::chosen(const std::vector<Id>& conditions, std::vector<Id> parts)
   return result;
 }
 
-/// An index out of range fails the run; its elements are zero.
+/// A node's index, its second operand, into `extent` elements. One out of range fails the run; the
+/// mask leaves it out.
+Id BodyEmitter::checked_index(const Node& node, const Dim& extent, const Coords& at, Mask& mask) {
+  const Id index = value(node.inputs[1], at, mask);
+  const Id end = scalar_of(b_, Expr(extent), body_.symbols());
+  b_.check_index(index, end, conjunction(mask, b_.type(index).cols),
+                 static_cast<int>(&node - body_.nodes().data()));
+  mask.push_back(b_.map(Fn::kLt, {b_.integer(-1), index}));
+  mask.push_back(b_.map(Fn::kLt, {index, end}));
+  return facts_.narrow ? b_.map(Fn::kToI32, {index}) : index;
+}
+
+/// Elements whose index is out of range are zero.
 Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
   const bool embedding = !node.attrs.contains("dim");  // otherwise index_select
   const Shape& table = body_.type(node.inputs[0]).shape;
@@ -226,14 +239,8 @@ Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
   const std::size_t dim = embedding ? 0 : axis_of(node.attrs, "dim", rank);
   std::vector<std::optional<std::size_t>> picks;
   for (std::size_t d = 0; d < (embedding ? rank - 1 : 1); ++d) picks.emplace_back(dim + d);
-  Id index = value(node.inputs[1], coords_.pick(at, picks), mask);
-  const Id extent = scalar_of(b_, Expr(table[dim]), body_.symbols());
-  b_.check_index(index, extent, conjunction(mask, b_.type(index).cols),
-                 static_cast<int>(&node - body_.nodes().data()));
   Mask own = mask;
-  own.push_back(b_.map(Fn::kLt, {b_.integer(-1), index}));
-  own.push_back(b_.map(Fn::kLt, {index, extent}));
-  if (facts_.narrow) index = b_.map(Fn::kToI32, {index});
+  const Id index = checked_index(node, table[dim], coords_.pick(at, picks), own);
   Coords from;
   if (embedding) {
     from = coords_.pick(at, {rank - 1});
@@ -243,6 +250,23 @@ Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
     from[coords_.isolate(from, dim)] = {index, {table[dim]}};
   }
   return value(node.inputs[0], from, own);
+}
+
+/// Where in the whole tensor an update puts the elements that are at `at` in what replaces them.
+Coords BodyEmitter::replaced(const Node& update, const Coords& at, Mask& mask) {
+  const Shape& whole = body_.type(update.outputs[0]).shape;
+  Coords to = at;
+  if (takes_indices(update)) {
+    const std::size_t dim = axis_of(update.attrs, "dim", whole.size());
+    const Id index = checked_index(update, whole[dim], coords_.pick(at, {dim}), mask);
+    to[coords_.isolate(to, dim)] = {index, {whole[dim]}};
+    return to;
+  }
+  const SliceRange range = slice_range(update.attrs, whole, body_.symbols());
+  Axis& axis = to[coords_.isolate(to, range.axis)];
+  axis.index = coords_.scaled(axis.index, range.start, range.step);
+  axis.dims = {whole[range.axis]};
+  return to;
 }
 
 Id BodyEmitter::rotary(const Node& node, const Coords& at, const Mask& mask) {
@@ -283,10 +307,13 @@ Id BodyEmitter::rotary(const Node& node, const Coords& at, const Mask& mask) {
 
 void BodyEmitter::store(std::size_t output, const Coords& at, const Mask& mask) {
   const ValueId v = body_.outputs()[output];
-  const TensorType& type = body_.type(v);
-  const Coords own = coords_.reshape(at, type.shape);
-  const Id id = value(v, own, mask);
-  store(output_pointer(b_, output), type, id, own, mask);
+  const Node* update = update_of(body_, v);
+  const ValueId stored = update == nullptr ? v : update->inputs.back();
+  Coords own = coords_.reshape(at, body_.type(stored).shape);
+  const Id id = value(stored, own, mask);
+  Mask exists = mask;
+  if (update != nullptr) own = replaced(*update, own, exists);
+  store(output_pointer(b_, output), body_.type(v), id, own, exists);
 }
 
 void BodyEmitter::match(Elements& to, Id& id) {

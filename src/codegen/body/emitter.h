@@ -38,6 +38,7 @@ class BodyEmitter {
   [[nodiscard]] tile::Id scalar(ValueId value, const Coords& at);
   /// Loads elements of a dense tensor.
   [[nodiscard]] tile::Id load(tile::Id pointer, const Coords& at, DType dtype, const Mask& mask);
+  /// Stores an output; of an update the elements that replace others, where these are.
   void store(std::size_t output, const Coords& at, const Mask& mask);
   /// Stores elements of a dense tensor.
   void store(tile::Id pointer, const TensorType& type, tile::Id id, const Coords& at,
@@ -95,6 +96,8 @@ class BodyEmitter {
   tile::Id moved(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id cat(const Node& node, const Coords& at, const Mask& mask);
   tile::Id gathered(const Node& node, const Coords& at, const Mask& mask);
+  Coords replaced(const Node& update, const Coords& at, Mask& mask);
+  tile::Id checked_index(const Node& node, const Dim& extent, const Coords& at, Mask& mask);
   tile::Id rotary(const Node& node, const Coords& at, const Mask& mask);
   tile::Id row_value(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id constant(DType dtype, const AttrValue& number);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/tile/fragments.h"
+#include "ir/mutation.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
@@ -280,7 +281,8 @@ class Gemm {
   /// elements where the product has them.
   static bool is_pushed(const Graph& body, ValueId output) {
     const TensorType& type = body.type(output);
-    return type.shape == body.type(matmuls_of(body)[0]->outputs[0]).shape &&
+    return update_of(body, output) == nullptr &&
+           type.shape == body.type(matmuls_of(body)[0]->outputs[0]).shape &&
            (type.dtype == DType::kF16 || type.dtype == DType::kBF16) &&
            can_be_copied(body, type.shape[0], type.shape[1], type.dtype);
   }

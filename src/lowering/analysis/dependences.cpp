@@ -12,6 +12,9 @@ class Sweep {
       : graph_(graph), storage_(storages(graph)), memory_(graph.values().size()) {
     for (const Node& node : graph.nodes()) {
       for (ValueId value : mutated_operands(node)) of(value).is_overwritten = true;
+      for (const Update& update : updates_of(node)) {
+        of(node.inputs[update.operand]).is_overwritten = true;
+      }
     }
   }
 
@@ -57,6 +60,8 @@ class Sweep {
   void use(const Node& node, NodeId at) {
     for (ValueId value : node.inputs) read(of(value), at);
     for (ValueId value : mutated_operands(node)) write(of(value), at);
+    // It can be made in place if nobody reads the old elements later.
+    for (const Update& update : updates_of(node)) write(of(node.inputs[update.operand]), at);
   }
 
   const Graph& graph_;

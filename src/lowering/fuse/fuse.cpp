@@ -110,6 +110,7 @@ class Fuser {
 
   /// Whether the kernels that read the node fold it in.
   bool folds(const Node& n, bool only_matmuls_read) const {
+    if (an_update_needs_it(n)) return false;
     if (n.op_name() == "full") return true;
     const View view = n.op->view;
     if (n.op->op_class != OpClass::kView || view == View::kCat || view == View::kBytes) {
@@ -119,6 +120,33 @@ class Fuser {
     const std::size_t rank = clusters_.graph.type(n.inputs[0]).shape.size();
     return only_matmuls_read || rank == 0 ||
            permutation(n.op_name(), n.attrs, rank).back() == rank - 1;
+  }
+
+  /// The value that is in memory where this one is seen through views; whether they keep its
+  /// elements' order.
+  std::pair<ValueId, bool> seen(ValueId value) const {
+    bool in_order = true;
+    for (NodeId id; (id = clusters_.producer(value)) >= 0; value = node(id).inputs[0]) {
+      const View view = node(id).op->view;
+      if (view == View::kNone || view == View::kBytes || view == View::kCat) break;
+      in_order = in_order && view == View::kFlat;
+    }
+    return {value, in_order};
+  }
+
+  /// Whether an update needs the result in memory: the tensor whose elements it replaces, and what
+  /// replaces them where that is seen in the same tensor.
+  bool an_update_needs_it(const Node& n) const {
+    const ValueId result = n.outputs[0];
+    return std::ranges::any_of(clusters_.users_of(result), [&](NodeId user) {
+      const Node& update = node(user);
+      if (update.op->op_class != OpClass::kUpdate) return false;
+      if (update.inputs[0] == result && (n.inputs.empty() || !seen(result).second)) return true;
+      return std::ranges::any_of(update.inputs, [&](ValueId input) {
+        return input == result && update.inputs[0] != result &&
+               seen(result).first == seen(update.inputs[0]).first;
+      });
+    });
   }
 
   bool only_matmuls_read(const Node& n) const {

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "ir/fail.h"
+#include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 #include "lowering/fuse/kernel_body.h"
@@ -13,6 +14,7 @@
 #include "lowering/plan/cost.h"
 #include "lowering/plan/lay_out.h"
 #include "lowering/plan/plan_steps.h"
+#include "lowering/plan/updates.h"
 #include "lowering/schedule/streams.h"
 
 // build_program: turns a graph of kernels into a plan.
@@ -20,7 +22,8 @@
 // Each kernel (or bare copy) is a step on stream 0; equal kernels share one ProgramKernel. Views
 // name the buffer of the value behind them. A kernel writes a graph output straight into its io
 // buffer. Where that is impossible (a graph input, a communication buffer, a value that is another
-// output already) a copy step at the end does it. copy_ is a copy step into a graph input.
+// output already) a copy step at the end does it. copy_ is a copy step into a graph input, or
+// nothing where the input was updated in place (updates.h).
 //
 // A step that waits for other ranks owns the flag words and the scratch that its kernel asks for:
 // buffers of their own kind in its group's arena, live in the whole program. Of each group the last
@@ -49,6 +52,7 @@ class Builder {
         context_(context),
         buffer_of_(graph.values().size(), -1),
         event_of_(graph.values().size(), -1),
+        in_place_(updated_in_place(graph)),
         written_to_io_(graph.values().size(), false),
         joined_(graph.values().size()),
         placements_(place_on_streams(graph, context.ranks_per_device)),
@@ -104,29 +108,20 @@ class Builder {
   void add_inputs() {
     for (std::size_t i = 0; i < graph_.inputs().size(); ++i) {
       const GraphInput& input = graph_.inputs()[i];
-      const bool parameter = input.kind == InputKind::kParameter;
-      const int id = add_buffer(input.name, input.type,
-                                {parameter ? ArenaKind::kParameters : ArenaKind::kIo, ""});
+      const ArenaKind arena = input.kind == InputKind::kParameter ? ArenaKind::kParameters
+                              : input.kind == InputKind::kState   ? ArenaKind::kState
+                                                                  : ArenaKind::kIo;
+      const int id = add_buffer(input.name, input.type, {arena, ""});
       buffer_of(graph_.input_values()[i]) = id;
       program_.inputs.push_back({input.name, id, input.type, input.kind, input.per_rank});
     }
   }
 
-  /// The value whose memory this one names.
-  ValueId base(ValueId value) const {
-    for (;;) {
-      const NodeId producer = graph_.value(value).producer;
-      if (producer < 0 || !is_name(graph_.node(producer))) return value;
-      value = graph_.node(producer).inputs[0];
-    }
-  }
-  static bool is_name(const Node& node) {
-    return names_bytes(node.op_name()) || node.op->op_class == OpClass::kWait;
-  }
+  ValueId base(ValueId value) const { return named_value(graph_, value); }
 
   bool can_lie_in_io(ValueId value) const {
     const NodeId producer = graph_.value(value).producer;
-    return producer >= 0 && graph_.value(value).comm_group.empty() &&
+    return producer >= 0 && !in_place_[value] && graph_.value(value).comm_group.empty() &&
            graph_.node(producer).op_name() != kChunk;
   }
 
@@ -188,6 +183,7 @@ class Builder {
         return steps_.copy(node.name, buffer_of(node.inputs[0]), add_result(node.outputs[0]));
       case OpClass::kMutation:
         buffer_of(node.outputs[0]) = buffer_of(node.inputs[0]);
+        if (buffer_of(node.inputs[1]) == buffer_of(node.inputs[0])) return;  // it was updated
         return steps_.copy(node.name, buffer_of(node.inputs[1]), buffer_of(node.inputs[0]));
       case OpClass::kCollective:
         if (!is_asynchronous(node)) break;
@@ -216,7 +212,19 @@ class Builder {
     step.kernel = find_kernel(node);
     if (const auto* indexed = node.attr<Config>("indexed")) step.indexed = *indexed;
     for (ValueId input : node.inputs) step.inputs.push_back(buffer_of(input));
-    for (ValueId output : node.outputs) step.outputs.push_back(add_result(output));
+    for (const Update& update : updates_of(node)) {
+      int& tensor = step.inputs[update.operand];
+      const ValueId result = node.outputs[update.result];
+      if (in_place_[result]) {
+        buffer_of(result) = tensor;
+      } else {
+        steps_.copy(node.name, tensor, add_result(result));
+        tensor = buffer_of(result);
+      }
+    }
+    for (ValueId output : node.outputs) {
+      step.outputs.push_back(buffer_of(output) >= 0 ? buffer_of(output) : add_result(output));
+    }
     steps_.push(std::move(step));
   }
 
@@ -377,6 +385,7 @@ class Builder {
                                        ///< step
   std::map<int, std::string> cut_by_;  ///< buffers with slices, and the group of these
   std::map<std::tuple<int, std::string, ArenaKind>, int> copies_to_cut_;
+  std::vector<bool> in_place_;       ///< updates that are made where the updated tensor lies
   std::vector<bool> written_to_io_;  ///< values whose kernel writes a graph output
   /// The join in whose result a value is written.
   struct Joined {

@@ -10,6 +10,7 @@
 #include "ir/collective.h"
 #include "ir/fail.h"
 #include "ir/groups.h"
+#include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 #include "lowering/fuse/kernel_body.h"
@@ -109,8 +110,11 @@ double least_ns(std::span<const CollectiveModel> models, const DeviceModel& devi
 /// that it only takes parts of, these parts.
 double bytes_read(const Graph& body, const Bindings& bindings) {
   const std::vector<std::vector<NodeId>> users = body.users();
+  const std::vector<Update> updates = updates_of(body);
   double bytes = 0;
-  for (ValueId input : body.input_values()) {
+  for (std::size_t i = 0; i < body.inputs().size(); ++i) {
+    if (std::ranges::find(updates, i, &Update::operand) != updates.end()) continue;
+    const ValueId input = body.input_values()[i];
     const auto& readers = users[input];
     double some = 0;
     bool takes_some = !readers.empty();
@@ -244,7 +248,10 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
 double kernel_ns(const KernelSpec& spec, const Bindings& bindings, const DeviceModel& device) {
   const Graph& body = *spec.body;
   double bytes = bytes_read(body, bindings);
-  for (ValueId value : body.outputs()) bytes += type_bytes(body.type(value), bindings);
+  for (ValueId value : body.outputs()) {
+    const Node* update = update_of(body, value);
+    bytes += type_bytes(body.type(update == nullptr ? value : update->inputs.back()), bindings);
+  }
   const double multiplied = rough_ns(spec, bindings, Target::parse(device.name));
   double arithmetic = 0;
   double before = 0;  // time of the collective's prologue

@@ -270,6 +270,7 @@ class Hazards {
         buffer(access.buffer).offset != buffer(reader.buffer).offset) {
       return false;
     }
+    if (access.buffer == reader.buffer) return only_updates(program_, step, access.buffer);
     const ProgramKernel& kernel = program_.kernels[step.kernel];
     return allows_in_place(kernel.spec, kernel.needs) &&
            could_take_place(program_, step, access.buffer, reader.buffer);

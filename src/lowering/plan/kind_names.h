@@ -10,6 +10,6 @@ inline constexpr std::string_view kArenaNames[] = {"parameters", "workspace", "s
 inline constexpr std::string_view kBufferNames[] = {"tensor", "flags", "scratch"};
 inline constexpr std::string_view kStepNames[] = {"launch",     "copy",         "barrier",
                                                   "collective", "event_record", "event_wait"};
-inline constexpr std::string_view kInputNames[] = {"activation", "parameter"};
+inline constexpr std::string_view kInputNames[] = {"activation", "parameter", "state"};
 
 }  // namespace braid

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/mutation.h"
 #include "lowering/plan/kind_names.h"
 
 namespace braid {
@@ -55,6 +56,14 @@ std::vector<Access> accesses(const Program& program, const Step& step) {
         /*clobbers=*/true);
   }
   return all;
+}
+
+bool only_updates(const Program& program, const Step& step, int buffer) {
+  if (step.kernel < 0 || std::ranges::count(step.inputs, buffer) != 1) return false;
+  return std::ranges::any_of(
+      updates_of(*program.kernels[step.kernel].spec.body), [&](const Update& update) {
+        return step.inputs[update.operand] == buffer && step.outputs[update.result] == buffer;
+      });
 }
 
 std::string_view name_of(BufferKind kind) { return kBufferNames[static_cast<std::size_t>(kind)]; }

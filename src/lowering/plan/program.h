@@ -184,6 +184,9 @@ struct Access {
 };
 [[nodiscard]] std::vector<Access> accesses(const Program& program, const Step& step);
 
+/// Whether the step's kernel replaces elements of the buffer, and does not read it.
+[[nodiscard]] bool only_updates(const Program& program, const Step& step, int buffer);
+
 /// The group whose peers a step waits for, by flags or packets; empty for other steps.
 [[nodiscard]] const std::string& comm_group(const Program& program, const Step& step);
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "codegen/protocol.h"
+#include "ir/mutation.h"
 #include "ir/numel.h"
 #include "lowering/plan/collective_step.h"
 #include "lowering/plan/expect.h"
@@ -202,6 +203,12 @@ class Verifier {
     const ProgramKernel& k = program_.kernels[st.kernel];
     check_operands(s, st.inputs, *k.spec.body, k.spec.body->input_values());
     check_operands(s, st.outputs, *k.spec.body, k.spec.body->outputs());
+    for (const Update& update : updates_of(*k.spec.body)) {
+      expect(only_updates(program_, st, st.outputs[update.result]) &&
+                 st.inputs[update.operand] == st.outputs[update.result],
+             "step {} updates '{}' elsewhere, or reads it", s,
+             buffer(st.inputs[update.operand]).name);
+    }
     const std::string& group = k.needs.comm_group;
     check_words(s, st.flags, BufferKind::kFlags, 4 * k.needs.flag_words, group);
     check_words(s, st.scratch, BufferKind::kScratch, k.needs.scratch_bytes, group);

@@ -268,7 +268,8 @@ void Executable::poison_outputs() {
 HostTensor Executable::output(int rank, std::string_view name) {
   const std::size_t local = impl().local_of(rank);
   const ProgramTensor* output = find(impl().program.outputs, name);
-  if (output == nullptr) throw_invalid(std::string(name), "is no output of the program");
+  if (output == nullptr) output = find(impl().program.inputs, name);
+  if (output == nullptr) throw_invalid(std::string(name), "is no output or input of the program");
   impl().synchronize();
   const Plan::Impl& plan = impl().require_prepared("output");
   if (!impl().has_run) throw_invalid(std::string(name), "there is no output before a run");
