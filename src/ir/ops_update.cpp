@@ -105,8 +105,8 @@ std::vector<TensorType> infer_slice_scatter(const InferContext& context) {
 
 EvalTensors evaluate_slice_scatter(const EvalContext& context, const EvalTensors& inputs) {
   const Node& node = context.node;
-  const SliceRange range = slice_range(node.attrs, context.graph.type(node.inputs[0]).shape,
-                                       context.graph.symbols());
+  const SliceRange range =
+      slice_range(node.attrs, context.graph.type(node.inputs[0]).shape, context.graph.symbols());
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = operands[0];
     std::vector<std::size_t> places(static_cast<std::size_t>(operands[1].shape[range.axis]));
@@ -128,11 +128,10 @@ std::vector<TensorType> infer_append(const InferContext& context) {
     const TensorType& cache = context.inputs[i];
     const TensorType& rows = context.inputs[2 + i];
     const std::size_t dims = rows.shape.size();
-    const bool fits =
-        dims > 1 && cache.shape.size() >= dims && cache.dtype == rows.dtype &&
-        rows.shape[0] == slots[0] &&
-        std::equal(rows.shape.begin() + 1, rows.shape.end(),
-                   cache.shape.end() - static_cast<std::ptrdiff_t>(dims) + 1);
+    const bool fits = dims > 1 && cache.shape.size() >= dims && cache.dtype == rows.dtype &&
+                      rows.shape[0] == slots[0] &&
+                      std::equal(rows.shape.begin() + 1, rows.shape.end(),
+                                 cache.shape.end() - static_cast<std::ptrdiff_t>(dims) + 1);
     if (fits) continue;
     fail(fmt::format("/inputs/{}", 2 + i),
          "append_kv writes {} into {}; expected {} rows that have its dtype and its last dims",

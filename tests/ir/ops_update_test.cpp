@@ -37,7 +37,8 @@ TEST(IndexCopy, RefusesWhatDoesNotFit) {
   };
   EXPECT_TRUE(is_error(at(0, 3), "n", "rank 0: index 3 is out of range"));
   EXPECT_TRUE(is_error(at(-1, 0), "n", "rank 0: index -1 is out of range"));
-  EXPECT_TRUE(is_error(at(1, 1), "n", "rank 0: index 1 is there twice; expected each at most once"));
+  EXPECT_TRUE(
+      is_error(at(1, 1), "n", "rank 0: index 1 is there twice; expected each at most once"));
 }
 
 TEST(SliceScatter, ReplacesARange) {
@@ -71,13 +72,12 @@ TEST(AppendKv, RefusesRowsThatDoNotFit) {
   EXPECT_EQ(of({t, 2, 8}, {t, 2, 8}), "no error");
   EXPECT_TRUE(is_error(of({t, 2, 4}, {t, 2, 8}), "n/inputs/2", "append_kv writes f32[T, 2, 4]"));
   EXPECT_TRUE(is_error(of({t, 2, 8}, {1, 2, 8}), "n/inputs/3", "expected T rows"));
-  EXPECT_TRUE(is_error(
-      error_of([&] {
-        const TensorType one{kF32, {2, 1}};
-        (void)computed_one({one, one, {kF32, {1, 1}}, {kF32, {1, 1}}, {kI32, {1}}}, "append_kv", {},
-                           {{1, 2}, {3, 4}, {5}, {6}, {2}});
-      }),
-      "n", "rank 0: index 2 is out of range; expected an integer from 0 to 1"));
+  EXPECT_TRUE(is_error(error_of([&] {
+                         const TensorType one{kF32, {2, 1}};
+                         (void)computed_one({one, one, {kF32, {1, 1}}, {kF32, {1, 1}}, {kI32, {1}}},
+                                            "append_kv", {}, {{1, 2}, {3, 4}, {5}, {6}, {2}});
+                       }),
+                       "n", "rank 0: index 2 is out of range; expected an integer from 0 to 1"));
 }
 
 TEST(Updates, AreFoundInNodesAndBodies) {

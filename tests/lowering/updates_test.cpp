@@ -40,7 +40,8 @@ std::vector<std::string> steps(const Program& program) {
       continue;
     }
     std::string ops;
-    for (const Node& node : program.kernels[static_cast<std::size_t>(step.kernel)].spec.body->nodes()) {
+    for (const Node& node :
+         program.kernels[static_cast<std::size_t>(step.kernel)].spec.body->nodes()) {
       ops += (ops.empty() ? "" : "+") + std::string(node.op_name());
     }
     all.push_back(ops);
@@ -59,26 +60,33 @@ TEST(Updates, AStateIsWrittenWhereItIs) {
 }
 
 TEST(Updates, WhatComesBeforeItIsFusedAndReadersFollow) {
-  EXPECT_THAT(steps(lowered(node("r", "silu", R"("rows")") + "," + append("a", "cache", "r") +
-                                "," + node("y", "sum", R"("cache")", R"("dim": [1])"),
+  EXPECT_THAT(steps(lowered(node("r", "silu", R"("rows")") + "," + append("a", "cache", "r") + "," +
+                                node("y", "sum", R"("cache")", R"("dim": [1])"),
                             R"("y")")),
               ElementsAre("silu+index_copy", "sum"));
   // Several in a row, through views, and a reader of the old elements in front.
-  EXPECT_THAT(
-      steps(lowered(node("o", "amax", R"("cache")", R"("dim": [1])") + "," +
-                        node("v", "view", R"("cache")", R"("shape": [4, 4, 8])") + "," +
-                        node("s", "slice", R"("v")", R"("dim": 1, "start": 1, "end": 2)") + "," +
-                        node("f", "full", "", R"("shape": [4, 1, 8], "dtype": "f32", "value": 2)") +
-                        "," + node("c", "copy_", R"("s", "f")") + "," +
-                        append("a", "cache", "rows"),
-                    R"("o")")),
-      ElementsAre("amax", "view+full+slice_scatter", "view+index_copy"));
+  EXPECT_THAT(steps(lowered(
+                  node("o", "amax", R"("cache")", R"("dim": [1])") + "," +
+                      node("v", "view", R"("cache")", R"("shape": [4, 4, 8])") + "," +
+                      node("s", "slice", R"("v")", R"("dim": 1, "start": 1, "end": 2)") + "," +
+                      node("f", "full", "", R"("shape": [4, 1, 8], "dtype": "f32", "value": 2)") +
+                      "," + node("c", "copy_", R"("s", "f")") + "," + append("a", "cache", "rows"),
+                  R"("o")")),
+              ElementsAre("amax", "view+full+slice_scatter", "view+index_copy"));
+}
+
+TEST(Updates, KeysAndValuesAreAppendedByOneKernel) {
+  const std::string more =
+      "," + input("values", "4, 4, 8", R"(, "kind": "state")") + "," + input("v", R"("T", 8)", "");
+  EXPECT_THAT(steps(lowered(node("k", "silu", R"("rows")") + "," +
+                                node("a", "append_kv", R"("cache", "values", "k", "v", "slots")"),
+                            "", more)),
+              ElementsAre("silu+index_copy+view+index_copy"));
 }
 
 TEST(Updates, WhereTheOldElementsAreNeededTheTensorIsCopied) {
-  const std::string functional =
-      node("a", "index_copy", R"("cache", "slots", "rows")") + "," +
-      node("y", "add", R"("a", "cache")");
+  const std::string functional = node("a", "index_copy", R"("cache", "slots", "rows")") + "," +
+                                 node("y", "add", R"("a", "cache")");
   EXPECT_THAT(steps(lowered(functional, R"("y")")), ElementsAre("copy", "index_copy", "add"));
   // An input that nothing overwrites stays as it is.
   EXPECT_THAT(steps(lowered(node("a", "index_copy", R"("cache", "slots", "rows")"), R"("a")")),
@@ -107,8 +115,8 @@ TEST(Updates, PartsOfTheSameTensorAreReadBeforeTheyAreReplaced) {
 }
 
 TEST(Updates, APlanThatUpdatesElsewhereIsRefused) {
-  Program program = lowered(append("a", "cache", "rows") + "," + node("y", "neg", R"("rows")"),
-                            R"("y")");
+  Program program =
+      lowered(append("a", "cache", "rows") + "," + node("y", "neg", R"("rows")"), R"("y")");
   for (Step& step : program.steps) {
     if (step.inputs.size() == 3) step.inputs[0] = step.inputs[2] = step.outputs[0];
   }

@@ -86,9 +86,9 @@ Graph rows() {
   b.op("index_copy_", {cache, slots, norm}, along(0));
   const ValueId sum = b.op("sum", {x}, {{"dim", std::vector<std::int64_t>{1}}});
   b.op("index_copy_", {sums, slots, sum}, along(0));
-  const ValueId reduced =
-      b.op("wait_tensor", {b.op("all_reduce", {b.in(kF32, {kT, 48})},
-                                {{"reduce_op", std::string("sum")}, {"group", std::string("tp")}})});
+  const ValueId reduced = b.op(
+      "wait_tensor", {b.op("all_reduce", {b.in(kF32, {kT, 48})},
+                           {{"reduce_op", std::string("sum")}, {"group", std::string("tp")}})});
   const ValueId other = b.state(kF32, {48, 32});
   const Attrs swap{{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}};
   b.op("index_copy_", {other, slots, b.op("transpose", {reduced}, swap)}, along(1));
@@ -120,8 +120,8 @@ Graph functional() {
   const ValueId slots = b.slots();
   const ValueId y = b.op("index_copy", {b.op("exp", {x}), slots, rows}, along(0));
   const ValueId z = b.op("index_copy", {x, slots, rows}, along(0));
-  const ValueId zeros = b.op(
-      "full", {}, {{"shape", Shape{32, 8}}, {"dtype", kF32}, {"value", 0.5}});
+  const ValueId zeros =
+      b.op("full", {}, {{"shape", Shape{32, 8}}, {"dtype", kF32}, {"value", 0.5}});
   const ValueId w = b.op("index_copy", {zeros, slots, rows}, along(0));
   return b.take({b.op("abs", {y}), z, b.op("add", {w, x})});
 }
@@ -164,7 +164,8 @@ TEST(Write, OutsideIsAnErrorAndLeavesTheRest) {
     executable.prepare({{"T", std::ssize(slots)}});
     for (const int rank : {0, 1}) {
       for (std::size_t i = 0; i < inputs[0].size(); ++i) {
-        executable.set_input(rank, graph.inputs()[i].name, inputs[static_cast<std::size_t>(rank)][i]);
+        executable.set_input(rank, graph.inputs()[i].name,
+                             inputs[static_cast<std::size_t>(rank)][i]);
       }
     }
     executable.run();
@@ -172,7 +173,8 @@ TEST(Write, OutsideIsAnErrorAndLeavesTheRest) {
   };
   for (const std::int64_t bad : {8, -1}) {
     const std::string error = error_of([&] { run({1, bad, 3}); });
-    EXPECT_NE(error.find("index " + std::to_string(bad) + " is out of range; expected an integer "
+    EXPECT_NE(error.find("index " + std::to_string(bad) +
+                         " is out of range; expected an integer "
                          "from 0 to 7"),
               std::string::npos)
         << error;
@@ -184,7 +186,9 @@ TEST(Write, OfTwoRowsToOnePlaceIsFound) {
   testing::need_cpu_device();
   const Graph graph = one_write();
   const RankTensors inputs = inputs_with(graph, {5, 2, 5});
-  EXPECT_NE(error_of([&] { (void)evaluate(graph, inputs, {{"T", 3}}); }).find("index 5 is there twice"),
+  EXPECT_NE(error_of([&] {
+              (void)evaluate(graph, inputs, {{"T", 3}});
+            }).find("index 5 is there twice"),
             std::string::npos);
   WorldOptions options = testing::cpu_world_options(2);
   options.sanitize = kCheckAll;
@@ -224,7 +228,8 @@ TEST(State, StaysFromRunToRun) {
   Executable other = executable.another();
   other.prepare({{"T", 1}});
   for (const int rank : {0, 1}) {
-    other.set_input(rank, "slots", HostTensor::from_integers(kI32, {1}, std::vector<std::int64_t>{1}));
+    other.set_input(rank, "slots",
+                    HostTensor::from_integers(kI32, {1}, std::vector<std::int64_t>{1}));
     other.set_input(rank, "rows",
                     HostTensor::from_doubles(kF32, {1, 2}, std::vector<double>{1, 1}));
   }

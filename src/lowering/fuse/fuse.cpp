@@ -15,12 +15,11 @@
 // Matches, in graph order: a node joins the kernel of one of its operands (the host), preferring a
 // collective's to a matmul's, a reduction's and a pointwise one, in this order; then the pointwise
 // kernels of its other operands join too, and the matmul of the other operand when the two share
-// their first one (gate and up). Views, slices, other movements that keep neighbouring elements
-// adjacent, and constants are folded into the body of each kernel that reads them (index
-// arithmetic, no memory traffic); so is a transpose that only matmuls read. A matmul takes in the
-// casts and scales of its operands. Values that others still read become further outputs, so
-// nothing is computed twice.
-// Refuses a merge
+// their first one (gate and up). Updates at the same indices share a kernel. Views, slices, other
+// movements that keep neighbouring elements adjacent, and constants are folded into the body of
+// each kernel that reads them (index arithmetic, no memory traffic); so is a transpose that only
+// matmuls read. A matmul takes in the casts and scales of its operands. Values that others still
+// read become further outputs, so nothing is computed twice. Refuses a merge
 //   - that the template cannot express (codegen answers that);
 //   - that could close a cycle through a node outside (see `level`);
 //   - that would repeat work: an operand computed inside a matmul, or a small value computed once
@@ -208,7 +207,8 @@ class Fuser {
     clusters_.consume_operands(joined);
   }
 
-  /// The kernels that the nodes read, best first.
+  /// The kernels that the nodes read, best first. An update also asks those of others at the same
+  /// indices: keys and values are appended by one kernel.
   std::vector<int> hosts(const std::vector<NodeId>& own) {
     std::vector<int> hosts;
     clusters_.mark(own);
@@ -217,6 +217,11 @@ class Fuser {
         if (clusters_.marked(clusters_.producer(input))) continue;
         const int host = clusters_.item_of(input);
         if (host >= 0 && clusters_.item(host).is_kernel()) hosts.push_back(host);
+      }
+      if (node(n).op->op_class != OpClass::kUpdate || !takes_indices(node(n))) continue;
+      for (NodeId other : clusters_.users_of(node(n).inputs[1])) {
+        const int host = clusters_.item_of_node[other];
+        if (node(other).op->op_class == OpClass::kUpdate && host >= 0) hosts.push_back(host);
       }
     }
     const auto before = [&](int a, int b) {

@@ -76,8 +76,8 @@ class Updates {
   bool can_be_in_place(NodeId id, ValueId tensor, ValueId result) const {
     const Node& node = graph_.node(id);
     const Value& before = graph_.value(tensor);
-    const auto times = std::ranges::count_if(node.inputs,
-                                             [&](ValueId input) { return base(input) == tensor; });
+    const auto times =
+        std::ranges::count_if(node.inputs, [&](ValueId input) { return base(input) == tensor; });
     return times == 1 && last_use_[tensor] == id && !pinned_[tensor] && !pinned_[result] &&
            !output_[tensor] && before.comm_group.empty() &&
            graph_.value(result).comm_group.empty() &&
