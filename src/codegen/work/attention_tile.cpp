@@ -136,7 +136,9 @@ void AttentionTile::emit() {
   const Id base = b_.map(Fn::kSelect, {none, number(0), new_most});
   const Id down = times(base, number(-unit_));
   const Id weights = power(scores, down);
-  const Id factor = power(most, down);
+  // Exactly 1 where a tile leaves the largest score as it is, as one that the row does not see does.
+  const Id factor =
+      b_.map(Fn::kExp2, {times(b_.map(Fn::kSub, {most, base}), number(unit_))});
   const Id sum =
       b_.map(Fn::kAdd, {times(b_.carried(loop, 1), factor), b_.reduce(Fn::kAdd, weights)});
   const Id output = b_.dot(weights, operand_of_keys(2, first), times(b_.carried(loop, 2), factor),
