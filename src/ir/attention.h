@@ -1,23 +1,44 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 
 #include "ir/op_registry.h"
 
 namespace braid {
 
-/// What `scaled_dot_product_attention` computes (ATen): softmax(query keyᵀ · scale + mask) value,
-/// for query [..., L, E], key [..., S, E] and value [..., S, V].
+/// What an attention computes: softmax(query keyᵀ · scale + mask) value. Of the two ops,
+/// `scaled_dot_product_attention` (ATen) has query [..., L, E], key [..., S, E] and value
+/// [..., S, V]; `paged_attention` has query [T, H, E], and keys and values in pages
+/// [pages, page, heads, E or V].
 struct Attention {
-  std::size_t groups = 1;  ///< heads of the query for each head of key and value (enable_gqa)
+  std::size_t groups = 1;  ///< heads of the query for each head of key and value
   double scale = 1;
-  bool causal = false;  ///< query i sees keys 0 to i
+  bool causal = false;  ///< a query sees the keys up to its own position
   /// The operand with a mask, if there is one: bool (false hides a key) or added to the scores.
   std::optional<std::size_t> mask;
+  bool paged = false;
+  /// Of a paged one that is causal: a query sees that many keys, its own the last.
+  std::optional<std::int64_t> window;
+  /// Of a paged one: a score x becomes softcap · tanh(x / softcap).
+  std::optional<double> softcap;
+};
+
+/// The operands of `paged_attention` that say where keys are, all i32.
+enum PagedOperand : std::uint8_t {
+  kPageTable = 3,  ///< [sequences, most pages of one]: numbers of pages, in the order of positions
+  kKvLengths = 4,  ///< [sequences]: the keys of each
+  kQueryStarts = 5,  ///< [sequences + 1]: the first query of each, and the end of the last
 };
 
 /// Of a node whose types have been inferred.
 [[nodiscard]] Attention attention_of(const Graph& graph, const Node& node);
+
+/// Throws where the attribute `scale` is there and not above 0.
+void check_scale(const Attrs& attrs);
+/// Softmax of scores in place; those of a row that sees nothing become zeros.
+void weigh(std::span<double> scores);
 
 }  // namespace braid

@@ -87,7 +87,7 @@ Graph square(DType dtype, std::int64_t most, bool causal) {
 // a tile see other tiles of keys.
 TEST(AttentionRows, KeepTheirBitsInEveryBatch) {
   for (const auto& [dtype, causal] : {std::pair(DType::kBF16, false), std::pair(DType::kF32, false),
-                                     std::pair(DType::kF32, true)}) {
+                                      std::pair(DType::kF32, true)}) {
     std::vector<std::vector<std::byte>> bits;
     for (const std::int64_t most : {16, 300}) {
       for (const std::int64_t rows : {7, 16}) {

@@ -11,7 +11,7 @@ namespace braid {
 
 extern const Work kNothing, kRows, kOperand, kRowsFromPeers, kSumAtOwner, kRowsFromOwner, kSumAtAll,
     kRowsFromHere, kSendPackets, kRowsFromPackets, kGemmTile, kGroupedTile, kCopiedPanel,
-    kGatheredTile, kOwnTile, kPushedTile, kRowsOfParts, kAttentionTile;
+    kGatheredTile, kOwnTile, kPushedTile, kRowsOfParts, kAttentionTile, kPagedAttention;
 
 namespace {
 
@@ -103,6 +103,7 @@ std::span<const Kernel> kernels() {
                     /*closes=*/true),
 
       {.name = "grouped_gemm", .phases = {{&kGroupedTile}}},
+      {.name = "paged_attention", .phases = {{&kPagedAttention}}},
       {.name = "attention", .phases = {{&kAttentionTile}}},
       {.name = "gemm", .phases = {{&kGemmTile}}, .room = of_ring},
       {.name = "elementwise", .phases = {{&kRows}}, .room = resident_blocks},

@@ -126,9 +126,9 @@ void AttentionTile::emit() {
   keys_.open_scope();
   begin_keys(first);
   const DType dtype = type(0).dtype;
-  const Id products = b_.dot(queries, operand_of_keys(1, first),
-                             b_.splat(Kind::kF32, block_, heads_.key_tile(), 0),
-                             /*trans_a=*/false, /*trans_b=*/true, dtype);
+  const Id products =
+      b_.dot(queries, operand_of_keys(1, first), b_.splat(Kind::kF32, block_, heads_.key_tile(), 0),
+             /*trans_a=*/false, /*trans_b=*/true, dtype);
   const Id scores = this->scores(products, first);
   const Id new_most = b_.map(Fn::kMax, {most, b_.reduce(Fn::kMax, scores)});
   // A row that has seen nothing yet has no largest score.
@@ -136,9 +136,9 @@ void AttentionTile::emit() {
   const Id base = b_.map(Fn::kSelect, {none, number(0), new_most});
   const Id down = times(base, number(-unit_));
   const Id weights = power(scores, down);
-  // Exactly 1 where a tile leaves the largest score as it is, as one that the row does not see does.
-  const Id factor =
-      b_.map(Fn::kExp2, {times(b_.map(Fn::kSub, {most, base}), number(unit_))});
+  // Exactly 1 where a tile leaves the largest score as it is, as one that the row does not see
+  // does.
+  const Id factor = b_.map(Fn::kExp2, {times(b_.map(Fn::kSub, {most, base}), number(unit_))});
   const Id sum =
       b_.map(Fn::kAdd, {times(b_.carried(loop, 1), factor), b_.reduce(Fn::kAdd, weights)});
   const Id output = b_.dot(weights, operand_of_keys(2, first), times(b_.carried(loop, 2), factor),
