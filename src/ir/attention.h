@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -24,13 +25,17 @@ struct Attention {
   std::optional<std::int64_t> window;
   /// Of a paged one: a score x becomes softcap · tanh(x / softcap).
   std::optional<double> softcap;
+  /// Of a paged one: the operand with a score for each head that takes a weight of its own, and
+  /// has no value.
+  std::optional<std::size_t> sinks;
 };
 
-/// The operands of `paged_attention` that say where keys are, all i32.
+/// The operands of `paged_attention` that say where keys are, all i32, and what may stand behind.
 enum PagedOperand : std::uint8_t {
   kPageTable = 3,  ///< [sequences, most pages of one]: numbers of pages, in the order of positions
   kKvLengths = 4,  ///< [sequences]: the keys of each
   kQueryStarts = 5,  ///< [sequences + 1]: the first query of each, and the end of the last
+  kSinks = 6,        ///< [heads], f32 or as the query
 };
 
 /// Of a node whose types have been inferred.
@@ -38,7 +43,8 @@ enum PagedOperand : std::uint8_t {
 
 /// Throws where the attribute `scale` is there and not above 0.
 void check_scale(const Attrs& attrs);
-/// Softmax of scores in place; those of a row that sees nothing become zeros.
-void weigh(std::span<double> scores);
+/// Softmax of scores in place, with the weight of a sink among those that it divides by; those of a
+/// row that sees nothing become zeros.
+void weigh(std::span<double> scores, double sink = -std::numeric_limits<double>::infinity());
 
 }  // namespace braid

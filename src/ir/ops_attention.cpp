@@ -168,15 +168,15 @@ void check_scale(const Attrs& attrs) {
   fail("/attrs/scale", "found {}; expected a number above 0", std::get<double>(scale->second));
 }
 
-void weigh(std::span<double> scores) {
+void weigh(std::span<double> scores, double sink) {
   const auto is_hidden = [](double x) { return x == -kInfinity; };
   if (std::ranges::all_of(scores, is_hidden)) {
     std::ranges::fill(scores, 0.0);
     return;
   }
-  double most = -kInfinity;
+  double most = sink;
   for (const double x : scores) most = std::fmax(most, x);
-  double sum = 0;
+  double sum = std::exp(sink - most);
   for (double& x : scores) sum += x = std::exp(x - most);
   for (double& x : scores) x /= sum;
 }
@@ -194,6 +194,7 @@ Attention attention_of(const Graph& graph, const Node& node) {
     form.causal = *node.attr<bool>("causal");
     if (const auto* window = node.attr<std::int64_t>("window")) form.window = *window;
     if (const auto* softcap = node.attr<double>("softcap")) form.softcap = *softcap;
+    if (node.inputs.size() > kSinks) form.sinks = kSinks;
     return form;
   }
   if (*node.attr<bool>("enable_gqa")) {

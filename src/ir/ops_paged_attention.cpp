@@ -70,6 +70,14 @@ std::vector<TensorType> infer(const InferContext& context) {
          context.inputs[1].str());
   }
   check_tables(context);
+  if (context.inputs.size() > kSinks) {
+    const TensorType& sinks = context.inputs[kSinks];
+    const DType own = context.inputs[0].dtype;
+    if (sinks.shape != Shape{query[1]} || (sinks.dtype != own && sinks.dtype != DType::kF32)) {
+      fail("/inputs/6", "the sinks of {} are {}; expected {} or f32", kName, sinks.str(),
+           TensorType{own, {query[1]}}.str());
+    }
+  }
   check_attributes(context.attrs);
   return {{context.inputs[0].dtype, {query[0], query[1], value[3]}}};
 }
@@ -152,7 +160,7 @@ class Evaluation {
       if (form_.softcap) score = *form_.softcap * std::tanh(score / *form_.softcap);
       scores.push_back(score);
     }
-    weigh(scores);
+    form_.sinks ? weigh(scores, x_[kSinks].data[at(head)]) : weigh(scores);
     double* result = result_.data.data() + (token * extent(0, 1) + head) * columns;
     for (std::size_t k = 0; k < rows.size(); ++k) {
       const double* value = x_[2].data.data() + (rows[k] * heads + of_key) * columns;
@@ -183,7 +191,7 @@ void add_paged_attention_ops(std::vector<OpDef>& ops) {
       .name = std::string(kName),
       .op_class = OpClass::kAttention,
       .min_inputs = 6,
-      .max_inputs = 6,
+      .max_inputs = 7,
       .attrs = {{.name = "scale",
                  .type = AttrType::kDouble,
                  .optional = true,

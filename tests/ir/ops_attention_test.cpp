@@ -110,6 +110,9 @@ TEST(PagedAttention, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(is_error(with(4, {DType::kI32, {2}}), "n/inputs/4", "expected i32[3]"));
   EXPECT_TRUE(is_error(with(5, {DType::kI32, {3}}), "n/inputs/5", "expected i32[4]"));
   std::vector<TensorType> types = paged_types();
+  types.push_back({kF32, {2}});
+  EXPECT_TRUE(is_error(refused(types, kPaged), "n/inputs/6", "expected f32[4] or f32"));
+  types.pop_back();
   types[1].shape[1] = types[2].shape[1] = 24;
   EXPECT_TRUE(is_error(refused(types, kPaged), "n/inputs/1", "expected pages of 16, 32"));
   const auto with_attrs = [](Attrs attrs) {
@@ -124,21 +127,22 @@ TEST(PagedAttention, RefusesWhatDoesNotFit) {
 
 /// Heads of one element: a sequence with one query of 17 keys, and one with two queries of 2 keys.
 /// Key and value of position p are p, but for p = 16 of the first.
-Values paged(Attrs attrs) {
+Values paged(Attrs attrs, bool has_sink = false) {
   attrs.emplace("scale", std::log(2.0));
   const TensorType cache{kF32, {4, 16, 1, 1}};
   Values pages(64, 100);  // those of pages that nobody has would show
   for (std::size_t p = 0; p < 16; ++p) pages[48 + p] = 0;
   pages[16] = 5;               // the first's position 16
   pages[0] = 1, pages[1] = 2;  // the second's
-  Values result = computed_one({{kF32, {3, 1, 1}},
-                                cache,
-                                cache,
-                                {DType::kI32, {2, 2}},
-                                {DType::kI32, {2}},
-                                {DType::kI32, {3}}},
-                               kPaged, std::move(attrs),
-                               {{0, 1, 1}, pages, pages, {3, 1, 0, -1}, {17, 2}, {0, 1, 3}});
+  std::vector<TensorType> types{
+      {kF32, {3, 1, 1}}, cache, cache, {DType::kI32, {2, 2}}, {DType::kI32, {2}},
+      {DType::kI32, {3}}};
+  std::vector<Values> values{{0, 1, 1}, pages, pages, {3, 1, 0, -1}, {17, 2}, {0, 1, 3}};
+  if (has_sink) {
+    types.push_back({kF32, {1}});
+    values.push_back({std::log(4.0)});
+  }
+  Values result = computed_one(types, kPaged, std::move(attrs), values);
   for (double& x : result) x = std::round(x * 1e6) / 1e6;
   return result;
 }
@@ -148,6 +152,9 @@ TEST(PagedAttention, TokensSeeTheKeysOfTheirSequence) {
   EXPECT_EQ(paged({}), (Values{std::round(5.0 / 17 * 1e6) / 1e6, 1, whole}));
   EXPECT_EQ(paged({{"causal", false}}), (Values{std::round(5.0 / 17 * 1e6) / 1e6, whole, whole}));
   EXPECT_EQ(paged({{"window", std::int64_t{1}}}), (Values{5, 1, 2}));
+  // A sink of weight 4.
+  EXPECT_EQ(paged({{"window", std::int64_t{1}}}, true),
+            (Values{1, std::round(2.0 / 6 * 1e6) / 1e6, 1}));
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ struct Form {
   std::int64_t page = 32;
   Attrs attrs = {};
   std::int64_t most_tokens = 200;
+  bool sinks = false;
   bool decodes = false;  ///< one token of each sequence, by its type
   [[nodiscard]] std::int64_t most_pages() const { return kMostKeys / page; }
   [[nodiscard]] std::int64_t pages() const { return kMostSequences * most_pages() + 1; }
@@ -50,8 +51,9 @@ Graph graph_of(const Form& form) {
   const ValueId table = b.in(kI32, {kS, form.most_pages()}, "table");
   const ValueId lengths = b.in(kI32, {kS}, "lengths");
   const ValueId starts = b.in(kI32, {kS + 1}, "starts");
-  const ValueId y =
-      b.node("paged_attention", {q, k, v, table, lengths, starts}, form.attrs, "y").outputs[0];
+  std::vector<ValueId> inputs{q, k, v, table, lengths, starts};
+  if (form.sinks) inputs.push_back(b.in(DType::kF32, {form.heads}, "sinks"));
+  const ValueId y = b.node("paged_attention", inputs, form.attrs, "y").outputs[0];
   return b.take({b.op("silu", {y}), y});
 }
 
@@ -142,6 +144,7 @@ struct Compiled {
 const Attrs kWindow = {{"window", std::int64_t{19}}};
 const Attrs kOwnAlone = {{"window", std::int64_t{1}}};
 const Attrs kCapped = {{"softcap", 0.7}, {"scale", 0.3}};
+const Attrs kCappedWindow = {{"softcap", 0.7}, {"window", std::int64_t{40}}};
 const Attrs kAll = {{"causal", false}};
 constexpr std::int64_t kFull = kMostKeys;
 
@@ -176,6 +179,8 @@ INSTANTIATE_TEST_SUITE_P(
         Form{.name = "own_key_alone", .page = 128, .attrs = kOwnAlone},
         Form{.name = "capped", .dtype = kF16, .attrs = kCapped},
         Form{.name = "all_keys", .page = 64, .attrs = kAll},
+        Form{.name = "sinks", .dtype = kF16, .sinks = true},
+        Form{.name = "sinks_and_window", .heads = 2, .attrs = kCappedWindow, .sinks = true},
         Form{.name = "three_to_one", .heads = 6, .decodes = true}),
     [](const auto& info) { return info.param.name; });
 

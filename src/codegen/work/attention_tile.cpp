@@ -116,7 +116,8 @@ AttentionTile::AttentionTile(const Piece& piece)
 
 void AttentionTile::emit() {
   const Id queries = this->queries();
-  const std::vector<Id> nothing{column_of(-kInfinity), column_of(0),
+  const Start start = this->start();
+  const std::vector<Id> nothing{start.most, start.sum,
                                 b_.splat(Kind::kF32, block_, heads_.value_columns, 0)};
   const Keys keys = this->keys();
   const Id loop = b_.begin_for(keys.first, keys.end, b_.integer(heads_.key_tile()), nothing);

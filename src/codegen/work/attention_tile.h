@@ -75,6 +75,14 @@ class AttentionTile {
     tile::Id first, end;
   };
   virtual Keys keys() = 0;
+  /// What each row has before its first key: its largest score, in units of `unit_`, and the sum of
+  /// its weights, [block, 1].
+  struct Start {
+    tile::Id most, sum;
+  };
+  virtual Start start() {
+    return {column_of(-std::numeric_limits<double>::infinity()), column_of(0)};
+  }
   /// What the tile of keys from `first` on takes, at the head of the loop.
   virtual void begin_keys(tile::Id /*first*/) {}
   /// The tile of the key (1) or the value (2) from key `first` on.
@@ -99,6 +107,7 @@ class AttentionTile {
   [[nodiscard]] const TensorType& type(std::size_t input) const {
     return body_.type(node_.inputs[input]);
   }
+  tile::Id column_of(double value) { return b_.splat(tile::Kind::kF32, block_, 1, value); }
   tile::Id hidden_unless(const Mask& conditions, tile::Id scores) {
     for (const tile::Id condition : conditions) {
       scores = b_.map(tile::Fn::kSelect,
@@ -135,7 +144,6 @@ class AttentionTile {
   tile::Id power(tile::Id score, tile::Id down) {
     return b_.map(tile::Fn::kExp2, {b_.map(tile::Fn::kFma, {score, number(unit_), down})});
   }
-  tile::Id column_of(double value) { return b_.splat(tile::Kind::kF32, block_, 1, value); }
   void finish(tile::Id sum, tile::Id output);
 };
 

@@ -192,6 +192,14 @@ class PagedTile : public AttentionTile {
     return rows_.value(node_.inputs[0], {row.token, row.head, {col, {width}}}, mask);
   }
 
+  /// A sink's weight is 1 where it is the largest score.
+  Start start() override {
+    if (!form_.sinks) return AttentionTile::start();
+    const Row row = this->row();
+    const Id sink = rows_.value(node_.inputs[*form_.sinks], {row.head}, row.mask);
+    return {times(sink, number(std::numbers::log2e / unit_)), column_of(1)};
+  }
+
   /// Where a tile of keys lies. A number that is out of range is an error of the run, and nothing
   /// is read there.
   void begin_keys(Id first) override {
