@@ -25,10 +25,26 @@ struct Attention {
   std::optional<std::int64_t> window;
   /// Of a paged one: a score x becomes softcap · tanh(x / softcap).
   std::optional<double> softcap;
+  /// Of the parts of a paged one: the keys of each.
+  std::optional<std::int64_t> segment;
   /// Of a paged one: the operand with a score for each head that takes a weight of its own, and
   /// has no value.
   std::optional<std::size_t> sinks;
 };
+
+/// Two ops that lowering makes of a paged attention, so that its parts run side by side:
+///
+///     paged_attention_parts   -> f32 [n, T, H, V + 2]: of each segment of keys, the values by
+///     their
+///                                weights, not yet divided; and behind them the largest score, by
+///                                which these weights were divided, and their sum. Where no key of
+///                                the segment is seen, -inf, 0, and values that nobody reads
+///     join_attention_parts    [n, T, H, V + 2], [sinks] -> [T, H, V]
+///
+/// A segment begins at a multiple of `kSegment` keys, whatever the sequence.
+inline constexpr std::int64_t kSegment = 512;
+
+[[nodiscard]] bool joins_parts(const Node& node);
 
 /// The operands of `paged_attention` that say where keys are, all i32, and what may stand behind.
 enum PagedOperand : std::uint8_t {

@@ -187,6 +187,10 @@ Attention attention_of(const Graph& graph, const Node& node) {
   const auto* scale = node.attr<double>("scale");
   form.scale =
       scale != nullptr ? *scale : 1 / std::sqrt(static_cast<double>(query.back().evaluate({})));
+  if (joins_parts(node)) {
+    if (node.inputs.size() > 1) form.sinks = 1;
+    return form;
+  }
   if (node.op_name() != kName) {
     form.paged = true;
     form.groups = static_cast<std::size_t>(query[1].evaluate({}) /
@@ -195,6 +199,7 @@ Attention attention_of(const Graph& graph, const Node& node) {
     if (const auto* window = node.attr<std::int64_t>("window")) form.window = *window;
     if (const auto* softcap = node.attr<double>("softcap")) form.softcap = *softcap;
     if (node.inputs.size() > kSinks) form.sinks = kSinks;
+    if (const auto* segment = node.attr<std::int64_t>("segment")) form.segment = *segment;
     return form;
   }
   if (*node.attr<bool>("enable_gqa")) {

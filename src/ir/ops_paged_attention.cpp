@@ -82,6 +82,64 @@ std::vector<TensorType> infer(const InferContext& context) {
   return {{context.inputs[0].dtype, {query[0], query[1], value[3]}}};
 }
 
+/// Segments that a row of the page table has room for.
+std::int64_t segments(const InferContext& context) {
+  const auto segment = get_attr<std::int64_t>(context.attrs, "segment");
+  if (segment < 1) fail("/attrs/segment", "found {}; expected at least 1", segment);
+  const Shape& table = context.inputs[kPageTable].shape;
+  if (!table[1].is_constant()) {
+    fail("/inputs/3", "found {}; expected a constant number of pages",
+         context.inputs[kPageTable].str());
+  }
+  const std::int64_t keys = constant(table[1]) * constant(context.inputs[1].shape[1]);
+  return (keys + segment - 1) / segment;
+}
+
+std::vector<TensorType> infer_parts(const InferContext& context) {
+  const Shape result = infer(context)[0].shape;
+  return {{DType::kF32, {segments(context), result[0], result[1], result[2] + 2}}};
+}
+
+std::vector<TensorType> infer_join(const InferContext& context) {
+  const TensorType& parts = context.inputs[0];
+  if (parts.dtype != DType::kF32 || parts.shape.size() != 4 || constant(parts.shape[0]) < 1 ||
+      constant(parts.shape[3]) < 3) {
+    fail("/inputs/0", "found {}; expected f32[n, T, H, V + 2] with constant n and V", parts.str());
+  }
+  const auto dtype = get_attr<DType>(context.attrs, "dtype");
+  return {{dtype, {parts.shape[1], parts.shape[2], parts.shape[3] - 2}}};
+}
+
+EvalTensors evaluate_join(const EvalContext& context, const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& x) {
+    EvalTensor result = make_result(context, 0);
+    const auto columns = static_cast<std::size_t>(result.shape[2]);
+    const std::size_t rows = result.data.size() / columns;
+    const auto parts = static_cast<std::size_t>(x[0].shape[0]);
+    for (std::size_t row = 0; row < rows; ++row) {
+      const auto part = [&](std::size_t p) {
+        return x[0].data.data() + (p * rows + row) * (columns + 2);
+      };
+      const auto heads = static_cast<std::size_t>(result.shape[1]);
+      double most =
+          x.size() > 1 ? x[1].data[row % heads] : -std::numeric_limits<double>::infinity();
+      double sum = x.size() > 1 ? 1 : 0;
+      const double sink = most;
+      for (std::size_t p = 0; p < parts; ++p) most = std::fmax(most, part(p)[columns]);
+      if (x.size() > 1) sum = std::exp(sink - most);
+      double* out = result.data.data() + row * columns;
+      for (std::size_t p = 0; p < parts; ++p) {
+        if (part(p)[columns + 1] == 0) continue;
+        const double factor = std::exp(part(p)[columns] - most);
+        sum += factor * part(p)[columns + 1];
+        for (std::size_t c = 0; c < columns; ++c) out[c] += factor * part(p)[c];
+      }
+      for (std::size_t c = 0; c < columns && sum != 0; ++c) out[c] /= sum;
+    }
+    return std::vector<EvalTensor>{std::move(result)};
+  });
+}
+
 /// One rank's attention.
 class Evaluation {
  public:
@@ -129,7 +187,11 @@ class Evaluation {
       const std::int64_t hidden =
           form_.window ? std::max<std::int64_t>(0, seen - *form_.window) : 0;
       const std::vector<std::int64_t> rows = rows_of(s, hidden, seen);
-      for (std::int64_t head = 0; head < extent(0, 1); ++head) attend(token, head, rows);
+      for (std::int64_t head = 0; head < extent(0, 1); ++head) {
+        const std::vector<double> scores = scores_of(token, head, rows);
+        form_.segment ? store_parts(token, head, hidden, rows, scores)
+                      : store(token, head, rows, scores);
+      }
     }
   }
 
@@ -147,27 +209,58 @@ class Evaluation {
     return rows;
   }
 
-  void attend(std::int64_t token, std::int64_t head, const std::vector<std::int64_t>& rows) {
-    const std::int64_t heads = extent(1, 2), width = extent(0, 2), columns = extent(2, 3);
-    const std::int64_t of_key = head / static_cast<std::int64_t>(form_.groups);
+  [[nodiscard]] std::vector<double> scores_of(std::int64_t token, std::int64_t head,
+                                              const std::vector<std::int64_t>& rows) const {
+    const std::int64_t width = extent(0, 2);
     const double* query = x_[0].data.data() + (token * extent(0, 1) + head) * width;
     std::vector<double> scores;
     for (const std::int64_t row : rows) {
-      const double* key = x_[1].data.data() + (row * heads + of_key) * width;
+      const double* key = x_[1].data.data() + (row * extent(1, 2) + of_key(head)) * width;
       double score = 0;
       for (std::int64_t e = 0; e < width; ++e) score += query[e] * key[e];
       score *= form_.scale;
       if (form_.softcap) score = *form_.softcap * std::tanh(score / *form_.softcap);
       scores.push_back(score);
     }
-    form_.sinks ? weigh(scores, x_[kSinks].data[at(head)]) : weigh(scores);
-    double* result = result_.data.data() + (token * extent(0, 1) + head) * columns;
-    for (std::size_t k = 0; k < rows.size(); ++k) {
-      const double* value = x_[2].data.data() + (rows[k] * heads + of_key) * columns;
-      for (std::int64_t c = 0; c < columns && scores[k] != 0; ++c) {
-        result[c] += scores[k] * value[c];
+    return scores;
+  }
+
+  void store(std::int64_t token, std::int64_t head, const std::vector<std::int64_t>& rows,
+             std::vector<double> weights) {
+    form_.sinks ? weigh(weights, x_[kSinks].data[at(head)]) : weigh(weights);
+    double* result = result_.data.data() + (token * extent(0, 1) + head) * extent(2, 3);
+    for (std::size_t k = 0; k < rows.size(); ++k) add_value(result, head, rows[k], weights[k]);
+  }
+
+  void store_parts(std::int64_t token, std::int64_t head, std::int64_t first,
+                   const std::vector<std::int64_t>& rows, const std::vector<double>& scores) {
+    const std::int64_t columns = extent(2, 3);
+    for (std::int64_t part = 0; part < result_.shape[0]; ++part) {
+      double* result = result_.data.data() +
+                       ((part * extent(0, 0) + token) * extent(0, 1) + head) * result_.shape[3];
+      const auto clamped = [&](std::int64_t key) {
+        return at(std::clamp<std::int64_t>(key - first, 0, std::ssize(rows)));
+      };
+      const std::size_t begin = clamped(part * *form_.segment);
+      const std::size_t end = clamped((part + 1) * *form_.segment);
+      double most = -std::numeric_limits<double>::infinity();
+      for (std::size_t k = begin; k < end; ++k) most = std::fmax(most, scores[k]);
+      result[columns] = most;
+      for (std::size_t k = begin; k < end && most > -std::numeric_limits<double>::infinity(); ++k) {
+        const double weight = std::exp(scores[k] - most);
+        result[columns + 1] += weight;
+        add_value(result, head, rows[k], weight);
       }
     }
+  }
+
+  [[nodiscard]] std::int64_t of_key(std::int64_t head) const {
+    return head / static_cast<std::int64_t>(form_.groups);
+  }
+  void add_value(double* result, std::int64_t head, std::int64_t row, double weight) const {
+    const std::int64_t columns = extent(2, 3);
+    const double* value = x_[2].data.data() + (row * extent(1, 2) + of_key(head)) * columns;
+    for (std::int64_t c = 0; c < columns && weight != 0; ++c) result[c] += weight * value[c];
   }
 
   const EvalContext& context_;
@@ -186,8 +279,10 @@ EvalTensors evaluate(const EvalContext& context, const EvalTensors& inputs) {
 
 }  // namespace
 
+bool joins_parts(const Node& node) { return node.op_name() == "join_attention_parts"; }
+
 void add_paged_attention_ops(std::vector<OpDef>& ops) {
-  ops.push_back({
+  OpDef whole{
       .name = std::string(kName),
       .op_class = OpClass::kAttention,
       .min_inputs = 6,
@@ -211,14 +306,34 @@ void add_paged_attention_ops(std::vector<OpDef>& ops) {
       .infer = infer,
       // As if each query saw all keys that a row of the page table has room for.
       .flops =
-          [](auto inputs, auto outputs, const Bindings& bindings) {
+          [](auto inputs, auto, const Bindings& bindings) {
             const auto keys = static_cast<double>(inputs[kPageTable].shape[1].evaluate(bindings) *
                                                   inputs[1].shape[1].evaluate(bindings));
-            return 2 * keys * (numel_at(inputs[0], bindings) + numel_at(outputs[0], bindings));
+            const auto heads = static_cast<double>(inputs[0].shape[0].evaluate(bindings) *
+                                                   inputs[0].shape[1].evaluate(bindings));
+            return 2 * keys * heads *
+                   static_cast<double>((inputs[1].shape[3] + inputs[2].shape[3]).evaluate({}));
           },
       .evaluate = evaluate,
       .checked = {kPageTable, kKvLengths, kQueryStarts},
-  });
+  };
+  OpDef parts = whole;
+  parts.name = "paged_attention_parts";
+  parts.max_inputs = 6;
+  parts.attrs.push_back({.name = "segment", .type = AttrType::kInt, .about = "Keys of a part"});
+  parts.infer = infer_parts;
+  ops.push_back(std::move(whole));
+  ops.push_back(std::move(parts));
+  ops.push_back(
+      {.name = "join_attention_parts",
+       .op_class = OpClass::kAttention,
+       .min_inputs = 1,
+       .max_inputs = 2,
+       .attrs = {{.name = "dtype", .type = AttrType::kDType}},
+       .infer = infer_join,
+       .flops = [](auto inputs, auto,
+                   const Bindings& bindings) { return 2 * numel_at(inputs[0], bindings); },
+       .evaluate = evaluate_join});
 }
 
 }  // namespace braid

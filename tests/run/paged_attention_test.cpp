@@ -22,7 +22,7 @@ constexpr DType kBF16 = DType::kBF16, kF16 = DType::kF16, kI32 = DType::kI32;
 const Dim kT = Dim::symbol("T");
 const Dim kS = Dim::symbol("S");
 constexpr std::int64_t kMostSequences = 6;
-constexpr std::int64_t kMostKeys = 256;
+constexpr std::int64_t kMostKeys = 256;  ///< of a sequence, but in long forms
 
 struct Form {
   const char* name;
@@ -34,7 +34,8 @@ struct Form {
   std::int64_t most_tokens = 200;
   bool sinks = false;
   bool decodes = false;  ///< one token of each sequence, by its type
-  [[nodiscard]] std::int64_t most_pages() const { return kMostKeys / page; }
+  std::int64_t most_keys = kMostKeys;
+  [[nodiscard]] std::int64_t most_pages() const { return most_keys / page; }
   [[nodiscard]] std::int64_t pages() const { return kMostSequences * most_pages() + 1; }
 };
 void PrintTo(const Form& form, std::ostream* out) { *out << form.name; }
@@ -226,6 +227,42 @@ TEST(PagedAttentionKernel, RunsCleanUnderTheSanitizer) {
     const auto findings = found_by(compiled.world.device());
     EXPECT_TRUE(findings.empty()) << findings[0].text();
   }
+}
+
+constexpr std::int64_t kLong = 2100;
+
+// One token of each sequence goes over segments of keys side by side, which are joined.
+TEST(PagedAttentionParts, EqualTheReferenceAndKeepTheirBits) {
+  const Batch batch{{1, 1}, {1, 513}, {1, kLong}, {1, 512}, {1, 1300}};
+  for (Form form :
+       {Form{.name = "", .width = 16}, Form{.name = "", .dtype = kF16, .heads = 8, .sinks = true},
+        Form{.name = "",
+        .width = 80,
+        .value_width = 72,
+        .page = 16,
+        .attrs = {{"window", std::int64_t{700}}, {"softcap", 2.0}}}}) {
+    form.decodes = true;
+    form.most_keys = kLong / form.page * form.page + form.page;
+    Compiled compiled(form);
+    EXPECT_THAT(compiled.executable.kernels(), ::testing::SizeIs(2));
+    EXPECT_TRUE(compiled.matches(batch));
+    EXPECT_TRUE(compiled.matches({{2, 1200}, {0, 0}}));
+    const HostTensor all = compiled.run(batch)[0][1];
+    for (std::size_t s = 0; s < batch.size(); ++s) {
+      Sequence alone = batch[s];
+      alone.cache = static_cast<std::int64_t>(s);
+      EXPECT_EQ(token_of(compiled.run({alone})[0][1], 0),
+                token_of(all, static_cast<std::int64_t>(s)))
+          << s;
+    }
+  }
+}
+
+TEST(PagedAttentionParts, RunCleanUnderTheSanitizer) {
+  Compiled compiled({.name = "", .width = 16, .decodes = true, .most_keys = kLong}, kCheckAll);
+  EXPECT_TRUE(compiled.matches({{1, 1}, {1, 600}, {1, 2000}}));
+  const auto findings = found_by(compiled.world.device());
+  EXPECT_TRUE(findings.empty()) << findings[0].text();
 }
 
 template <class Call>

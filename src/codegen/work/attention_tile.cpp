@@ -38,13 +38,12 @@ constexpr int kWidestHead = 256;
 
 bool is_attention(const Node& node) { return node.op->op_class == OpClass::kAttention; }
 
-/// The columns of a tile that holds a head.
-int padded(const Dim& extent) {
+}  // namespace
+
+int padded_head(const Dim& extent) {
   const auto columns = static_cast<std::uint64_t>(extent.evaluate({}));
   return static_cast<int>(std::max<std::uint64_t>(16, std::bit_ceil(columns)));
 }
-
-}  // namespace
 
 const Node& attention_in(const Graph& body) {
   return *std::ranges::find_if(body.nodes(), is_attention);
@@ -55,8 +54,8 @@ bool has_attention(const Graph& body) { return std::ranges::any_of(body.nodes(),
 HeadTiles::HeadTiles(const Graph& body) {
   const Node& node = attention_in(body);
   const TensorType& query = body.type(node.inputs[0]);
-  key_columns = padded(query.shape.back());
-  value_columns = padded(body.type(node.inputs[2]).shape.back());
+  key_columns = padded_head(query.shape.back());
+  value_columns = padded_head(body.type(node.inputs[2]).shape.back());
   bytes = static_cast<std::int64_t>(dtype_size(query.dtype));
 }
 
@@ -90,17 +89,21 @@ double attention_rough_ns(const BodyFacts& facts, const Config&, const Bindings&
   return flops / (tflops * 1e3);
 }
 
-std::string refuse_attention(const BodyFacts& facts) {
+std::string refuse_operands(const BodyFacts& facts) {
   if (std::ranges::count_if(facts.body.nodes(), is_attention) > 1) {
     return "a kernel holds one attention";
-  }
-  if (HeadTiles(facts.body).widest() > kWidestHead) {
-    return fmt::format("a head has more than {} elements", kWidestHead);
   }
   for (const ValueId input : attention_in(facts.body).inputs) {
     if (!is_moved_input(facts.body, input)) return "attention reads its operands from memory";
   }
   return facts.refusal;
+}
+
+std::string refuse_attention(const BodyFacts& facts) {
+  if (HeadTiles(facts.body).widest() > kWidestHead) {
+    return fmt::format("a head has more than {} elements", kWidestHead);
+  }
+  return refuse_operands(facts);
 }
 
 AttentionTile::AttentionTile(const Piece& piece)
@@ -147,7 +150,7 @@ void AttentionTile::emit() {
   keys_.close_scope();
   rows_.close_scope();
   const std::vector<Id> results = b_.end_for(loop, {new_most, sum, output});
-  finish(results[1], results[2]);
+  finish(results[0], results[1], results[2]);
 }
 
 Id AttentionTile::index(const Extent& along, int rows, int cols, int axis, Mask& mask) {
@@ -158,8 +161,7 @@ Id AttentionTile::index(const Extent& along, int rows, int cols, int axis, Mask&
   return index;
 }
 
-/// A row that sees no key gives zeros.
-void AttentionTile::finish(Id sum, Id output) {
+void AttentionTile::finish(Id /*most*/, Id sum, Id output) {
   const Place place = this->place();
   const Id nothing = b_.map(Fn::kEq, {sum, number(0)});
   const Id mean = b_.map(Fn::kDiv, {output, b_.map(Fn::kSelect, {nothing, number(1), sum})});

@@ -18,6 +18,9 @@ namespace braid {
 /// That of a body that has one.
 [[nodiscard]] const Node& attention_in(const Graph& body);
 
+/// The columns of a tile that holds a head.
+[[nodiscard]] int padded_head(const Dim& extent);
+
 /// The extents of a head, and what tiles of it take.
 struct HeadTiles {
   int key_columns, value_columns;  ///< of tiles
@@ -50,8 +53,9 @@ inline constexpr Setting kAttentionSettings[] = {
 /// By the rate of the unit that multiplies, and nothing else.
 [[nodiscard]] double attention_rough_ns(const BodyFacts& facts, const Config& config,
                                         const Bindings& bindings, const Target& target);
-/// Why no kernel computes the body; else empty.
+/// Why no kernel computes the body; else empty. Of operands: heads may have any width.
 [[nodiscard]] std::string refuse_attention(const BodyFacts& facts);
+[[nodiscard]] std::string refuse_operands(const BodyFacts& facts);
 
 /// A tile of attention: BLOCK_M rows go over the keys, a tile of them at a time. A form of
 /// attention says which rows these are, and where keys and values come from.
@@ -95,6 +99,9 @@ class AttentionTile {
     Mask mask;
   };
   virtual Place place() = 0;
+  /// Stores what a row has at the end: here the mean of the values by their weights. A row that
+  /// sees no key gives zeros.
+  virtual void finish(tile::Id most, tile::Id sum, tile::Id output);
 
   // What it does so with.
 
@@ -144,7 +151,6 @@ class AttentionTile {
   tile::Id power(tile::Id score, tile::Id down) {
     return b_.map(tile::Fn::kExp2, {b_.map(tile::Fn::kFma, {score, number(unit_), down})});
   }
-  void finish(tile::Id sum, tile::Id output);
 };
 
 }  // namespace braid

@@ -6,6 +6,8 @@
 // Of the keys, a tile goes over those that one of its rows sees. The tiles of keys are those of all
 // attention, so what a row adds up depends on its position and its keys alone: a tile of keys that
 // another row of the block sees, and it does not, adds nothing.
+//
+// Of parts (ir/attention.h) a tile goes over one segment of keys, and stores what it carries.
 
 #include <bit>
 
@@ -41,6 +43,10 @@ struct Extents {
     most_pages = shape(kPageTable)[1];
     group = static_cast<std::int64_t>(attention_of(body, node).groups);
   }
+  /// Segments of keys; 1 where there are none.
+  [[nodiscard]] static Dim segments(const BodyFacts& facts) {
+    return facts.space.size() == 4 ? facts.space[0] : Dim(1);
+  }
   /// The most tiles that one head of the keys can have.
   [[nodiscard]] Expr tiles(std::int64_t block) const {
     return ceil_div(Expr(tokens) * Expr(group), Expr(block)) + Expr(sequences);
@@ -60,8 +66,11 @@ class PagedTile : public AttentionTile {
     // The heads of a tile come one after the other, and the last queries, which see the most keys,
     // first.
     const Id heads = narrow(extent(Expr(extents_.key_heads)));
-    key_head_ = wide(b_.map(Fn::kRem, {number, heads}));
-    Id tile = b_.map(Fn::kDiv, {number, heads});
+    const std::int64_t parts = Extents::segments(facts_).evaluate({});
+    if (form_.segment) part_ = b_.map(Fn::kRem, {number, integer(parts)});
+    const Id of_part = divided(number, parts);
+    key_head_ = wide(b_.map(Fn::kRem, {of_part, heads}));
+    Id tile = b_.map(Fn::kDiv, {of_part, heads});
     if (form_.causal) {
       tile = minus(minus(narrow(extent(extents_.tiles(block_))), integer(1)), tile);
     }
@@ -150,14 +159,19 @@ class PagedTile : public AttentionTile {
       end = plus(plus(first_position_, divided(last_row, extents_.group)), integer(1));
     }
     end_key_ = b_.map(Fn::kSelect, {less(first_row_, row_end_), end, integer(0)});
-    if (!form_.window) return;
-    const Id position = plus(first_position_, divided(first_row_, extents_.group));
-    first_key_ = most(minus(position, integer(*form_.window - 1)), integer(0));
+    if (form_.window) {
+      const Id position = plus(first_position_, divided(first_row_, extents_.group));
+      first_key_ = most(minus(position, integer(*form_.window - 1)), integer(0));
+    }
+    if (!form_.segment) return;
+    const Id first = b_.map(Fn::kMul, {part_, integer(*form_.segment)});
+    end_key_ = least(end_key_, plus(first, integer(*form_.segment)));
+    first_key_ = first_key_ == kNone ? first : most(first_key_, first);
   }
 
   Keys keys() override {
     Id first = b_.integer(0);
-    if (form_.window) {
+    if (first_key_ != kNone) {
       const Id tiles = divided(first_key_, heads_.key_tile());
       first = wide(b_.map(Fn::kMul, {tiles, integer(heads_.key_tile())}));
     }
@@ -258,10 +272,31 @@ class PagedTile : public AttentionTile {
     return {{row.token, row.head, {col, {width}}}, row.mask};
   }
 
+  void finish(Id most, Id sum, Id output) override {
+    if (!form_.segment) return AttentionTile::finish(most, sum, output);
+    const Row row = this->row();
+    const TensorType& type = body_.type(node_.outputs[0]);
+    const auto store = [&](Id value, Id col, const Mask& mask) {
+      const Axis part{part_, {facts_.space[0]}};
+      rows_.store(output_pointer(b_, 0), type, value,
+                  {part, row.token, row.head, {col, {facts_.space[3]}}}, mask);
+    };
+    // Without a key in the segment nobody reads the values.
+    Mask mask = row.mask;
+    mask.push_back(less(first_key_, end_key_));
+    const Dim columns = this->type(2).shape[3];
+    const Id col = column(columns, block_, heads_.value_columns, mask);
+    store(output, col, mask);
+    const std::int64_t behind = columns.evaluate({});
+    store(times(most, number(unit_ * std::numbers::ln2)), b_.integer(behind), row.mask);
+    store(sum, b_.integer(behind + 1), row.mask);
+  }
+
   Extents extents_;
   // Scalars, of 32 bits but for the head.
   Id tokens_, sequences_, most_keys_;
   Id key_head_;
+  Id part_ = kNone;
   Id sequence_, start_, queries_;  ///< of the tile; its first query, and how many it has
   Id first_row_, row_end_;         ///< of the tile, and of the sequence
   Id first_position_;              ///< of the sequence's first query
@@ -291,7 +326,8 @@ extern const Work kPagedAttention{
     .rough_ns = attention_rough_ns,
     .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
       const Extents extents(facts.body);
-      const Expr count = Expr(extents.key_heads) * extents.tiles(config.at("BLOCK_M"));
+      const Expr count = Expr(Extents::segments(facts)) * Expr(extents.key_heads) *
+                         extents.tiles(config.at("BLOCK_M"));
       return Pieces{.count = count,
                     .divisor = divisor_of(count, facts.body.symbols()),
                     .warps_m = static_cast<int>(config.at("num_warps"))};
