@@ -228,10 +228,14 @@ class PagedTile : public AttentionTile {
       exists = less(narrow(first), end_key_);
       const Axis slot{wide(divided(narrow(first), page)), {extents_.most_pages}};
       number = rows_.scalar(node_.inputs[kPageTable], {sequence, slot}, {exists});
+      // Only scalars vary from tile to tile.
+      const Id inside = b_.map(Fn::kRem, {narrow(first), integer(page)});
+      keys_at_ = {{wide(divided(inside, tile)), {page / tile}}, {b_.range(tile, 1, 0), {tile}}};
     } else {
       exists = keys_.conjunction(is_seen_, 1);
       const Axis slot{fit(divided(position, page)), {extents_.most_pages}};
       number = keys_.value(node_.inputs[kPageTable], {sequence, slot}, is_seen_);
+      keys_at_ = {{fit(b_.map(Fn::kRem, {position, integer(page)})), {extents_.page}}};
     }
     number = narrow(number);  // as in memory
     const Id pages = extent(Expr(extents_.pages));
@@ -239,8 +243,7 @@ class PagedTile : public AttentionTile {
     b_.check_index(number, pages, exists, protocol::check_of(node, kPageTable));
     is_seen_.push_back(b_.map(Fn::kLt, {b_.integer(-1), number}));
     is_seen_.push_back(b_.map(Fn::kLt, {number, pages}));
-    page_ = {fit(number), {extents_.pages}};
-    key_ = {fit(b_.map(Fn::kRem, {position, integer(page)})), {extents_.page}};
+    keys_at_.insert(keys_at_.begin(), {fit(number), {extents_.pages}});
   }
 
   Id operand_of_keys(std::size_t input, Id /*first*/) override {
@@ -248,8 +251,10 @@ class PagedTile : public AttentionTile {
     Mask mask = is_seen_;
     const Id col = column(width, heads_.key_tile(),
                           input == 1 ? heads_.key_columns : heads_.value_columns, mask);
-    const Axis head{key_head_, {extents_.key_heads}};
-    return keys_.value(node_.inputs[input], {page_, key_, head, {col, {width}}}, mask);
+    Coords at = keys_at_;
+    at.push_back({key_head_, {extents_.key_heads}});
+    at.push_back({col, {width}});
+    return keys_.value(node_.inputs[input], at, mask);
   }
 
   Id scores(Id products, Id first) override {
@@ -302,7 +307,7 @@ class PagedTile : public AttentionTile {
   Id first_position_;              ///< of the sequence's first query
   Id first_key_ = kNone, end_key_;
   // The tile of keys at hand.
-  Axis page_, key_;
+  Coords keys_at_;
   Mask is_seen_;
 };
 

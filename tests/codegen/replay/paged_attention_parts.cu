@@ -130,39 +130,35 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
   for (int i = 0; i < 64; i += 8)
     copy_async_16(shared + 0 + ((at7 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 8 * 512), (const unsigned short*)p6 + (v130[i / 8 % 8] + (col1 + i % 8)), 1 && v124[i / 8 % 8]);
-  const bool v249 = v139 < v140;
-  const int v254 = (int)v139;
-  const bool v259 = v254 < v111;
-  long long v260;
-  load_i32_1(&v260, (const int*)p7 + ((v71 * 64) + ((long long)(v254 / 64))), v259);
-  const int v261 = (int)v260;
-  const long long v268 = ((((int)v261) * 32768) + (v41 * 128)) * 2;
-  unsigned char* const v269 = p8 + v268;
-  int v271[16];
+  const bool v253 = v139 < v140;
+  const int v258 = (int)v139;
+  const bool v263 = v258 < v111;
+  long long v264;
+  load_i32_1(&v264, (const int*)p7 + ((v71 * 64) + ((long long)(v258 / 64))), v263);
+  const int v265 = (int)v264;
+  const long long v278 = (((((int)v265) * 32768) + (((long long)((v258 % 64) / 32)) * 16384)) + (v41 * 128)) * 2;
+  unsigned char* const v279 = p8 + v278;
+  int v282[16];
 #pragma unroll
   for (int i = 0; i < 16; ++i)
-    v271[i] = v254 + (row2 + i % 16 * 2);
-  int v275[16];
+    v282[i] = (row2 + i % 16 * 2) * 512;
+  const bool v288 = -1 < v265;
+  const bool v291 = v265 < 1000;
+  bool v292[16];
 #pragma unroll
   for (int i = 0; i < 16; ++i)
-    v275[i] = ((int)(v271[i] % 64)) * 512;
-  const bool v280 = -1 < v261;
-  const bool v283 = v261 < 1000;
-  bool v284[16];
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v284[i] = ((v271[i] < v111) && v280) && v283;
+    v292[i] = (((v258 + (row2 + i % 16 * 2)) < v111) && v288) && v291;
 #pragma unroll 4
   for (int i = 0; i < 128; i += 8)
-    copy_async_16(shared + 4096 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v269 + (v275[i / 8 % 16] + (col3 + i % 8)), v249 && v284[i / 8 % 16]);
-  unsigned char* const v287 = p9 + v268;
+    copy_async_16(shared + 4096 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v279 + (v282[i / 8 % 16] + (col3 + i % 8)), v253 && v292[i / 8 % 16]);
+  unsigned char* const v295 = p9 + v278;
 #pragma unroll 4
   for (int i = 0; i < 128; i += 8)
-    copy_async_16(shared + 20480 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v287 + (v275[i / 8 % 16] + (col3 + i % 8)), v249 && v284[i / 8 % 16]);
+    copy_async_16(shared + 20480 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v295 + (v282[i / 8 % 16] + (col3 + i % 8)), v253 && v292[i / 8 % 16]);
   {
     bool bad = false;
     long long index = 0;
-    if (v259 && (v261 < 0 || v261 >= 1000)) bad = true, index = v261;
+    if (v263 && (v265 < 0 || v265 >= 1000)) bad = true, index = v265;
     if (bad) bad_index(record, step, 196608, index, 1000);
   }
   commit_group();
@@ -178,55 +174,51 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
   for (int i = 0; i < 64; ++i)
     v145[i] = 0.0f;
-  int v292 = 0;
-  int v294 = 1;
+  int v300 = 0;
+  int v302 = 1;
   for (long long v142 = v139; v142 < v140; v142 += 32) {
     wait_group_0();
-    const long long v298 = v142 + 32;
-    const bool v299 = v298 < v140;
-    const int v304 = (int)v298;
-    const bool v309 = v304 < v111;
-    long long v310;
-    load_i32_1(&v310, (const int*)p7 + ((v71 * 64) + ((long long)(v304 / 64))), v309);
-    const int v311 = (int)v310;
-    const long long v318 = ((((int)v311) * 32768) + (v41 * 128)) * 2;
-    unsigned char* const v319 = p8 + v318;
-    int v321[16];
+    const long long v306 = v142 + 32;
+    const bool v307 = v306 < v140;
+    const int v312 = (int)v306;
+    const bool v317 = v312 < v111;
+    long long v318;
+    load_i32_1(&v318, (const int*)p7 + ((v71 * 64) + ((long long)(v312 / 64))), v317);
+    const int v319 = (int)v318;
+    const long long v332 = (((((int)v319) * 32768) + (((long long)((v312 % 64) / 32)) * 16384)) + (v41 * 128)) * 2;
+    unsigned char* const v333 = p8 + v332;
+    int v336[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v321[i] = v304 + (row2 + i % 16 * 2);
-    int v325[16];
+      v336[i] = (row2 + i % 16 * 2) * 512;
+    const bool v342 = -1 < v319;
+    const bool v345 = v319 < 1000;
+    bool v346[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v325[i] = ((int)(v321[i] % 64)) * 512;
-    const bool v330 = -1 < v311;
-    const bool v333 = v311 < 1000;
-    bool v334[16];
-#pragma unroll
-    for (int i = 0; i < 16; ++i)
-      v334[i] = ((v321[i] < v111) && v330) && v333;
+      v346[i] = (((v312 + (row2 + i % 16 * 2)) < v111) && v342) && v345;
 #pragma unroll 4
     for (int i = 0; i < 128; i += 8)
-      copy_async_16(shared + 4096 + (int)v294 * 8192 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v319 + (v325[i / 8 % 16] + (col3 + i % 8)), v299 && v334[i / 8 % 16]);
-    unsigned char* const v337 = p9 + v318;
+      copy_async_16(shared + 4096 + (int)v302 * 8192 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v333 + (v336[i / 8 % 16] + (col3 + i % 8)), v307 && v346[i / 8 % 16]);
+    unsigned char* const v349 = p9 + v332;
 #pragma unroll 4
     for (int i = 0; i < 128; i += 8)
-      copy_async_16(shared + 20480 + (int)v294 * 8192 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v337 + (v325[i / 8 % 16] + (col3 + i % 8)), v299 && v334[i / 8 % 16]);
+      copy_async_16(shared + 20480 + (int)v302 * 8192 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v349 + (v336[i / 8 % 16] + (col3 + i % 8)), v307 && v346[i / 8 % 16]);
     {
       bool bad = false;
       long long index = 0;
-      if (v309 && (v311 < 0 || v311 >= 1000)) bad = true, index = v311;
+      if (v317 && (v319 < 0 || v319 >= 1000)) bad = true, index = v319;
       if (bad) bad_index(record, step, 196608, index, 1000);
     }
     commit_group();
     const int v148 = (int)v142;
-    float v185[16];
+    float v189[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v185[i] = 0.0f;
+      v189[i] = 0.0f;
     {
       const unsigned a = shared + 0;
-      const unsigned b = shared + 4096 + (int)v292 * 8192;
+      const unsigned b = shared + 4096 + (int)v300 * 8192;
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
         unsigned fa[1][4], fb[4][2];
@@ -239,174 +231,174 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
         for (int m = 0; m < 1; ++m) {
 #pragma unroll
-          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v185 + (m * 4 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v189 + (m * 4 + n) * 4, fa[m], fb[n]);
         }
       }
     }
-    int v188[8];
+    int v192[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v188[i] = v99 + v114[i];
-    int v354[2];
+      v192[i] = v99 + v114[i];
+    int v366[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v354[i] = v99 + ((v91 + (row6 + i % 2 * 8)) / 8);
-    float v192[16];
+      v366[i] = v99 + ((v91 + (row6 + i % 2 * 8)) / 8);
+    float v196[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v192[i] = (!(v354[i / 2 % 2] < (v148 + (col5 + i % 2 + i / 4 % 4 * 8)))) ? v185[i] : __int_as_float(0xff800000);
-    float v357[2];
+      v196[i] = (!(v366[i / 2 % 2] < (v148 + (col5 + i % 2 + i / 4 % 4 * 8)))) ? v189[i] : __int_as_float(0xff800000);
+    float v369[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v357[i] = __int_as_float(0xff800000);
+      v369[i] = __int_as_float(0xff800000);
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v357[i / 2 % 2] = max_f32(v357[i / 2 % 2], v192[i]);
+      v369[i / 2 % 2] = max_f32(v369[i / 2 % 2], v196[i]);
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v357[i] = max_f32(v357[i], __shfl_xor_sync(0xffffffffu, v357[i], 1));
+      v369[i] = max_f32(v369[i], __shfl_xor_sync(0xffffffffu, v369[i], 1));
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v357[i] = max_f32(v357[i], __shfl_xor_sync(0xffffffffu, v357[i], 2));
-    float v193[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v193[i] = __shfl_sync(0xffffffffu, v357[(i / 4 % 2)], (at12 + i % 4 * 8));
-    float v194[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v194[i] = max_f32(v143[i], v193[i]);
+      v369[i] = max_f32(v369[i], __shfl_xor_sync(0xffffffffu, v369[i], 2));
     float v197[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v197[i] = (v194[i] == __int_as_float(0xff800000)) ? 0.0f : v194[i];
-    float v199[8];
+      v197[i] = __shfl_sync(0xffffffffu, v369[(i / 4 % 2)], (at12 + i % 4 * 8));
+    float v198[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v199[i] = v197[i] * -0.127517431f;
-    float v358[2];
-    float* const s358 = (float*)(smem + 36864);
+      v198[i] = max_f32(v143[i], v197[i]);
+    float v201[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v201[i] = (v198[i] == __int_as_float(0xff800000)) ? 0.0f : v198[i];
+    float v203[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v203[i] = v201[i] * -0.127517431f;
+    float v370[2];
+    float* const s370 = (float*)(smem + 36864);
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      store_f32_1(s358 + (at13 + i % 8 * 2), v199 + i, (lane & 15) == 0);
+      store_f32_1(s370 + (at13 + i % 8 * 2), v203 + i, (lane & 15) == 0);
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      load_f32_1(v358 + i, s358 + (at14 + i % 2 * 8), true);
-    float v202[16];
+      load_f32_1(v370 + i, s370 + (at14 + i % 2 * 8), true);
+    float v206[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v202[i] = exp2_approx((__fmaf_rn(v192[i], 0.127517431f, v358[i / 2 % 2])));
-    float v205[8];
+      v206[i] = exp2_approx((__fmaf_rn(v196[i], 0.127517431f, v370[i / 2 % 2])));
+    float v209[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v205[i] = exp2_approx(((v143[i] - v197[i]) * 0.127517431f));
-    float v359[2];
+      v209[i] = exp2_approx(((v143[i] - v201[i]) * 0.127517431f));
+    float v371[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v359[i] = 0.0f;
+      v371[i] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v359[i / 2 % 2] = v359[i / 2 % 2] + v202[i];
+      v371[i / 2 % 2] = v371[i / 2 % 2] + v206[i];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v359[i] = v359[i] + __shfl_xor_sync(0xffffffffu, v359[i], 1);
+      v371[i] = v371[i] + __shfl_xor_sync(0xffffffffu, v371[i], 1);
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v359[i] = v359[i] + __shfl_xor_sync(0xffffffffu, v359[i], 2);
-    float v207[8];
+      v371[i] = v371[i] + __shfl_xor_sync(0xffffffffu, v371[i], 2);
+    float v211[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v207[i] = __shfl_sync(0xffffffffu, v359[(i / 4 % 2)], (at12 + i % 4 * 8));
-    float v208[8];
+      v211[i] = __shfl_sync(0xffffffffu, v371[(i / 4 % 2)], (at12 + i % 4 * 8));
+    float v212[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v208[i] = (v144[i] * v205[i]) + v207[i];
-    float v360[2];
-    float* const s360 = (float*)(smem + 36864);
+      v212[i] = (v144[i] * v209[i]) + v211[i];
+    float v372[2];
+    float* const s372 = (float*)(smem + 36864);
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      store_f32_1(s360 + (at13 + i % 8 * 2), v205 + i, (lane & 15) == 0);
+      store_f32_1(s372 + (at13 + i % 8 * 2), v209 + i, (lane & 15) == 0);
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      load_f32_1(v360 + i, s360 + (at14 + i % 2 * 8), true);
-    float v209[64];
+      load_f32_1(v372 + i, s372 + (at14 + i % 2 * 8), true);
+    float v213[64];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v209[i] = v145[i] * v360[i / 2 % 2];
+      v213[i] = v145[i] * v372[i / 2 % 2];
     {
-      const unsigned b = shared + 20480 + (int)v292 * 8192;
+      const unsigned b = shared + 20480 + (int)v300 * 8192;
 #pragma unroll
       for (int k = 0; k < 2; ++k) {
         unsigned fa[1][4], fb[16][2];
 #pragma unroll
         for (int m = 0; m < 1; ++m)
-          for (int w = 0; w < 4; ++w) fa[m][w] = pack_bf16(v202 + ((m * 2 + k) * 4 + w) * 2);
+          for (int w = 0; w < 4; ++w) fa[m][w] = pack_bf16(v206 + ((m * 2 + k) * 4 + w) * 2);
 #pragma unroll
         for (int n = 0; n < 16; n += 2)
           ldmatrix_trans(fb[n], b + ((at15 ^ (n / 2 % 8 * 32)) + k % 2 * 4096));
 #pragma unroll
         for (int m = 0; m < 1; ++m) {
 #pragma unroll
-          for (int n = 0; n < 16; ++n) mma_bf16_bf16(v209 + (m * 16 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 16; ++n) mma_bf16_bf16(v213 + (m * 16 + n) * 4, fa[m], fb[n]);
         }
       }
     }
-    const int v344 = v292 + 1;
-    const int v348 = (v344 < 2) ? v344 : 0;
-    const int v349 = v294 + 1;
-    const int v351 = (v349 < 2) ? v349 : 0;
+    const int v356 = v300 + 1;
+    const int v360 = (v356 < 2) ? v356 : 0;
+    const int v361 = v302 + 1;
+    const int v363 = (v361 < 2) ? v361 : 0;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v143[i] = v194[i];
+      v143[i] = v198[i];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v144[i] = v208[i];
+      v144[i] = v212[i];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v145[i] = v209[i];
-    v292 = v348;
-    v294 = v351;
+      v145[i] = v213[i];
+    v300 = v360;
+    v302 = v363;
   }
-  const bool v217 = v109 < v111;
-  const int v221 = v38 * ((int)p11);
-  int v226[8];
+  const bool v221 = v109 < v111;
+  const int v225 = v38 * ((int)p11);
+  int v230[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v226[i] = (v123[i] * 4160) + (v121[i] * 130);
-  unsigned char* const v229 = p10 + (v221 * 4);
-  bool v230[8];
+    v230[i] = (v123[i] * 4160) + (v121[i] * 130);
+  unsigned char* const v233 = p10 + (v225 * 4);
+  bool v234[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v230[i] = v124[i] && v217;
-  int v361[2];
+    v234[i] = v124[i] && v221;
+  int v373[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v361[i] = v91 + (row6 + i % 2 * 8);
-  int v370[2];
+    v373[i] = v91 + (row6 + i % 2 * 8);
+  int v382[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v370[i] = (((int)(v75 + (v361[i] / 8))) * 4160) + ((v120 + ((int)(v361[i] % 8))) * 130);
-  bool v373[2];
+    v382[i] = (((int)(v75 + (v373[i] / 8))) * 4160) + ((v120 + ((int)(v373[i] % 8))) * 130);
+  bool v385[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v373[i] = (v361[i] < v84) && v217;
+    v385[i] = (v373[i] < v84) && v221;
 #pragma unroll
   for (int i = 0; i < 64; i += 2)
-    store_f32_2((float*)v229 + (v370[i / 2 % 2] + (col4 + i % 2 + i / 4 % 16 * 8)), v145 + i, v373[i / 2 % 2]);
-  float v233[8];
+    store_f32_2((float*)v233 + (v382[i / 2 % 2] + (col4 + i % 2 + i / 4 % 16 * 8)), v145 + i, v385[i / 2 % 2]);
+  float v237[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v233[i] = v143[i] * 0.0883883476f;
-  unsigned char* const v236 = p10 + ((v221 + 128) * 4);
+    v237[i] = v143[i] * 0.0883883476f;
+  unsigned char* const v240 = p10 + ((v225 + 128) * 4);
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store_f32_1((float*)v236 + v226[i], v233 + i, (lane & 15) == 0 && v124[i]);
-  unsigned char* const v241 = p10 + ((v221 + 129) * 4);
+    store_f32_1((float*)v240 + v230[i], v237 + i, (lane & 15) == 0 && v124[i]);
+  unsigned char* const v245 = p10 + ((v225 + 129) * 4);
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store_f32_1((float*)v241 + v226[i], v144 + i, (lane & 15) == 0 && v124[i]);
+    store_f32_1((float*)v245 + v230[i], v144 + i, (lane & 15) == 0 && v124[i]);
 }
