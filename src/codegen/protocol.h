@@ -26,11 +26,14 @@ struct Record {
   std::uint32_t expected;  ///< epoch
   std::uint32_t seen;
   // kBadIndex: `index` is not in [0, extent)
-  std::uint32_t node;  ///< in the kernel's body
+  std::uint32_t node;  ///< in the kernel's body, or one of its operands (check_of)
   std::int64_t index;
   std::int64_t extent;
 };
 static_assert(sizeof(Record) == 48);
+
+/// What a record calls operand `operand` of node `node`, where a node's operands are told apart.
+constexpr int check_of(int node, int operand) { return node + (operand << 16); }
 
 /// When a block began each of its activities, in order, zero past the last; for kernels that record
 /// marks. Each block has this many; further ones are dropped. The preamble prints the same struct.

@@ -32,6 +32,7 @@ struct Registry {
     add_gather_ops(ops);
     add_matmul_ops(ops);
     add_opaque_ops(ops);
+    add_paged_attention_ops(ops);
     add_pointwise_ops(ops);
     add_row_ops(ops);
     add_update_ops(ops);
@@ -135,7 +136,7 @@ bool is_asynchronous(const Node& node) {
 bool takes_indices(const Node& node) { return node.op->takes_indices; }
 
 bool checks_values(const Node& node) {
-  return takes_indices(node) || node.op->matmul == Matmul::kGrouped;
+  return takes_indices(node) || node.op->matmul == Matmul::kGrouped || !node.op->checked.empty();
 }
 
 void fail(std::string place, const std::string& message) {

@@ -45,7 +45,7 @@ enum class OpClass : std::uint8_t {
   kNorm,    ///< softmax and the norms: a row reduction with pointwise work around it, over the last
             ///< dim (before canonicalize a softmax may be over any); in row.h
   kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm, _grouped_mm
-  kAttention,  ///< scaled_dot_product_attention: attention.h
+  kAttention,  ///< scaled_dot_product_attention, paged_attention: attention.h
   kView,       ///< view, transpose, permute, expand, slice, split, cat, shard, ...: no arithmetic
   kGather,     ///< embedding, index_select, rotary_embedding: reads elements at computed places
   kUpdate,  ///< index_copy, slice_scatter: the first operand, of which some elements are replaced
@@ -167,6 +167,8 @@ struct OpDef {
   Promotes promotes = Promotes::kNothing;
   /// The values of the second operand are indices into the first.
   bool takes_indices = false;
+  /// Operands whose values a run checks, where an error names the operand.
+  std::vector<std::size_t> checked = {};
   CollectiveKind collective = CollectiveKind::kNone;
   /// For a coalesced collective: the op for one operand.
   std::string of_one{};
@@ -186,7 +188,8 @@ struct OpDef {
 
 /// Whether an operand has indices (embedding, index_select), which may be out of range.
 [[nodiscard]] bool takes_indices(const Node& node);
-/// Whether a run checks an operand's values: indices, or the offsets of a grouped matmul.
+/// Whether a run checks an operand's values: indices, the offsets of a grouped matmul, or where
+/// the keys of an attention are.
 [[nodiscard]] bool checks_values(const Node& node);
 
 /// The extents, sizes and bounds among a node's attributes.

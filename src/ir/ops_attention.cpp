@@ -67,10 +67,7 @@ std::vector<TensorType> infer(const InferContext& context) {
   if (get_attr<double>(context.attrs, "dropout_p") != 0) {
     fail("/attrs/dropout_p", "found a probability; expected 0: there is no dropout in inference");
   }
-  if (const auto scale = context.attrs.find("scale");
-      scale != context.attrs.end() && !(std::get<double>(scale->second) > 0)) {
-    fail("/attrs/scale", "found {}; expected a number above 0", std::get<double>(scale->second));
-  }
+  check_scale(context.attrs);
   const TensorType& key = context.inputs[1];
   const TensorType& value = context.inputs[2];
   const std::size_t rank = query.shape.size();
@@ -119,20 +116,6 @@ std::size_t mask_element(const EvalTensor& mask, const std::vector<std::int64_t>
   return element;
 }
 
-/// Softmax in place; a row that sees nothing becomes zeros.
-void weigh(std::span<double> row) {
-  const auto is_hidden = [](double x) { return x == -kInfinity; };
-  if (std::ranges::all_of(row, is_hidden)) {
-    std::ranges::fill(row, 0.0);
-    return;
-  }
-  double most = -kInfinity;
-  for (const double x : row) most = std::fmax(most, x);
-  double sum = 0;
-  for (double& x : row) sum += x = std::exp(x - most);
-  for (double& x : row) x /= sum;
-}
-
 EvalTensors evaluate(const EvalContext& context, const EvalTensors& inputs) {
   const Attention form = attention_of(context.graph, context.node);
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& x) {
@@ -179,17 +162,51 @@ EvalTensors evaluate(const EvalContext& context, const EvalTensors& inputs) {
 
 }  // namespace
 
+void check_scale(const Attrs& attrs) {
+  const auto scale = attrs.find("scale");
+  if (scale == attrs.end() || std::get<double>(scale->second) > 0) return;
+  fail("/attrs/scale", "found {}; expected a number above 0", std::get<double>(scale->second));
+}
+
+void weigh(std::span<double> scores, double sink) {
+  const auto is_hidden = [](double x) { return x == -kInfinity; };
+  if (std::ranges::all_of(scores, is_hidden)) {
+    std::ranges::fill(scores, 0.0);
+    return;
+  }
+  double most = sink;
+  for (const double x : scores) most = std::fmax(most, x);
+  double sum = std::exp(sink - most);
+  for (double& x : scores) sum += x = std::exp(x - most);
+  for (double& x : scores) x /= sum;
+}
+
 Attention attention_of(const Graph& graph, const Node& node) {
   Attention form;
   const Shape& query = graph.type(node.inputs[0]).shape;
+  const auto* scale = node.attr<double>("scale");
+  form.scale =
+      scale != nullptr ? *scale : 1 / std::sqrt(static_cast<double>(query.back().evaluate({})));
+  if (joins_parts(node)) {
+    if (node.inputs.size() > 1) form.sinks = 1;
+    return form;
+  }
+  if (node.op_name() != kName) {
+    form.paged = true;
+    form.groups = static_cast<std::size_t>(query[1].evaluate({}) /
+                                           graph.type(node.inputs[1]).shape[2].evaluate({}));
+    form.causal = *node.attr<bool>("causal");
+    if (const auto* window = node.attr<std::int64_t>("window")) form.window = *window;
+    if (const auto* softcap = node.attr<double>("softcap")) form.softcap = *softcap;
+    if (node.inputs.size() > kSinks) form.sinks = kSinks;
+    if (const auto* segment = node.attr<std::int64_t>("segment")) form.segment = *segment;
+    return form;
+  }
   if (*node.attr<bool>("enable_gqa")) {
     const std::size_t heads = query.size() - 3;
     form.groups = static_cast<std::size_t>(query[heads].evaluate({}) /
                                            graph.type(node.inputs[1]).shape[heads].evaluate({}));
   }
-  const auto* scale = node.attr<double>("scale");
-  form.scale =
-      scale != nullptr ? *scale : 1 / std::sqrt(static_cast<double>(query.back().evaluate({})));
   form.causal = *node.attr<bool>("is_causal");
   if (node.inputs.size() > 3) form.mask = 3;
   return form;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "braid/reference.h"
+#include "ir/attention.h"
 #include "ir/buckets.h"
 #include "ir/fail.h"
 #include "ir/op_registry.h"
@@ -50,36 +51,70 @@ class Random {
   bool has_spare_ = false;
 };
 
-/// The rows among which a grouped matmul's offsets are, for an input that has such.
-std::optional<Dim> rows_of_offsets(const Graph& graph, ValueId input) {
-  for (const Node& node : graph.nodes()) {
-    if (node.op->matmul == Matmul::kGrouped && node.inputs[2] == input) {
-      return graph.type(node.inputs[0]).shape[0];
+/// How many places there are for what an operand names, if it has the indices of a write.
+std::optional<std::int64_t> places_to_write(const Graph& graph, const Node& node,
+                                            std::size_t operand, const Bindings& bindings) {
+  const Shape& shape = graph.type(node.inputs[0]).shape;
+  if (node.op->mutates == Mutates::kFirstTwo && operand == 4) {
+    std::int64_t slots = 1;
+    for (std::size_t d = 0; d + graph.type(node.inputs[2]).shape.size() <= shape.size(); ++d) {
+      slots *= shape[d].evaluate(bindings);
     }
+    return slots;
   }
-  return std::nullopt;
+  const OpClass c = node.op->op_class;
+  if ((c != OpClass::kUpdate && c != OpClass::kMutation) || !takes_indices(node) || operand != 1) {
+    return std::nullopt;
+  }
+  return shape[axis_of(node.attrs, "dim", shape.size())].evaluate(bindings);
 }
 
-/// How many places there are for what a write's indices name, for an input that has such.
-std::optional<std::int64_t> places_to_write(const Graph& graph, ValueId input,
-                                            const Bindings& bindings) {
-  const auto extent = [&](ValueId value, std::size_t first, std::size_t end) {
-    std::int64_t n = 1;
-    for (std::size_t d = first; d < end; ++d) {
-      n *= graph.type(value).shape[d].evaluate(bindings);
-    }
-    return n;
-  };
+/// `size` integers that an op can use, for an input that says where rows are: ends of groups, the
+/// indices of a write, or what a paged_attention has beside its cache.
+std::optional<std::vector<std::int64_t>> places(const Graph& graph, ValueId input,
+                                                const Bindings& bindings, std::size_t size,
+                                                Random& random) {
   for (const Node& node : graph.nodes()) {
-    const bool appends = node.op->mutates == Mutates::kFirstTwo;
-    const bool copies = takes_indices(node) && node.op->op_class != OpClass::kGather;
-    if ((!appends && !copies) || node.inputs[appends ? 4 : 1] != input) continue;
-    const std::size_t rank = graph.type(node.inputs[0]).shape.size();
-    if (appends) {
-      return extent(node.inputs[0], 0, rank + 1 - graph.type(node.inputs[2]).shape.size());
+    const auto found = std::ranges::find(node.inputs, input);
+    const auto operand = static_cast<std::size_t>(found - node.inputs.begin());
+    if (operand == node.inputs.size()) continue;
+    const auto extent = [&](std::size_t of, std::size_t dim) {
+      return graph.type(node.inputs[of]).shape[dim].evaluate(bindings);
+    };
+    const auto below = [&](std::int64_t end) {
+      return static_cast<std::int64_t>(random.next() % static_cast<std::uint64_t>(end));
+    };
+    std::vector<std::int64_t> values(size);
+    // Each at most once, as far as there are so many.
+    const auto once = [&](std::int64_t end) {
+      std::vector<std::int64_t> all(static_cast<std::size_t>(std::max<std::int64_t>(1, end)));
+      std::iota(all.begin(), all.end(), 0);
+      for (std::size_t i = 0; i < size; ++i) {
+        std::swap(all[i % all.size()], all[random.next() % all.size()]);
+      }
+      for (std::size_t i = 0; i < size; ++i) values[i] = all[i % all.size()];
+      return values;
+    };
+    if (node.op->matmul == Matmul::kGrouped && operand == 2) {
+      for (std::int64_t& value : values) value = below(extent(0, 0) + 1);
+      std::ranges::sort(values);
+      return values;
     }
-    const std::size_t axis = axis_of(node.attrs, "dim", rank);
-    return extent(node.inputs[0], axis, axis + 1);
+    if (const auto end = places_to_write(graph, node, operand, bindings)) return once(*end);
+    if (std::ranges::find(node.op->checked, operand) == node.op->checked.end()) continue;
+    // Tokens of a paged_attention are dealt evenly, so that the lengths have room for them.
+    const std::int64_t sequences = extent(kKvLengths, 0);
+    const auto start = [&](std::int64_t sequence) { return extent(0, 0) * sequence / sequences; };
+    const std::int64_t room = extent(kPageTable, 1) * extent(1, 1);
+    for (std::int64_t i = 0; i < std::ssize(values); ++i) {
+      std::int64_t& value = values[static_cast<std::size_t>(i)];
+      if (operand == kPageTable) value = below(extent(1, 0));
+      if (operand == kQueryStarts) value = start(i);
+      if (operand != kKvLengths) continue;
+      const std::int64_t least = start(i + 1) - start(i);
+      value = least + below(std::max<std::int64_t>(1, room - least + 1));
+    }
+    return values;
   }
   return std::nullopt;
 }
@@ -102,22 +137,12 @@ HostTensor random_tensor(const Graph& graph, std::size_t index, const Bindings& 
     deviation = 0.1;
   }
   if (!is_float(input.type.dtype)) {
-    const std::optional<Dim> rows = rows_of_offsets(graph, graph.input_values()[index]);
-    const std::uint64_t end =
-        rows ? static_cast<std::uint64_t>(rows->evaluate(bindings)) + 1 : std::uint64_t{8};
-    std::vector<std::int64_t> values(size);
-    for (std::int64_t& value : values) value = static_cast<std::int64_t>(random.next() % end);
-    if (rows) std::ranges::sort(values);
-    if (const auto places = places_to_write(graph, graph.input_values()[index], bindings)) {
-      // Each once, as far as there are so many.
-      std::vector<std::int64_t> all(static_cast<std::size_t>(std::max<std::int64_t>(1, *places)));
-      std::iota(all.begin(), all.end(), 0);
-      for (std::size_t i = 0; i < size; ++i) {
-        std::swap(all[i % all.size()], all[random.next() % all.size()]);
-      }
-      for (std::size_t i = 0; i < size; ++i) values[i] = all[i % all.size()];
+    auto values = places(graph, graph.input_values()[index], bindings, size, random);
+    if (!values) {
+      values.emplace(size);
+      for (std::int64_t& value : *values) value = static_cast<std::int64_t>(random.next() % 8);
     }
-    return HostTensor::from_integers(input.type.dtype, std::move(shape), values);
+    return HostTensor::from_integers(input.type.dtype, std::move(shape), *values);
   }
   std::vector<double> values(size);
   for (double& value : values) value = mean + deviation * random.normal();

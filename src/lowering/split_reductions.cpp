@@ -9,6 +9,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "ir/attention.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 #include "lowering/analysis/kinds.h"
@@ -31,6 +32,10 @@
 // PassConfig::batch_invariant is off, tuning may choose the number of parts of a matmul by trials
 // of its kernels, the one that adds the parts included, each in its default configuration.
 // Refuses an extent that no power of two divides, and a symbolic one.
+//
+// A paged_attention whose sequences have one token each, by its types, always becomes parts of
+// kSegment keys and what joins them (ir/attention.h), where there is room for more than one: a
+// row's bits must not depend on how many there are.
 namespace braid {
 namespace {
 
@@ -44,6 +49,9 @@ constexpr ReasonCode kNoGain{"split_reductions.no_gain",
 constexpr ReasonCode kSplit{"split_reductions.split",
                             "{blocks} block(s) leave {device} idle: {parts} parts of dim {dim} "
                             "take about {us:.1f} us instead of {now_us:.1f}"};
+
+constexpr ReasonCode kSegments{"split_reductions.segments",
+                               "one token of each sequence: parts of {keys} keys run side by side"};
 
 constexpr ReasonCode kTuned{"split_reductions.tuned", "tuned: {what}"};
 constexpr ReasonCode kNotTuned{"split_reductions.not_tuned", "not tuned: {why}"};
@@ -67,6 +75,11 @@ class Splitter {
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       const NodeId id = i;
       const Node& node = graph_.node(id);
+      if (has_parts(node)) {
+        cuts.emplace(id, Cut{});
+        context_.applied(kPass, node.name, Reason(kSegments, kSegment));
+        continue;
+      }
       if (!reduces(node) || !graph_.value(node.outputs[0]).comm_group.empty()) continue;
       const auto [choice, is_new] = choices_.try_emplace(kinds_.of(id));
       if (is_new) choice->second = choose(node);
@@ -102,6 +115,8 @@ class Splitter {
       const auto cut = cuts.find(id);
       if (cut == cuts.end()) {
         rewrite_.copy(node);
+      } else if (node.op->op_class == OpClass::kAttention) {
+        split_attention(node);
       } else if (node.op->op_class == OpClass::kMatmul) {
         split_matmul(node, cut->second);
       } else {
@@ -377,6 +392,31 @@ class Splitter {
       x = add(node, "view", {x}, {{"shape", shape(node.outputs[0])}});
     }
     finish(node, x);
+  }
+
+  /// Whether it is an attention of one token in each sequence, with room for several segments.
+  bool has_parts(const Node& node) const {
+    if (node.op_name() != "paged_attention") return false;
+    const Shape& table = shape(node.inputs[kPageTable]);
+    if (shape(node.inputs[0])[0] != table[0] || !table[1].is_constant()) return false;
+    return (table[1] * shape(node.inputs[1])[1].evaluate({})).evaluate({}) > kSegment;
+  }
+
+  /// The parts keep the node's name: they check its operands, and errors name it.
+  void split_attention(const Node& node) {
+    std::vector<ValueId> inputs = rewrite_(node.inputs);
+    std::vector<ValueId> sinks(
+        inputs.begin() + std::min<std::ptrdiff_t>(kSinks, std::ssize(inputs)), inputs.end());
+    inputs.resize(kSinks);
+    Attrs attrs = node.attrs;
+    attrs.emplace("segment", kSegment);
+    Graph& graph = rewrite_.graph();
+    const NodeId parts =
+        graph.add_node(node.name, "paged_attention_parts", std::move(inputs), std::move(attrs));
+    std::vector<ValueId> operands{graph.node(parts).outputs[0]};
+    operands.insert(operands.end(), sinks.begin(), sinks.end());
+    const DType dtype = graph_.type(node.outputs[0]).dtype;
+    rewrite_.map(node.outputs[0], add(node, "join_attention_parts", operands, {{"dtype", dtype}}));
   }
 
   /// Casts the result and gives it the node's name.

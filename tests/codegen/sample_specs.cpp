@@ -184,6 +184,33 @@ void add_gemms(const Samples& add) {
   }
   {
     Body b;
+    const ValueId q = b.input(bf16, {kT, 8, 128});
+    const ValueId k = b.input(bf16, {1000, 16, 2, 128}), v = b.input(bf16, {1000, 16, 2, 128});
+    const auto places = [&](Shape shape) { return b.input(DType::kI32, std::move(shape)); };
+    const ValueId table = places({20, 64}), lengths = places({20}), starts = places({21});
+    add("paged_attention", b,
+        {b.op("paged_attention", {q, k, v, table, lengths, starts},
+              {{"window", std::int64_t{500}}, {"softcap", 30.0}})});
+  }
+  {
+    Body b;
+    const auto places = [&](Shape shape) { return b.input(DType::kI32, std::move(shape)); };
+    const ValueId q = b.input(bf16, {kT, 32, 128});
+    const ValueId k = b.input(bf16, {1000, 64, 4, 128}), v = b.input(bf16, {1000, 64, 4, 128});
+    const ValueId table = places({kT, 64}), lengths = places({kT}), starts = places({kT + 1});
+    add("paged_attention_parts", b,
+        {b.op("paged_attention_parts", {q, k, v, table, lengths, starts},
+              {{"segment", std::int64_t{512}}})});
+  }
+  {
+    Body b;
+    const ValueId parts = b.input(DType::kF32, {12, kT, 32, 130});
+    add("join_attention", b,
+        {b.op("silu",
+              {b.op("join_attention_parts", {parts, b.input(bf16, {32})}, {{"dtype", bf16}})})});
+  }
+  {
+    Body b;
     add("gemm_batched", b,
         {b.op("matmul", {b.input(bf16, {4, kT, 64}), b.input(bf16, {64, 128})})});
   }

@@ -82,5 +82,80 @@ TEST(Attention, RefusesWhatDoesNotFit) {
                        "n/attrs/enable_gqa", "multiple of the heads"));
 }
 
+constexpr const char* kPaged = "paged_attention";
+
+/// T tokens of 4 heads, 5 pages of 16 keys with 2 heads, 3 sequences with at most 2 pages each.
+std::vector<TensorType> paged_types() {
+  const TensorType cache{kF32, {5, 16, 2, 8}};
+  return {{kF32, {sym("T"), 4, 8}}, cache, cache, {DType::kI32, {3, 2}}, {DType::kI32, {3}},
+          {DType::kI32, {4}}};
+}
+
+TEST(PagedAttention, InfersTypes) {
+  std::vector<TensorType> types = paged_types();
+  types[2].shape[3] = 24;
+  EXPECT_EQ(inferred(types, kPaged), "f32[T, 4, 24]");
+}
+
+TEST(PagedAttention, RefusesWhatDoesNotFit) {
+  const auto with = [](std::size_t input, TensorType type) {
+    std::vector<TensorType> types = paged_types();
+    types[input] = std::move(type);
+    return refused(types, kPaged);
+  };
+  EXPECT_TRUE(is_error(with(0, {kF32, {4, 8}}), "n", "expected [T, H, E]"));
+  EXPECT_TRUE(is_error(with(0, {kF32, {9, 3, 8}}), "n", "heads that divide H"));
+  EXPECT_TRUE(is_error(with(2, {kF32, {5, 32, 2, 8}}), "n", "expected [T, H, E]"));
+  EXPECT_TRUE(is_error(with(3, {DType::kI64, {3, 2}}), "n/inputs/3", "expected i32 of two dims"));
+  EXPECT_TRUE(is_error(with(4, {DType::kI32, {2}}), "n/inputs/4", "expected i32[3]"));
+  EXPECT_TRUE(is_error(with(5, {DType::kI32, {3}}), "n/inputs/5", "expected i32[4]"));
+  std::vector<TensorType> types = paged_types();
+  types.push_back({kF32, {2}});
+  EXPECT_TRUE(is_error(refused(types, kPaged), "n/inputs/6", "expected f32[4] or f32"));
+  types.pop_back();
+  types[1].shape[1] = types[2].shape[1] = 24;
+  EXPECT_TRUE(is_error(refused(types, kPaged), "n/inputs/1", "expected pages of 16, 32"));
+  const auto with_attrs = [](Attrs attrs) {
+    return refused(paged_types(), kPaged, std::move(attrs));
+  };
+  EXPECT_TRUE(is_error(with_attrs({{"scale", -1.0}}), "n/attrs/scale", "above 0"));
+  EXPECT_TRUE(is_error(with_attrs({{"softcap", 0.0}}), "n/attrs/softcap", "above 0"));
+  EXPECT_TRUE(is_error(with_attrs({{"window", std::int64_t{0}}}), "n/attrs/window", "at least 1"));
+  EXPECT_TRUE(is_error(with_attrs({{"window", std::int64_t{3}}, {"causal", false}}),
+                       "n/attrs/window", "without causal"));
+}
+
+/// Heads of one element: a sequence with one query of 17 keys, and one with two queries of 2 keys.
+/// Key and value of position p are p, but for p = 16 of the first.
+Values paged(Attrs attrs, bool has_sink = false) {
+  attrs.emplace("scale", std::log(2.0));
+  const TensorType cache{kF32, {4, 16, 1, 1}};
+  Values pages(64, 100);  // those of pages that nobody has would show
+  for (std::size_t p = 0; p < 16; ++p) pages[48 + p] = 0;
+  pages[16] = 5;               // the first's position 16
+  pages[0] = 1, pages[1] = 2;  // the second's
+  std::vector<TensorType> types{
+      {kF32, {3, 1, 1}}, cache, cache, {DType::kI32, {2, 2}}, {DType::kI32, {2}},
+      {DType::kI32, {3}}};
+  std::vector<Values> values{{0, 1, 1}, pages, pages, {3, 1, 0, -1}, {17, 2}, {0, 1, 3}};
+  if (has_sink) {
+    types.push_back({kF32, {1}});
+    values.push_back({std::log(4.0)});
+  }
+  Values result = computed_one(types, kPaged, std::move(attrs), values);
+  for (double& x : result) x = std::round(x * 1e6) / 1e6;
+  return result;
+}
+
+TEST(PagedAttention, TokensSeeTheKeysOfTheirSequence) {
+  const double whole = std::round(10.0 / 6 * 1e6) / 1e6;  // weights 2 and 4
+  EXPECT_EQ(paged({}), (Values{std::round(5.0 / 17 * 1e6) / 1e6, 1, whole}));
+  EXPECT_EQ(paged({{"causal", false}}), (Values{std::round(5.0 / 17 * 1e6) / 1e6, whole, whole}));
+  EXPECT_EQ(paged({{"window", std::int64_t{1}}}), (Values{5, 1, 2}));
+  // A sink of weight 4.
+  EXPECT_EQ(paged({{"window", std::int64_t{1}}}, true),
+            (Values{1, std::round(2.0 / 6 * 1e6) / 1e6, 1}));
+}
+
 }  // namespace
 }  // namespace braid

@@ -57,6 +57,21 @@ TEST(RandomInputs, OffsetsOfGroupsAscendAmongTheirRows) {
   EXPECT_LE(offsets.back(), 100);
 }
 
+TEST(RandomInputs, OfAPagedAttentionFitEachOther) {
+  Graph graph;
+  graph.add_input({"q", {DType::kF32, {33, 2, 8}}});
+  graph.add_input({"k", {DType::kF32, {5, 16, 1, 8}}});
+  graph.add_input({"v", {DType::kF32, {5, 16, 1, 8}}});
+  graph.add_input({"table", {DType::kI32, {7, 3}}});
+  graph.add_input({"lengths", {DType::kI32, {7}}});
+  graph.add_input({"starts", {DType::kI32, {8}}});
+  graph.add_output(
+      graph.node(graph.add_node("y", "paged_attention", graph.input_values())).outputs[0]);
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    EXPECT_NO_THROW((void)evaluate(graph, random_inputs(graph, {}, seed), {}));
+  }
+}
+
 TEST(RandomInputs, DifferByRankOnlyWherePerRank) {
   const RankTensors inputs = random_inputs(model(), {{"T", 5}}, 3);
   ASSERT_EQ(inputs.size(), 2U);

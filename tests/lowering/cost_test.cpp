@@ -50,6 +50,27 @@ TEST(Cost, BytesInFlightDecideTheRateOfMemory) {
   EXPECT_DOUBLE_EQ(memory_ns(kBytes, h100.sms, kTilesInFlight, h100), full);
 }
 
+TEST(Cost, OfACacheOnlyPagesThatATableHasRoomForAreRead) {
+  const DeviceModel& h100 = *find_device_model("H100");
+  const auto ns = [&](std::int64_t pages, std::int64_t room) {
+    Graph graph;
+    const auto in = [&](const char* name, DType dtype, Shape shape) {
+      return graph.add_input({name, {dtype, std::move(shape)}});
+    };
+    const ValueId q = in("q", DType::kBF16, {2, 8, 128});
+    const ValueId k = in("k", DType::kBF16, {pages, 64, 8, 128});
+    const ValueId v = in("v", DType::kBF16, {pages, 64, 8, 128});
+    const ValueId table = in("table", DType::kI32, {3, room});
+    const NodeId y = graph.add_node(
+        "y", "paged_attention",
+        {q, k, v, table, in("lengths", DType::kI32, {3}), in("starts", DType::kI32, {4})});
+    return node_ns(graph, graph.node(y), {}, h100);
+  };
+  EXPECT_DOUBLE_EQ(ns(1000, 100), ns(10000, 100));
+  EXPECT_NEAR((ns(10000, 200) - h100.launch_ns) / (ns(10000, 100) - h100.launch_ns), 2, 0.01);
+  EXPECT_LT(ns(50, 100), ns(1000, 100));  // all of a small one
+}
+
 TEST(Cost, NodesFollowTheRoofline) {
   Graph graph;
   const TensorType type{DType::kBF16, {4096, 4096}};

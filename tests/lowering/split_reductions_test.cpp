@@ -66,6 +66,34 @@ TEST(SplitReductions, WeightThatIsTransposed) {
   EXPECT_THAT(remarks_of(context, "y"), Contains(HasSubstr("8 parts of dim 1")));
 }
 
+TEST(SplitReductions, AttentionOfOneTokenInEachSequence) {
+  const auto attention = [](const char* tokens, const char* pages) {
+    const auto i32 = [](const char* name, const std::string& shape) {
+      return std::string(R"(, {"name": ")") + name + R"(", "dtype": "i32", "shape": [)" + shape +
+             "]}";
+    };
+    return graph_of(input16("q", std::string(tokens) + ", 4, 16") + "," +
+                        input16("k", "40, 64, 2, 16") + "," + input16("v", "40, 64, 2, 8") +
+                        i32("table", std::string(R"("T", )") + pages) + i32("lengths", R"("T")") +
+                        i32("starts", R"("T + 1")"),
+                    node("y", "paged_attention", R"("q", "k", "v", "table", "lengths", "starts")",
+                         R"("window": 900)"),
+                    R"("y")");
+  };
+  const Graph graph = attention(R"("T")", "20");
+  PassContext context = sm80();
+  const Graph result = split(graph, context);
+  ASSERT_EQ(result.nodes().size(), 2U);
+  EXPECT_EQ(result.nodes()[0].name, "y");  // for errors
+  EXPECT_EQ(result.type(result.nodes()[0].outputs[0]).str(), "f32[3, T, 4, 10]");
+  EXPECT_EQ(result.type(result.outputs()[0]), graph.type(graph.outputs()[0]));
+  EXPECT_THAT(remarks_of(context, "y"), Contains(HasSubstr("parts of 512 keys")));
+  expect_close(graph, result);
+  // Room for one segment, or tokens of any sequence.
+  EXPECT_EQ(split(attention(R"("T")", "8"), context).nodes().size(), 1U);
+  EXPECT_EQ(split(attention(R"(7)", "20"), context).nodes().size(), 1U);
+}
+
 TEST(SplitReductions, ColumnAndFullReductions) {
   for (const char* op : {"sum", "mean", "amax", "amin"}) {
     for (const char* attrs : {R"("dim": [0])", R"("dim": [0], "keepdim": true)", R"("dim": [])",

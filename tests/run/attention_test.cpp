@@ -76,19 +76,22 @@ std::vector<std::byte> first_rows(const HostTensor& y, std::int64_t rows) {
   return bytes;
 }
 
-Graph square(DType dtype, std::int64_t most) {
+Graph square(DType dtype, std::int64_t most, bool causal) {
   GraphBuilder b(most);
   const auto in = [&](const char* name, Dim rows) { return b.in(dtype, {1, 2, rows, 64}, name); };
-  return b.take({b.op("scaled_dot_product_attention", {in("q", kT), in("k", 100), in("v", 100)})});
+  return b.take({b.op("scaled_dot_product_attention", {in("q", kT), in("k", 100), in("v", 100)},
+                      {{"is_causal", causal}})});
 }
 
-// Kernels for few queries have other tiles than those for many.
+// Kernels for few queries have other tiles than those for many. Where these are causal, the rows of
+// a tile see other tiles of keys.
 TEST(AttentionRows, KeepTheirBitsInEveryBatch) {
-  for (const DType dtype : {DType::kBF16, DType::kF32}) {
+  for (const auto& [dtype, causal] : {std::pair(DType::kBF16, false), std::pair(DType::kF32, false),
+                                      std::pair(DType::kF32, true)}) {
     std::vector<std::vector<std::byte>> bits;
     for (const std::int64_t most : {16, 300}) {
       for (const std::int64_t rows : {7, 16}) {
-        const Graph graph = square(dtype, most);
+        const Graph graph = square(dtype, most, causal);
         const World world = World::open(testing::world_options(1));
         Executable executable = Executable::compile(graph, world);
         RankTensors inputs = random_inputs(graph, {{"T", 16}}, 5);

@@ -56,9 +56,9 @@ Id BodyEmitter::value(ValueId value, const Coords& at, const Mask& mask) {
   return id;
 }
 
-Id BodyEmitter::scalar(ValueId value, const Coords& at) {
+Id BodyEmitter::scalar(ValueId value, const Coords& at, const Mask& mask) {
   as_scalars_ = true;
-  const Id id = this->value(value, at, {});
+  const Id id = this->value(value, at, mask);
   as_scalars_ = false;
   return id;
 }

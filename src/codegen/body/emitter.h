@@ -34,8 +34,8 @@ class BodyEmitter {
 
   [[nodiscard]] tile::Id value(ValueId value, const Coords& at, const Mask& mask);
   /// One element of an input, perhaps seen through movements, at coordinates that are scalars; it
-  /// is the same for all threads.
-  [[nodiscard]] tile::Id scalar(ValueId value, const Coords& at);
+  /// is the same for all threads. The conditions are scalars, too.
+  [[nodiscard]] tile::Id scalar(ValueId value, const Coords& at, const Mask& mask = {});
   /// Loads elements of a dense tensor.
   [[nodiscard]] tile::Id load(tile::Id pointer, const Coords& at, DType dtype, const Mask& mask);
   /// Stores an output; of an update the elements that replace others, where these are.

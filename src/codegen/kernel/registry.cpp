@@ -11,7 +11,8 @@ namespace braid {
 
 extern const Work kNothing, kRows, kOperand, kRowsFromPeers, kSumAtOwner, kRowsFromOwner, kSumAtAll,
     kRowsFromHere, kSendPackets, kRowsFromPackets, kGemmTile, kGroupedTile, kCopiedPanel,
-    kGatheredTile, kOwnTile, kPushedTile, kRowsOfParts, kAttentionTile;
+    kGatheredTile, kOwnTile, kPushedTile, kRowsOfParts, kAttentionTile, kPagedAttention,
+    kJoinedParts;
 
 namespace {
 
@@ -103,6 +104,8 @@ std::span<const Kernel> kernels() {
                     /*closes=*/true),
 
       {.name = "grouped_gemm", .phases = {{&kGroupedTile}}},
+      {.name = "join_attention", .phases = {{&kJoinedParts}}},
+      {.name = "paged_attention", .phases = {{&kPagedAttention}}},
       {.name = "attention", .phases = {{&kAttentionTile}}},
       {.name = "gemm", .phases = {{&kGemmTile}}, .room = of_ring},
       {.name = "elementwise", .phases = {{&kRows}}, .room = resident_blocks},

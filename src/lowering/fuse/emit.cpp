@@ -7,6 +7,7 @@
 #include <queue>
 
 #include "braid/error.h"
+#include "codegen/protocol.h"
 #include "ir/op_registry.h"
 #include "lowering/rewrite.h"
 
@@ -119,7 +120,12 @@ class Emitter {
     Attrs attrs{{"body", spec.body}, {"config", spec.config}};
     std::map<std::string, std::int64_t> indexed;
     for (std::size_t n = 0; n < it.nodes.size(); ++n) {
-      if (checks_values(node(it.nodes[n]))) indexed.emplace(node(it.nodes[n]).name, n);
+      const Node& inner = node(it.nodes[n]);
+      if (checks_values(inner)) indexed.emplace(inner.name, n);
+      for (const std::size_t operand : inner.op->checked) {
+        indexed.emplace(fmt::format("{}/inputs/{}", inner.name, operand),
+                        protocol::check_of(static_cast<int>(n), static_cast<int>(operand)));
+      }
     }
     if (!indexed.empty()) attrs.emplace("indexed", std::move(indexed));
     const NodeId id = rewrite_.graph().add_node(kernel_name(it), "kernel",

@@ -7,6 +7,7 @@
 
 #include "braid/error.h"
 #include "codegen/kernel/rough_time.h"
+#include "ir/attention.h"
 #include "ir/collective.h"
 #include "ir/fail.h"
 #include "ir/groups.h"
@@ -106,8 +107,22 @@ double least_ns(std::span<const CollectiveModel> models, const DeviceModel& devi
   return least;
 }
 
+/// Bytes of the pages that a row of a paged attention's table has room for, in all sequences; 0 for
+/// an operand that has no pages.
+double page_bytes(const Graph& body, const Node& node, ValueId input, const Bindings& bindings) {
+  const bool has_pages =
+      !node.op->checked.empty() && (input == node.inputs[1] || input == node.inputs[2]);
+  if (!has_pages) return 0;
+  const auto extent = [&](ValueId of, std::size_t dim) {
+    return static_cast<double>(body.type(of).shape[dim].evaluate(bindings));
+  };
+  const ValueId table = node.inputs[kPageTable];
+  return type_bytes(body.type(input), bindings) / extent(input, 0) * extent(table, 0) *
+         extent(table, 1);
+}
+
 /// Bytes that a body reads: of a table that it only looks rows up in, these rows; of an operand
-/// that it only takes parts of, these parts.
+/// that it only takes parts of, these parts; of pages no more than a table has room for.
 double bytes_read(const Graph& body, const Bindings& bindings) {
   const std::vector<std::vector<NodeId>> users = body.users();
   const std::vector<Update> updates = updates_of(body);
@@ -121,8 +136,12 @@ double bytes_read(const Graph& body, const Bindings& bindings) {
     for (NodeId reader : readers) {
       const Node& node = body.node(reader);
       const bool looks_up = takes_indices(node) && node.inputs[0] == input;
-      takes_some = takes_some && (looks_up || node.op->view == View::kPart);
-      for (ValueId part : node.outputs) some += type_bytes(body.type(part), bindings);
+      const double pages = page_bytes(body, node, input, bindings);
+      takes_some = takes_some && (looks_up || pages > 0 || node.op->view == View::kPart);
+      some += pages;
+      for (ValueId part : node.outputs) {
+        if (pages == 0) some += type_bytes(body.type(part), bindings);
+      }
     }
     const double whole = type_bytes(body.type(input), bindings);
     bytes += takes_some ? std::min(whole, some) : whole;

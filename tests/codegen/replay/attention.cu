@@ -26,18 +26,18 @@ extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_produc
 #pragma unroll
   for (int i = 0; i < 64; i += 8)
     copy_async_16(shared + 0 + (at4 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v30 + (((v14 + (row0 + i / 8 % 8 * 16)) * 64) + (col0 + i % 8)), 1 && ((v14 + (row0 + i / 8 % 8 * 16)) < v18));
-  const int v109 = (int)0;
-  const bool v115 = 0 < v36;
-  const long long v120 = ((v7 / 4) * p3) * 2;
-  unsigned char* const v121 = p4 + v120;
-  const int v123 = (int)0;
+  const int v110 = (int)0;
+  const bool v116 = 0 < v36;
+  const long long v121 = ((v7 / 4) * p3) * 2;
+  unsigned char* const v122 = p4 + v121;
+  const int v124 = (int)0;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v121 + (((v109 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v115 && ((v123 + (row1 + i / 8 % 4 * 16)) < v18));
-  unsigned char* const v128 = p5 + v120;
+    copy_async_16(shared + 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v122 + (((v110 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v116 && ((v124 + (row1 + i / 8 % 4 * 16)) < v18));
+  unsigned char* const v129 = p5 + v121;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 32768 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v128 + (((v109 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v115 && ((v123 + (row1 + i / 8 % 4 * 16)) < v18));
+    copy_async_16(shared + 32768 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v129 + (((v110 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v116 && ((v124 + (row1 + i / 8 % 4 * 16)) < v18));
   commit_group();
   float v38[4];
 #pragma unroll
@@ -51,25 +51,25 @@ extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_produc
 #pragma unroll
   for (int i = 0; i < 64; ++i)
     v40[i] = 0.0f;
-  int v132 = 0;
-  int v134 = 1;
+  int v133 = 0;
+  int v135 = 1;
   for (long long v37 = 0; v37 < v36; v37 += 64) {
     wait_group_0();
-    const long long v138 = v37 + 64;
-    const bool v139 = v138 < v36;
-    const long long v144 = ((v7 / 4) * p3) * 2;
-    unsigned char* const v145 = p4 + v144;
-    const long long v148 = (v138 * 64) * 2;
-    unsigned char* const v149 = v145 + v148;
-    const int v150 = (int)v138;
+    const long long v139 = v37 + 64;
+    const bool v140 = v139 < v36;
+    const long long v145 = ((v7 / 4) * p3) * 2;
+    unsigned char* const v146 = p4 + v145;
+    const long long v149 = (v139 * 64) * 2;
+    unsigned char* const v150 = v146 + v149;
+    const int v151 = (int)v139;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 16384 + (int)v134 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v149 + (((v109 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v139 && ((v150 + (row1 + i / 8 % 4 * 16)) < v18));
-    unsigned char* const v156 = p5 + v144;
-    unsigned char* const v157 = v156 + v148;
+      copy_async_16(shared + 16384 + (int)v135 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v150 + (((v110 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v140 && ((v151 + (row1 + i / 8 % 4 * 16)) < v18));
+    unsigned char* const v157 = p5 + v145;
+    unsigned char* const v158 = v157 + v149;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 32768 + (int)v134 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v157 + (((v109 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v139 && ((v150 + (row1 + i / 8 % 4 * 16)) < v18));
+      copy_async_16(shared + 32768 + (int)v135 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v158 + (((v110 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v140 && ((v151 + (row1 + i / 8 % 4 * 16)) < v18));
     commit_group();
     const int v43 = (int)v37;
     float v57[64];
@@ -78,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_produc
       v57[i] = 0.0f;
     {
       const unsigned a = shared + 0;
-      const unsigned b = shared + 16384 + (int)v132 * 8192;
+      const unsigned b = shared + 16384 + (int)v133 * 8192;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         unsigned fa[2][4], fb[8][2];
@@ -116,41 +116,45 @@ extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_produc
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       v65[i] = max_f32(v38[i], v64[i]);
+    float v68[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v68[i] = (v65[i] == __int_as_float(0xff800000)) ? 0.0f : v65[i];
     float v70[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v70[i] = ((v65[i] == __int_as_float(0xff800000)) ? 0.0f : v65[i]) * -0.18033688f;
+      v70[i] = v68[i] * -0.18033688f;
     float v73[64];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
       v73[i] = exp2_approx((__fmaf_rn(v63[i], 0.18033688f, v70[i / 2 % 2 + i / 32 % 2 * 2])));
-    float v75[4];
+    float v76[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v75[i] = exp2_approx((__fmaf_rn(v38[i], 0.18033688f, v70[i])));
-    float v77[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v77[i] = 0.0f;
-#pragma unroll
-    for (int i = 0; i < 64; ++i)
-      v77[i / 2 % 2 + i / 32 % 2 * 2] = v77[i / 2 % 2 + i / 32 % 2 * 2] + v73[i];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v77[i] = v77[i] + __shfl_xor_sync(0xffffffffu, v77[i], 1);
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v77[i] = v77[i] + __shfl_xor_sync(0xffffffffu, v77[i], 2);
+      v76[i] = exp2_approx(((v38[i] - v68[i]) * 0.18033688f));
     float v78[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v78[i] = (v39[i] * v75[i]) + v77[i];
-    float v79[64];
+      v78[i] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v79[i] = v40[i] * v75[i / 2 % 2 + i / 32 % 2 * 2];
+      v78[i / 2 % 2 + i / 32 % 2 * 2] = v78[i / 2 % 2 + i / 32 % 2 * 2] + v73[i];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v78[i] = v78[i] + __shfl_xor_sync(0xffffffffu, v78[i], 1);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v78[i] = v78[i] + __shfl_xor_sync(0xffffffffu, v78[i], 2);
+    float v79[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v79[i] = (v39[i] * v76[i]) + v78[i];
+    float v80[64];
+#pragma unroll
+    for (int i = 0; i < 64; ++i)
+      v80[i] = v40[i] * v76[i / 2 % 2 + i / 32 % 2 * 2];
     {
-      const unsigned b = shared + 32768 + (int)v132 * 8192;
+      const unsigned b = shared + 32768 + (int)v133 * 8192;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         unsigned fa[2][4], fb[8][2];
@@ -163,48 +167,48 @@ extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_produc
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
-          for (int n = 0; n < 8; ++n) mma_bf16_bf16(v79 + (m * 8 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 8; ++n) mma_bf16_bf16(v80 + (m * 8 + n) * 4, fa[m], fb[n]);
         }
       }
     }
-    const int v163 = v132 + 1;
-    const int v167 = (v163 < 2) ? v163 : 0;
-    const int v168 = v134 + 1;
-    const int v170 = (v168 < 2) ? v168 : 0;
+    const int v164 = v133 + 1;
+    const int v168 = (v164 < 2) ? v164 : 0;
+    const int v169 = v135 + 1;
+    const int v171 = (v169 < 2) ? v169 : 0;
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       v38[i] = v65[i];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v39[i] = v78[i];
+      v39[i] = v79[i];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v40[i] = v79[i];
-    v132 = v167;
-    v134 = v170;
+      v40[i] = v80[i];
+    v133 = v168;
+    v135 = v171;
   }
-  int v88[4];
+  int v89[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v88[i] = v14 + (row2 + i % 4 * 8);
-  bool v89[4];
+    v89[i] = v14 + (row2 + i % 4 * 8);
+  bool v90[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v89[i] = v88[i] < v18;
-  float v93[4];
+    v90[i] = v89[i] < v18;
+  float v94[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v93[i] = (v39[i] == 0.0f) ? 1.0f : v39[i];
-  float v94[64];
+    v94[i] = (v39[i] == 0.0f) ? 1.0f : v39[i];
+  float v95[64];
 #pragma unroll
   for (int i = 0; i < 64; ++i)
-    v94[i] = v40[i] / v93[i / 2 % 2 + i / 32 % 2 * 2];
-  int v97[4];
+    v95[i] = v40[i] / v94[i / 2 % 2 + i / 32 % 2 * 2];
+  int v98[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v97[i] = v88[i] * 64;
-  unsigned char* const v99 = p6 + v29;
+    v98[i] = v89[i] * 64;
+  unsigned char* const v100 = p6 + v29;
 #pragma unroll
   for (int i = 0; i < 64; i += 2)
-    store_bf16_2((unsigned short*)v99 + (v97[i / 2 % 2 + i / 32 % 2 * 2] + (col3 + i % 2 + i / 4 % 8 * 8)), v94 + i, v89[i / 2 % 2 + i / 32 % 2 * 2]);
+    store_bf16_2((unsigned short*)v100 + (v98[i / 2 % 2 + i / 32 % 2 * 2] + (col3 + i % 2 + i / 4 % 8 * 8)), v95 + i, v90[i / 2 % 2 + i / 32 % 2 * 2]);
 }

@@ -316,6 +316,13 @@ __device__ __forceinline__ void load_f32_1(float* v, const float* p, bool ok) {
   v[0] = __uint_as_float(w);
 }
 
+__device__ __forceinline__ void load_f32_2(float* v, const float* p, bool ok) {
+  uint2 w = make_uint2(0u, 0u);
+  if (ok) w = *(const uint2*)p;
+  v[0] = __uint_as_float(w.x);
+  v[1] = __uint_as_float(w.y);
+}
+
 __device__ __forceinline__ void load_f32_4(float* v, const float* p, bool ok) {
   uint4 w = make_uint4(0u, 0u, 0u, 0u);
   if (ok) w = *(const uint4*)p;

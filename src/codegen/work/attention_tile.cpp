@@ -1,0 +1,173 @@
+// A tile of attention: BLOCK_M rows of queries go over the keys, a tile of them at a time, with
+// the maximum of the scores, the sum of the weights and the output so far carried along (online
+// softmax: Milakov and Gimelshein 2018; FlashAttention: Dao et al. 2022). No score goes to memory.
+//
+//     scores = queries keysᵀ · scale + mask
+//     most'  = max(most, scores)            per row, in each tile
+//     weight = e^(scores - most')           rounded to the operands' dtype for the second product
+//     sum    = sum · e^(most - most') + weights
+//     output = output · e^(most - most') + weights · values
+//
+// Powers are of 2, and the factor log2(e), with the scale where nothing is added to the scores, is
+// part of the multiply-add in front of them.
+//
+// What a row adds up, and in which order, depends on the keys, the extents of a head and the dtype
+// alone: the tiles of keys begin at key 0 and have one width, and a warp has whole rows.
+
+#include "codegen/work/attention_tile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "codegen/device_model.h"
+
+namespace braid {
+namespace {
+
+using tile::Fn;
+using tile::Id;
+using tile::Kind;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Of whose output a warp's registers hold 16 rows.
+constexpr int kWidestHead = 256;
+
+bool is_attention(const Node& node) { return node.op->op_class == OpClass::kAttention; }
+
+}  // namespace
+
+int padded_head(const Dim& extent) {
+  const auto columns = static_cast<std::uint64_t>(extent.evaluate({}));
+  return static_cast<int>(std::max<std::uint64_t>(16, std::bit_ceil(columns)));
+}
+
+const Node& attention_in(const Graph& body) {
+  return *std::ranges::find_if(body.nodes(), is_attention);
+}
+
+bool has_attention(const Graph& body) { return std::ranges::any_of(body.nodes(), is_attention); }
+
+HeadTiles::HeadTiles(const Graph& body) {
+  const Node& node = attention_in(body);
+  const TensorType& query = body.type(node.inputs[0]);
+  key_columns = padded_head(query.shape.back());
+  value_columns = padded_head(body.type(node.inputs[2]).shape.back());
+  bytes = static_cast<std::int64_t>(dtype_size(query.dtype));
+}
+
+std::vector<Config> attention_configs(const BodyFacts& facts, const Target& target,
+                                      std::span<const std::int64_t> blocks, std::int64_t rows) {
+  const HeadTiles heads(facts.body);
+  std::vector<Config> all;
+  for (const std::int64_t block : blocks) {
+    if (block > 16 && block >= 2 * rows) continue;
+    for (const std::int64_t stages : {2, 3}) {
+      const bool fits = heads.shared_bytes(block, stages) <= target.max_shared_bytes();
+      const bool is_least = block == 16 && all.empty();  // which says what it lacks
+      if (!fits && !is_least) continue;
+      all.push_back({{"BLOCK_M", block},
+                     {"num_warps", std::max<std::int64_t>(1, block / heads.rows_of_warp())},
+                     {"num_stages", stages}});
+    }
+  }
+  return all;
+}
+
+double attention_rough_ns(const BodyFacts& facts, const Config&, const Bindings& bindings,
+                          const Target& target) {
+  const DeviceModel& device = device_model(target);
+  const Node& node = attention_in(facts.body);
+  double flops = node_flops(facts.body, node, bindings);
+  if (attention_of(facts.body, node).causal) flops /= 2;
+  const bool is_f32 = facts.body.type(node.inputs[0]).dtype == DType::kF32;
+  const double tflops =
+      is_f32 ? device.f32_tflops : device.f16_tflops * architecture(device.sm).mma_sync_share;
+  return flops / (tflops * 1e3);
+}
+
+std::string refuse_operands(const BodyFacts& facts) {
+  if (std::ranges::count_if(facts.body.nodes(), is_attention) > 1) {
+    return "a kernel holds one attention";
+  }
+  for (const ValueId input : attention_in(facts.body).inputs) {
+    if (!is_moved_input(facts.body, input)) return "attention reads its operands from memory";
+  }
+  return facts.refusal;
+}
+
+std::string refuse_attention(const BodyFacts& facts) {
+  if (HeadTiles(facts.body).widest() > kWidestHead) {
+    return fmt::format("a head has more than {} elements", kWidestHead);
+  }
+  return refuse_operands(facts);
+}
+
+AttentionTile::AttentionTile(const Piece& piece)
+    : b_(piece.b),
+      facts_(piece.facts),
+      body_(piece.facts.body),
+      node_(attention_in(body_)),
+      form_(attention_of(body_, node_)),
+      heads_(body_),
+      block_(static_cast<int>(piece.config.at("BLOCK_M"))),
+      rows_(b_, facts_, block_),
+      keys_(b_, facts_, heads_.key_tile()) {}
+
+void AttentionTile::emit() {
+  const Id queries = this->queries();
+  const Start start = this->start();
+  const std::vector<Id> nothing{start.most, start.sum,
+                                b_.splat(Kind::kF32, block_, heads_.value_columns, 0)};
+  const Keys keys = this->keys();
+  const Id loop = b_.begin_for(keys.first, keys.end, b_.integer(heads_.key_tile()), nothing);
+  const Id most = b_.carried(loop, 0);
+  const Id first = b_.induction(loop);
+  rows_.open_scope();
+  keys_.open_scope();
+  begin_keys(first);
+  const DType dtype = type(0).dtype;
+  const Id products =
+      b_.dot(queries, operand_of_keys(1, first), b_.splat(Kind::kF32, block_, heads_.key_tile(), 0),
+             /*trans_a=*/false, /*trans_b=*/true, dtype);
+  const Id scores = this->scores(products, first);
+  const Id new_most = b_.map(Fn::kMax, {most, b_.reduce(Fn::kMax, scores)});
+  // A row that has seen nothing yet has no largest score.
+  const Id none = b_.map(Fn::kEq, {new_most, number(-kInfinity)});
+  const Id base = b_.map(Fn::kSelect, {none, number(0), new_most});
+  const Id down = times(base, number(-unit_));
+  const Id weights = power(scores, down);
+  // Exactly 1 where a tile leaves the largest score as it is, as one that the row does not see
+  // does.
+  const Id factor = b_.map(Fn::kExp2, {times(b_.map(Fn::kSub, {most, base}), number(unit_))});
+  const Id sum =
+      b_.map(Fn::kAdd, {times(b_.carried(loop, 1), factor), b_.reduce(Fn::kAdd, weights)});
+  const Id output = b_.dot(weights, operand_of_keys(2, first), times(b_.carried(loop, 2), factor),
+                           false, false, dtype);
+  keys_.close_scope();
+  rows_.close_scope();
+  const std::vector<Id> results = b_.end_for(loop, {new_most, sum, output});
+  finish(results[0], results[1], results[2]);
+}
+
+Id AttentionTile::index(const Extent& along, int rows, int cols, int axis, Mask& mask) {
+  const Id index = b_.map(Fn::kAdd, {fit(along.first), b_.range(rows, cols, axis)});
+  if (along.dim.divisor(body_.symbols()) % along.block != 0) {
+    mask.push_back(b_.map(Fn::kLt, {index, fit(extent(Expr(along.dim)))}));
+  }
+  return index;
+}
+
+void AttentionTile::finish(Id /*most*/, Id sum, Id output) {
+  const Place place = this->place();
+  const Id nothing = b_.map(Fn::kEq, {sum, number(0)});
+  const Id mean = b_.map(Fn::kDiv, {output, b_.map(Fn::kSelect, {nothing, number(1), sum})});
+  const Id result = b_.round(body_.type(node_.outputs[0]).dtype, mean);
+  rows_.define(node_.outputs[0], [result](const Coords&, const Mask&) { return result; });
+  for (std::size_t i = 0; i < body_.outputs().size(); ++i) rows_.store(i, place.at, place.mask);
+}
+
+}  // namespace braid

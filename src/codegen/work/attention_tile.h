@@ -1,0 +1,156 @@
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <numbers>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/body/emitter.h"
+#include "codegen/work/rows.h"
+#include "codegen/work/work.h"
+#include "ir/attention.h"
+
+namespace braid {
+
+[[nodiscard]] bool has_attention(const Graph& body);
+/// That of a body that has one.
+[[nodiscard]] const Node& attention_in(const Graph& body);
+
+/// The columns of a tile that holds a head.
+[[nodiscard]] int padded_head(const Dim& extent);
+
+/// The extents of a head, and what tiles of it take.
+struct HeadTiles {
+  int key_columns, value_columns;  ///< of tiles
+  std::int64_t bytes;              ///< of an element
+
+  explicit HeadTiles(const Graph& body);
+  [[nodiscard]] int widest() const { return std::max(key_columns, value_columns); }
+  /// So that a thread's part of the output leaves room for the scores.
+  [[nodiscard]] int rows_of_warp() const { return bytes == 2 && widest() <= 128 ? 32 : 16; }
+  /// Queries, keys and values, and the weights where products take no registers.
+  [[nodiscard]] std::int64_t shared_bytes(std::int64_t block, std::int64_t stages) const {
+    const std::int64_t weights = bytes == 4 ? block * key_tile() : 0;
+    const std::int64_t ring = stages * key_tile() * (key_columns + value_columns);
+    return bytes * (block * key_columns + ring + weights);
+  }
+  /// The keys of a tile: part of the order in which weights are added.
+  [[nodiscard]] int key_tile() const { return bytes == 2 && widest() <= 64 ? 64 : 32; }
+};
+
+inline constexpr Setting kAttentionSettings[] = {
+    kWarpsSetting,
+    {"BLOCK_M", 16, 128, true},
+    {"num_stages", 2, 8, false},
+};
+/// Configurations of the blocks' rows, the best first, as far as they fit; `rows`: the most that a
+/// tile could have.
+[[nodiscard]] std::vector<Config> attention_configs(const BodyFacts& facts, const Target& target,
+                                                    std::span<const std::int64_t> blocks,
+                                                    std::int64_t rows);
+/// By the rate of the unit that multiplies, and nothing else.
+[[nodiscard]] double attention_rough_ns(const BodyFacts& facts, const Config& config,
+                                        const Bindings& bindings, const Target& target);
+/// Why no kernel computes the body; else empty. Of operands: heads may have any width.
+[[nodiscard]] std::string refuse_attention(const BodyFacts& facts);
+[[nodiscard]] std::string refuse_operands(const BodyFacts& facts);
+
+/// A tile of attention: BLOCK_M rows go over the keys, a tile of them at a time. A form of
+/// attention says which rows these are, and where keys and values come from.
+class AttentionTile {
+ public:
+  explicit AttentionTile(const Piece& piece);
+  virtual ~AttentionTile() = default;
+  AttentionTile(const AttentionTile&) = delete;
+  AttentionTile& operator=(const AttentionTile&) = delete;
+
+  void emit();
+
+ protected:
+  // What a form has.
+
+  /// [block, key columns]
+  virtual tile::Id queries() = 0;
+  /// The first and the end of the keys that a row of the block may see; the first is one that
+  /// begins a tile, counted from key 0.
+  struct Keys {
+    tile::Id first, end;
+  };
+  virtual Keys keys() = 0;
+  /// What each row has before its first key: its largest score, in units of `unit_`, and the sum of
+  /// its weights, [block, 1].
+  struct Start {
+    tile::Id most, sum;
+  };
+  virtual Start start() {
+    return {column_of(-std::numeric_limits<double>::infinity()), column_of(0)};
+  }
+  /// What the tile of keys from `first` on takes, at the head of the loop.
+  virtual void begin_keys(tile::Id /*first*/) {}
+  /// The tile of the key (1) or the value (2) from key `first` on.
+  virtual tile::Id operand_of_keys(std::size_t input, tile::Id first) = 0;
+  /// The scores in units of `unit_`; -inf where a key is hidden, or past the last one.
+  virtual tile::Id scores(tile::Id products, tile::Id first) = 0;
+  /// Where the row of a block is in the output, with all columns of a value.
+  struct Place {
+    Coords at;
+    Mask mask;
+  };
+  virtual Place place() = 0;
+  /// Stores what a row has at the end: here the mean of the values by their weights. A row that
+  /// sees no key gives zeros.
+  virtual void finish(tile::Id most, tile::Id sum, tile::Id output);
+
+  // What it does so with.
+
+  tile::Id narrow(tile::Id id) { return b_.map(tile::Fn::kToI32, {id}); }
+  tile::Id wide(tile::Id id) { return b_.map(tile::Fn::kToI64, {id}); }
+  tile::Id fit(tile::Id id) { return facts_.narrow ? narrow(id) : wide(id); }
+  tile::Id times(tile::Id a, tile::Id b) { return b_.map(tile::Fn::kMul, {a, b}); }
+  tile::Id number(double value) { return b_.constant(tile::Kind::kF32, value); }
+  tile::Id extent(const Expr& expr) { return scalar_of(b_, expr, body_.symbols()); }
+  [[nodiscard]] const TensorType& type(std::size_t input) const {
+    return body_.type(node_.inputs[input]);
+  }
+  tile::Id column_of(double value) { return b_.splat(tile::Kind::kF32, block_, 1, value); }
+  tile::Id hidden_unless(const Mask& conditions, tile::Id scores) {
+    for (const tile::Id condition : conditions) {
+      scores = b_.map(tile::Fn::kSelect,
+                      {condition, scores, number(-std::numeric_limits<double>::infinity())});
+    }
+    return scores;
+  }
+  struct Extent {
+    Dim dim;
+    int block;
+    tile::Id first;  ///< index of the tile, a scalar
+  };
+  /// Indices along an extent, on an axis of a tile of that shape; a condition where the extent cuts
+  /// some tiles.
+  tile::Id index(const Extent& along, int rows, int cols, int axis, Mask& mask);
+  /// Those of all columns of a head.
+  tile::Id column(const Dim& width, int rows, int cols, Mask& mask) {
+    return index({width, cols, b_.integer(0)}, rows, cols, 1, mask);
+  }
+
+  tile::Builder& b_;
+  const BodyFacts& facts_;
+  const Graph& body_;
+  const Node& node_;
+  Attention form_;
+  HeadTiles heads_;
+  int block_;
+  BodyEmitter rows_;                   ///< of tiles with a row for each query
+  BodyEmitter keys_;                   ///< with a row for each key
+  double unit_ = std::numbers::log2e;  ///< of scores, in powers of 2
+
+ private:
+  /// 2^(score * unit + down)
+  tile::Id power(tile::Id score, tile::Id down) {
+    return b_.map(tile::Fn::kExp2, {b_.map(tile::Fn::kFma, {score, number(unit_), down})});
+  }
+};
+
+}  // namespace braid
