@@ -20,6 +20,7 @@ namespace braid {
 void add_attention_ops(std::vector<OpDef>& ops);
 void add_chunk_ops(std::vector<OpDef>& ops);
 void add_collective_ops(std::vector<OpDef>& ops);
+void add_constant_ops(std::vector<OpDef>& ops);
 void add_fsdp_ops(std::vector<OpDef>& ops);
 void add_fused_ops(std::vector<OpDef>& ops);
 void add_kernel_ops(std::vector<OpDef>& ops);
@@ -51,6 +52,9 @@ void expect_same_dtype(std::string_view op, std::span<const TensorType> inputs,
                        std::size_t first = 0);
 /// Throws when operand 0 is not f32, f16 or bf16.
 void expect_float(std::string_view op, std::span<const TensorType> inputs);
+/// Throws at "/attrs/key" when the dtype cannot represent that number: an integer outside of its
+/// range, or a float that would become infinite. Any number is a truth value.
+void expect_held(DType dtype, const Attrs& attrs, const std::string& key);
 /// `axis` counted from the front, in [0, rank). Throws at `place` when it is out of range.
 [[nodiscard]] std::size_t normalize_axis(std::int64_t axis, std::size_t rank,
                                          const std::string& place);

@@ -183,6 +183,22 @@ std::vector<Case> reduction_cases() {
   cases.push_back({"amin_i64_rows", [](Build& b) {
                      b.out(b.op("amin", {b.in(kI64, {kT, 300})}, {{"dim", Ints{0}}}));
                    }});
+  // Rows in registers, swept in pieces, and of each thread.
+  for (const Shape& shape : {Shape{kT, 300}, Shape{3, 20000}, Shape{5, kT, 9}}) {
+    const std::int64_t dim = shape.size() == 3 ? 1 : -1;
+    cases.push_back({"truths_" + shape.back().str(), [=](Build& b) {
+                       const Attrs along{{"dim", Ints{dim}}};
+                       const ValueId x = b.in(kBF16, shape);
+                       const ValueId zero = b.op("full", {}, {{"value", 2.5}, {"dtype", kBF16}});
+                       const ValueId above = b.op("lt", {zero, x});
+                       for (const char* name : {"any", "all"}) {
+                         b.out(b.op(name, {above}, along));
+                         b.out(b.op(name, {b.op("relu", {x})}, along));
+                       }
+                       b.out(b.op("argmin", {x}, along));
+                       b.out(b.op("log_softmax", {x}, {{"dim", dim}}));
+                     }});
+  }
   for (const std::int64_t width : {1, 24, 64, 100, 1001, 2048, 20000}) {
     for (DType dtype : {kF32, kF16, kBF16}) {
       const std::string suffix = "_" + std::to_string(width) + "_" + std::string(dtype_name(dtype));
@@ -243,6 +259,18 @@ std::vector<Case> movement_cases() {
       {kT, 48});
   add("transpose", [=](Build& b, ValueId x) { return b.op("transpose", {x}, dims(0, 1)); },
       {kT, 48});
+  add("select",
+      [](Build& b, ValueId x) {
+        return b.op("select", {x}, {{"dim", std::int64_t{1}}, {"index", std::int64_t{-2}}});
+      },
+      {kT, 5, 24});
+  add("narrow",
+      [](Build& b, ValueId x) {
+        const Attrs part{
+            {"dim", std::int64_t{0}}, {"start", std::string("T")}, {"length", std::string("T+1")}};
+        return b.op("narrow", {x}, part);
+      },
+      {kT * 3, 24});
   add("heads",
       [=](Build& b, ValueId x) {
         return b.op("transpose", {b.op("view", {x}, {{"shape", Shape{kT, 4, 16}}})}, dims(0, 1));
@@ -369,6 +397,49 @@ std::vector<Case> gather_cases() {
   cases.push_back({"index_select_cols", [](Build& b) {
                      b.out(b.op("index_select", {b.in(kBF16, {kT, 33}), b.in(kI64, {7})},
                                 {{"dim", std::int64_t{-1}}}));
+                   }});
+  const auto along = [](std::int64_t dim) { return Attrs{{"dim", dim}}; };
+  cases.push_back(
+      {"gather", [=](Build& b) {
+         // Along each dim, from memory and from what the kernel computes.
+         const ValueId x = b.in(kBF16, {kT, 9, 12});
+         b.out(b.op("gather", {x, b.in(kI64, {kT, 5, 12})}, along(1)));
+         b.out(b.op("gather", {b.op("silu", {x}), b.in(kI32, {kT, 7, 4})}, along(-1)));
+         b.out(b.op("gather", {b.in(kI64, {8, kT + 1}), b.in(kI64, {3, kT})}, along(0)));
+       }});
+  cases.push_back({"take_along_dim", [=](Build& b) {
+                     const ValueId x = b.in(kF32, {kT, 1, 12});
+                     b.out(b.op("take_along_dim", {x, b.in(kI64, {1, 3, 5})}, along(2)));
+                     b.out(b.op("take_along_dim", {x, b.in(kI64, {2, kT})}));
+                   }});
+  cases.push_back({"log_probability", [=](Build& b) {
+                     const ValueId logits = b.op("log_softmax", {b.in(kF32, {kT, 40})});
+                     b.out(b.op("gather", {logits, b.in(kI64, {kT, 1})}, along(1)));
+                   }});
+  cases.push_back({"one_hot_of_symbols", [=](Build& b) {
+                     const Attrs classes{{"num_classes", std::string("T+3")}};
+                     const ValueId hot = b.op("one_hot", {b.in(kI32, {kT, 2})}, classes);
+                     b.out(b.op("sum", {hot}, {{"dim", Ints{0, 1}}}));
+                   }});
+  cases.push_back({"positions", [=](Build& b) {
+                     // A rotary table, and a causal mask.
+                     const auto counted = [&](DType dtype, const char* start, const char* end,
+                                              std::int64_t step) {
+                       return b.op("arange", {},
+                                   {{"start", std::string(start)},
+                                    {"end", std::string(end)},
+                                    {"step", step},
+                                    {"dtype", dtype}});
+                     };
+                     const ValueId row =
+                         b.op("unsqueeze", {counted(kF32, "T", "2*T", 1)}, along(1));
+                     const ValueId angle = b.op("mul", {row, b.in(kF32, {16})});
+                     b.out(b.op("cos", {angle}));
+                     b.out(b.op("sin", {b.to(angle, kBF16)}));
+                     const ValueId i = b.op("unsqueeze", {counted(kI32, "0", "T", 1)}, along(-1));
+                     const ValueId hidden = b.op("lt", {i, counted(kI32, "2*T", "0", -2)});
+                     const ValueId low = b.op("full", {}, {{"value", -1e4}, {"dtype", kF16}});
+                     b.out(b.op("masked_fill", {b.in(kF16, {3, kT, kT}), hidden, low}));
                    }});
   return cases;
 }

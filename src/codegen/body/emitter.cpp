@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/attributes.h"
 #include "ir/fail.h"
 #include "ir/op_registry.h"
 #include "ir/pointwise.h"
@@ -112,6 +113,15 @@ Id BodyEmitter::constant(DType dtype, const AttrValue& number) {
   return b_.splat(Kind::kF32, rows_, 1, round_to(dtype, number_like(0.0, number)));
 }
 
+/// An element of an arange.
+Id BodyEmitter::counted(const Node& node, DType dtype, const Coords& at) {
+  const Id index = b_.map(Fn::kToI64, {coords_.index_of(at, 0)});
+  Id number =
+      coords_.scaled(index, bound_of(node.attrs.at("start")), *node.attr<std::int64_t>("step"));
+  if (b_.type(number).is_scalar() && !as_scalars_) number = b_.spread(number, rows_, 1);
+  return b_.round(dtype, to_kind(number, dtype));
+}
+
 Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, const Mask& mask) {
   const DType dtype = body_.type(node.outputs[result]).dtype;
   std::vector<tile::TileExpr> x;
@@ -126,6 +136,7 @@ Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, 
       return row_value(node, result, at, mask);
     case OpClass::kPointwise:
     case OpClass::kCopy:
+      if (node.op_name() == "arange") return counted(node, dtype, at);
       if (node.inputs.empty()) return constant(dtype, node.attrs.at("value"));
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         x.push_back({&b_, operand(node, i, body_.type(node.outputs[0]).shape, at, mask)});
@@ -220,13 +231,14 @@ Id BodyEmitter::chosen(const std::vector<Id>& conditions, std::vector<Id> parts)
 
 /// An index out of range fails the run; its elements are zero.
 Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
-  const bool embedding = !node.attrs.contains("dim");  // otherwise index_select
+  const bool embedding = !node.attrs.contains("dim");
+  const bool has_own_index = node.op_name() == "gather";  // for each element
   const Shape& table = body_.type(node.inputs[0]).shape;
   const std::size_t rank = body_.type(node.outputs[0]).shape.size();
   const std::size_t dim = embedding ? 0 : axis_of(node.attrs, "dim", rank);
   std::vector<std::optional<std::size_t>> picks;
   for (std::size_t d = 0; d < (embedding ? rank - 1 : 1); ++d) picks.emplace_back(dim + d);
-  Id index = value(node.inputs[1], coords_.pick(at, picks), mask);
+  Id index = value(node.inputs[1], has_own_index ? at : coords_.pick(at, picks), mask);
   const Id extent = scalar_of(b_, Expr(table[dim]), body_.symbols());
   b_.check_index(index, extent, conjunction(mask, b_.type(index).cols),
                  static_cast<int>(&node - body_.nodes().data()));
@@ -241,6 +253,10 @@ Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
   } else {
     from = at;
     from[coords_.isolate(from, dim)] = {index, {table[dim]}};
+    for (std::size_t d = 0; has_own_index && d < rank; ++d) {
+      // There may be fewer indices than elements.
+      if (d != dim) from[coords_.isolate(from, d)].dims = {table[d]};
+    }
   }
   return value(node.inputs[0], from, own);
 }
