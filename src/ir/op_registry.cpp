@@ -35,6 +35,7 @@ struct Registry {
     add_opaque_ops(ops);
     add_pointwise_ops(ops);
     add_row_ops(ops);
+    add_sequence_ops(ops);
     add_view_ops(ops);
     for (const OpDef& op : ops) {
       sorted.push_back(&op);

@@ -29,6 +29,7 @@ void add_matmul_ops(std::vector<OpDef>& ops);
 void add_opaque_ops(std::vector<OpDef>& ops);
 void add_pointwise_ops(std::vector<OpDef>& ops);
 void add_row_ops(std::vector<OpDef>& ops);
+void add_sequence_ops(std::vector<OpDef>& ops);
 void add_view_ops(std::vector<OpDef>& ops);
 
 /// Throws kInvalidArgument. `place` is relative to the node: "", "/inputs/1", "/attrs/dim".

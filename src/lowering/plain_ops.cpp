@@ -36,6 +36,14 @@ class Writer {
     return rewrite_.add(fmt::format("{}_{}", node_.name, what), op, std::move(inputs),
                         std::move(attrs));
   }
+  /// The same, with two results.
+  std::vector<ValueId> add_results(const char* op, std::vector<ValueId> inputs, Attrs attrs) {
+    const std::string name = rewrite_.fresh_name(fmt::format("{}_{}", node_.name, op), 2);
+    const NodeId id = rewrite_.graph().add_node(name, op, std::move(inputs), std::move(attrs));
+    return rewrite_.graph().node(id).outputs;
+  }
+  /// The value stands for the node's result.
+  void become(ValueId value) { rewrite_.map(node_.outputs[0], value); }
   /// The one that has the node's name.
   void finish(std::string_view op, std::vector<ValueId> inputs, Attrs attrs) {
     rewrite_.copy(node_, op, std::move(inputs), std::move(attrs));
@@ -99,6 +107,16 @@ void take_along_dim(Writer& w) {
   w.finish("gather", std::move(operands), {{"dim", dim != nullptr ? *dim : std::int64_t{0}}});
 }
 
+/// All elements in order.
+Attrs whole_topk(const Writer& w) {
+  const Shape& shape = w.type(0).shape;
+  const AttrValue& dim = *w.attr("dim");
+  const std::size_t axis = axis_of({{"dim", dim}}, "dim", shape.size());
+  return {{"k", as_bound(shape[axis])}, {"dim", dim}, {"largest", *w.attr("descending")}};
+}
+void sort(Writer& w) { w.finish("topk", {w.operand(0)}, whole_topk(w)); }
+void argsort(Writer& w) { w.become(w.add_results("topk", {w.operand(0)}, whole_topk(w))[1]); }
+
 void bitwise_not(Writer& w) {
   const DType dtype = w.result().dtype;
   if (dtype == DType::kBool) return w.finish("logical_not", {w.operand(0)}, {});
@@ -111,10 +129,16 @@ struct PlainForm {
   std::string_view op;
   void (*write)(Writer&);
 };
-constexpr PlainForm kForms[] = {{"narrow", narrow},           {"select", select},
-                                {"full_like", full_like},     {"zeros_like", zeros_like},
-                                {"ones_like", ones_like},     {"one_hot", one_hot},
-                                {"bitwise_not", bitwise_not}, {"take_along_dim", take_along_dim}};
+constexpr PlainForm kForms[] = {{"narrow", narrow},
+                                {"select", select},
+                                {"full_like", full_like},
+                                {"zeros_like", zeros_like},
+                                {"ones_like", ones_like},
+                                {"one_hot", one_hot},
+                                {"bitwise_not", bitwise_not},
+                                {"take_along_dim", take_along_dim},
+                                {"sort", sort},
+                                {"argsort", argsort}};
 
 const PlainForm* form_of(const Node& node) {
   const auto* form = std::ranges::find(kForms, node.op_name(), &PlainForm::op);

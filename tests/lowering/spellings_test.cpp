@@ -158,6 +158,20 @@ TEST(Spellings, OtherNamesOfPlainOps) {
                   "b_x = view(x)", "b_index = view(i)", "b = gather(b_x, b_index)", "-> a, b"));
 }
 
+// Kernels look through rows along the last dim.
+TEST(Spellings, ASortIsAWholeTopK) {
+  const Graph graph = graph_of(input("x", R"(3, "T", 5)"),
+                               node("s", "sort", R"("x")", R"("dim": 1)") + "," +
+                                   node("a", "argsort", R"("x")", R"("descending": true)"),
+                               R"("s:0", "s:1", "a")", 1);
+  PassContext context = sm80();
+  EXPECT_THAT(lines(canonical(graph, context)),
+              ElementsAre("s_transpose = transpose(x)", "s_topk:0, s_topk:1 = topk(s_transpose)",
+                          "s_0 = transpose(s_topk:0)", "s_1 = transpose(s_topk:1)",
+                          "a_topk:0, a_topk:1 = topk(x)", "-> s_0, s_1, a_topk:1"));
+  EXPECT_THAT(remarks_of(context, "s"), Contains("applied: topk along dim 1: transposed"));
+}
+
 // A symbolic split stays one; its parts differ where the last one is smaller.
 TEST(Spellings, PartsBySymbols) {
   const Graph graph = graph_of(input("x", "\"2*T\", 5") + "," + input("y", "\"2*T+1\", 5"),

@@ -117,8 +117,11 @@ class ByHand {
   ValueId integers(DType dtype, const std::vector<std::int64_t>& x) {
     return in(HostTensor::from_integers(dtype, {static_cast<std::int64_t>(x.size())}, x));
   }
+  std::vector<ValueId> results(const char* name, std::vector<ValueId> inputs, Attrs attrs = {}) {
+    return graph_.node(graph_.add_node("", name, std::move(inputs), std::move(attrs))).outputs;
+  }
   ValueId op(const char* name, std::vector<ValueId> inputs, Attrs attrs = {}) {
-    return graph_.node(graph_.add_node("", name, std::move(inputs), std::move(attrs))).outputs[0];
+    return results(name, std::move(inputs), std::move(attrs))[0];
   }
   void out(ValueId v) { graph_.add_output(v); }
   std::vector<HostTensor> run() {
@@ -532,6 +535,90 @@ TEST(Edges, ArangesAndOneHot) {
   expect_same(out[6], {-kInfinity, -kInfinity});
   expect_same(out[7], {1, 1});
   expect_same(out[8], {0, 0});
+}
+
+// Every thread of a line adds from the first element on, so that the bits are those of a loop.
+TEST(Edges, ACumsumIsOneChain) {
+  for (const Shape& shape : {Shape{300}, Shape{3, 70}, Shape{70, 3}}) {
+    const std::int64_t lines = shape.size() == 1 ? 1 : 3;
+    const bool inner = shape.back() == Dim(3);
+    std::vector<std::int64_t> extents;
+    for (const Dim& dim : shape) extents.push_back(dim.constant());
+    const std::size_t length = static_cast<std::size_t>(inner ? extents[0] : extents.back());
+    std::vector<double> x(length * static_cast<std::size_t>(lines));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      x[i] = round_to(DType::kF32, std::sin(static_cast<double>(i)) * std::exp2(i % 23));
+    }
+    ByHand b;
+    const ValueId in = b.in(HostTensor::from_doubles(DType::kF32, extents, x));
+    b.out(b.op("cumsum", {in}, {{"dim", std::int64_t{inner ? 0 : -1}}}));
+    const std::vector<double> got = b.run()[0].to_doubles();
+    for (std::size_t line = 0; line < static_cast<std::size_t>(lines); ++line) {
+      float sum = 0;
+      for (std::size_t i = 0; i < length; ++i) {
+        const std::size_t at = inner ? i * 3 + line : line * length + i;
+        sum += static_cast<float>(x[at]);
+        ASSERT_EQ(got[at], sum) << line << ", " << i;
+      }
+    }
+  }
+}
+
+TEST(Edges, CumsumsOfIntegersWrap) {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  ByHand b;
+  b.out(b.op("cumsum", {b.integers(DType::kI64, {kMax, 1, -1})}, {{"dim", std::int64_t{0}}}));
+  b.out(b.op("cumsum", {b.integers(DType::kU8, {200, 100, 1})}, {{"dim", std::int64_t{0}}}));
+  b.out(b.op("cumsum", {b.integers(DType::kBool, {1, 0, 1})}, {{"dim", std::int64_t{0}}}));
+  b.out(b.op("cumsum", {b.reals(DType::kBF16, {256, 1, 1, kInfinity, -kInfinity, 1})},
+             {{"dim", std::int64_t{0}}}));
+  const auto out = b.run();
+  using Ints = std::vector<std::int64_t>;
+  EXPECT_EQ(out[0].to_integers(), (Ints{kMax, std::numeric_limits<std::int64_t>::min(), kMax}));
+  EXPECT_EQ(out[1].to_integers(), (Ints{200, 300, 301}));
+  EXPECT_EQ(out[2].to_integers(), (Ints{1, 1, 2}));
+  expect_same(out[3], {256, 256, 258, kInfinity, kNan, kNan});
+}
+
+// NaN is above all, and equal elements keep their order, zeros of both signs too.
+TEST(Edges, OrdersOfRows) {
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  ByHand b;
+  const auto both = [&](ValueId x, const Attrs& attrs) {
+    for (ValueId result : b.results("topk", {x}, attrs)) b.out(result);
+  };
+  const Attrs all{{"k", std::int64_t{6}}}, least{{"k", std::int64_t{6}}, {"largest", false}};
+  const ValueId x = b.in(HostTensor::from_doubles(
+      DType::kF32, {2, 6},
+      {kNan, -0.0, 0.0, kInfinity, kNan, -kInfinity, 2, -kInfinity, 2, 1, -kInfinity, 2}));
+  both(x, all);
+  both(x, least);
+  const ValueId n =
+      b.in(HostTensor::from_integers(DType::kI64, {6}, {kMin, 5, kMax, 5, kMin, kMax}));
+  both(n, all);
+  both(n, least);
+  both(b.reals(DType::kBF16, {-kInfinity, kNan, -kInfinity}),
+       {{"k", std::int64_t{2}}, {"largest", false}});
+  both(b.integers(DType::kU8, {0, 255, 0, 7}), {{"k", std::int64_t{3}}});
+  both(b.reals(DType::kF16, {3}), {{"k", std::int64_t{1}}});
+  const auto out = b.run();
+  const double inf = kInfinity;
+  expect_same(out[0], {kNan, kNan, inf, -0.0, 0.0, -inf, 2, 2, 2, 1, -inf, -inf});
+  expect_same(out[1], {0, 4, 3, 1, 2, 5, 0, 2, 5, 3, 1, 4});
+  expect_same(out[2], {-inf, -0.0, 0.0, inf, kNan, kNan, -inf, -inf, 1, 2, 2, 2});
+  expect_same(out[3], {5, 1, 2, 3, 0, 4, 1, 4, 3, 0, 2, 5});
+  using Ints = std::vector<std::int64_t>;
+  EXPECT_EQ(out[4].to_integers(), (Ints{kMax, kMax, 5, 5, kMin, kMin}));
+  EXPECT_EQ(out[5].to_integers(), (Ints{2, 5, 1, 3, 0, 4}));
+  EXPECT_EQ(out[6].to_integers(), (Ints{kMin, kMin, 5, 5, kMax, kMax}));
+  EXPECT_EQ(out[7].to_integers(), (Ints{0, 4, 1, 3, 2, 5}));
+  expect_same(out[8], {-inf, -inf});
+  expect_same(out[9], {0, 2});
+  EXPECT_EQ(out[10].to_integers(), (Ints{255, 7, 0}));
+  EXPECT_EQ(out[11].to_integers(), (Ints{1, 3, 0}));
+  expect_same(out[12], {3});
+  expect_same(out[13], {0});
 }
 
 }  // namespace

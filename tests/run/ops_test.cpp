@@ -550,6 +550,53 @@ std::vector<Case> scaled_cases() {
   return cases;
 }
 
+std::vector<Case> sequence_cases() {
+  std::vector<Case> cases;
+  const auto along = [](std::int64_t dim) { return Attrs{{"dim", dim}}; };
+  for (const Shape& shape : {Shape{kT, 40}, Shape{2, kT, 24}, Shape{5, 2000}}) {
+    for (const std::int64_t dim : {0, 1}) {
+      const std::string name = "_" + shape.back().str() + "_along_" + std::to_string(dim);
+      cases.push_back({"cumsum" + name, [=](Build& b) {
+                         const ValueId x = b.op("silu", {b.in(kF32, shape)});
+                         const ValueId sum = b.op("cumsum", {x}, along(dim));
+                         b.out(b.op("add", {sum, x}));
+                         b.out(b.op("cumsum", {b.op("lt", {x, sum})}, along(dim)));
+                       }});
+    }
+  }
+  cases.push_back({"places_of_tokens", [=](Build& b) {
+                     // Of each token among those of its expert.
+                     const ValueId experts = b.in(kI64, {kT, 2});
+                     const Attrs classes{{"num_classes", std::int64_t{8}}};
+                     const ValueId hot = b.op("flatten", {b.op("one_hot", {experts}, classes)},
+                                              {{"end_dim", std::int64_t{1}}});
+                     const ValueId place = b.op("cumsum", {hot}, along(0));
+                     const ValueId flat = b.op("view", {experts}, {{"shape", Shape{kT * 2, 1}}});
+                     b.out(b.op("gather", {place, flat}, along(1)));
+                   }});
+  for (const std::int64_t width : {3, 64, 1000, 5000}) {
+    cases.push_back({"topk_" + std::to_string(width), [=](Build& b) {
+                       const ValueId x = b.in(width == 64 ? kBF16 : kF32, {kT, width});
+                       const Attrs some{{"k", std::int64_t{3}}};
+                       const ValueId p = b.op("softmax", {x});
+                       const ValueId weights = b.op("topk", {p}, some, 0);
+                       b.out(b.op("div", {weights, b.op("sum", {weights},
+                                                        {{"dim", Ints{-1}}, {"keepdim", true}})}));
+                       b.out(b.op("topk", {p}, some, 1));
+                       b.out(b.op("topk", {b.op("relu", {x})}, some, 1));
+                     }});
+  }
+  cases.push_back({"sorts", [=](Build& b) {
+                     const ValueId x = b.in(kI64, {3, kT, 2});
+                     b.out(b.op("sort", {x}, along(1), 0));
+                     b.out(b.op("argsort", {x}, {{"dim", std::int64_t{1}}, {"descending", true}}));
+                     const ValueId first = b.op("topk", {b.in(kF16, {20, kT})},
+                                                {{"k", std::int64_t{5}}, {"dim", std::int64_t{0}}});
+                     b.out(b.op("neg", {first}));
+                   }});
+  return cases;
+}
+
 class Ops : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Ops, EqualTheReference) {
@@ -571,6 +618,7 @@ INSTANTIATE_TEST_SUITE_P(Cast, Ops, ::testing::ValuesIn(cast_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Reduction, Ops, ::testing::ValuesIn(reduction_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Movement, Ops, ::testing::ValuesIn(movement_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Gather, Ops, ::testing::ValuesIn(gather_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Sequence, Ops, ::testing::ValuesIn(sequence_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Scaled, Ops, ::testing::ValuesIn(scaled_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Matmul, Ops, ::testing::ValuesIn(matmul_cases()), name_of);
 
@@ -590,6 +638,15 @@ TEST(Scaled, EqualsTheReferenceOnHopperToo) {
         b.graph(), testing::run_once(executable, b.graph(), {{"T", 33}}, inputs),
         evaluate(b.graph(), inputs, {{"T", 33}})))
         << c.name;
+  }
+}
+
+TEST(Sequences, AreCleanUnderTheSanitizer) {
+  for (const Case& c : sequence_cases()) {
+    if (c.name != "topk_64" && c.name != "sorts" && c.name != "cumsum_24_along_1") continue;
+    Build b;
+    c.build(b);
+    EXPECT_TRUE(testing::runs_clean(b.graph(), {{"T", 7}}, 3)) << c.name;
   }
 }
 

@@ -11,7 +11,7 @@ namespace braid {
 
 extern const Work kNothing, kRows, kOperand, kRowsFromPeers, kSumAtOwner, kRowsFromOwner, kSumAtAll,
     kRowsFromHere, kSendPackets, kRowsFromPackets, kGemmTile, kGroupedTile, kCopiedPanel,
-    kGatheredTile, kOwnTile, kPushedTile, kRowsOfParts, kAttentionTile;
+    kGatheredTile, kOwnTile, kPushedTile, kRowsOfParts, kAttentionTile, kTopK;
 
 namespace {
 
@@ -104,6 +104,7 @@ std::span<const Kernel> kernels() {
 
       {.name = "grouped_gemm", .phases = {{&kGroupedTile}}},
       {.name = "attention", .phases = {{&kAttentionTile}}},
+      {.name = "topk", .phases = {{&kTopK}}},
       {.name = "gemm", .phases = {{&kGemmTile}}, .room = of_ring},
       {.name = "elementwise", .phases = {{&kRows}}, .room = resident_blocks},
   };

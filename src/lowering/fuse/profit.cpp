@@ -16,7 +16,7 @@ namespace why = fuse_reasons;
 /// The iteration space of the node.
 const Shape& domain(const Graph& graph, const Node& node) {
   const OpClass c = node.op->op_class;
-  const bool rows = c == OpClass::kNorm || c == OpClass::kReduction;
+  const bool rows = c == OpClass::kNorm || c == OpClass::kReduction || c == OpClass::kSequence;
   return graph.type(rows ? node.inputs[0] : node.outputs[0]).shape;
 }
 
