@@ -68,6 +68,7 @@ bool computes(const Node& node) {
     case OpClass::kAttention:
     case OpClass::kReduction:
     case OpClass::kNorm:
+    case OpClass::kSequence:
       return true;
     default:
       return node.attrs.find("reduce_op") != node.attrs.end();

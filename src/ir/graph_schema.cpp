@@ -208,10 +208,11 @@ std::string rule(const OpDef& op) {
     properties.push_back(attribute(def));
     if (!def.fallback && !def.optional && !has_other) required.push_back(json_string(def.name));
   }
-  std::string operands = fmt::format(
-      R"({}"items": {{"$ref": "#/$defs/{}"}}, "minItems": {})",
-      op.promotes == Promotes::kBranches ? R"("prefixItems": [{"$ref": "#/$defs/value"}], )" : "",
-      takes_numbers(op) ? "operand" : "value", op.min_inputs);
+  const std::vector<std::string_view> values(first_number(op), R"({"$ref": "#/$defs/value"})");
+  std::string operands;
+  if (!values.empty()) operands = fmt::format(R"("prefixItems": [{}], )", fmt::join(values, ", "));
+  operands += fmt::format(R"("items": {{"$ref": "#/$defs/{}"}}, "minItems": {})",
+                          takes_numbers(op) ? "operand" : "value", op.min_inputs);
   if (op.max_inputs != std::numeric_limits<int>::max()) {
     operands += fmt::format(", \"maxItems\": {}", op.max_inputs);
   }

@@ -127,8 +127,7 @@ class Reader {
           continue;
         }
       }
-      const bool may_be_number =
-          def != nullptr && takes_numbers(*def) && (i > 0 || def->promotes != Promotes::kBranches);
+      const bool may_be_number = def != nullptr && takes_numbers(*def) && i >= first_number(*def);
       if (may_be_number && is_scalar(graph, inputs[i])) {
         given.push_back({.number = read_scalar(inputs[i], here), .place = here});
         continue;

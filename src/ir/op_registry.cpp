@@ -26,6 +26,7 @@ struct Registry {
     add_attention_ops(ops);
     add_chunk_ops(ops);
     add_collective_ops(ops);
+    add_constant_ops(ops);
     add_fsdp_ops(ops);
     add_fused_ops(ops);
     add_kernel_ops(ops);
@@ -35,6 +36,7 @@ struct Registry {
     add_paged_attention_ops(ops);
     add_pointwise_ops(ops);
     add_row_ops(ops);
+    add_sequence_ops(ops);
     add_update_ops(ops);
     add_view_ops(ops);
     for (const OpDef& op : ops) {

@@ -41,13 +41,14 @@ struct AttrDef {
 /// The category of an op, as codegen and fuse see it.
 enum class OpClass : std::uint8_t {
   kPointwise,  ///< elementwise with broadcast operands; arithmetic in pointwise.h
-  kReduction,  ///< sum, prod, mean, amax, amin, argmax: over `dim`, with `keepdim`; in row.h
-  kNorm,    ///< softmax and the norms: a row reduction with pointwise work around it, over the last
-            ///< dim (before canonicalize a softmax may be over any); in row.h
-  kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm, _grouped_mm
+  kReduction,  ///< sum, amax, argmax, any, ...: over `dim`, with `keepdim`; in row.h
+  kNorm,  ///< softmax and the norms: a row reduction with pointwise work around it, over the last
+          ///< dim (before canonicalize a softmax may be over any); in row.h
+  kSequence,   ///< cumsum, topk: the results along a dim are made one after the other
+  kMatmul,     ///< mm, addmm, bmm, matmul, scaled_mm, _grouped_mm
   kAttention,  ///< scaled_dot_product_attention, paged_attention: attention.h
   kView,       ///< view, transpose, permute, expand, slice, split, cat, shard, ...: no arithmetic
-  kGather,     ///< embedding, index_select, rotary_embedding: reads elements at computed places
+  kGather,     ///< embedding, index_select, gather, rotary_embedding: reads at computed places
   kUpdate,  ///< index_copy, slice_scatter: the first operand, of which some elements are replaced
   kOpaque,  ///< opaque: a declared cost, for scheduling only; also ops that a pass must decompose
   kCollective,   ///< all_reduce, all_gather_into_tensor, ...: collective.h
@@ -63,12 +64,12 @@ enum class OpClass : std::uint8_t {
 /// How a view maps the elements of its operand.
 enum class View : std::uint8_t {
   kNone,     ///< the op is no view
-  kFlat,     ///< keeps their order: view, reshape, _unsafe_view, getitem
+  kFlat,     ///< keeps their order: view, reshape, squeeze, flatten, getitem, ...
   kBytes,    ///< view_dtype: keeps their bytes
   kMark,     ///< region markers: the identity
   kPermute,  ///< transpose, permute
   kExpand,   ///< repeats them
-  kPart,     ///< slice, split, chunk
+  kPart,     ///< slice, narrow, select (whose dim goes), split, chunk
   kCat,      ///< concatenates several operands
   kShard     ///< this rank's chunk
 };
@@ -103,6 +104,7 @@ enum class Promotes : std::uint8_t {
   kNothing,     ///< unchanged: a matmul, a collective
   kResultType,  ///< all become their common dtype
   kBranches,    ///< all but the first, a condition, become their common dtype
+  kMasked,      ///< the last, a number, gets the dtype of the first; the second is a condition
   kFloats,      ///< the common dtype, or f32 where that is no float
   kTruths,      ///< bool, where they differ
   kToFirst,     ///< the dtype of the first, which is written
@@ -186,7 +188,7 @@ struct OpDef {
 /// Resolves overloads: `view` with a dtype is ATen's other view, called view_dtype here.
 [[nodiscard]] std::string_view overload_of(std::string_view op, bool has_dtype);
 
-/// Whether an operand has indices (embedding, index_select), which may be out of range.
+/// Whether an operand has indices (embedding, index_select, gather), which may be out of range.
 [[nodiscard]] bool takes_indices(const Node& node);
 /// Whether a run checks an operand's values: indices, the offsets of a grouped matmul, or where
 /// the keys of an attention are.

@@ -20,6 +20,7 @@ namespace braid {
 void add_attention_ops(std::vector<OpDef>& ops);
 void add_chunk_ops(std::vector<OpDef>& ops);
 void add_collective_ops(std::vector<OpDef>& ops);
+void add_constant_ops(std::vector<OpDef>& ops);
 void add_fsdp_ops(std::vector<OpDef>& ops);
 void add_fused_ops(std::vector<OpDef>& ops);
 void add_kernel_ops(std::vector<OpDef>& ops);
@@ -30,6 +31,7 @@ void add_paged_attention_ops(std::vector<OpDef>& ops);
 void add_pointwise_ops(std::vector<OpDef>& ops);
 void add_row_ops(std::vector<OpDef>& ops);
 void add_update_ops(std::vector<OpDef>& ops);
+void add_sequence_ops(std::vector<OpDef>& ops);
 void add_view_ops(std::vector<OpDef>& ops);
 
 /// Throws kInvalidArgument. `place` is relative to the node: "", "/inputs/1", "/attrs/dim".
@@ -59,6 +61,9 @@ void expect_indices(std::string_view op, const InferContext& context, std::size_
 /// ones are out of range. Throws kInvalidArgument.
 [[nodiscard]] std::size_t checked_index(const EvalContext& context, std::ptrdiff_t rank,
                                         std::int64_t index, std::int64_t extent);
+/// Throws at "/attrs/key" when the dtype cannot represent that number: an integer outside of its
+/// range, or a float that would become infinite. Any number is a truth value.
+void expect_held(DType dtype, const Attrs& attrs, const std::string& key);
 /// `axis` counted from the front, in [0, rank). Throws at `place` when it is out of range.
 [[nodiscard]] std::size_t normalize_axis(std::int64_t axis, std::size_t rank,
                                          const std::string& place);

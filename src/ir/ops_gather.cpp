@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "ir/fail.h"
+#include "ir/numel.h"
 #include "ir/ops.h"
 #include "ir/views.h"
 
@@ -80,6 +81,96 @@ EvalTensors evaluate_index_select(const EvalContext& context, const EvalTensors&
             checked_index(context, rank, indices[i / inner % count], x.shape[axis]);
         const std::size_t outer = i / inner / count;
         out[i] = in[(outer * static_cast<std::size_t>(x.shape[axis]) + from) * inner + i % inner];
+      }
+    });
+    return std::vector<EvalTensor>{std::move(result)};
+  });
+}
+
+/// Of `gather`: the result has the index's shape. Along each dim but `dim` it takes the first
+/// elements of x.
+std::vector<TensorType> infer_gather(const InferContext& context) {
+  const TensorType& x = context.inputs[0];
+  const TensorType& index = context.inputs[1];
+  const std::size_t axis = axis_of(context.attrs, "dim", x.shape.size());
+  expect_indices("gather", context, 1);
+  bool good = index.shape.size() == x.shape.size();
+  for (std::size_t d = 0; good && d < x.shape.size(); ++d) {
+    good = d == axis || (x.shape[d] - index.shape[d]).min(context.graph.symbols()) >= 0;
+  }
+  if (!good) {
+    fail("/inputs/1",
+         "the indices of gather are {}, its operand {}; expected as many dims, and "
+         "but for dim {} no larger extents",
+         index.str(), x.str(), axis);
+  }
+  return {{x.dtype, index.shape}};
+}
+
+/// Of `take_along_dim`: extents of 1 are repeated, but for `dim`. Without it, all is one dim.
+std::vector<TensorType> infer_take(const InferContext& context) {
+  const TensorType& x = context.inputs[0];
+  const TensorType& index = context.inputs[1];
+  expect_indices("take_along_dim", context, 1);
+  if (!context.attrs.contains("dim")) {
+    const std::optional<Dim> count = missing_extent(index.shape, {});
+    if (!count || !missing_extent(x.shape, {})) {
+      fail("/attrs/dim", "{} and {} are no affine extents as one dim; expected a dim", x.str(),
+           index.str());
+    }
+    return {{x.dtype, {*count}}};
+  }
+  const std::size_t axis = axis_of(context.attrs, "dim", x.shape.size());
+  Shape shape = index.shape;
+  bool good = shape.size() == x.shape.size();
+  for (std::size_t d = 0; good && d < shape.size(); ++d) {
+    if (d == axis || shape[d] == x.shape[d]) continue;
+    good = shape[d] == Dim(1) || x.shape[d] == Dim(1);
+    if (shape[d] == Dim(1)) shape[d] = x.shape[d];
+  }
+  if (!good) {
+    fail("/inputs/1",
+         "the indices of take_along_dim are {}, its operand {}; expected as many "
+         "dims, and but for dim {} equal extents or 1",
+         index.str(), x.str(), axis);
+  }
+  return {{x.dtype, shape}};
+}
+
+/// Of both: an operand's extent of 1 stands for the result's.
+EvalTensors evaluate_gather(const EvalContext& context, const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
+    const std::ptrdiff_t rank = &operands - inputs.data();
+    EvalTensor result = make_result(context, 0);
+    std::vector<std::int64_t> from = operands[0].shape;
+    std::vector<std::int64_t> of_index = operands[1].shape;
+    std::size_t axis = 0;
+    if (context.node.attrs.contains("dim")) {
+      axis = axis_of(context.node.attrs, "dim", from.size());
+    } else {
+      from = {static_cast<std::int64_t>(operands[0].size())};
+      of_index = {static_cast<std::int64_t>(operands[1].size())};
+    }
+    const std::vector<std::int64_t>& indices = operands[1].integers;
+    std::vector<std::int64_t> at(from.size(), 0);
+    move_elements(result, operands[0], [&](auto& out, const auto& in) {
+      for (auto& element : out) {
+        std::size_t place = 0;  // of the index
+        for (std::size_t d = 0; d < at.size(); ++d) {
+          place = place * static_cast<std::size_t>(of_index[d]) +
+                  (of_index[d] == 1 ? 0 : static_cast<std::size_t>(at[d]));
+        }
+        const std::size_t taken = checked_index(context, rank, indices[place], from[axis]);
+        place = 0;
+        for (std::size_t d = 0; d < at.size(); ++d) {
+          const std::size_t own = from[d] == 1 ? 0 : static_cast<std::size_t>(at[d]);
+          place = place * static_cast<std::size_t>(from[d]) + (d == axis ? taken : own);
+        }
+        element = in[place];
+        for (std::size_t d = at.size(); d-- > 0;) {
+          if (++at[d] < result.shape[d]) break;
+          at[d] = 0;
+        }
       }
     });
     return std::vector<EvalTensor>{std::move(result)};
@@ -175,6 +266,29 @@ void add_gather_ops(std::vector<OpDef>& ops) {
       .infer = infer_index_select,
       .flops = flops_per_element(0),
       .evaluate = evaluate_index_select,
+      .takes_indices = true,
+  });
+  ops.push_back({
+      .name = "gather",
+      .op_class = OpClass::kGather,
+      .min_inputs = 2,
+      .max_inputs = 2,
+      .attrs = {{"dim", AttrType::kInt, {}}},
+      .infer = infer_gather,
+      .flops = flops_per_element(0),
+      .evaluate = evaluate_gather,
+      .takes_indices = true,
+  });
+  // A gather of expanded operands, which canonicalize writes.
+  ops.push_back({
+      .name = "take_along_dim",
+      .op_class = OpClass::kOpaque,
+      .min_inputs = 2,
+      .max_inputs = 2,
+      .attrs = {{"dim", AttrType::kInt, {}, true, "Left out, both operands are one dim."}},
+      .infer = infer_take,
+      .flops = flops_per_element(0),
+      .evaluate = evaluate_gather,
       .takes_indices = true,
   });
   ops.push_back({

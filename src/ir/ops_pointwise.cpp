@@ -1,37 +1,11 @@
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "ir/json_writer.h"
 #include "ir/ops.h"
 #include "ir/pointwise.h"
-#include "ir/text.h"
 
 namespace braid {
 namespace {
-
-/// Whether `dtype` can represent `number`: an integer in its range, or a float that does not become
-/// infinite. Any number is a truth value.
-bool can_hold(DType dtype, const AttrValue& number) {
-  if (dtype == DType::kBool) return true;
-  if (const auto* integer = std::get_if<std::int64_t>(&number)) {
-    return is_float(dtype) ? can_hold(dtype, static_cast<double>(*integer))
-                           : wrap_to(dtype, *integer) == *integer;
-  }
-  const double value = std::get<double>(number);
-  if (std::isnan(value)) return is_float(dtype);
-  if (std::isinf(value)) return is_float(dtype) && dtype != DType::kF8E4M3;
-  if (is_float8(dtype)) return std::fabs(value) <= (dtype == DType::kF8E4M3 ? 448 : 57344);
-  if (is_float(dtype)) return std::isfinite(round_to(dtype, round_to(DType::kF32, value)));
-  // 2^63 would saturate to the largest i64, and integers beyond 64 bits were read as -2^63.
-  return round_to(dtype, value) == value && std::fabs(value) < 0x1p63;
-}
-
-void expect_held(DType dtype, const Attrs& attrs, const std::string& key) {
-  const AttrValue& number = attrs.find(key)->second;
-  if (can_hold(dtype, number)) return;
-  fail("/attrs/" + key, "{} is no value of {}", json_attribute(number), dtype_name(dtype));
-}
 
 void expect_operand(std::string_view op, Operands takes, std::span<const TensorType> inputs) {
   if (takes == Operands::kFloat) return expect_float(op, inputs);
@@ -39,6 +13,11 @@ void expect_operand(std::string_view op, Operands takes, std::span<const TensorT
   if (takes == Operands::kInteger && (is_float(dtype) || dtype == DType::kBool)) {
     fail("/inputs/0",
          "the operand of {} is {}; expected i32, i64 or u8: of floats there is div, and floor", op,
+         inputs[0].str());
+  }
+  if (takes == Operands::kBits) {
+    if (!is_float(dtype)) return;
+    fail("/inputs/0", "the operand of {} is {}; expected i32, i64, u8 or bool", op,
          inputs[0].str());
   }
   if (is_float8(dtype) || (dtype == DType::kBool && takes == Operands::kNumber)) {
@@ -200,6 +179,34 @@ std::vector<TensorType> infer_where(const InferContext& context) {
   return {{context.inputs[1].dtype, broadcast("where", context.inputs)}};
 }
 
+std::vector<TensorType> infer_masked_fill(const InferContext& context) {
+  const TensorType& mask = context.inputs[1];
+  const TensorType& value = context.inputs[2];
+  if (mask.dtype != DType::kBool) {
+    fail("/inputs/1", "the mask of masked_fill is {}; expected bool", mask.str());
+  }
+  const TensorType expected{context.inputs[0].dtype, {}};
+  if (value != expected) {
+    fail("/inputs/2", "the value of masked_fill is {}; expected a number, or {}", value.str(),
+         expected.str());
+  }
+  return {{expected.dtype, broadcast("masked_fill", context.inputs)}};
+}
+
+/// The complement of each bit; of bool, the other truth value.
+std::vector<TensorType> infer_bitwise_not(const InferContext& context) {
+  expect_operand("bitwise_not", Operands::kBits, context.inputs);
+  return {context.inputs[0]};
+}
+EvalTensors evaluate_bitwise_not(const EvalContext&, const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [](const std::vector<EvalTensor>& operands) {
+    EvalTensor result = operands[0];
+    const bool is_truth = result.dtype == DType::kBool;
+    for (std::int64_t& x : result.integers) x = is_truth ? 1 - x : ~x;
+    return std::vector<EvalTensor>{std::move(result)};
+  });
+}
+
 std::vector<TensorType> infer_cast(const InferContext& context) {
   return {{get_attr<DType>(context.attrs, "dtype"), context.inputs[0].shape}};
 }
@@ -210,30 +217,16 @@ void add_pointwise_ops(std::vector<OpDef>& ops) {
   int entry = 0;
   std::apply([&](const auto&... op) { (ops.push_back(definition(op.row, entry++)), ...); },
              kPointwiseOps);
+  // Of one dtype or another it is another op, which canonicalize writes.
   ops.push_back({
-      .name = "full",
-      .op_class = OpClass::kPointwise,
-      .min_inputs = 0,
-      .max_inputs = 0,
-      .attrs = {{"shape", AttrType::kShape, Shape{}},
-                {"value", AttrType::kNumber, {}},
-                {"dtype", AttrType::kDType, {}}},
-      .infer = [](const InferContext& context) -> std::vector<TensorType> {
-        const DType dtype = get_attr<DType>(context.attrs, "dtype");
-        expect_held(dtype, context.attrs, "value");
-        return {{dtype, get_attr<Shape>(context.attrs, "shape")}};
-      },
-      .flops = flops_per_element(0),
-      .evaluate =
-          [](const EvalContext& context, const EvalTensors& inputs) {
-            return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>&) {
-              EvalTensor result = make_result(context, 0);
-              const AttrValue& value = context.node.attrs.find("value")->second;
-              result.data.assign(result.data.size(), number_like(0.0, value));
-              result.integers.assign(result.integers.size(), integer_of(result.dtype, value));
-              return std::vector<EvalTensor>{std::move(result)};
-            });
-          },
+      .name = "bitwise_not",
+      .op_class = OpClass::kOpaque,
+      .min_inputs = 1,
+      .max_inputs = 1,
+      .attrs = {},
+      .infer = infer_bitwise_not,
+      .flops = flops_per_element(1),
+      .evaluate = evaluate_bitwise_not,
   });
   // copy_(to, from): writes the values of `from`, of the same dtype and shape.
   for (const char* name : {"copy_", "fsdp.copy_"}) {

@@ -117,6 +117,14 @@ class EvalRow {
     return fold(highest(), f, [](T a, T b) { return minimum(a, b); });
   }
   template <class Element>
+  [[nodiscard]] T any(const Element& f) const {
+    return fold(T{0}, f, [](T a, T b) { return maximum(a, b); });
+  }
+  template <class Element>
+  [[nodiscard]] T all(const Element& f) const {
+    return fold(T{1}, f, [](T a, T b) { return minimum(a, b); });
+  }
+  template <class Element>
   [[nodiscard]] T first_equal(const Element& f, T value) const {
     std::size_t column = 0;
     while (column < places_.columns.size() && !same(f(At{*this, column}), value)) ++column;
@@ -246,10 +254,21 @@ std::vector<AttrDef> reduce_attributes() {
       {"keepdim", AttrType::kBool, false}};
 }
 
-std::vector<TensorType> infer_softmax(const InferContext& context) {
-  check_norm("softmax", context.inputs, nullptr, 0);
+namespace {
+
+std::vector<TensorType> infer_softmax_of(std::string_view op, const InferContext& context) {
+  check_norm(op, context.inputs, nullptr, 0);
   static_cast<void>(axis_of(context.attrs, "dim", context.inputs[0].shape.size()));
   return {context.inputs[0]};
+}
+
+}  // namespace
+
+std::vector<TensorType> infer_softmax(const InferContext& context) {
+  return infer_softmax_of("softmax", context);
+}
+std::vector<TensorType> infer_log_softmax(const InferContext& context) {
+  return infer_softmax_of("log_softmax", context);
 }
 
 std::vector<TensorType> infer_layer_norm(const InferContext& context) {
@@ -289,14 +308,30 @@ std::vector<TensorType> infer_amax(const InferContext& c) {
 std::vector<TensorType> infer_amin(const InferContext& c) {
   return infer_reduce("amin", Operands::kNumber, c);
 }
-std::vector<TensorType> infer_argmax(const InferContext& context) {
-  std::vector<TensorType> result = infer_reduce("argmax", Operands::kNumber, context);
+namespace {
+
+std::vector<TensorType> infer_index(std::string_view op, const InferContext& context) {
+  std::vector<TensorType> result = infer_reduce(op, Operands::kNumber, context);
   result[0].dtype = DType::kI64;
   if (get_attr<std::vector<std::int64_t>>(context.attrs, "dim").size() > 1) {
-    fail("/attrs/dim", "argmax over several dims; expected one, or none for all");
+    fail("/attrs/dim", "{} over several dims; expected one, or none for all", op);
   }
   return result;
 }
+
+/// As in ATen, u8 stays u8.
+std::vector<TensorType> infer_truth(std::string_view op, const InferContext& context) {
+  std::vector<TensorType> result = infer_reduce(op, Operands::kAny, context);
+  if (result[0].dtype != DType::kU8) result[0].dtype = DType::kBool;
+  return result;
+}
+
+}  // namespace
+
+std::vector<TensorType> infer_argmax(const InferContext& c) { return infer_index("argmax", c); }
+std::vector<TensorType> infer_argmin(const InferContext& c) { return infer_index("argmin", c); }
+std::vector<TensorType> infer_any(const InferContext& c) { return infer_truth("any", c); }
+std::vector<TensorType> infer_all(const InferContext& c) { return infer_truth("all", c); }
 
 void add_row_ops(std::vector<OpDef>& ops) {
   [&]<std::size_t... I>(std::index_sequence<I...>) { (ops.push_back(definition<I>()), ...); }

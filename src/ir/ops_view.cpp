@@ -10,33 +10,39 @@
 namespace braid {
 namespace {
 
-std::vector<TensorType> infer_view(const InferContext& context) {
-  const TensorType& x = context.inputs[0];
-  Shape shape = get_attr<Shape>(context.attrs, "shape");
+/// The shape that the attribute `key` gives the elements of x.
+Shape viewed_shape(const InferContext& context, const TensorType& x, const std::string& key) {
+  const std::string place = "/attrs/" + key;
+  Shape shape = get_attr<Shape>(context.attrs, key);
   auto mismatch = [&] {
-    fail("/attrs/shape", "{} cannot be viewed as {}; expected equally many elements", x.str(),
+    fail(place, "{} cannot be viewed as {}; expected equally many elements", x.str(),
          TensorType{x.dtype, shape}.str());
   };
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i].is_constant() && shape[i].constant() < -1) {
-      fail(fmt::format("/attrs/shape/{}", i), "the extent {}; expected at least 1, or -1",
+      fail(fmt::format("{}/{}", place, i), "the extent {}; expected at least 1, or -1",
            shape[i].str());
     }
   }
   const auto inferred = std::ranges::find(shape, Dim(-1));
   if (inferred == shape.end()) {
     if (!same_numel(x.shape, shape)) mismatch();
-    return {{x.dtype, shape}};
+    return shape;
   }
   if (std::ranges::count(shape, Dim(-1)) > 1) {
-    fail("/attrs/shape", "two extents are -1; expected at most one");
+    fail(place, "two extents are -1; expected at most one");
   }
   Shape others = shape;
   others.erase(others.begin() + (inferred - shape.begin()));
   std::optional<Dim> extent = missing_extent(x.shape, others);
   if (!extent || !extent->is_whole(context.graph.symbols())) mismatch();
   *inferred = *extent;
-  return {{x.dtype, shape}};
+  return shape;
+}
+
+std::vector<TensorType> infer_view(const InferContext& context) {
+  const TensorType& x = context.inputs[0];
+  return {{x.dtype, viewed_shape(context, x, "shape")}};
 }
 
 /// Tensor.view(dtype): reinterprets the bytes of each row as elements of another dtype.
@@ -99,9 +105,76 @@ std::vector<TensorType> infer_expand(const InferContext& context) {
 
 std::vector<TensorType> infer_slice(const InferContext& context) {
   const SliceRange range =
-      slice_range(context.attrs, context.inputs[0].shape, context.graph.symbols());
+      part_ranges(context.attrs, context.inputs[0].shape, context.graph.symbols())[0];
   TensorType result = context.inputs[0];
   result.shape[range.axis] = range.length;
+  return {result};
+}
+
+std::vector<TensorType> infer_select(const InferContext& context) {
+  const SliceRange range =
+      part_ranges(context.attrs, context.inputs[0].shape, context.graph.symbols())[0];
+  TensorType result = context.inputs[0];
+  result.shape.erase(result.shape.begin() + static_cast<std::ptrdiff_t>(range.axis));
+  return {result};
+}
+
+/// A dim whose extent is a symbol stays, though the symbol may be 1.
+std::vector<TensorType> infer_squeeze(const InferContext& context) {
+  const TensorType& x = context.inputs[0];
+  const std::size_t rank = x.shape.size();
+  std::vector<bool> goes(rank, true);
+  if (const auto dims = context.attrs.find("dim"); dims != context.attrs.end()) {
+    goes.assign(rank, false);
+    for (std::int64_t dim : std::get<std::vector<std::int64_t>>(dims->second)) {
+      goes[normalize_axis(dim, rank, "/attrs/dim")] = true;
+    }
+  }
+  TensorType result{x.dtype, {}};
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (!goes[d] || x.shape[d] != Dim(1)) result.shape.push_back(x.shape[d]);
+  }
+  return {result};
+}
+
+std::vector<TensorType> infer_unsqueeze(const InferContext& context) {
+  TensorType result = context.inputs[0];
+  const std::size_t axis = axis_of(context.attrs, "dim", result.shape.size() + 1);
+  result.shape.insert(result.shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
+  return {result};
+}
+
+std::vector<TensorType> infer_flatten(const InferContext& context) {
+  const TensorType& x = context.inputs[0];
+  if (x.shape.empty()) return {{x.dtype, {1}}};
+  const std::size_t first = axis_of(context.attrs, "start_dim", x.shape.size());
+  const std::size_t last = axis_of(context.attrs, "end_dim", x.shape.size());
+  if (last < first) {
+    fail("/attrs/end_dim", "dim {} is in front of start_dim {}; expected it or one behind it", last,
+         first);
+  }
+  const auto begin = x.shape.begin();
+  const Shape joined(begin + static_cast<std::ptrdiff_t>(first),
+                     begin + static_cast<std::ptrdiff_t>(last) + 1);
+  const std::optional<Dim> extent = missing_extent(joined, {});
+  if (!extent) {
+    fail("/attrs/end_dim", "dims {} to {} of {} are no affine extent together", first, last,
+         x.str());
+  }
+  TensorType result{x.dtype, Shape(begin, begin + static_cast<std::ptrdiff_t>(first))};
+  result.shape.push_back(*extent);
+  result.shape.insert(result.shape.end(), begin + static_cast<std::ptrdiff_t>(last) + 1,
+                      x.shape.end());
+  return {result};
+}
+
+std::vector<TensorType> infer_unflatten(const InferContext& context) {
+  const TensorType& x = context.inputs[0];
+  const std::size_t axis = axis_of(context.attrs, "dim", x.shape.size());
+  const Shape sizes = viewed_shape(context, {x.dtype, {x.shape[axis]}}, "sizes");
+  TensorType result = x;
+  const auto place = result.shape.erase(result.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  result.shape.insert(place, sizes.begin(), sizes.end());
   return {result};
 }
 
@@ -199,6 +272,9 @@ EvalTensor take_range(EvalTensor result, const EvalTensor& x, const SliceRange& 
   const std::size_t start =
       static_cast<std::size_t>(range.start.evaluate(bindings)) * strides[range.axis];
   strides[range.axis] *= static_cast<std::size_t>(range.step);
+  if (result.shape.size() < strides.size()) {  // a select
+    strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(range.axis));
+  }
   return strided(std::move(result), x, strides, start);
 }
 
@@ -281,6 +357,20 @@ void add_view_ops(std::vector<OpDef>& ops) {
     add(name, View::kFlat, {{"shape", AttrType::kShape, {}, false, "One extent may be -1."}},
         infer_view, evaluate_same);
   }
+  add("squeeze", View::kFlat,
+      {{"dim", AttrType::kInts, {}, true, "Dims that go if they have extent 1; left out: all."}},
+      infer_squeeze, evaluate_same);
+  add("unsqueeze", View::kFlat,
+      {{"dim", AttrType::kInt, {}, false, "Of the result, where it has extent 1."}},
+      infer_unsqueeze, evaluate_same);
+  add("flatten", View::kFlat,
+      {{"start_dim", AttrType::kInt, std::int64_t{0}},
+       {"end_dim", AttrType::kInt, std::int64_t{-1}}},
+      infer_flatten, evaluate_same);
+  add("unflatten", View::kFlat,
+      {{"dim", AttrType::kInt, {}},
+       {"sizes", AttrType::kShape, {}, false, "The dims in its place. One extent may be -1."}},
+      infer_unflatten, evaluate_same);
   add("view_dtype", View::kBytes,
       {{"dtype",
         AttrType::kDType,
@@ -306,6 +396,13 @@ void add_view_ops(std::vector<OpDef>& ops) {
        {"end", AttrType::kExtent, kToTheEnd, false, "Left out, it is the end of the dim."},
        {"step", AttrType::kInt, std::int64_t{1}}},
       infer_slice, evaluate_parts);
+  add("narrow", View::kPart,
+      {{"dim", AttrType::kInt, {}},
+       {"start", AttrType::kExtent, {}},
+       {"length", AttrType::kExtent, {}}},
+      infer_slice, evaluate_parts);
+  add("select", View::kPart, {{"dim", AttrType::kInt, {}}, {"index", AttrType::kExtent, {}}},
+      infer_select, evaluate_parts);
   add("split", View::kPart,
       {{"split_size", AttrType::kExtents, {}, false, "Of every part, or of each."},
        {"dim", AttrType::kInt, std::int64_t{0}}},

@@ -44,6 +44,9 @@ std::optional<DType> wanted_dtype(const OpDef& op, const Attrs& attrs,
                                   std::span<const PromotedOperand> operands, std::size_t index) {
   if (op.promotes == Promotes::kNothing || operands.empty()) return std::nullopt;
   if (op.promotes == Promotes::kToFirst) return operands[0].dtype;
+  if (op.promotes == Promotes::kMasked) {
+    return index == 2 ? std::optional(operands[0].dtype) : std::nullopt;
+  }
   const std::size_t first = op.promotes == Promotes::kBranches ? 1 : 0;
   if (index < first) return std::nullopt;
   std::vector<PromotedOperand> all(operands.begin() + first, operands.end());
@@ -67,6 +70,11 @@ std::optional<DType> wanted_dtype(const OpDef& op, const Attrs& attrs,
 bool takes_numbers(const OpDef& op) {
   return op.op_class == OpClass::kPointwise && op.promotes != Promotes::kNothing &&
          op.max_inputs > 1;
+}
+
+std::size_t first_number(const OpDef& op) {
+  if (op.promotes == Promotes::kMasked) return 2;
+  return op.promotes == Promotes::kBranches ? 1 : 0;
 }
 
 bool keeps_numbers(const OpDef& op) {

@@ -31,6 +31,8 @@ struct PromotedOperand {
 
 /// Whether numbers may be operands, as ATen's Scalars.
 [[nodiscard]] bool takes_numbers(const OpDef& op);
+/// The first operand that may be one.
+[[nodiscard]] std::size_t first_number(const OpDef& op);
 /// Whether a number that 16-bit floats cannot hold counts as f32: the op is then computed in f32,
 /// and its result rounded.
 [[nodiscard]] bool keeps_numbers(const OpDef& op);

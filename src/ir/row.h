@@ -17,6 +17,7 @@ namespace braid {
 // rows of double or Int, codegen with tile expressions:
 //
 //   row.sum(f), row.product(f), row.max(f), row.min(f)   folds f(at) over the columns
+//   row.any(f), row.all(f)               whether f(at), a truth value, holds somewhere, everywhere
 //   row.first_equal(f, value)            the first column where f(at) is `value`, or both are NaN
 //   row.count(), row.operands()          of columns; of the node
 //   at[i]                                element of operand i at the column
@@ -50,6 +51,7 @@ std::vector<AttrDef> eps_attribute();
 std::vector<AttrDef> softmax_attributes();
 std::vector<AttrDef> reduce_attributes();
 std::vector<TensorType> infer_softmax(const InferContext& context);
+std::vector<TensorType> infer_log_softmax(const InferContext& context);
 std::vector<TensorType> infer_layer_norm(const InferContext& context);
 std::vector<TensorType> infer_rms_norm(const InferContext& context);
 std::vector<TensorType> infer_add_rms_norm(const InferContext& context);
@@ -60,6 +62,9 @@ std::vector<TensorType> infer_mean(const InferContext& context);
 std::vector<TensorType> infer_amax(const InferContext& context);
 std::vector<TensorType> infer_amin(const InferContext& context);
 std::vector<TensorType> infer_argmax(const InferContext& context);
+std::vector<TensorType> infer_argmin(const InferContext& context);
+std::vector<TensorType> infer_any(const InferContext& context);
+std::vector<TensorType> infer_all(const InferContext& context);
 
 /// 1 / sqrt(mean(f^2) + eps).
 template <class Row, class Element>
@@ -88,6 +93,7 @@ inline constexpr auto kRoundedSum = [](const auto& at) {
   return at.rounded(x + at[1]);
 };
 inline constexpr auto kElement = [](const auto& at) { return at[0]; };
+inline constexpr auto kTruth = [](const auto& at) { return truth(at[0]); };
 
 /// The results of a reduction.
 template <class T>
@@ -104,6 +110,15 @@ inline constexpr auto kRowOps = std::make_tuple(
           const auto sum = row.sum(power);
           return std::make_tuple([=](const auto& at) { return power(at) / sum; });
         }),
+    row_op({"log_softmax", OpClass::kNorm, 1, 1, Operands::kFloat, 5, softmax_attributes,
+            infer_log_softmax},
+           [](auto& row, const Attrs&) {
+             const auto largest = row.max(kElement);
+             const auto distance = [=](const auto& at) { return at[0] - largest; };
+             const auto sum = row.sum([=](const auto& at) { return exp(distance(at)); });
+             const auto scale = log(sum);
+             return std::make_tuple([=](const auto& at) { return distance(at) - scale; });
+           }),
     row_op(
         {"layer_norm", OpClass::kNorm, 1, 3, Operands::kFloat, 5, eps_attribute, infer_layer_norm},
         [](auto& row, const Attrs& attrs) {
@@ -145,11 +160,20 @@ inline constexpr auto kRowOps = std::make_tuple(
            [](auto& row, const Attrs&) { return everywhere(row.max(kElement)); }),
     row_op({"amin", OpClass::kReduction, 1, 1, Operands::kNumber, 1, reduce_attributes, infer_amin},
            [](auto& row, const Attrs&) { return everywhere(row.min(kElement)); }),
-    // The first of equal maxima; NaN is the largest.
+    row_op({"any", OpClass::kReduction, 1, 1, Operands::kAny, 1, reduce_attributes, infer_any},
+           [](auto& row, const Attrs&) { return everywhere(row.any(kTruth)); }),
+    row_op({"all", OpClass::kReduction, 1, 1, Operands::kAny, 1, reduce_attributes, infer_all},
+           [](auto& row, const Attrs&) { return everywhere(row.all(kTruth)); }),
+    // The first of equal extremes; NaN is the largest, and the least.
     row_op({"argmax", OpClass::kReduction, 1, 1, Operands::kNumber, 1, reduce_attributes,
             infer_argmax},
            [](auto& row, const Attrs&) {
              return everywhere(row.first_equal(kElement, row.max(kElement)));
+           }),
+    row_op({"argmin", OpClass::kReduction, 1, 1, Operands::kNumber, 1, reduce_attributes,
+            infer_argmin},
+           [](auto& row, const Attrs&) {
+             return everywhere(row.first_equal(kElement, row.min(kElement)));
            }));
 
 inline constexpr std::size_t kRowCount = std::tuple_size_v<decltype(kRowOps)>;

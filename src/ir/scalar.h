@@ -13,14 +13,15 @@ namespace braid {
 // The scalar language of ops: generic lambdas over a number type T, instantiated with `double` and
 // `Int` by the evaluator and with tile expressions by codegen. A T offers + - *, unary -, and by
 // argument-dependent lookup abs, maximum, minimum, less, equal, select and `like(T, number)` (a
-// constant of the same kind). Float types also have / and the functions of scalar_functions.h. A
-// truth value is 0 or 1.
+// constant of the same kind). Float types also have / and the functions of scalar_functions.h,
+// integers & | ^. A truth value is 0 or 1.
 
 /// The dtypes that an op accepts. 8-bit floats are only for storage and must be cast first.
 enum class Operands : std::uint8_t {
   kFloat,    ///< f32, f16, bf16
   kNumber,   ///< floats and integers
   kInteger,  ///< only integers
+  kBits,     ///< integers and bool
   kAny,      ///< floats, integers and bool
 };
 
@@ -34,6 +35,9 @@ inline Int operator+(Int a, Int b) { return wrapped(bits_of(a) + bits_of(b)); }
 inline Int operator-(Int a, Int b) { return wrapped(bits_of(a) - bits_of(b)); }
 inline Int operator*(Int a, Int b) { return wrapped(bits_of(a) * bits_of(b)); }
 inline Int operator-(Int a) { return wrapped(0 - bits_of(a)); }
+inline Int operator&(Int a, Int b) { return {a.value & b.value}; }
+inline Int operator|(Int a, Int b) { return {a.value | b.value}; }
+inline Int operator^(Int a, Int b) { return {a.value ^ b.value}; }
 inline Int abs(Int a) { return a.value < 0 ? -a : a; }
 inline Int truncated_quotient(Int a, Int b) { return {a.value / b.value}; }
 inline Int maximum(Int a, Int b) { return a.value < b.value ? b : a; }
@@ -84,6 +88,12 @@ template <class T>
 T number_like(T x, const AttrValue& number) {
   if (const auto* integer = std::get_if<std::int64_t>(&number)) return like(x, *integer);
   return like(x, round_to(DType::kF32, std::get<double>(number)));
+}
+
+/// Whether x is not 0; NaN is not.
+template <class T>
+T truth(T x) {
+  return like(x, 1.0) - equal(x, like(x, 0.0));
 }
 
 inline double choose(bool condition, double a, double b) { return condition ? a : b; }

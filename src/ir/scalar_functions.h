@@ -9,6 +9,8 @@ namespace braid {
 // C++ and in the text form, its value for doubles a (and b), and its CUDA spelling.
 #define BRAID_SCALAR_FUNCTIONS(UNARY, BINARY)            \
   UNARY(Exp, exp, std::exp(a), "expf({0})")              \
+  UNARY(Cos, cos, std::cos(a), "cosf({0})")              \
+  UNARY(Sin, sin, std::sin(a), "sinf({0})")              \
   UNARY(Log, log, std::log(a), "logf({0})")              \
   UNARY(Log1p, log1p, std::log1p(a), "log1pf({0})")      \
   UNARY(Sqrt, sqrt, std::sqrt(a), "sqrtf({0})")          \

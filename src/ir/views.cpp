@@ -63,15 +63,49 @@ SliceRange slice_range(const Attrs& attrs, const Shape& shape, const SymbolTable
   return {axis, start, length, step};
 }
 
-namespace {
-
-constexpr std::int64_t kMostParts = 65536;
-
-/// ceil(extent / parts), where that is affine.
 std::optional<Dim> divide_up(const Dim& extent, std::int64_t parts, const SymbolTable& symbols) {
   const std::int64_t rest = extent.constant() % parts;
   const std::int64_t missing = rest > 0 ? parts - rest : -rest;
   return (extent + Dim(missing)).divide_exactly(parts, symbols);
+}
+
+namespace {
+
+constexpr std::int64_t kMostParts = 65536;
+
+/// A position that counts from the end of the dim where it is negative.
+Dim from_the_front(const Dim& given, const Dim& extent, const SymbolTable& symbols) {
+  return given.max(symbols) < 0 ? extent + given : given;
+}
+
+/// The range of a `narrow`. Unlike a slice it must lie in the dim as a whole.
+SliceRange narrow_range(const Attrs& attrs, const Shape& shape, const SymbolTable& symbols) {
+  const std::size_t axis = axis_of(attrs, "dim", shape.size());
+  const Dim& extent = shape[axis];
+  const Dim given = bound_of(attrs.find("start")->second);
+  const Dim start = from_the_front(given, extent, symbols);
+  if (start.min(symbols) < 0 || (extent - start).min(symbols) < 0) {
+    fail("/attrs/start", "{} is not among the {} elements for all values of the symbols",
+         given.str(), extent.str());
+  }
+  const Dim length = bound_of(attrs.find("length")->second);
+  if (length.min(symbols) < 0 || (extent - start - length).min(symbols) < 0) {
+    fail("/attrs/length", "{} from {} on is more than the {} elements", length.str(), start.str(),
+         extent.str());
+  }
+  return {axis, start, length, 1};
+}
+
+SliceRange select_range(const Attrs& attrs, const Shape& shape, const SymbolTable& symbols) {
+  const std::size_t axis = axis_of(attrs, "dim", shape.size());
+  const Dim& extent = shape[axis];
+  const Dim given = bound_of(attrs.find("index")->second);
+  const Dim at = from_the_front(given, extent, symbols);
+  if (at.min(symbols) < 0 || (extent - at).min(symbols) < 1) {
+    fail("/attrs/index", "{} is not among the {} elements for all values of the symbols",
+         given.str(), extent.str());
+  }
+  return {axis, at, 1, 1};
 }
 
 /// The size of `chunks` parts as in PyTorch: all but the last have it, and there may be fewer
@@ -147,7 +181,9 @@ std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape,
 
 std::vector<SliceRange> part_ranges(const Attrs& attrs, const Shape& shape,
                                     const SymbolTable& symbols) {
+  if (attrs.contains("length")) return {narrow_range(attrs, shape, symbols)};
   if (attrs.contains("start")) return {slice_range(attrs, shape, symbols)};
+  if (attrs.contains("index")) return {select_range(attrs, shape, symbols)};
   return split_ranges(attrs, shape, symbols);
 }
 

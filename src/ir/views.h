@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -33,9 +34,14 @@ inline constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int64_t>::max
 [[nodiscard]] std::vector<SliceRange> split_ranges(const Attrs& attrs, const Shape& shape,
                                                    const SymbolTable& symbols);
 
-/// The range of each result of slice, split and chunk.
+/// The range of each result of slice, narrow, select, split and chunk. That of a select has one
+/// element, whose dim the result lacks.
 [[nodiscard]] std::vector<SliceRange> part_ranges(const Attrs& attrs, const Shape& shape,
                                                   const SymbolTable& symbols);
+
+/// ceil(extent / parts), where that is affine.
+[[nodiscard]] std::optional<Dim> divide_up(const Dim& extent, std::int64_t parts,
+                                           const SymbolTable& symbols);
 
 /// The dim that an attribute names, counted from the front.
 [[nodiscard]] std::size_t axis_of(const Attrs& attrs, std::string_view key, std::size_t rank);

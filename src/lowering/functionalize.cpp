@@ -172,6 +172,11 @@ class Functionalizer {
     }
     if (view.op->view == View::kPart) {
       const SliceRange range = part_ranges(view.attrs, shape, graph_.symbols())[result];
+      if (op == "select") {
+        Shape with_dim = shape;
+        with_dim[range.axis] = 1;
+        now = add(view, "view", {now}, {{"shape", std::move(with_dim)}});
+      }
       return put(view, rewrite_(operand), shape, range, now);
     }
     if (op == "expand") {

@@ -13,15 +13,17 @@
 #include "ir/views.h"
 #include "lowering/analysis/match.h"
 #include "lowering/analysis/writes.h"
+#include "lowering/plain_ops.h"
 #include "lowering/rewrite.h"
 
 // Matches
 //   getitem                                    -> the value that it names
-//   reshape, _unsafe_view                      -> view
+//   reshape, squeeze, flatten, ...             -> view
+//   select, narrow, one_hot, full_like, ...    -> plain ops (plain_ops.h)
 //   chunk                                      -> split
 //   split or chunk into parts that differ      -> a slice for each part (a kernel writes results of
 //                                                 one size)
-//   softmax along another dim than the last    -> that of the transposed operand, transposed
+//   (log_)softmax, topk along an inner dim     -> that of the transposed operand, transposed
 //   bmm of one matrix expanded over the batch  -> matmul with that matrix
 //   cat(parts of wait(all_gather(x)), dim)     -> wait(all_gather(x, dim))
 //   cat(view_dtype of each of them, dim)       -> view_dtype(wait(all_gather(x, dim)))
@@ -41,7 +43,8 @@ constexpr ReasonCode kOtherName{"canonicalize.other_name", "another name of '{va
 constexpr ReasonCode kIsView{"canonicalize.is_view", "{op} is a view"};
 constexpr ReasonCode kUnevenParts{"canonicalize.uneven_parts",
                                   "{op} into parts that differ: slices"};
-constexpr ReasonCode kTurned{"canonicalize.turned", "softmax along dim {dim}: transposed"};
+constexpr ReasonCode kTurned{"canonicalize.turned", "{op} along dim {dim}: transposed"};
+constexpr ReasonCode kPlainOps{"canonicalize.plain_ops", "{op} in plain ops"};
 constexpr ReasonCode kChunkIsSplit{"canonicalize.chunk_is_split", "chunk is a split"};
 constexpr ReasonCode kOneMatrix{"canonicalize.one_matrix",
                                 "the whole batch is multiplied by '{value}'"};
@@ -92,9 +95,10 @@ bool is_uneven_split(const Graph& graph, const Node& node) {
       parts, [&](const SliceRange& part) { return part.length != parts[0].length; });
 }
 
-/// The dim of a softmax, where it is not the last one.
-std::optional<std::int64_t> inner_softmax_dim(const Graph& graph, const Node& node) {
-  if (node.op_name() != "softmax") return std::nullopt;
+/// The dim of a softmax, log_softmax or topk, where it is not the last one.
+std::optional<std::int64_t> inner_row_dim(const Graph& graph, const Node& node) {
+  const bool has_rows = node.op->op_class == OpClass::kNorm || node.op_name() == "topk";
+  if (!has_rows || !node.attrs.contains("dim")) return std::nullopt;
   const std::size_t rank = graph.type(node.inputs[0]).shape.size();
   const std::size_t axis = axis_of(node.attrs, "dim", rank);
   return axis + 1 == rank ? std::nullopt : std::optional(static_cast<std::int64_t>(axis));
@@ -103,7 +107,7 @@ std::optional<std::int64_t> inner_softmax_dim(const Graph& graph, const Node& no
 bool has_other_spelling(const Graph& graph, const Node& node) {
   const std::string_view op = node.op_name();
   return op == "chunk" || op == "bmm" || (op != "view" && node.op->view == View::kFlat) ||
-         is_uneven_split(graph, node) || inner_softmax_dim(graph, node);
+         is_uneven_split(graph, node) || inner_row_dim(graph, node);
 }
 
 void slice_parts(const Graph& graph, const Node& node, Rewriter& rewrite) {
@@ -121,13 +125,24 @@ void slice_parts(const Graph& graph, const Node& node, Rewriter& rewrite) {
 }
 
 /// Kernels reduce along the last dim.
-void turn_softmax(const Node& node, std::int64_t dim, Rewriter& rewrite) {
+void turn_rows(const Node& node, std::int64_t dim, Rewriter& rewrite) {
   const Attrs turn{{"dim0", dim}, {"dim1", std::int64_t{-1}}};
-  ValueId x = rewrite(node.inputs[0]);
-  for (const auto& [op, attrs] : {std::pair("transpose", turn), std::pair("softmax", Attrs())}) {
-    x = rewrite.add(fmt::format("{}_{}", node.name, op), op, {x}, attrs);
+  Attrs attrs = node.attrs;
+  attrs.insert_or_assign("dim", std::int64_t{-1});
+  const ValueId x =
+      rewrite.add(node.name + "_transpose", "transpose", {rewrite(node.inputs[0])}, turn);
+  const std::string name =
+      rewrite.fresh_name(fmt::format("{}_{}", node.name, node.op_name()), node.outputs.size());
+  const NodeId id = rewrite.graph().add_node(name, node.op_name(), {x}, std::move(attrs));
+  const std::vector<ValueId> rows = rewrite.graph().node(id).outputs;
+  if (rows.size() == 1) {
+    rewrite.copy(node, "transpose", rows, turn);
+    return;
   }
-  rewrite.copy(node, "transpose", {x}, turn);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rewrite.map(node.outputs[i],
+                rewrite.add(fmt::format("{}_{}", node.name, i), "transpose", {rows[i]}, turn));
+  }
 }
 
 /// The matrix that the value expands over batch dims; else -1.
@@ -143,6 +158,18 @@ ValueId expanded_matrix(const Graph& graph, const Uses& uses, ValueId value) {
   return graph.type(view.value("matrix")).shape == last ? view.value("matrix") : -1;
 }
 
+Graph write_plain_ops(const Graph& graph, PassContext& context) {
+  Rewriter rewrite(graph);
+  for (const Node& node : graph.nodes()) {
+    if (write_plain(graph, node, rewrite)) {
+      context.applied(kPass, node.name, Reason(kPlainOps, node.op_name()));
+    } else {
+      rewrite.copy(node);
+    }
+  }
+  return rewrite.finish();
+}
+
 Graph rename(const Graph& graph, PassContext& context) {
   const Uses uses(graph);
   Rewriter rewrite(graph);
@@ -152,14 +179,15 @@ Graph rename(const Graph& graph, PassContext& context) {
       rewrite.map(node.outputs[0], rewrite(node.inputs[0]));
       context.applied(kPass, node.name, Reason(kOtherName, graph.value(node.inputs[0]).name));
     } else if (op != "view" && node.op->view == View::kFlat) {
-      rewrite.copy(node, "view", rewrite(node.inputs), node.attrs);
+      rewrite.copy(node, "view", rewrite(node.inputs),
+                   {{"shape", graph.type(node.outputs[0]).shape}});
       context.applied(kPass, node.name, Reason(kIsView, op));
     } else if (is_uneven_split(graph, node)) {
       slice_parts(graph, node, rewrite);
       context.applied(kPass, node.name, Reason(kUnevenParts, op));
-    } else if (const auto dim = inner_softmax_dim(graph, node)) {
-      turn_softmax(node, *dim, rewrite);
-      context.applied(kPass, node.name, Reason(kTurned, *dim));
+    } else if (const auto dim = inner_row_dim(graph, node)) {
+      turn_rows(node, *dim, rewrite);
+      context.applied(kPass, node.name, Reason(kTurned, op, *dim));
     } else if (op == "chunk") {
       rewrite.copy(
           node, "split", rewrite(node.inputs),
@@ -437,8 +465,10 @@ class DTypeViews {
 std::optional<Graph> normalize_spellings(const Graph& graph, PassContext& context) {
   const auto any = [](const Graph& in, auto is) { return std::ranges::any_of(in.nodes(), is); };
   std::optional<Graph> result;
-  if (any(graph, [&](const Node& node) { return has_other_spelling(graph, node); })) {
-    result = rename(graph, context);
+  if (any(graph, has_plain_form)) result = write_plain_ops(graph, context);
+  const Graph& plain = result ? *result : graph;
+  if (any(plain, [&](const Node& node) { return has_other_spelling(plain, node); })) {
+    result = rename(plain, context);
   }
   const Graph& renamed = result ? *result : graph;
   if (any(renamed, [](const Node& node) { return node.op->view == View::kCat; })) {

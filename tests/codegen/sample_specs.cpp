@@ -21,9 +21,12 @@ class Body {
     return v;
   }
   void mark(ValueId v) { graph_->set_comm_group(v, "tp"); }
+  std::vector<ValueId> results(const std::string& name, std::vector<ValueId> inputs,
+                               Attrs attrs = {}) {
+    return graph_->node(graph_->add_node("", name, std::move(inputs), std::move(attrs))).outputs;
+  }
   ValueId op(const std::string& name, std::vector<ValueId> inputs, Attrs attrs = {}) {
-    const NodeId node = graph_->add_node("", name, std::move(inputs), std::move(attrs));
-    return graph_->node(node).outputs[0];
+    return results(name, std::move(inputs), std::move(attrs))[0];
   }
   ValueId collective(const std::string& name, ValueId v, Attrs attrs,
                      const std::string& algorithm = "one_shot") {
@@ -116,6 +119,15 @@ void add_rows(const Samples& add) {
     add("row_argmax", b,
         {b.op("argmax", {b.input(DType::kF32, {kT, 1001})},
               {{"dim", std::vector<std::int64_t>{-1}}})});
+  }
+  {
+    Body b;
+    add("row_cumsum", b, {b.op("cumsum", {b.input(bf16, {kT, 77})}, {{"dim", std::int64_t{0}}})});
+  }
+  {
+    Body b;
+    const Attrs eight{{"k", std::int64_t{8}}};
+    add("topk", b, b.results("topk", {b.input(DType::kF32, {kT, 128})}, eight));
   }
   {
     Body b;

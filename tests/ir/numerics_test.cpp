@@ -364,5 +364,63 @@ TEST(RelativeError, SeesOneInTwoToThe62) {
   EXPECT_EQ(relative_error(integers(DType::kI64, {kMax}), integers(DType::kI64, {kMax})), 0);
 }
 
+TEST(Numerics, WhatIsNoFiniteNumber) {
+  const HostTensor x = reals(DType::kF32, {kNan, kInf, -kInf, -0.0, 0x1p-149, 3e38});
+  EXPECT_EQ(on("isnan", {x}).to_integers(), (Ints{1, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(on("isinf", {x}).to_integers(), (Ints{0, 1, 1, 0, 0, 0}));
+  EXPECT_EQ(on("isfinite", {x}).to_integers(), (Ints{0, 0, 0, 1, 1, 1}));
+  const HostTensor n = integers(DType::kI64, {kMin, -1, 0, kMax});
+  EXPECT_EQ(on("isnan", {n}).to_integers(), (Ints{0, 0, 0, 0}));
+  EXPECT_EQ(on("isinf", {n}).to_integers(), (Ints{0, 0, 0, 0}));
+  EXPECT_EQ(on("isfinite", {n}).to_integers(), (Ints{1, 1, 1, 1}));
+  expect_same(on("sign", {x}), {0, 1, -1, 0, 1, 1}, "sign");
+  EXPECT_EQ(on("sign", {n}).to_integers(), (Ints{-1, -1, 0, 1}));
+}
+
+TEST(Numerics, CosinesOfLargeArguments) {
+  const HostTensor x = reals(DType::kF32, {0, -0.0, 1, 1e5, 0x1p100, kInf, kNan});
+  const auto rounded = [](double value) { return round_to(DType::kF32, value); };
+  // cos and sin of 2^100 are those that arithmetic of many digits gives.
+  expect_same(on("cos", {x}), {1, 1, rounded(0.54030230586813977), rounded(-0.99936080743821214),
+                               rounded(0.48917865697472145), kNan, kNan});
+  expect_same(on("sin", {x}), {0, -0.0, rounded(0.8414709848078965), rounded(0.035748797972016509),
+                               rounded(-0.87218360541826731), kNan, kNan});
+}
+
+TEST(Numerics, RemaindersThatQuotientsCannotGive) {
+  const HostTensor x = integers(DType::kI64, {kMin, kMin, kMax, -5, 5});
+  const HostTensor by = integers(DType::kI64, {-1, 0, kMin, 0, kMax});
+  EXPECT_EQ(on("remainder", {x, by}).to_integers(), (Ints{0, kMin, -1, -5, 5}));
+  EXPECT_EQ(on("fmod", {x, by}).to_integers(), (Ints{0, kMin, kMax, -5, 5}));
+  const HostTensor low = integers(DType::kI32, {kMin32, kMin32, 200});
+  EXPECT_EQ(on("remainder", {low, integers(DType::kI32, {-1, 0, -7})}).to_integers(),
+            (Ints{0, kMin32, -3}));
+}
+
+TEST(Numerics, TruthAndIndexOfRows) {
+  EXPECT_EQ(on("any", {reals(DType::kF32, {0, -0.0, kNan})}).to_integers(), Ints{1});
+  EXPECT_EQ(on("any", {reals(DType::kF32, {0, -0.0})}).to_integers(), Ints{0});
+  EXPECT_EQ(on("all", {reals(DType::kF32, {kNan, 0x1p-149, -kInf})}).to_integers(), Ints{1});
+  EXPECT_EQ(on("all", {reals(DType::kF32, {1, -0.0})}).to_integers(), Ints{0});
+  EXPECT_EQ(on("all", {integers(DType::kI64, {kMin, -1})}).to_integers(), Ints{1});
+  EXPECT_EQ(on("any", {integers(DType::kU8, {0, 200})}).to_integers(), Ints{1});
+  EXPECT_EQ(on("argmin", {reals(DType::kF32, {3, -1, -1, 2})}).to_integers(), Ints{1});
+  EXPECT_EQ(on("argmin", {reals(DType::kF32, {3, 0.0, -0.0})}).to_integers(), Ints{1});
+  EXPECT_EQ(on("argmin", {reals(DType::kF32, {3, -kInf, kNan, kNan})}).to_integers(), Ints{2});
+  EXPECT_EQ(on("argmin", {integers(DType::kI64, {kMax, kMin + 1, kMin})}).to_integers(), Ints{2});
+  EXPECT_EQ(on("argmax", {reals(DType::kF32, {-0.0, 0.0})}).to_integers(), Ints{0});
+}
+
+TEST(Numerics, LogSoftmaxAtTheEdges) {
+  const auto of = [](const Values& x) { return on("log_softmax", {reals(DType::kF32, x)}); };
+  const double log2 = round_to(DType::kF32, 0.69314718055994531);
+  expect_same(of({5, 5}), {-log2, -log2});
+  expect_same(of({-kInf, 7}), {-kInf, 0});
+  expect_same(of({1000, -1000}), {0, -2000}, "no underflow");
+  expect_same(of({-kInf, -kInf}), {kNan, kNan});
+  expect_same(of({kInf, 0}), {kNan, kNan});
+  expect_same(of({1, kNan}), {kNan, kNan});
+}
+
 }  // namespace
 }  // namespace braid

@@ -84,5 +84,43 @@ TEST(Opaque, HasACostAndCannotRun) {
                "k/attrs/kind", "expected one of \"compute\", \"gemm\", \"extern\""));
 }
 
+TEST(Gather, TakesAnElementForEachIndex) {
+  const Attrs cols{{"dim", std::int64_t{1}}}, rows{{"dim", std::int64_t{-2}}};
+  const TensorType x{kF32, {2, 3}};
+  const Values v{1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(computed_one({x, {kI64, {2, 4}}}, "gather", cols, {v, {2, 0, 0, 1, 1, 1, 2, 0}}),
+            (Values{3, 1, 1, 2, 5, 5, 6, 4}));
+  EXPECT_EQ(computed_one({x, {DType::kI32, {1, 2}}}, "gather", rows, {v, {1, 0}}), (Values{4, 2}));
+  EXPECT_EQ(inferred({{DType::kBF16, {sym("T"), 64}}, {kI64, {sym("T"), 8}}}, "gather", cols),
+            "bf16[T, 8]");
+  EXPECT_TRUE(is_error(refused({x, {kI64, {2}}}, "gather", cols), "n/inputs/1", "as many dims"));
+  EXPECT_TRUE(is_error(refused({x, {kI64, {3, 3}}}, "gather", cols), "n/inputs/1",
+                       "the indices of gather are i64[3, 3], its operand f32[2, 3]"));
+  EXPECT_TRUE(
+      is_error(refused({x, {kF32, {2, 3}}}, "gather", cols), "n/inputs/1", "expected i32 or i64"));
+  for (const double bad : {3, -1}) {
+    EXPECT_TRUE(is_error(error_of([&] {
+                           (void)computed_one({x, {kI64, {1, 1}}}, "gather", cols, {v, {bad}});
+                         }),
+                         "n", "is out of range; expected an integer from 0 to 2"));
+  }
+}
+
+TEST(TakeAlongDim, RepeatsExtentsOfOne) {
+  const Attrs cols{{"dim", std::int64_t{-1}}};
+  const TensorType x{kF32, {2, 3}};
+  const Values v{1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(computed_one({x, {kI64, {1, 2}}}, "take_along_dim", cols, {v, {2, 0}}),
+            (Values{3, 1, 6, 4}));
+  EXPECT_EQ(
+      computed_one({{kF32, {1, 3}}, {kI64, {2, 1}}}, "take_along_dim", cols, {{1, 2, 3}, {2, 0}}),
+      (Values{3, 1}));
+  EXPECT_EQ(computed_one({x, {kI64, {3}}}, "take_along_dim", {}, {v, {5, 0, 3}}),
+            (Values{6, 1, 4}));
+  EXPECT_EQ(inferred({{kF32, {sym("T"), 3}}, {kI64, {1, 2}}}, "take_along_dim", cols), "f32[T, 2]");
+  EXPECT_TRUE(is_error(refused({{kF32, {4, 3}}, {kI64, {2, 3}}}, "take_along_dim", cols),
+                       "n/inputs/1", "equal extents or 1"));
+}
+
 }  // namespace
 }  // namespace braid

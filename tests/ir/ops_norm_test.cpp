@@ -83,5 +83,20 @@ TEST(AddRmsNorm, GivesTheNormAlone) {
             (Values{1, 2}));
 }
 
+TEST(LogSoftmax, IsTheLogarithmAlongAnyDim) {
+  const TensorType x{DType::kF32, {2, 2}};
+  const auto rounded = [](double value) { return round_to(DType::kF32, value); };
+  const double low = rounded(-std::log1p(std::exp(2.0))),
+               high = rounded(2 - std::log1p(std::exp(2.0)));
+  EXPECT_EQ(computed_one({x}, "log_softmax", {}, {{1, 3, 5, 3}}), (Values{low, high, high, low}));
+  EXPECT_EQ(computed_one({x}, "log_softmax", {{"dim", std::int64_t{0}}}, {{1, 5, 3, 3}}),
+            (Values{low, high, high, low}));
+  EXPECT_EQ(inferred({{DType::kBF16, {sym("T"), 8}}}, "log_softmax"), "bf16[T, 8]");
+  EXPECT_TRUE(is_error(refused({{DType::kI32, {2}}}, "log_softmax"), "n/inputs/0",
+                       "the operand of log_softmax is i32[2]"));
+  EXPECT_TRUE(is_error(refused({x}, "log_softmax", {{"dim", std::int64_t{2}}}), "n/attrs/dim",
+                       "out of range"));
+}
+
 }  // namespace
 }  // namespace braid

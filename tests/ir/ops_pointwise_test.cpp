@@ -118,5 +118,50 @@ TEST(Pointwise, RefusesWhatDoesNotFit) {
             "bf16[T]");
 }
 
+TEST(Pointwise, IntegersHaveRemaindersAndBits) {
+  const TensorType i32{DType::kI32, {5}}, u8{DType::kU8, {3}}, truth{DType::kBool, {4}};
+  EXPECT_EQ(computed_one({i32, i32}, "remainder", {}, {{7, -7, 7, -7, 6}, {3, 3, -3, -3, 3}}),
+            (Values{1, 2, -2, -1, 0}));
+  EXPECT_EQ(computed_one({i32, i32}, "fmod", {}, {{7, -7, 7, -7, 6}, {3, 3, -3, -3, 3}}),
+            (Values{1, -1, 1, -1, 0}));
+  EXPECT_EQ(computed_one({i32, i32}, "bitwise_and", {}, {{12, -1, 5, -8, 0}, {10, 9, -2, -6, 3}}),
+            (Values{8, 9, 4, -8, 0}));
+  EXPECT_EQ(computed_one({i32, i32}, "bitwise_or", {}, {{12, -1, 5, -8, 0}, {10, 9, -2, -6, 3}}),
+            (Values{14, -1, -1, -6, 3}));
+  EXPECT_EQ(computed_one({i32, i32}, "bitwise_xor", {}, {{12, -1, 5, -8, 0}, {10, 9, -2, -6, 3}}),
+            (Values{6, -10, -5, 2, 3}));
+  EXPECT_EQ(computed_one({i32}, "bitwise_not", {}, {{0, -1, 5, -8, 1}}),
+            (Values{-1, 0, -6, 7, -2}));
+  EXPECT_EQ(computed_one({u8}, "bitwise_not", {}, {{0, 255, 5}}), (Values{255, 0, 250}));
+  EXPECT_EQ(computed_one({truth}, "bitwise_not", {}, {{0, 1, 0, 1}}), (Values{1, 0, 1, 0}));
+  EXPECT_EQ(computed_one({truth, truth}, "bitwise_xor", {}, {{0, 0, 1, 1}, {0, 1, 0, 1}}),
+            (Values{0, 1, 1, 0}));
+  EXPECT_EQ(computed_one({truth, truth}, "logical_xor", {}, {{0, 0, 1, 1}, {0, 1, 0, 1}}),
+            (Values{0, 1, 1, 0}));
+  EXPECT_EQ(inferred({truth, truth}, "bitwise_and"), "bool[4]");
+  EXPECT_TRUE(is_error(refused({{kF32, {4}}, {kF32, {4}}}, "bitwise_or"), "n/inputs/0",
+                       "the operand of bitwise_or is f32[4]; expected i32, i64, u8 or bool"));
+  EXPECT_TRUE(is_error(refused({{kF32, {4}}}, "bitwise_not"), "n/inputs/0", "or bool"));
+  EXPECT_TRUE(is_error(refused({{kF32, {4}}, {kF32, {4}}}, "remainder"), "n/inputs/0",
+                       "expected i32, i64 or u8"));
+}
+
+TEST(Pointwise, FillsWhereAMaskHolds) {
+  const TensorType x{kBF16, {sym("T"), 3}}, mask{DType::kBool, {3}}, value{kBF16, {}};
+  EXPECT_EQ(inferred({x, mask, value}, "masked_fill"), "bf16[T, 3]");
+  EXPECT_EQ(inferred({{kBF16, {3}}, {DType::kBool, {2, 1}}, value}, "masked_fill"), "bf16[2, 3]");
+  EXPECT_EQ(computed_one({{kF32, {2, 3}}, mask, {kF32, {}}}, "masked_fill", {},
+                         {{1, 2, 3, 4, 5, 6}, {0, 1, 0}, {-9}}),
+            (Values{1, -9, 3, 4, -9, 6}));
+  EXPECT_EQ(computed_one({{DType::kI64, {3}}, mask, {DType::kI64, {}}}, "masked_fill", {},
+                         {{1, 2, 3}, {1, 0, 1}, {7}}),
+            (Values{7, 2, 7}));
+  EXPECT_TRUE(is_error(refused({x, {kBF16, {3}}, value}, "masked_fill"), "n/inputs/1",
+                       "the mask of masked_fill is bf16[3]; expected bool"));
+  EXPECT_TRUE(is_error(refused({x, mask, {kBF16, {3}}}, "masked_fill"), "n/inputs/2",
+                       "the value of masked_fill is bf16[3]; expected a number, or bf16[]"));
+  EXPECT_TRUE(is_error(refused({x, mask, {kF32, {}}}, "masked_fill"), "n/inputs/2", "bf16[]"));
+}
+
 }  // namespace
 }  // namespace braid

@@ -78,5 +78,28 @@ TEST(Reduce, MeanMinimumAndIndex) {
                        "n/attrs/dim", "expected one"));
 }
 
+TEST(Reduce, AnyAndAllAreTruths) {
+  const TensorType x{DType::kF32, {2, 3}};
+  const Values v{0, 2, 0, 0, 0, 0};
+  EXPECT_EQ(computed_one({x}, "any", {{"dim", Ints{1}}}, {v}), (Values{1, 0}));
+  EXPECT_EQ(computed_one({x}, "any", {{"dim", Ints{0}}}, {v}), (Values{0, 1, 0}));
+  EXPECT_EQ(computed_one({x}, "all", {{"dim", Ints{1}}}, {{1, -2, 0.5, 1, 0, 1}}), (Values{1, 0}));
+  EXPECT_EQ(computed_one({x}, "all", {}, {{1, 1, 1, 1, 1, 1}}), Values{1});
+  EXPECT_EQ(inferred({{DType::kBF16, {sym("T"), 3}}}, "any", {{"dim", Ints{1}}}), "bool[T]");
+  EXPECT_EQ(inferred({{DType::kBool, {sym("T"), 3}}}, "all", {{"keepdim", true}}), "bool[1, 1]");
+  EXPECT_EQ(inferred({{DType::kU8, {3}}}, "all"), "u8[]");
+  EXPECT_TRUE(is_error(refused({{DType::kF8E4M3, {2}}}, "any"), "n/inputs/0", "a number"));
+}
+
+TEST(Reduce, TheIndexOfTheLeast) {
+  const TensorType x{DType::kF32, {2, 3}};
+  EXPECT_EQ(computed_one({x}, "argmin", {{"dim", Ints{1}}}, {{1, 5, 1, 4, 2, 2}}), (Values{0, 1}));
+  EXPECT_EQ(computed_one({x}, "argmin", {{"dim", Ints{0}}}, {{1, 5, 1, 4, 2, 1}}),
+            (Values{0, 1, 0}));
+  EXPECT_EQ(inferred({x}, "argmin", {{"dim", Ints{1}}}), "i64[2]");
+  EXPECT_TRUE(is_error(refused({x}, "argmin", {{"dim", Ints{0, 1}}}), "n/attrs/dim",
+                       "argmin over several dims; expected one"));
+}
+
 }  // namespace
 }  // namespace braid

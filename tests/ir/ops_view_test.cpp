@@ -255,5 +255,89 @@ TEST(RegionMarkers, AreTheIdentityAndNeedAnId) {
   }
 }
 
+Attrs integers(std::initializer_list<std::pair<const std::string, std::int64_t>> values) {
+  Attrs attrs;
+  for (const auto& [key, value] : values) attrs.emplace(key, value);
+  return attrs;
+}
+
+TEST(Squeeze, TakesAndAddsDimsOfOneElement) {
+  const Dim t = sym("T");
+  const TensorType x{kF32, {1, t, 1, 3}};
+  EXPECT_EQ(inferred({x}, "squeeze"), "f32[T, 3]");
+  EXPECT_EQ(inferred({x}, "squeeze", {{"dim", std::int64_t{-2}}}), "f32[1, T, 3]");
+  EXPECT_EQ(inferred({x}, "squeeze", {{"dim", std::vector<std::int64_t>{0, 1, 2}}}), "f32[T, 3]");
+  EXPECT_EQ(inferred({x}, "squeeze", {{"dim", std::vector<std::int64_t>{}}}), "f32[1, T, 1, 3]");
+  EXPECT_TRUE(is_error(refused({x}, "squeeze", {{"dim", std::int64_t{4}}}), "n/attrs/dim",
+                       "expected an integer from -4 to 3"));
+  EXPECT_EQ(inferred({{kF32, {t, 3}}}, "unsqueeze", integers({{"dim", 1}})), "f32[T, 1, 3]");
+  EXPECT_EQ(inferred({{kF32, {t, 3}}}, "unsqueeze", integers({{"dim", -1}})), "f32[T, 3, 1]");
+  EXPECT_EQ(inferred({{kF32, {}}}, "unsqueeze", integers({{"dim", 0}})), "f32[1]");
+  EXPECT_TRUE(is_error(refused({{kF32, {t, 3}}}, "unsqueeze", integers({{"dim", 3}})),
+                       "n/attrs/dim", "expected an integer from -3 to 2"));
+  EXPECT_EQ(computed_one({{kF32, {1, 3}}}, "squeeze", {}, {{1, 2, 3}}), (Values{1, 2, 3}));
+  EXPECT_EQ(computed_one({{kF32, {3}}}, "unsqueeze", integers({{"dim", 0}}), {{1, 2, 3}}),
+            (Values{1, 2, 3}));
+}
+
+TEST(Flatten, JoinsDimsAndUnflattenCutsOne) {
+  const Dim t = sym("T");
+  const TensorType x{kF32, {t, 2, 3, 4}};
+  EXPECT_EQ(inferred({x}, "flatten"), "f32[24*T]");
+  EXPECT_EQ(inferred({x}, "flatten", integers({{"start_dim", 1}, {"end_dim", -2}})),
+            "f32[T, 6, 4]");
+  EXPECT_EQ(inferred({{kF32, {}}}, "flatten"), "f32[1]");
+  EXPECT_TRUE(is_error(refused({x}, "flatten", integers({{"start_dim", 2}, {"end_dim", 1}})),
+                       "n/attrs/end_dim", "dim 1 is in front of start_dim 2"));
+  EXPECT_TRUE(is_error(refused({{kF32, {t, sym("S")}}}, "flatten"), "n/attrs/end_dim",
+                       "dims 0 to 1 of f32[T, S] are no affine extent together"));
+  const auto sizes = [](std::int64_t dim, Shape shape) {
+    return Attrs{{"dim", dim}, {"sizes", std::move(shape)}};
+  };
+  EXPECT_EQ(inferred({{kF32, {t * 6, 4}}}, "unflatten", sizes(0, {-1, 3})), "f32[2*T, 3, 4]");
+  EXPECT_EQ(inferred({{kF32, {2, 12}}}, "unflatten", sizes(-1, {3, 4})), "f32[2, 3, 4]");
+  EXPECT_TRUE(is_error(refused({{kF32, {2, 12}}}, "unflatten", sizes(1, {5, -1})), "n/attrs/sizes",
+                       "f32[12] cannot be viewed as f32[5, -1]"));
+  EXPECT_EQ(computed_one({{kF32, {2, 2}}}, "flatten", {}, {{1, 2, 3, 4}}), (Values{1, 2, 3, 4}));
+  EXPECT_EQ(computed_one({{kF32, {4}}}, "unflatten", sizes(0, {2, 2}), {{1, 2, 3, 4}}),
+            (Values{1, 2, 3, 4}));
+}
+
+TEST(Select, TakesOneIndexAndNarrowARange) {
+  const Dim t = sym("T");
+  const TensorType x{kF32, {2, 3}};
+  const Values v{1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(computed_one({x}, "select", integers({{"dim", 0}, {"index", 1}}), {v}),
+            (Values{4, 5, 6}));
+  EXPECT_EQ(computed_one({x}, "select", integers({{"dim", -1}, {"index", -3}}), {v}),
+            (Values{1, 4}));
+  EXPECT_EQ(inferred({{kF32, {t, 3, 4}}}, "select", integers({{"dim", 0}, {"index", -1}})),
+            "f32[3, 4]");
+  EXPECT_EQ(inferred({{kF32, {t, 3}}}, "select",
+                     {{"dim", std::int64_t{0}}, {"index", std::string("T-1")}}),
+            "f32[3]");
+  EXPECT_TRUE(is_error(refused({x}, "select", integers({{"dim", 1}, {"index", 3}})),
+                       "n/attrs/index", "3 is not among the 3 elements"));
+  EXPECT_TRUE(is_error(refused({x}, "select", integers({{"dim", 1}, {"index", -4}})),
+                       "n/attrs/index", "-4 is not among the 3 elements"));
+  EXPECT_TRUE(is_error(refused({{kF32, {t}}}, "select", integers({{"dim", 0}, {"index", 1}})),
+                       "n/attrs/index", "1 is not among the T elements for all values"));
+
+  const auto range = [](std::int64_t start, std::int64_t length) {
+    return integers({{"dim", 1}, {"start", start}, {"length", length}});
+  };
+  EXPECT_EQ(computed_one({x}, "narrow", range(1, 2), {v}), (Values{2, 3, 5, 6}));
+  EXPECT_EQ(computed_one({x}, "narrow", range(-1, 1), {v}), (Values{3, 6}));
+  EXPECT_EQ(
+      inferred(
+          {{kF32, {3, t * 2}}}, "narrow",
+          {{"dim", std::int64_t{1}}, {"start", std::string("T")}, {"length", std::string("T")}}),
+      "f32[3, T]");
+  EXPECT_TRUE(is_error(refused({x}, "narrow", range(2, 2)), "n/attrs/length",
+                       "2 from 2 on is more than the 3 elements"));
+  EXPECT_TRUE(is_error(refused({x}, "narrow", range(-4, 1)), "n/attrs/start",
+                       "-4 is not among the 3 elements"));
+}
+
 }  // namespace
 }  // namespace braid

@@ -160,6 +160,10 @@ TEST(Promotion, NumbersStandForOperands) {
   EXPECT_EQ(value_of("lt", R"(["u", 200.5])"), (Result{"bool", {1, 1, 0}}));
   EXPECT_EQ(value_of("where", R"(["b", 1.5, 2])"), (Result{"f32", {1.5, 2, 1.5}}));
   EXPECT_EQ(value_of("where", R"(["b", "f", "-inf"])").second[1], -INFINITY);
+  EXPECT_EQ(value_of("masked_fill", R"(["h", "b", 0.3])"),
+            (Result{"bf16", {0.30078125, 2.5, 0.30078125}}));
+  EXPECT_EQ(value_of("masked_fill", R"(["u", "b", 9])"), (Result{"u8", {9, 3, 9}}));
+  EXPECT_EQ(value_of("bitwise_and", R"(["u", 7])"), (Result{"u8", {0, 3, 7}}));
   EXPECT_EQ(value_of("sub", R"([1, "i"])"), (Result{"i32", {8, -4, -2147483646}}));
   EXPECT_EQ(value_of("add", R"(["i", true])"), (Result{"i32", {-6, 6, -2147483648.0}}));
   EXPECT_EQ(value_of("clamp", R"(["u"])", R"({"min": 1.5, "max": 210})"),
@@ -199,6 +203,10 @@ TEST(Promotion, NumbersStandWhereATenHasScalarsOnly) {
   EXPECT_TRUE(is_error(error("mm", R"(["f", 2])"), "/nodes/0/inputs/1",
                        "found 2; expected the name of a value"));
   EXPECT_TRUE(is_error(error("where", R"([true, "f", "f"])"), "/nodes/0/inputs/0", "found true"));
+  EXPECT_TRUE(
+      is_error(error("masked_fill", R"(["f", true, 1])"), "/nodes/0/inputs/1", "found true"));
+  EXPECT_TRUE(is_error(error("masked_fill", R"(["i", "b", 2.5])"), "/nodes/0/inputs/2",
+                       "2.5 is no value of i32"));
   EXPECT_TRUE(
       is_error(error("add", R"(["u", 300])"), "/nodes/0/inputs/1", "300 is no value of u8"));
   EXPECT_TRUE(is_error(error("add", R"(["u", null])"), "/nodes/0/inputs/1", "found null"));

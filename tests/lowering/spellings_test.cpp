@@ -101,14 +101,75 @@ TEST(Spellings, ABatchOfOneMatrixIsAMatmul) {
 TEST(Spellings, SoftmaxOfAnyDim) {
   const Graph graph = graph_of(input("x", "3, \"T\", 5"),
                                node("s", "softmax", R"("x")", R"("dim": -2)") + "," +
-                                   node("l", "softmax", R"("x")", R"("dim": 2)"),
-                               R"("s", "l")", 1);
+                                   node("l", "softmax", R"("x")", R"("dim": 2)") + "," +
+                                   node("g", "log_softmax", R"("x")", R"("dim": 1)"),
+                               R"("s", "l", "g")", 1);
   PassContext context = sm80();
   const Graph result = canonical(graph, context);
   EXPECT_THAT(lines(result),
               ElementsAre("s_transpose = transpose(x)", "s_softmax = softmax(s_transpose)",
-                          "s = transpose(s_softmax)", "l = softmax(x)", "-> s, l"));
+                          "s = transpose(s_softmax)", "l = softmax(x)",
+                          "g_transpose = transpose(x)", "g_log_softmax = log_softmax(g_transpose)",
+                          "g = transpose(g_log_softmax)", "-> s, l, g"));
   EXPECT_THAT(remarks_of(context, "s"), Contains("applied: softmax along dim 1: transposed"));
+}
+
+// What stands behind canonicalize knows views, slices, full and arange alone.
+TEST(Spellings, OtherNamesOfPlainOps) {
+  const auto plain = [](const std::string& shape, const std::string& nodes,
+                        const std::string& outputs) {
+    PassContext context = sm80();
+    return lines(canonical(graph_of(input("x", shape), nodes, outputs, 1), context));
+  };
+  EXPECT_THAT(plain(R"(1, "T", 6)",
+                    node("a", "squeeze", R"("x")") + "," + node("b", "neg", R"("a")") + "," +
+                        node("c", "unsqueeze", R"("b")", R"("dim": -1)") + "," +
+                        node("d", "abs", R"("c")") + "," +
+                        node("e", "unflatten", R"("d")", R"("dim": 1, "sizes": [2, -1])") + "," +
+                        node("f", "relu", R"("e")") + "," + node("g", "flatten", R"("f")"),
+                    R"("g")"),
+              ElementsAre("a = view(x)", "b = neg(a)", "c = view(b)", "d = abs(c)", "e = view(d)",
+                          "f = relu(e)", "g = view(f)", "-> g"));
+  EXPECT_THAT(plain(R"("T", 6)",
+                    node("a", "narrow", R"("x")", R"("dim": -1, "start": -4, "length": 3)") + "," +
+                        node("b", "select", R"("x")", R"("dim": 0, "index": "T-1")"),
+                    R"("a", "b")"),
+              ElementsAre("a = slice(x)", "b_slice = slice(x)", "b = view(b_slice)", "-> a, b"));
+  EXPECT_THAT(plain(R"("T", 6)",
+                    node("a", "full_like", R"("x")", R"("fill_value": 2.5)") + "," +
+                        node("b", "zeros_like", R"("x")", R"("dtype": "i64")") + "," +
+                        node("c", "ones_like", R"("x")", R"("dtype": "u8")") + "," +
+                        node("d", "one_hot", R"("b")", R"("num_classes": 4)") + "," +
+                        node("e", "bitwise_not", R"("c")") + "," + node("f", "ne", R"("x", "a")") +
+                        "," + node("g", "bitwise_not", R"("f")"),
+                    R"("d", "e", "g")"),
+              ElementsAre("a = full()", "b = full()", "c = full()", "d_classes = arange()",
+                          "d_column = view(b)", "d_eq = eq(d_column, d_classes)", "d = to(d_eq)",
+                          "e_ones = full()", "e = bitwise_xor(c, e_ones)", "f = ne(x, a)",
+                          "g = logical_not(f)", "-> d, e, g"));
+  EXPECT_THAT(
+      plain(R"("T", 1)",
+            node("i", "zeros_like", R"("x")", R"("dtype": "i32")") + "," +
+                node("j", "full", "", R"("shape": [1, 5], "value": 0, "dtype": "i64")") + "," +
+                node("a", "take_along_dim", R"("x", "j")", R"("dim": 1)") + "," +
+                node("b", "take_along_dim", R"("x", "i")"),
+            R"("a", "b")"),
+      ElementsAre("i = full()", "j = full()", "a_index = expand(j)", "a = gather(x, a_index)",
+                  "b_x = view(x)", "b_index = view(i)", "b = gather(b_x, b_index)", "-> a, b"));
+}
+
+// Kernels look through rows along the last dim.
+TEST(Spellings, ASortIsAWholeTopK) {
+  const Graph graph = graph_of(input("x", R"(3, "T", 5)"),
+                               node("s", "sort", R"("x")", R"("dim": 1)") + "," +
+                                   node("a", "argsort", R"("x")", R"("descending": true)"),
+                               R"("s:0", "s:1", "a")", 1);
+  PassContext context = sm80();
+  EXPECT_THAT(lines(canonical(graph, context)),
+              ElementsAre("s_transpose = transpose(x)", "s_topk:0, s_topk:1 = topk(s_transpose)",
+                          "s_0 = transpose(s_topk:0)", "s_1 = transpose(s_topk:1)",
+                          "a_topk:0, a_topk:1 = topk(x)", "-> s_0, s_1, a_topk:1"));
+  EXPECT_THAT(remarks_of(context, "s"), Contains("applied: topk along dim 1: transposed"));
 }
 
 // A symbolic split stays one; its parts differ where the last one is smaller.

@@ -173,6 +173,15 @@ INSTANTIATE_TEST_SUITE_P(
                          {b.op("e", "index_select", {x, b.in("i", kI32, {kT})}, along(-1))})});
              },
              9, kNine},
+        Case{"elements_by_take_along_dim",
+             [] {
+               Build b;
+               const ValueId x = b.in("x", kF32, {1, kRows});
+               return b.take(
+                   {b.op("y", "neg",
+                         {b.op("e", "take_along_dim", {x, b.in("i", kI64, {kT, 1})}, along(1))})});
+             },
+             9, kNine},
         Case{"a_symbolic_extent",
              [] {
                Build b;

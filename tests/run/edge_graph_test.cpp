@@ -117,8 +117,11 @@ class ByHand {
   ValueId integers(DType dtype, const std::vector<std::int64_t>& x) {
     return in(HostTensor::from_integers(dtype, {static_cast<std::int64_t>(x.size())}, x));
   }
+  std::vector<ValueId> results(const char* name, std::vector<ValueId> inputs, Attrs attrs = {}) {
+    return graph_.node(graph_.add_node("", name, std::move(inputs), std::move(attrs))).outputs;
+  }
   ValueId op(const char* name, std::vector<ValueId> inputs, Attrs attrs = {}) {
-    return graph_.node(graph_.add_node("", name, std::move(inputs), std::move(attrs))).outputs[0];
+    return results(name, std::move(inputs), std::move(attrs))[0];
   }
   void out(ValueId v) { graph_.add_output(v); }
   std::vector<HostTensor> run() {
@@ -368,6 +371,254 @@ TEST(Edges, AddmmWithBetaZeroIgnoresTheBias) {
     b.out(b.op("addmm", {b.reals(dtype, {kNan, kInfinity}), b.in(x), b.in(eye)}, {{"beta", 0.0}}));
     expect_same(b.run()[0], {1, 2, 3, 4});
   }
+}
+
+TEST(Edges, SignsAndWhatIsNoFiniteNumber) {
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    ByHand b;
+    const ValueId x = b.reals(dtype, {kNan, kInfinity, -kInfinity, -0.0, 0x1p-24, -65504});
+    for (const char* op : {"isnan", "isinf", "isfinite", "sign"}) b.out(b.op(op, {x}));
+    const ValueId n = b.integers(DType::kI64, {std::numeric_limits<std::int64_t>::min(), 0, 3});
+    for (const char* op : {"isnan", "isinf", "isfinite", "sign"}) b.out(b.op(op, {n}));
+    const auto out = b.run();
+    expect_same(out[0], {1, 0, 0, 0, 0, 0});
+    expect_same(out[1], {0, 1, 1, 0, 0, 0});
+    expect_same(out[2], {0, 0, 0, 1, 1, 1});
+    expect_same(out[3], {0, 1, -1, 0, 1, -1});
+    expect_same(out[4], {0, 0, 0});
+    expect_same(out[5], {0, 0, 0});
+    expect_same(out[6], {1, 1, 1});
+    expect_same(out[7], {-1, 0, 1});
+  }
+}
+
+TEST(Edges, BitsAndRemaindersOfIntegers) {
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  using Ints = std::vector<std::int64_t>;
+  ByHand b;
+  const ValueId x = b.integers(DType::kI64, {kMin, kMin, kMax, -7, 7, 12, -1});
+  const ValueId y = b.integers(DType::kI64, {-1, 0, kMin, 3, -3, 10, kMax});
+  const char* binary[] = {"remainder", "fmod", "bitwise_and", "bitwise_or", "bitwise_xor"};
+  for (const char* op : binary) b.out(b.op(op, {x, y}));
+  b.out(b.op("bitwise_not", {x}));
+  b.out(b.op("bitwise_not", {b.integers(DType::kU8, {0, 255, 5})}));
+  b.out(b.op("bitwise_not", {b.integers(DType::kI32, {0, -1, 5})}));
+  const ValueId p = b.integers(DType::kBool, {0, 0, 1, 1});
+  const ValueId q = b.integers(DType::kBool, {0, 1, 0, 1});
+  b.out(b.op("bitwise_not", {p}));
+  for (const char* op : {"bitwise_and", "bitwise_or", "bitwise_xor", "logical_xor"}) {
+    b.out(b.op(op, {p, q}));
+  }
+  const auto out = b.run();
+  EXPECT_EQ(out[0].to_integers(), (Ints{0, kMin, -1, 2, -2, 2, kMax - 1}));
+  EXPECT_EQ(out[1].to_integers(), (Ints{0, kMin, kMax, -1, 1, 2, -1}));
+  EXPECT_EQ(out[2].to_integers(), (Ints{kMin, 0, 0, 1, 5, 8, kMax}));
+  EXPECT_EQ(out[3].to_integers(), (Ints{-1, kMin, -1, -5, -1, 14, -1}));
+  EXPECT_EQ(out[4].to_integers(), (Ints{kMax, kMin, -1, -6, -6, 6, kMin}));
+  EXPECT_EQ(out[5].to_integers(), (Ints{kMax, kMax, kMin, 6, -8, -13, 0}));
+  EXPECT_EQ(out[6].to_integers(), (Ints{255, 0, 250}));
+  EXPECT_EQ(out[7].to_integers(), (Ints{-1, 0, -6}));
+  EXPECT_EQ(out[8].to_integers(), (Ints{1, 1, 0, 0}));
+  EXPECT_EQ(out[9].to_integers(), (Ints{0, 0, 0, 1}));
+  EXPECT_EQ(out[10].to_integers(), (Ints{0, 1, 1, 1}));
+  EXPECT_EQ(out[11].to_integers(), (Ints{0, 1, 1, 0}));
+  EXPECT_EQ(out[12].to_integers(), (Ints{0, 1, 1, 0}));
+}
+
+// Arguments that take many words of pi to reduce, and those at which f32 changes its way.
+TEST(Edges, CosinesAreWithinTwoUnitsOfTheLastPlace) {
+  std::vector<double> x{0, -0.0, 0x1p-149, 1, -1, 105614, 105616, 1e7, -0x1p100, 0x1.fffffep127};
+  for (int i = 0; i < 500; ++i)
+    x.push_back(round_to(DType::kF32, std::ldexp(1 + i / 500.0, i % 128)));
+  ByHand b;
+  const ValueId in = b.reals(DType::kF32, x);
+  const ValueId none = b.reals(DType::kF32, {kInfinity, -kInfinity, kNan});
+  for (const char* op : {"cos", "sin"}) b.out(b.op(op, {in}));
+  for (const char* op : {"cos", "sin"}) b.out(b.op(op, {none}));
+  const auto out = b.run();
+  for (const bool is_sine : {false, true}) {
+    const std::vector<double> got = out[is_sine ? 1 : 0].to_doubles();
+    double worst = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double exact = is_sine ? std::sin(x[i]) : std::cos(x[i]);
+      const double unit = std::ldexp(1.0, std::max(std::ilogb(exact), -126) - 23);
+      worst = std::max(worst, exact == 0 ? std::fabs(got[i]) : std::fabs(got[i] - exact) / unit);
+    }
+    EXPECT_LE(worst, 2) << is_sine;
+    expect_same(out[is_sine ? 3 : 2], {kNan, kNan, kNan});
+  }
+  EXPECT_TRUE(std::signbit(out[1].to_doubles()[1]));
+}
+
+TEST(Edges, TruthAndIndexOfRows) {
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  ByHand b;
+  const ValueId x = b.in(HostTensor::from_doubles(
+      DType::kF32, {4, 3}, {0, -0.0, kNan, 0, -0.0, 0, -kInfinity, 0x1p-149, 1, 3, -1, -1}));
+  const ValueId n = b.in(HostTensor::from_integers(DType::kI64, {2, 3}, {kMin, -1, 5, 0, 0, 0}));
+  const ValueId u = b.in(HostTensor::from_integers(DType::kU8, {2, 2}, {0, 200, 0, 0}));
+  for (const std::int64_t dim : {1, 0}) {
+    const Attrs along{{"dim", std::vector<std::int64_t>{dim}}};
+    for (const char* op : {"any", "all"}) {
+      b.out(b.op(op, {x}, along));
+      b.out(b.op(op, {n}, along));
+    }
+    b.out(b.op("argmin", {x}, along));
+  }
+  b.out(b.op("any", {u}, {{"dim", std::vector<std::int64_t>{1}}}));
+  const auto out = b.run();
+  expect_same(out[0], {1, 0, 1, 1});
+  expect_same(out[1], {1, 0});
+  expect_same(out[2], {0, 0, 1, 1});
+  expect_same(out[3], {1, 0});
+  expect_same(out[4], {2, 0, 0, 1});
+  expect_same(out[5], {1, 1, 1});
+  expect_same(out[6], {1, 1, 1});
+  expect_same(out[7], {0, 0, 0});
+  expect_same(out[8], {0, 0, 0});
+  expect_same(out[9], {2, 3, 0});
+  expect_same(out[10], {1, 0});
+  EXPECT_EQ(out[10].dtype, DType::kU8);
+}
+
+TEST(Edges, FillsMasksAndLogarithms) {
+  for (DType dtype : {DType::kF32, DType::kBF16}) {
+    ByHand b;
+    const ValueId x =
+        b.in(HostTensor::from_doubles(dtype, {4, 2}, {5, 5, kNan, 7, 1000, -1000, kInfinity, 0}));
+    const ValueId mask =
+        b.in(HostTensor::from_integers(DType::kBool, {4, 2}, {0, 0, 1, 0, 0, 0, 0, 0}));
+    const ValueId all = b.in(HostTensor::from_integers(DType::kBool, {1, 2}, {1, 1}));
+    const ValueId low = b.op("full", {}, {{"value", -kInfinity}, {"dtype", dtype}});
+    const ValueId filled = b.op("masked_fill", {x, mask, low});
+    b.out(filled);
+    b.out(b.op("log_softmax", {filled}));
+    b.out(b.op("log_softmax", {b.op("masked_fill", {x, all, low})}, {{"dim", std::int64_t{1}}}));
+    b.out(b.op("log_softmax", {filled}, {{"dim", std::int64_t{0}}}));
+    const auto out = b.run();
+    const double log2 = round_to(dtype, 0.69314718055994531);
+    const double inf = kInfinity;
+    expect_same(out[0], {5, 5, -inf, 7, 1000, -1000, inf, 0});
+    expect_same(out[1], {-log2, -log2, -inf, 0, 0, -2000, kNan, kNan});
+    expect_same(out[2], {kNan, kNan, kNan, kNan, kNan, kNan, kNan, kNan});
+    const std::vector<double> columns = out[3].to_doubles();
+    for (const std::size_t i : {0, 2, 4, 6}) EXPECT_TRUE(std::isnan(columns[i])) << i;
+    EXPECT_NEAR(columns[3], -std::log1p(std::exp(-2.0) + std::exp(-7.0)), 2e-3);
+  }
+}
+
+TEST(Edges, ArangesAndOneHot) {
+  ByHand b;
+  const auto range = [&](std::int64_t start, std::int64_t end, std::int64_t step, DType dtype) {
+    return b.op("arange", {}, {{"start", start}, {"end", end}, {"step", step}, {"dtype", dtype}});
+  };
+  const std::int64_t odd = (std::int64_t{1} << 24) + 1;
+  b.out(range(0, 5, 1, DType::kI64));
+  b.out(range(3, -4, -2, DType::kI32));
+  b.out(range(odd, odd + 2, 1, DType::kF32));
+  b.out(range(254, 258, 1, DType::kU8));
+  b.out(range(7, 8, 1, DType::kBF16));
+  const ValueId classes = b.integers(DType::kI64, {2, 0, -1, 3});
+  b.out(b.op("one_hot", {classes}, {{"num_classes", std::int64_t{3}}}));
+  const ValueId x = b.reals(DType::kF16, {1, 2});
+  b.out(b.op("full_like", {x}, {{"fill_value", -kInfinity}}));
+  b.out(b.op("ones_like", {x}, {{"dtype", DType::kI32}}));
+  b.out(b.op("zeros_like", {x}));
+  const auto out = b.run();
+  expect_same(out[0], {0, 1, 2, 3, 4});
+  expect_same(out[1], {3, 1, -1, -3});
+  expect_same(out[2], {16777216, 16777218});
+  expect_same(out[3], {254, 255, 0, 1});
+  expect_same(out[4], {7});
+  expect_same(out[5], {0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0});
+  expect_same(out[6], {-kInfinity, -kInfinity});
+  expect_same(out[7], {1, 1});
+  expect_same(out[8], {0, 0});
+}
+
+// Every thread of a line adds from the first element on, so that the bits are those of a loop.
+TEST(Edges, ACumsumIsOneChain) {
+  for (const Shape& shape : {Shape{300}, Shape{3, 70}, Shape{70, 3}}) {
+    const std::int64_t lines = shape.size() == 1 ? 1 : 3;
+    const bool inner = shape.back() == Dim(3);
+    std::vector<std::int64_t> extents;
+    for (const Dim& dim : shape) extents.push_back(dim.constant());
+    const std::size_t length = static_cast<std::size_t>(inner ? extents[0] : extents.back());
+    std::vector<double> x(length * static_cast<std::size_t>(lines));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      x[i] = round_to(DType::kF32, std::sin(static_cast<double>(i)) * std::exp2(i % 23));
+    }
+    ByHand b;
+    const ValueId in = b.in(HostTensor::from_doubles(DType::kF32, extents, x));
+    b.out(b.op("cumsum", {in}, {{"dim", std::int64_t{inner ? 0 : -1}}}));
+    const std::vector<double> got = b.run()[0].to_doubles();
+    for (std::size_t line = 0; line < static_cast<std::size_t>(lines); ++line) {
+      float sum = 0;
+      for (std::size_t i = 0; i < length; ++i) {
+        const std::size_t at = inner ? i * 3 + line : line * length + i;
+        sum += static_cast<float>(x[at]);
+        ASSERT_EQ(got[at], sum) << line << ", " << i;
+      }
+    }
+  }
+}
+
+TEST(Edges, CumsumsOfIntegersWrap) {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  ByHand b;
+  b.out(b.op("cumsum", {b.integers(DType::kI64, {kMax, 1, -1})}, {{"dim", std::int64_t{0}}}));
+  b.out(b.op("cumsum", {b.integers(DType::kU8, {200, 100, 1})}, {{"dim", std::int64_t{0}}}));
+  b.out(b.op("cumsum", {b.integers(DType::kBool, {1, 0, 1})}, {{"dim", std::int64_t{0}}}));
+  b.out(b.op("cumsum", {b.reals(DType::kBF16, {256, 1, 1, kInfinity, -kInfinity, 1})},
+             {{"dim", std::int64_t{0}}}));
+  const auto out = b.run();
+  using Ints = std::vector<std::int64_t>;
+  EXPECT_EQ(out[0].to_integers(), (Ints{kMax, std::numeric_limits<std::int64_t>::min(), kMax}));
+  EXPECT_EQ(out[1].to_integers(), (Ints{200, 300, 301}));
+  EXPECT_EQ(out[2].to_integers(), (Ints{1, 1, 2}));
+  expect_same(out[3], {256, 256, 258, kInfinity, kNan, kNan});
+}
+
+// NaN is above all, and equal elements keep their order, zeros of both signs too.
+TEST(Edges, OrdersOfRows) {
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  ByHand b;
+  const auto both = [&](ValueId x, const Attrs& attrs) {
+    for (ValueId result : b.results("topk", {x}, attrs)) b.out(result);
+  };
+  const Attrs all{{"k", std::int64_t{6}}}, least{{"k", std::int64_t{6}}, {"largest", false}};
+  const ValueId x = b.in(HostTensor::from_doubles(
+      DType::kF32, {2, 6},
+      {kNan, -0.0, 0.0, kInfinity, kNan, -kInfinity, 2, -kInfinity, 2, 1, -kInfinity, 2}));
+  both(x, all);
+  both(x, least);
+  const ValueId n =
+      b.in(HostTensor::from_integers(DType::kI64, {6}, {kMin, 5, kMax, 5, kMin, kMax}));
+  both(n, all);
+  both(n, least);
+  both(b.reals(DType::kBF16, {-kInfinity, kNan, -kInfinity}),
+       {{"k", std::int64_t{2}}, {"largest", false}});
+  both(b.integers(DType::kU8, {0, 255, 0, 7}), {{"k", std::int64_t{3}}});
+  both(b.reals(DType::kF16, {3}), {{"k", std::int64_t{1}}});
+  const auto out = b.run();
+  const double inf = kInfinity;
+  expect_same(out[0], {kNan, kNan, inf, -0.0, 0.0, -inf, 2, 2, 2, 1, -inf, -inf});
+  expect_same(out[1], {0, 4, 3, 1, 2, 5, 0, 2, 5, 3, 1, 4});
+  expect_same(out[2], {-inf, -0.0, 0.0, inf, kNan, kNan, -inf, -inf, 1, 2, 2, 2});
+  expect_same(out[3], {5, 1, 2, 3, 0, 4, 1, 4, 3, 0, 2, 5});
+  using Ints = std::vector<std::int64_t>;
+  EXPECT_EQ(out[4].to_integers(), (Ints{kMax, kMax, 5, 5, kMin, kMin}));
+  EXPECT_EQ(out[5].to_integers(), (Ints{2, 5, 1, 3, 0, 4}));
+  EXPECT_EQ(out[6].to_integers(), (Ints{kMin, kMin, 5, 5, kMax, kMax}));
+  EXPECT_EQ(out[7].to_integers(), (Ints{0, 4, 1, 3, 2, 5}));
+  expect_same(out[8], {-inf, -inf});
+  expect_same(out[9], {0, 2});
+  EXPECT_EQ(out[10].to_integers(), (Ints{255, 7, 0}));
+  EXPECT_EQ(out[11].to_integers(), (Ints{1, 3, 0}));
+  expect_same(out[12], {3});
+  expect_same(out[13], {0});
 }
 
 }  // namespace

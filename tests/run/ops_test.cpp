@@ -183,6 +183,22 @@ std::vector<Case> reduction_cases() {
   cases.push_back({"amin_i64_rows", [](Build& b) {
                      b.out(b.op("amin", {b.in(kI64, {kT, 300})}, {{"dim", Ints{0}}}));
                    }});
+  // Rows in registers, swept in pieces, and of each thread.
+  for (const Shape& shape : {Shape{kT, 300}, Shape{3, 20000}, Shape{5, kT, 9}}) {
+    const std::int64_t dim = shape.size() == 3 ? 1 : -1;
+    cases.push_back({"truths_" + shape.back().str(), [=](Build& b) {
+                       const Attrs along{{"dim", Ints{dim}}};
+                       const ValueId x = b.in(kBF16, shape);
+                       const ValueId zero = b.op("full", {}, {{"value", 2.5}, {"dtype", kBF16}});
+                       const ValueId above = b.op("lt", {zero, x});
+                       for (const char* name : {"any", "all"}) {
+                         b.out(b.op(name, {above}, along));
+                         b.out(b.op(name, {b.op("relu", {x})}, along));
+                       }
+                       b.out(b.op("argmin", {x}, along));
+                       b.out(b.op("log_softmax", {x}, {{"dim", dim}}));
+                     }});
+  }
   for (const std::int64_t width : {1, 24, 64, 100, 1001, 2048, 20000}) {
     for (DType dtype : {kF32, kF16, kBF16}) {
       const std::string suffix = "_" + std::to_string(width) + "_" + std::string(dtype_name(dtype));
@@ -243,6 +259,18 @@ std::vector<Case> movement_cases() {
       {kT, 48});
   add("transpose", [=](Build& b, ValueId x) { return b.op("transpose", {x}, dims(0, 1)); },
       {kT, 48});
+  add("select",
+      [](Build& b, ValueId x) {
+        return b.op("select", {x}, {{"dim", std::int64_t{1}}, {"index", std::int64_t{-2}}});
+      },
+      {kT, 5, 24});
+  add("narrow",
+      [](Build& b, ValueId x) {
+        const Attrs part{
+            {"dim", std::int64_t{0}}, {"start", std::string("T")}, {"length", std::string("T+1")}};
+        return b.op("narrow", {x}, part);
+      },
+      {kT * 3, 24});
   add("heads",
       [=](Build& b, ValueId x) {
         return b.op("transpose", {b.op("view", {x}, {{"shape", Shape{kT, 4, 16}}})}, dims(0, 1));
@@ -370,6 +398,49 @@ std::vector<Case> gather_cases() {
                      b.out(b.op("index_select", {b.in(kBF16, {kT, 33}), b.in(kI64, {7})},
                                 {{"dim", std::int64_t{-1}}}));
                    }});
+  const auto along = [](std::int64_t dim) { return Attrs{{"dim", dim}}; };
+  cases.push_back(
+      {"gather", [=](Build& b) {
+         // Along each dim, from memory and from what the kernel computes.
+         const ValueId x = b.in(kBF16, {kT, 9, 12});
+         b.out(b.op("gather", {x, b.in(kI64, {kT, 5, 12})}, along(1)));
+         b.out(b.op("gather", {b.op("silu", {x}), b.in(kI32, {kT, 7, 4})}, along(-1)));
+         b.out(b.op("gather", {b.in(kI64, {8, kT + 1}), b.in(kI64, {3, kT})}, along(0)));
+       }});
+  cases.push_back({"take_along_dim", [=](Build& b) {
+                     const ValueId x = b.in(kF32, {kT, 1, 12});
+                     b.out(b.op("take_along_dim", {x, b.in(kI64, {1, 3, 5})}, along(2)));
+                     b.out(b.op("take_along_dim", {x, b.in(kI64, {2, kT})}));
+                   }});
+  cases.push_back({"log_probability", [=](Build& b) {
+                     const ValueId logits = b.op("log_softmax", {b.in(kF32, {kT, 40})});
+                     b.out(b.op("gather", {logits, b.in(kI64, {kT, 1})}, along(1)));
+                   }});
+  cases.push_back({"one_hot_of_symbols", [=](Build& b) {
+                     const Attrs classes{{"num_classes", std::string("T+3")}};
+                     const ValueId hot = b.op("one_hot", {b.in(kI32, {kT, 2})}, classes);
+                     b.out(b.op("sum", {hot}, {{"dim", Ints{0, 1}}}));
+                   }});
+  cases.push_back({"positions", [=](Build& b) {
+                     // A rotary table, and a causal mask.
+                     const auto counted = [&](DType dtype, const char* start, const char* end,
+                                              std::int64_t step) {
+                       return b.op("arange", {},
+                                   {{"start", std::string(start)},
+                                    {"end", std::string(end)},
+                                    {"step", step},
+                                    {"dtype", dtype}});
+                     };
+                     const ValueId row =
+                         b.op("unsqueeze", {counted(kF32, "T", "2*T", 1)}, along(1));
+                     const ValueId angle = b.op("mul", {row, b.in(kF32, {16})});
+                     b.out(b.op("cos", {angle}));
+                     b.out(b.op("sin", {b.to(angle, kBF16)}));
+                     const ValueId i = b.op("unsqueeze", {counted(kI32, "0", "T", 1)}, along(-1));
+                     const ValueId hidden = b.op("lt", {i, counted(kI32, "2*T", "0", -2)});
+                     const ValueId low = b.op("full", {}, {{"value", -1e4}, {"dtype", kF16}});
+                     b.out(b.op("masked_fill", {b.in(kF16, {3, kT, kT}), hidden, low}));
+                   }});
   return cases;
 }
 
@@ -479,6 +550,53 @@ std::vector<Case> scaled_cases() {
   return cases;
 }
 
+std::vector<Case> sequence_cases() {
+  std::vector<Case> cases;
+  const auto along = [](std::int64_t dim) { return Attrs{{"dim", dim}}; };
+  for (const Shape& shape : {Shape{kT, 40}, Shape{2, kT, 24}, Shape{5, 2000}}) {
+    for (const std::int64_t dim : {0, 1}) {
+      const std::string name = "_" + shape.back().str() + "_along_" + std::to_string(dim);
+      cases.push_back({"cumsum" + name, [=](Build& b) {
+                         const ValueId x = b.op("silu", {b.in(kF32, shape)});
+                         const ValueId sum = b.op("cumsum", {x}, along(dim));
+                         b.out(b.op("add", {sum, x}));
+                         b.out(b.op("cumsum", {b.op("lt", {x, sum})}, along(dim)));
+                       }});
+    }
+  }
+  cases.push_back({"places_of_tokens", [=](Build& b) {
+                     // Of each token among those of its expert.
+                     const ValueId experts = b.in(kI64, {kT, 2});
+                     const Attrs classes{{"num_classes", std::int64_t{8}}};
+                     const ValueId hot = b.op("flatten", {b.op("one_hot", {experts}, classes)},
+                                              {{"end_dim", std::int64_t{1}}});
+                     const ValueId place = b.op("cumsum", {hot}, along(0));
+                     const ValueId flat = b.op("view", {experts}, {{"shape", Shape{kT * 2, 1}}});
+                     b.out(b.op("gather", {place, flat}, along(1)));
+                   }});
+  for (const std::int64_t width : {3, 64, 1000, 5000}) {
+    cases.push_back({"topk_" + std::to_string(width), [=](Build& b) {
+                       const ValueId x = b.in(width == 64 ? kBF16 : kF32, {kT, width});
+                       const Attrs some{{"k", std::int64_t{3}}};
+                       const ValueId p = b.op("softmax", {x});
+                       const ValueId weights = b.op("topk", {p}, some, 0);
+                       b.out(b.op("div", {weights, b.op("sum", {weights},
+                                                        {{"dim", Ints{-1}}, {"keepdim", true}})}));
+                       b.out(b.op("topk", {p}, some, 1));
+                       b.out(b.op("topk", {b.op("relu", {x})}, some, 1));
+                     }});
+  }
+  cases.push_back({"sorts", [=](Build& b) {
+                     const ValueId x = b.in(kI64, {3, kT, 2});
+                     b.out(b.op("sort", {x}, along(1), 0));
+                     b.out(b.op("argsort", {x}, {{"dim", std::int64_t{1}}, {"descending", true}}));
+                     const ValueId first = b.op("topk", {b.in(kF16, {20, kT})},
+                                                {{"k", std::int64_t{5}}, {"dim", std::int64_t{0}}});
+                     b.out(b.op("neg", {first}));
+                   }});
+  return cases;
+}
+
 class Ops : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Ops, EqualTheReference) {
@@ -500,6 +618,7 @@ INSTANTIATE_TEST_SUITE_P(Cast, Ops, ::testing::ValuesIn(cast_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Reduction, Ops, ::testing::ValuesIn(reduction_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Movement, Ops, ::testing::ValuesIn(movement_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Gather, Ops, ::testing::ValuesIn(gather_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Sequence, Ops, ::testing::ValuesIn(sequence_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Scaled, Ops, ::testing::ValuesIn(scaled_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Matmul, Ops, ::testing::ValuesIn(matmul_cases()), name_of);
 
@@ -519,6 +638,15 @@ TEST(Scaled, EqualsTheReferenceOnHopperToo) {
         b.graph(), testing::run_once(executable, b.graph(), {{"T", 33}}, inputs),
         evaluate(b.graph(), inputs, {{"T", 33}})))
         << c.name;
+  }
+}
+
+TEST(Sequences, AreCleanUnderTheSanitizer) {
+  for (const Case& c : sequence_cases()) {
+    if (c.name != "topk_64" && c.name != "sorts" && c.name != "cumsum_24_along_1") continue;
+    Build b;
+    c.build(b);
+    EXPECT_TRUE(testing::runs_clean(b.graph(), {{"T", 7}}, 3)) << c.name;
   }
 }
 

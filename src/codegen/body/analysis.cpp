@@ -70,6 +70,9 @@ class Analysis {
     for (const Node& node : body_.nodes()) {
       if (matmul_ == nullptr && is_matmul(node)) matmul_ = &node;
       if (node.op->op_class == OpClass::kAttention) attention_ = &node;
+      if (facts_.sequence == nullptr && node.op->op_class == OpClass::kSequence) {
+        facts_.sequence = &node;
+      }
       if (facts_.collective != nullptr || node.op->op_class != OpClass::kCollective) continue;
       facts_.collective = &node;
       if (!is_input(node.inputs[0])) facts_.apart = node.inputs[0];
@@ -95,6 +98,9 @@ class Analysis {
           return refuse("a kernel knows its rank in one group");
         group = own;
       }
+      if (node.op->op_class == OpClass::kSequence && facts_.sequence != &node) {
+        return refuse("a kernel makes one sequence");
+      }
       if (node.op->op_class == OpClass::kCollective) {
         if (facts_.collective != &node) return refuse("a kernel holds one collective");
       } else if (is_reduction(node) && reduction_ == nullptr) {
@@ -107,6 +113,10 @@ class Analysis {
       } else if (node.op->op_class == OpClass::kUpdate) {
         check_update(node);
       }
+    }
+    if (facts_.sequence != nullptr && (matmul_ != nullptr || attention_ != nullptr ||
+                                       reduction_ != nullptr || facts_.collective != nullptr)) {
+      return refuse("a sequence goes along its rows alone");
     }
     if (attention_ != nullptr &&
         (matmul_ != nullptr || reduction_ != nullptr || facts_.collective != nullptr)) {
@@ -140,6 +150,8 @@ class Analysis {
       facts_.space = shape(attention_->outputs[0]);
     } else if (matmul_ != nullptr && !reduces_product_) {
       facts_.space = shape(matmul_->outputs[0]);
+    } else if (facts_.sequence != nullptr) {
+      find_space_of_sequence();
     } else if (reduction_ != nullptr) {
       facts_.space = shape(reduction_->inputs[0]);
       facts_.reduced = row_dims(*reduction_->op, reduction_->attrs, facts_.space.size());
@@ -163,6 +175,32 @@ class Analysis {
     return shape(update == nullptr ? output : update->inputs.back());
   }
 
+  /// A sum is carried along the dim by the thread of its line; a topk looks through whole rows.
+  void find_space_of_sequence() {
+    const Node& node = *facts_.sequence;
+    facts_.space = shape(node.inputs[0]);
+    facts_.reduced = row_dims(*node.op, node.attrs, facts_.space.size());
+    facts_.rows = takes_some(node) ? Rows::kHeld : Rows::kStrided;
+    if (!takes_some(node)) return;
+    for (const Node& reader : body_.nodes()) {
+      if (std::ranges::any_of(reader.inputs, [&](ValueId v) { return is_taken(v); })) {
+        return refuse("what a topk gives is read from memory");
+      }
+    }
+    if (!trailing(facts_.reduced)) return refuse("a topk goes along the last dim");
+    const std::int64_t width = max_numel(facts_.reduced_dims(), body_.symbols());
+    if (width > kMaxRow) {
+      refuse(fmt::format("a topk of {} elements; a kernel holds rows of up to {}", width, kMaxRow));
+    }
+  }
+  /// Whether it has results of a shape of their own.
+  static bool takes_some(const Node& sequence) { return sequence.outputs.size() > 1; }
+  bool is_taken(ValueId value) const {
+    const NodeId producer = body_.value(value).producer;
+    return facts_.sequence != nullptr && producer >= 0 &&
+           &body_.node(producer) == facts_.sequence && takes_some(*facts_.sequence);
+  }
+
   // --- places ------------------------------------------------------------------------------------
 
   void place_values() {
@@ -175,6 +213,7 @@ class Analysis {
   }
 
   Token output_place(ValueId output) {
+    if (is_taken(output)) return kFull;
     const Shape& stored = stored_shape(output);
     if (same_numel(stored, facts_.space)) return kFull;
     if (facts_.rows != Rows::kNone && same_numel(stored, facts_.kept_dims())) return row_;
@@ -224,6 +263,10 @@ class Analysis {
         if (at != kFull && at != kUnset) return moved_away(node);
         token(node.outputs[0]) = kFull;
         return ask_operands(node, [&](std::size_t i) { return beyond(kFull, &node, i); });
+      case OpClass::kSequence:
+        if (at != kFull && at != kUnset) return moved_away(node);
+        token(node.outputs[0]) = kFull;
+        return ask(node.inputs[0], kFull);
       case OpClass::kCollective:
         if (node.outputs[0] == made_) return;
         if (at != kFull && at != kUnset) return moved_away(node);

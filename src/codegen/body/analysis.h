@@ -13,7 +13,7 @@ enum class Rows : std::uint8_t {
   kNone,    ///< it reduces nothing
   kHeld,    ///< trailing dims; a row fits in the registers of a block
   kWide,    ///< trailing dims; a loop over pieces of the row, once per reduction
-  kStrided  ///< other dims; each thread loops over them for its own results
+  kStrided  ///< other dims, and those of a cumsum; each thread loops over them for its own results
 };
 
 /// What several works need to know of a body, found once for a question.
@@ -24,6 +24,7 @@ struct BodyFacts {
   Rows rows = Rows::kNone;
   std::vector<bool> reduced = {};  ///< per dim of the space; empty without a reduction
   const Node* collective = nullptr;
+  const Node* sequence = nullptr;  ///< a cumsum, or a topk
   /// What the kernel puts in memory, or sends, before all else: the collective's operand where the
   /// kernel computes it, or the result that it gathers for its matmuls.
   ValueId apart = -1;

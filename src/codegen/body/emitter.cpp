@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/attributes.h"
 #include "ir/fail.h"
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
@@ -113,6 +114,15 @@ Id BodyEmitter::constant(DType dtype, const AttrValue& number) {
   return b_.splat(Kind::kF32, rows_, 1, round_to(dtype, number_like(0.0, number)));
 }
 
+/// An element of an arange.
+Id BodyEmitter::counted(const Node& node, DType dtype, const Coords& at) {
+  const Id index = b_.map(Fn::kToI64, {coords_.index_of(at, 0)});
+  Id number =
+      coords_.scaled(index, bound_of(node.attrs.at("start")), *node.attr<std::int64_t>("step"));
+  if (b_.type(number).is_scalar() && !as_scalars_) number = b_.spread(number, rows_, 1);
+  return b_.round(dtype, to_kind(number, dtype));
+}
+
 Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, const Mask& mask) {
   const DType dtype = body_.type(node.outputs[result]).dtype;
   std::vector<tile::TileExpr> x;
@@ -127,6 +137,7 @@ Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, 
       return row_value(node, result, at, mask);
     case OpClass::kPointwise:
     case OpClass::kCopy:
+      if (node.op_name() == "arange") return counted(node, dtype, at);
       if (node.inputs.empty()) return constant(dtype, node.attrs.at("value"));
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         x.push_back({&b_, operand(node, i, body_.type(node.outputs[0]).shape, at, mask)});
@@ -233,14 +244,16 @@ Id BodyEmitter::checked_index(const Node& node, const Dim& extent, const Coords&
 
 /// Elements whose index is out of range are zero.
 Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
-  const bool embedding = !node.attrs.contains("dim");  // otherwise index_select
+  const bool embedding = !node.attrs.contains("dim");
+  const bool has_own_index = node.op_name() == "gather";  // for each element
   const Shape& table = body_.type(node.inputs[0]).shape;
   const std::size_t rank = body_.type(node.outputs[0]).shape.size();
   const std::size_t dim = embedding ? 0 : axis_of(node.attrs, "dim", rank);
   std::vector<std::optional<std::size_t>> picks;
   for (std::size_t d = 0; d < (embedding ? rank - 1 : 1); ++d) picks.emplace_back(dim + d);
   Mask own = mask;
-  const Id index = checked_index(node, table[dim], coords_.pick(at, picks), own);
+  const Coords of_index = has_own_index ? at : coords_.pick(at, picks);
+  const Id index = checked_index(node, table[dim], of_index, own);
   Coords from;
   if (embedding) {
     from = coords_.pick(at, {rank - 1});
@@ -248,6 +261,10 @@ Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
   } else {
     from = at;
     from[coords_.isolate(from, dim)] = {index, {table[dim]}};
+    for (std::size_t d = 0; has_own_index && d < rank; ++d) {
+      // There may be fewer indices than elements.
+      if (d != dim) from[coords_.isolate(from, d)].dims = {table[d]};
+    }
   }
   return value(node.inputs[0], from, own);
 }

@@ -101,6 +101,7 @@ class BodyEmitter {
   tile::Id rotary(const Node& node, const Coords& at, const Mask& mask);
   tile::Id row_value(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id constant(DType dtype, const AttrValue& number);
+  tile::Id counted(const Node& node, DType dtype, const Coords& at);
   tile::Id to_kind(tile::Id id, DType dtype);
 
   tile::Builder& b_;

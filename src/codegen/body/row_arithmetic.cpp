@@ -40,13 +40,15 @@ struct BodyEmitter::Row {
     return {&b, b.map(Fn::kToF32, {scalar_of(b, count, emitter.body_.symbols())})};
   }
   [[nodiscard]] tile::TileExpr sum(const auto& f) const {
-    return fold(kind() == Kind::kF32 ? Fn::kAdd : Fn::kWrapAdd, f);
+    return fold(kind() == Kind::kF32 ? Fn::kAdd : Fn::kWrapAdd, kind(), f);
   }
   [[nodiscard]] tile::TileExpr product(const auto& f) const {
-    return fold(kind() == Kind::kF32 ? Fn::kMul : Fn::kWrapMul, f);
+    return fold(kind() == Kind::kF32 ? Fn::kMul : Fn::kWrapMul, kind(), f);
   }
-  [[nodiscard]] tile::TileExpr max(const auto& f) const { return fold(Fn::kMax, f); }
-  [[nodiscard]] tile::TileExpr min(const auto& f) const { return fold(Fn::kMin, f); }
+  [[nodiscard]] tile::TileExpr max(const auto& f) const { return fold(Fn::kMax, kind(), f); }
+  [[nodiscard]] tile::TileExpr min(const auto& f) const { return fold(Fn::kMin, kind(), f); }
+  [[nodiscard]] tile::TileExpr any(const auto& f) const { return fold(Fn::kMax, Kind::kI64, f); }
+  [[nodiscard]] tile::TileExpr all(const auto& f) const { return fold(Fn::kMin, Kind::kI64, f); }
   /// The least index where they are equal; where the value is NaN, so is nothing else equal to it.
   [[nodiscard]] tile::TileExpr first_equal(const auto& f, tile::TileExpr value) const {
     const auto index = [&](const Coords& at, const Mask& mask) {
@@ -63,9 +65,9 @@ struct BodyEmitter::Row {
   Id element(const auto& f, const Coords& at, const Mask& mask) const {
     return f(At{emitter, node, emitter.coords_.reshape(at, operand.shape), mask}).id;
   }
-  tile::TileExpr fold(Fn fn, const auto& f) const {
+  tile::TileExpr fold(Fn fn, Kind kind, const auto& f) const {
     const auto x = [&](const Coords& at, const Mask& mask) { return element(f, at, mask); };
-    return {&b, reduce(fn, kind(), x)};
+    return {&b, reduce(fn, kind, x)};
   }
 
   BodyEmitter& emitter;

@@ -65,6 +65,9 @@ std::string_view function_format(Fn fn) {
       {Fn::kWrapSub, "(long long)((unsigned long long){0} - (unsigned long long){1})"},
       {Fn::kWrapMul, "(long long)((unsigned long long){0} * (unsigned long long){1})"},
       {Fn::kWrapNeg, "(long long)(0 - (unsigned long long){0})"},
+      {Fn::kBitAnd, "{0} & {1}"},
+      {Fn::kBitOr, "{0} | {1}"},
+      {Fn::kBitXor, "{0} ^ {1}"},
       {Fn::kFma, "__fmaf_rn({0}, {1}, {2})"},
 #define BRAID_FUNCTION(Name, name, value, cuda) {Fn::k##Name, cuda},
       BRAID_SCALAR_FUNCTIONS(BRAID_FUNCTION, BRAID_FUNCTION)

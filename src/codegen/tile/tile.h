@@ -74,6 +74,9 @@ enum class Fn : std::uint8_t {
   kWrapSub,
   kWrapMul,
   kWrapNeg,
+  kBitAnd,  ///< of integers, as kBitOr and kBitXor
+  kBitOr,
+  kBitXor,
   kMin,
   kMax,
   kExp2,  ///< of a float, with a relative error of 2^-22; a result below 2^-126 is 0

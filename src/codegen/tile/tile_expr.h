@@ -26,6 +26,15 @@ inline TileExpr operator/(TileExpr a, TileExpr b) {
 inline TileExpr operator-(TileExpr a) {
   return {a.builder, a.builder->map(is_float(a) ? Fn::kNeg : Fn::kWrapNeg, {a.id})};
 }
+inline TileExpr operator&(TileExpr a, TileExpr b) {
+  return {a.builder, a.builder->map(Fn::kBitAnd, {a.id, b.id})};
+}
+inline TileExpr operator|(TileExpr a, TileExpr b) {
+  return {a.builder, a.builder->map(Fn::kBitOr, {a.id, b.id})};
+}
+inline TileExpr operator^(TileExpr a, TileExpr b) {
+  return {a.builder, a.builder->map(Fn::kBitXor, {a.id, b.id})};
+}
 inline TileExpr abs(TileExpr a) { return {a.builder, a.builder->map(Fn::kAbs, {a.id})}; }
 #define BRAID_UNARY(Name, name, value, cuda) \
   inline TileExpr name(TileExpr a) { return {a.builder, a.builder->map(Fn::k##Name, {a.id})}; }

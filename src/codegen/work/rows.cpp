@@ -2,7 +2,8 @@
 // flattened space in chunks of eight elements per thread. A body that reduces trailing dims works
 // row by row: a row is held in registers, several in one tile when they are short. A row too long
 // for a block is swept in pieces, once for each reduction and once for the results. A body that
-// reduces other dims gives each thread its own results and loops over the reduced elements.
+// reduces other dims gives each thread its own results and loops over the reduced elements; so does
+// one with a cumsum, along any dim, which stores on the way.
 
 #include "codegen/work/rows.h"
 
@@ -122,6 +123,10 @@ class RowPiece {
 
   void emit() {
     enter();
+    if (facts_.sequence != nullptr) {
+      running_sum(*facts_.sequence);
+      return store_all({rows_}, true);
+    }
     if (facts_.rows != Rows::kNone) {
       emitter_.reduce_all(
           [this](Fn fn, Kind kind, const BodyEmitter::Source& x) { return reduce(fn, kind, x); },
@@ -235,6 +240,27 @@ class RowPiece {
       return std::vector{b_.map(fn, {b_.carried(loop, 0), reducible(fn, kind, operand)})};
     })[0];
     return facts_.rows == Rows::kWide ? b_.reduce(fn, sum) : sum;
+  }
+
+  /// Of a cumsum: each thread carries the sum along its lines, and stores what depends on it.
+  void running_sum(const Node& node) {
+    const ValueId x = node.inputs[0];
+    const DType dtype = body_.type(node.outputs[0]).dtype;
+    const Kind kind = is_float(dtype) ? Kind::kF32 : Kind::kI64;
+    const Fn fn = kind == Kind::kF32 ? Fn::kAdd : Fn::kWrapAdd;
+    const Id zero = kind == Kind::kF32 ? b_.splat(kind, 1, pieces_.cols, 0)
+                                       : b_.splat_integer(1, pieces_.cols, 0);
+    sweep({zero}, [&](Id loop) {
+      const Id element = reducible(fn, kind, [&](const Coords& at, const Mask& mask) {
+        return emitter_.value(x, at, mask);
+      });
+      const Id sum = b_.map(fn, {b_.carried(loop, 0), element});
+      emitter_.define(node.outputs[0], [&b = b_, dtype, sum](const Coords&, const Mask&) {
+        return b.round(dtype, sum);
+      });
+      store_all(full(), false);
+      return std::vector{sum};
+    });
   }
 
   /// A loop over what a row reduces: pieces of its columns, or one element of each thread's.

@@ -110,7 +110,7 @@ class Fuser {
   /// Whether the kernels that read the node fold it in.
   bool folds(const Node& n, bool only_matmuls_read) const {
     if (an_update_needs_it(n)) return false;
-    if (n.op_name() == "full") return true;
+    if (n.inputs.empty() && n.op->op_class == OpClass::kPointwise) return true;  // a constant
     const View view = n.op->view;
     if (n.op->op_class != OpClass::kView || view == View::kCat || view == View::kBytes) {
       return false;

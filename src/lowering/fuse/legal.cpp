@@ -19,6 +19,7 @@ Anchor anchor_of(const Node& node) {
       return Anchor::kMatmul;
     case OpClass::kReduction:
     case OpClass::kNorm:
+    case OpClass::kSequence:
       return Anchor::kReduction;
     default:
       return Anchor::kNone;
