@@ -196,7 +196,11 @@ Attention attention_of(const Graph& graph, const Node& node) {
     form.groups = static_cast<std::size_t>(query[1].evaluate({}) /
                                            graph.type(node.inputs[1]).shape[2].evaluate({}));
     form.causal = *node.attr<bool>("causal");
-    if (const auto* window = node.attr<std::int64_t>("window")) form.window = *window;
+    // No sequence has more keys.
+    constexpr std::int64_t kWidest = std::numeric_limits<std::int32_t>::max();
+    if (const auto* window = node.attr<std::int64_t>("window")) {
+      form.window = std::min(*window, kWidest);
+    }
     if (const auto* softcap = node.attr<double>("softcap")) form.softcap = *softcap;
     if (node.inputs.size() > kSinks) form.sinks = kSinks;
     if (const auto* segment = node.attr<std::int64_t>("segment")) form.segment = *segment;

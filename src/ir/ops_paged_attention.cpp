@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "ir/attention.h"
@@ -10,6 +11,7 @@ namespace braid {
 namespace {
 
 constexpr std::string_view kName = "paged_attention";
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Of a dim that is constant; 0 of any other.
 std::int64_t constant(const Dim& dim) { return dim.is_constant() ? dim.evaluate({}) : 0; }
@@ -37,7 +39,7 @@ void check_attributes(const Attrs& attrs) {
            std::get<std::int64_t>(window->second));
     }
     if (!get_attr<bool>(attrs, "causal")) {
-      fail("/attrs/window", "found a window without causal; expected both or none");
+      fail("/attrs/window", "found a window without causal; expected causal, or none");
     }
   }
   const auto softcap = attrs.find("softcap");
@@ -121,12 +123,10 @@ EvalTensors evaluate_join(const EvalContext& context, const EvalTensors& inputs)
         return x[0].data.data() + (p * rows + row) * (columns + 2);
       };
       const auto heads = static_cast<std::size_t>(result.shape[1]);
-      double most =
-          x.size() > 1 ? x[1].data[row % heads] : -std::numeric_limits<double>::infinity();
-      double sum = x.size() > 1 ? 1 : 0;
-      const double sink = most;
+      const double sink = x.size() > 1 ? x[1].data[row % heads] : -kInfinity;
+      double most = sink;
       for (std::size_t p = 0; p < parts; ++p) most = std::fmax(most, part(p)[columns]);
-      if (x.size() > 1) sum = std::exp(sink - most);
+      double sum = sink == -kInfinity ? 0 : std::exp(sink - most);
       double* out = result.data.data() + row * columns;
       for (std::size_t p = 0; p < parts; ++p) {
         if (part(p)[columns + 1] == 0) continue;
@@ -243,10 +243,10 @@ class Evaluation {
       };
       const std::size_t begin = clamped(part * *form_.segment);
       const std::size_t end = clamped((part + 1) * *form_.segment);
-      double most = -std::numeric_limits<double>::infinity();
+      double most = -kInfinity;
       for (std::size_t k = begin; k < end; ++k) most = std::fmax(most, scores[k]);
       result[columns] = most;
-      for (std::size_t k = begin; k < end && most > -std::numeric_limits<double>::infinity(); ++k) {
+      for (std::size_t k = begin; k < end && most > -kInfinity; ++k) {
         const double weight = std::exp(scores[k] - most);
         result[columns + 1] += weight;
         add_value(result, head, rows[k], weight);

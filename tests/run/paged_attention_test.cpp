@@ -144,7 +144,7 @@ struct Compiled {
 
 const Attrs kWindow = {{"window", std::int64_t{19}}};
 const Attrs kOwnAlone = {{"window", std::int64_t{1}}};
-const Attrs kCapped = {{"softcap", 0.7}, {"scale", 0.3}};
+const Attrs kCapped = {{"softcap", 0.7}, {"scale", 0.3}, {"window", std::int64_t{1} << 40U}};
 const Attrs kCappedWindow = {{"softcap", 0.7}, {"window", std::int64_t{40}}};
 const Attrs kAll = {{"causal", false}};
 constexpr std::int64_t kFull = kMostKeys;
