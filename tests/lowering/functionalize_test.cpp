@@ -55,13 +55,12 @@ TEST(Functionalize, AGraphInputIsWrittenBackAtTheEnd) {
 
 // The dim that a select takes comes back on the way.
 TEST(Functionalize, ASelectedPartIsPutBack) {
-  EXPECT_THAT(
-      functional(node("s", "select", R"("x")", R"("dim": 0, "index": 3)") + "," +
-                     in_place("c", "s") + "," + wait("w", "c"),
-                 R"("x")"),
-      ElementsAre("s = select(x)", "c = all_reduce(s)", "w = wait_tensor(c)", "s_back = view(w)",
-                  "s_back1 = slice(x)", "s_back2 = cat(s_back1, s_back)",
-                  "x_update = copy_(x, s_back2)", "-> s_back2"));
+  EXPECT_THAT(functional(node("s", "select", R"("x")", R"("dim": 0, "index": 3)") + "," +
+                             in_place("c", "s") + "," + wait("w", "c"),
+                         R"("x")"),
+              ElementsAre("s = select(x)", "c = all_reduce(s)", "w = wait_tensor(c)",
+                          "s_back = view(w)", "s_back1 = slice_scatter(x, s_back)",
+                          "x_update = copy_(x, s_back1)", "-> s_back1"));
 }
 
 // A2-09, C-14: also where the operand is a view of it.

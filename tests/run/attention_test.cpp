@@ -54,6 +54,28 @@ TEST_P(AttentionRun, EqualsTheReferenceAndUnfused) {
   }
 }
 
+/// Queries are turned by the kernel that uses them; as they are read by something else, too, by one
+/// of their own.
+TEST(AttentionRun, ComputesItsQueries) {
+  for (const bool alone : {true, false}) {
+    GraphBuilder b(300);
+    const ValueId x = b.in(DType::kBF16, {kT, 2 * 64}, "x");
+    const ValueId table = b.in(DType::kBF16, {kT, 1, 32}, "table");
+    const ValueId apart = b.op("view", {x}, {{"shape", Shape{kT, 2, 64}}});
+    const ValueId turned = b.op("rotary_embedding", {apart, table, table});
+    const Attrs swap{{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}};
+    const ValueId q =
+        b.op("view", {b.op("transpose", {turned}, swap)}, {{"shape", Shape{1, 2, kT, 64}}});
+    const ValueId k = b.in(DType::kBF16, {1, 2, 90, 64}, "k");
+    std::vector<ValueId> outputs{b.op("scaled_dot_product_attention", {q, k, k})};
+    if (!alone) outputs.push_back(turned);
+    const Graph graph = b.take(outputs);
+    World world = World::open(testing::world_options(1));
+    EXPECT_EQ(Executable::compile(graph, world).kernels().size(), alone ? 1U : 2U);
+    EXPECT_TRUE(testing::matches_reference_and_unfused(graph, {{"T", 70}}, 5));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Forms, AttentionRun,
     ::testing::Values(Case{DType::kBF16, 2, 2, 64, 64, Sees::kAll, {1, 64, 130}},

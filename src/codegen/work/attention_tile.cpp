@@ -93,7 +93,9 @@ std::string refuse_operands(const BodyFacts& facts) {
   if (std::ranges::count_if(facts.body.nodes(), is_attention) > 1) {
     return "a kernel holds one attention";
   }
-  for (const ValueId input : attention_in(facts.body).inputs) {
+  // A block reads its queries once, and may compute them; keys and values are read by many.
+  const std::span<const ValueId> inputs = attention_in(facts.body).inputs;
+  for (const ValueId input : inputs.subspan(1)) {
     if (!is_moved_input(facts.body, input)) return "attention reads its operands from memory";
   }
   return facts.refusal;

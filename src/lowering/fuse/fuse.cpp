@@ -18,8 +18,10 @@
 // their first one (gate and up). Updates at the same indices share a kernel. Views, slices, other
 // movements that keep neighbouring elements adjacent, and constants are folded into the body of
 // each kernel that reads them (index arithmetic, no memory traffic); so is a transpose that only
-// matmuls read. A matmul takes in the casts and scales of its operands. Values that others still
-// read become further outputs, so nothing is computed twice. Refuses a merge
+// matmuls read. A matmul takes in the casts and scales of its operands, and attention what
+// computes its queries element by element (rotary_embedding). Values that others still read become
+// further outputs, so nothing is computed twice.
+// Refuses a merge
 //   - that the template cannot express (codegen answers that);
 //   - that could close a cycle through a node outside (see `level`);
 //   - that would repeat work: an operand computed inside a matmul, or a small value computed once
