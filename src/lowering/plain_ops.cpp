@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/body/analysis.h"
 #include "ir/attributes.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
@@ -42,8 +43,8 @@ class Writer {
     const NodeId id = rewrite_.graph().add_node(name, op, std::move(inputs), std::move(attrs));
     return rewrite_.graph().node(id).outputs;
   }
-  /// The value stands for the node's result.
-  void become(ValueId value) { rewrite_.map(node_.outputs[0], value); }
+  /// The value stands for a result of the node.
+  void become(ValueId value, std::size_t result = 0) { rewrite_.map(node_.outputs[result], value); }
   /// The one that has the node's name.
   void finish(std::string_view op, std::vector<ValueId> inputs, Attrs attrs) {
     rewrite_.copy(node_, op, std::move(inputs), std::move(attrs));
@@ -140,6 +141,108 @@ constexpr PlainForm kForms[] = {{"narrow", narrow},
                                 {"sort", sort},
                                 {"argsort", argsort}};
 
+/// Parts of a long row that is looked through: so wide, which blocks do side by side.
+constexpr std::int64_t kWidestPart = 4096;
+
+/// Into how many equal parts the row of a topk is cut, so that a block can hold a part, and all
+/// that the parts give; nothing where it holds the row, or there is no such number.
+std::optional<std::int64_t> parts_of_topk(const Graph& graph, const Node& node) {
+  if (node.op_name() != "topk") return std::nullopt;
+  const Shape& shape = graph.type(node.inputs[0]).shape;
+  const Dim& extent = shape[axis_of(node.attrs, "dim", shape.size())];
+  const Dim k = bound_of(node.attrs.at("k"));
+  if (!extent.is_constant() || !k.is_constant()) return std::nullopt;
+  const std::int64_t length = extent.constant();
+  if (length <= kMaxRow) return std::nullopt;
+  std::int64_t parts = (length + kWidestPart - 1) / kWidestPart;
+  for (; parts * k.constant() <= kMaxRow && length / parts >= k.constant(); ++parts) {
+    if (length % parts == 0) return parts;
+  }
+  return std::nullopt;
+}
+
+/// Equal elements keep their order: those of a part, and the parts among each other.
+void topk_of_parts(Writer& w, std::int64_t parts) {
+  const Shape& shape = w.type(0).shape;
+  const std::size_t axis = axis_of({{"dim", *w.attr("dim")}}, "dim", shape.size());
+  const auto dim = static_cast<std::int64_t>(axis);
+  const std::int64_t length = shape[axis].constant();
+  const auto topk = [&](std::int64_t along) {
+    return Attrs{{"k", *w.attr("k")}, {"dim", along}, {"largest", *w.attr("largest")}};
+  };
+  Shape cut = shape;
+  cut[axis] = length / parts;
+  cut.insert(cut.begin() + dim, parts);
+  const ValueId x = w.add("parts", "view", {w.operand(0)}, {{"shape", std::move(cut)}});
+  const std::vector<ValueId> some = w.add_results("topk", {x}, topk(dim + 1));
+  // Where a part begins.
+  Shape starts(shape.size() - axis + 1, 1);
+  starts[0] = parts;
+  ValueId index = w.add("starts", "arange", {}, {{"end", length}, {"step", length / parts}});
+  index = w.add("starts", "view", {index}, {{"shape", std::move(starts)}});
+  index = w.add("index", "add", {some[1], index}, {});
+  Shape joined = w.result().shape;
+  joined[axis] = joined[axis] * parts;
+  const ValueId values = w.add("values", "view", {some[0]}, {{"shape", joined}});
+  index = w.add("index", "view", {index}, {{"shape", joined}});
+  const std::vector<ValueId> best = w.add_results("topk", {values}, topk(dim));
+  w.become(best[0], 0);
+  w.become(w.add("index", "gather", {index, best[1]}, {{"dim", dim}}), 1);
+}
+
+/// Longer sums are cut into chains, which threads add side by side, of so many elements at most.
+constexpr std::int64_t kLongestSum = 1024;
+constexpr std::int64_t kLongestChain = 512;
+constexpr std::int64_t kShortestChain = 16;
+
+/// The length of the chains of a cumsum; nothing where it is one. It depends on the extent alone,
+/// for it decides the order of the sum.
+std::optional<std::int64_t> chain_of_cumsum(const Graph& graph, const Node& node) {
+  if (node.op_name() != "cumsum") return std::nullopt;
+  const Shape& shape = graph.type(node.inputs[0]).shape;
+  const Dim& extent = shape[axis_of(node.attrs, "dim", shape.size())];
+  if (!extent.is_constant() || extent.constant() <= kLongestSum) return std::nullopt;
+  for (std::int64_t chain = kLongestChain; chain >= kShortestChain; --chain) {
+    if (extent.constant() % chain != 0) continue;
+    // The sums of the chains are one chain.
+    return extent.constant() / chain <= kLongestSum ? std::optional(chain) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// Each chain is added up by itself, and then the sum of those in front of it is added.
+void cumsum_of_chains(Writer& w, std::int64_t chain) {
+  const Shape& shape = w.type(0).shape;
+  const std::size_t axis = axis_of({{"dim", *w.attr("dim")}}, "dim", shape.size());
+  const auto dim = static_cast<std::int64_t>(axis);
+  const std::int64_t chains = shape[axis].constant() / chain;
+  const TensorType& result = w.result();
+  const DType dtype = is_float(result.dtype) ? DType::kF32 : DType::kI64;
+  const auto range = [](std::int64_t along, std::int64_t start, std::int64_t end) {
+    return Attrs{{"dim", along}, {"start", start}, {"end", end}};
+  };
+  ValueId x = w.operand(0);
+  if (w.type(0).dtype != dtype) x = w.add("wide", "to", {x}, {{"dtype", dtype}});
+  Shape cut = shape;
+  cut[axis] = chain;
+  cut.insert(cut.begin() + dim, chains);
+  Shape one = cut;
+  one[axis] = one[axis + 1] = 1;
+  x = w.add("chains", "view", {x}, {{"shape", std::move(cut)}});
+  x = w.add("chains", "cumsum", {x}, {{"dim", dim + 1}});
+  ValueId before = w.add("last", "slice", {x}, range(dim + 1, chain - 1, chain));
+  before = w.add("sums", "cumsum", {before}, {{"dim", dim}});
+  before = w.add("sums", "slice", {before}, range(dim, 0, chains - 1));
+  const ValueId zero =
+      w.add("none", "full", {},
+            {{"shape", std::move(one)}, {"value", std::int64_t{0}}, {"dtype", dtype}});
+  before = w.add("before", "cat", {zero, before}, {{"dim", dim}});
+  x = w.add("sum", "add", {x, before}, {});
+  if (result.dtype == dtype) return w.finish("view", {x}, {{"shape", result.shape}});
+  x = w.add("sum", "view", {x}, {{"shape", result.shape}});
+  w.finish("to", {x}, {{"dtype", result.dtype}});
+}
+
 const PlainForm* form_of(const Node& node) {
   const auto* form = std::ranges::find(kForms, node.op_name(), &PlainForm::op);
   return form == std::end(kForms) ? nullptr : form;
@@ -147,13 +250,21 @@ const PlainForm* form_of(const Node& node) {
 
 }  // namespace
 
-bool has_plain_form(const Node& node) { return form_of(node) != nullptr; }
+bool has_plain_form(const Graph& graph, const Node& node) {
+  return form_of(node) != nullptr || parts_of_topk(graph, node) || chain_of_cumsum(graph, node);
+}
 
 bool write_plain(const Graph& graph, const Node& node, Rewriter& rewrite) {
-  const PlainForm* form = form_of(node);
-  if (form == nullptr) return false;
   Writer writer(graph, node, rewrite);
-  form->write(writer);
+  if (const PlainForm* form = form_of(node)) {
+    form->write(writer);
+  } else if (const auto parts = parts_of_topk(graph, node)) {
+    topk_of_parts(writer, *parts);
+  } else if (const auto chain = chain_of_cumsum(graph, node)) {
+    cumsum_of_chains(writer, *chain);
+  } else {
+    return false;
+  }
   return true;
 }
 

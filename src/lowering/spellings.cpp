@@ -465,7 +465,9 @@ class DTypeViews {
 std::optional<Graph> normalize_spellings(const Graph& graph, PassContext& context) {
   const auto any = [](const Graph& in, auto is) { return std::ranges::any_of(in.nodes(), is); };
   std::optional<Graph> result;
-  if (any(graph, has_plain_form)) result = write_plain_ops(graph, context);
+  if (any(graph, [&](const Node& node) { return has_plain_form(graph, node); })) {
+    result = write_plain_ops(graph, context);
+  }
   const Graph& plain = result ? *result : graph;
   if (any(plain, [&](const Node& node) { return has_other_spelling(plain, node); })) {
     result = rename(plain, context);

@@ -172,6 +172,44 @@ TEST(Spellings, ASortIsAWholeTopK) {
   EXPECT_THAT(remarks_of(context, "s"), Contains("applied: topk along dim 1: transposed"));
 }
 
+// A row of 32000 is held by no block; eight parts of 4000 are.
+TEST(Spellings, ATopKOfALongRowIsOneOfParts) {
+  const Graph graph = graph_of(input("x", "2, 32000"), node("t", "topk", R"("x")", R"("k": 3)"),
+                               R"("t:0", "t:1")", 1);
+  PassContext context = sm80();
+  const Graph result = canonical(graph, context);
+  EXPECT_THAT(lines(result),
+              ElementsAre("t_parts = view(x)", "t_topk:0, t_topk:1 = topk(t_parts)",
+                          "t_starts = arange()", "t_starts1 = view(t_starts)",
+                          "t_index = add(t_topk:1, t_starts1)", "t_values = view(t_topk:0)",
+                          "t_index1 = view(t_index)", "t_topk1:0, t_topk1:1 = topk(t_values)",
+                          "t_index2 = gather(t_index1, t_topk1:1)", "-> t_topk1:0, t_index2"));
+  EXPECT_EQ(result.type(*result.find("t_parts")).str(), "f32[2, 8, 4000]");
+}
+
+TEST(Spellings, ALongCumsumIsChains) {
+  const auto plain = [](const std::string& shape, int dim) {
+    const Graph graph =
+        graph_of(input("x", shape),
+                 node("c", "cumsum", R"("x")", "\"dim\": " + std::to_string(dim)), R"("c")", 1);
+    PassContext context = sm80();
+    return canonicalize(graph, context);
+  };
+  const Graph result = plain("2050, 3", -2);
+  EXPECT_THAT(
+      lines(result),
+      ElementsAre("c_chains = view(x)", "c_chains1 = cumsum(c_chains)", "c_last = slice(c_chains1)",
+                  "c_sums = cumsum(c_last)", "c_sums1 = slice(c_sums)", "c_none = full()",
+                  "c_before = cat(c_none, c_sums1)", "c_sum = add(c_chains1, c_before)",
+                  "c = view(c_sum)", "-> c"));
+  EXPECT_EQ(result.type(*result.find("c_chains")).str(), "f32[5, 410, 3]");
+  // Short ones, symbols, and what has no divisor or too many chains stay.
+  for (const auto& [shape, dim] : {std::pair("1024, 3", 0), std::pair("2, \"T\"", 1),
+                                   std::pair("1031", 0), std::pair("1048576", 0)}) {
+    EXPECT_THAT(lines(plain(shape, dim)), ElementsAre("c = cumsum(x)", "-> c")) << shape;
+  }
+}
+
 // A symbolic split stays one; its parts differ where the last one is smaller.
 TEST(Spellings, PartsBySymbols) {
   const Graph graph = graph_of(input("x", "\"2*T\", 5") + "," + input("y", "\"2*T+1\", 5"),

@@ -109,7 +109,7 @@ class Generator {
   }
 
   void step() {
-    switch (pick(9)) {
+    switch (pick(11)) {
       case 0:
       case 1:
         return arithmetic();
@@ -125,6 +125,10 @@ class Generator {
         return extreme();
       case 7:
         return movement();
+      case 8:
+        return bits();
+      case 9:
+        return sequence();
       default:
         return collective();
     }
@@ -146,18 +150,52 @@ class Generator {
   void unary() {
     const DType dtype = pick_of(kNumbers);
     const Entry x = whole(dtype);
-    const char* names[] = {"neg", "abs", "relu", "floor", "round", "sqrt"};
-    add(op(names[pick(is_float(dtype) ? 6 : 3)], {x.id}), x.size);
+    const char* names[] = {"neg", "abs", "relu", "sign", "floor", "round", "sqrt"};
+    add(op(names[pick(is_float(dtype) ? 7 : 4)], {x.id}), x.size);
+  }
+
+  void bits() {
+    const DType integers[] = {DType::kI32, DType::kI64, DType::kU8};
+    const char* names[] = {"bitwise_and", "bitwise_or",   "bitwise_xor", "remainder",
+                           "fmod",        "floor_divide", "bitwise_not"};
+    const int which = pick(7);
+    const bool of_truths = which < 3 && pick(4) == 0;
+    const DType dtype = of_truths ? DType::kBool : pick_of(integers);
+    std::vector<ValueId> operands{whole(dtype).id};
+    if (which < 6) operands.push_back(any(dtype).id);
+    add(op(names[which], std::move(operands)), kHuge);
+  }
+
+  void sequence() {
+    const DType dtype = pick_of(kNumbers);
+    const Entry x = whole(dtype);
+    const std::int64_t dim = pick(2);
+    const bool up = pick(2) == 0;
+    if (!is_float(dtype) && up) return add(op("cumsum", {x.id}, {{"dim", dim}}), kHuge);
+    if (pick(2) == 0) {
+      return add(op("sort", {x.id}, {{"dim", dim}, {"descending", up}}, pick(2)), kHuge);
+    }
+    const Attrs best{
+        {"k", std::int64_t{1} + pick(static_cast<int>(std::min<std::int64_t>(width_, 8)))},
+        {"largest", up}};
+    out(op("topk", {x.id}, best, pick(2)), true);
   }
 
   void comparison() {
     const DType dtype = pick_of(kNumbers);
-    const char* names[] = {"lt", "le", "gt", "ge", "eq", "ne", "logical_and", "logical_or"};
-    ValueId truth = op(names[pick(8)], {whole(dtype).id, any(dtype).id});
+    const char* names[] = {"lt", "le",          "gt",         "ge",         "eq",
+                           "ne", "logical_and", "logical_or", "logical_xor"};
+    const char* kinds[] = {"isnan", "isinf", "isfinite"};
+    ValueId truth = pick(5) == 0 ? op(kinds[pick(3)], {whole(dtype).id})
+                                 : op(names[pick(9)], {whole(dtype).id, any(dtype).id});
     if (pick(3) == 0) truth = op("logical_not", {truth});
     if (pick(2) == 0) return add(truth, 0);
     const DType of = pick_of(kAll);
     const Entry a = any(of);
+    if (pick(3) == 0) {
+      const ValueId value = op("full", {}, {{"value", std::int64_t{1}}, {"dtype", of}});
+      return add(op("masked_fill", {a.id, truth, value}), a.size);
+    }
     const Entry b = any(of);
     add(op("where", {truth, a.id, b.id}), std::max(a.size, b.size));
   }
@@ -194,18 +232,18 @@ class Generator {
     const DType dtype = pick_of(kNumbers);
     const Entry x = whole(dtype);
     const std::vector<std::int64_t> dims[] = {{0}, {1}, {}};
-    const char* names[] = {"amax", "amin", "argmax"};
-    const int which = pick(3);
+    const char* names[] = {"amax", "amin", "argmax", "argmin", "any", "all"};
+    const int which = pick(6);
     const auto& dim = dims[pick(3)];
     const ValueId y = op(names[which], {x.id}, {{"dim", dim}, {"keepdim", true}});
-    if (which == 2 || pick(2) == 0) return out(y, true);
+    if (which >= 2 || pick(2) == 0) return out(y, true);
     add(op(pick(2) == 0 ? "maximum" : "add", {x.id, y}), std::min(x.size + 1, kHuge));
   }
 
   void movement() {
     const Entry x = whole(pick_of(kAll));
     const Attrs last{{"dim", std::int64_t{1}}};
-    switch (pick(4)) {
+    switch (pick(5)) {
       case 0: {
         const Attrs swap{{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}};
         const ValueId y = op("transpose", {x.id}, swap);
@@ -214,6 +252,12 @@ class Generator {
       case 1:
         return out(op("cat", {x.id, whole(x.dtype).id}, last), true);
       case 2:
+        return out(
+            op("gather",
+               {input(x.dtype, {rows_, 8}, "edge"), input(DType::kI64, {rows_, width_}, "index")},
+               last),
+            true);
+      case 3:
         return out(op("index_select", {x.id, input(DType::kI64, {3}, "first")},
                       {{"dim", std::int64_t{1}}}),
                    true);
@@ -257,15 +301,15 @@ class Generator {
     const auto vector = [&] { return input(dtype, {width_}, "edge"); };
     switch (pick(7)) {
       case 0: {
-        const char* names[] = {"exp", "tanh", "erf", "sigmoid", "silu", "gelu"};
-        return out(op(names[pick(6)], {x.id}), false);
+        const char* names[] = {"exp", "tanh", "erf", "sigmoid", "silu", "gelu", "cos", "sin"};
+        return out(op(names[pick(8)], {x.id}), false);
       }
       case 1: {
         const char* names[] = {"log", "sqrt", "rsqrt"};
         return out(op(names[pick(3)], {op("abs", {x.id})}), false);
       }
       case 2:
-        return out(op("softmax", {x.id}), false);
+        return out(op(pick(2) == 0 ? "softmax" : "log_softmax", {x.id}), false);
       case 3:
         return out(op("rms_norm", {x.id, vector()}, {{"eps", 1e-5}}), false);
       case 4:

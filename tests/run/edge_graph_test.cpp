@@ -564,6 +564,32 @@ TEST(Edges, ACumsumIsOneChain) {
   }
 }
 
+TEST(Edges, ALongCumsumIsChains) {
+  constexpr std::size_t kLength = 1500, kChain = 500;
+  std::vector<double> x(2 * kLength);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = round_to(DType::kBF16, std::sin(static_cast<double>(i)) * std::exp2(i % 23));
+  }
+  for (DType dtype : {DType::kF32, DType::kBF16}) {
+    ByHand b;
+    const ValueId in = b.in(HostTensor::from_doubles(dtype, {2, 1500}, x));
+    b.out(b.op("cumsum", {in}, {{"dim", std::int64_t{1}}}));
+    const std::vector<double> got = b.run()[0].to_doubles();
+    for (std::size_t line = 0; line < 2; ++line) {
+      float before = 0, sum = 0;
+      for (std::size_t i = 0; i < kLength; ++i) {
+        if (i % kChain == 0 && i > 0) {
+          before += sum;
+          sum = 0;
+        }
+        const std::size_t at = line * kLength + i;
+        sum += static_cast<float>(x[at]);
+        ASSERT_EQ(got[at], round_to(dtype, sum + before)) << line << ", " << i;
+      }
+    }
+  }
+}
+
 TEST(Edges, CumsumsOfIntegersWrap) {
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   ByHand b;

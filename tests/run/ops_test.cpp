@@ -421,6 +421,20 @@ std::vector<Case> gather_cases() {
                      const ValueId hot = b.op("one_hot", {b.in(kI32, {kT, 2})}, classes);
                      b.out(b.op("sum", {hot}, {{"dim", Ints{0, 1}}}));
                    }});
+  cases.push_back({"positions_everywhere", [=](Build& b) {
+                     // In the operands of a matmul and behind it, as indices, and as a mask.
+                     const auto to_end = [&](const char* end, DType dtype) {
+                       return b.op("arange", {}, {{"end", std::string(end)}, {"dtype", dtype}});
+                     };
+                     const ValueId x = b.op("mul", {b.in(kF16, {kT, 40}), to_end("40", kF16)});
+                     const ValueId y = b.op("mm", {x, b.in(kF16, {40, 72})});
+                     b.out(b.op("add", {y, to_end("72", kF16)}));
+                     b.out(b.op("embedding", {b.in(kBF16, {64, 24}), to_end("T", kI64)}));
+                     const ValueId i = b.op("unsqueeze", {to_end("T", kI32)}, along(1));
+                     const ValueId seen = b.op("le", {to_end("T", kI32), i});
+                     const ValueId q = b.in(kF16, {2, kT, 32});
+                     b.out(b.op("scaled_dot_product_attention", {q, q, q, seen}));
+                   }});
   cases.push_back({"positions", [=](Build& b) {
                      // A rotary table, and a causal mask.
                      const auto counted = [&](DType dtype, const char* start, const char* end,
@@ -575,17 +589,33 @@ std::vector<Case> sequence_cases() {
                      b.out(b.op("gather", {place, flat}, along(1)));
                    }});
   for (const std::int64_t width : {3, 64, 1000, 5000}) {
-    cases.push_back({"topk_" + std::to_string(width), [=](Build& b) {
-                       const ValueId x = b.in(width == 64 ? kBF16 : kF32, {kT, width});
-                       const Attrs some{{"k", std::int64_t{3}}};
-                       const ValueId p = b.op("softmax", {x});
-                       const ValueId weights = b.op("topk", {p}, some, 0);
-                       b.out(b.op("div", {weights, b.op("sum", {weights},
-                                                        {{"dim", Ints{-1}}, {"keepdim", true}})}));
-                       b.out(b.op("topk", {p}, some, 1));
-                       b.out(b.op("topk", {b.op("relu", {x})}, some, 1));
-                     }});
+    cases.push_back(
+        {"topk_" + std::to_string(width), [=](Build& b) {
+           const ValueId x = b.in(width == 64 ? kBF16 : kF32, {kT, width});
+           const Attrs some{{"k", std::int64_t{3}}};
+           const ValueId p = b.op("softmax", {x});
+           const ValueId weights = b.op("topk", {p}, some, 0);
+           b.out(b.op("div",
+                      {weights, b.op("sum", {weights}, {{"dim", Ints{-1}}, {"keepdim", true}})}));
+           b.out(b.op("topk", {p}, some, 1));
+           const ValueId y = b.op("relu", {x});  // read by others, too
+           b.out(b.op("topk", {y}, some, 1));
+           b.out(b.op("transpose", {y}, {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}}));
+           b.out(y);
+         }});
   }
+  cases.push_back({"topk_of_long_rows", [=](Build& b) {
+                     // Equal elements in several parts, and an inner dim.
+                     const ValueId x = b.in(kF32, {kT, 32000});
+                     const ValueId coarse = b.op("round", {x});
+                     for (const bool largest : {true, false}) {
+                       const Attrs some{{"k", std::int64_t{20}}, {"largest", largest}};
+                       b.out(b.op("topk", {coarse}, some, 0));
+                       b.out(b.op("topk", {coarse}, some, 1));
+                     }
+                     const Attrs inner{{"k", std::int64_t{2}}, {"dim", std::int64_t{1}}};
+                     b.out(b.op("topk", {b.in(kI64, {2, 16400, 2})}, inner, 1));
+                   }});
   cases.push_back({"sorts", [=](Build& b) {
                      const ValueId x = b.in(kI64, {3, kT, 2});
                      b.out(b.op("sort", {x}, along(1), 0));
@@ -647,6 +677,22 @@ TEST(Sequences, AreCleanUnderTheSanitizer) {
     Build b;
     c.build(b);
     EXPECT_TRUE(testing::runs_clean(b.graph(), {{"T", 7}}, 3)) << c.name;
+  }
+}
+
+// Its extent is a prime number.
+TEST(Sequences, ATopKOfALongRowWithoutEqualPartsIsRefused) {
+  Build b;
+  b.out(b.op("topk", {b.in(kF32, {2, 16411})}, {{"k", std::int64_t{1}}}));
+  World world = World::open(testing::world_options(1));
+  try {
+    static_cast<void>(Executable::compile(b.graph(), world));
+    FAIL() << "it compiled";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_STREQ(error.what(),
+                 "v0: no kernel computes this topk: a topk of 16411 elements; a kernel holds rows "
+                 "of up to 16384");
   }
 }
 

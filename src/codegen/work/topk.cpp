@@ -45,6 +45,7 @@ class Selection {
   }
 
   void emit() {
+    store_others();
     const int rows = b_.type(x_).rows;
     const Dim k = bound_of(node_.attrs.at("k"));
     const Id loop =
@@ -62,6 +63,7 @@ class Selection {
     const Id value = b_.reduce(Fn::kMax, b_.map(Fn::kSelect, {is_it, x_, below_all()}));
     const Coords at = {{place_.row, place_.facts.kept_dims()}, {b_.induction(loop), {k}}};
     for (std::size_t i = 0; i < body_.outputs().size(); ++i) {
+      if (!is_found(i)) continue;
       const Value& output = body_.value(body_.outputs()[i]);
       place_.emitter.store(output_pointer(b_, i), output.type, output.result == 0 ? value : index,
                            at, place_.mask);
@@ -70,6 +72,21 @@ class Selection {
   }
 
  private:
+  /// Whether an output is a result of the topk.
+  bool is_found(std::size_t output) const {
+    const NodeId producer = body_.value(body_.outputs()[output]).producer;
+    return producer >= 0 && &body_.node(producer) == &node_;
+  }
+  /// What the kernel computes in front of the topk may be asked for elsewhere, too.
+  void store_others() {
+    const Coords row = {{place_.row, place_.facts.kept_dims()}};
+    for (std::size_t i = 0; i < body_.outputs().size(); ++i) {
+      const auto output = static_cast<std::size_t>(body_.outputs()[i]);
+      if (is_found(i)) continue;
+      place_.emitter.store(i, place_.facts.per_row[output] ? row : place_.at, place_.mask);
+    }
+  }
+
   Id inverse(Id a) { return b_.map(Fn::kNot, {a}); }
   Id both(Id a, Id b) { return b_.map(Fn::kAnd, {a, b}); }
   Id either(Id a, Id b) { return inverse(both(inverse(a), inverse(b))); }
