@@ -89,7 +89,9 @@ class Analysis {
 
   void find_anchors() {
     const std::string* group = nullptr;
+    std::size_t joined = 0;
     for (const Node& node : body_.nodes()) {
+      if (node.op->view == View::kCat) joined += node.inputs.size();
       if (const auto* own = node.attr<std::string>("group")) {
         if (group != nullptr && *own != *group)
           return refuse("a kernel knows its rank in one group");
@@ -107,6 +109,10 @@ class Analysis {
       } else if (node.op->op_class == OpClass::kUpdate) {
         check_update(node);
       }
+    }
+    if (joined > 2 * kMostCatOperands) {
+      return refuse(fmt::format("it concatenates {} tensors; expected at most {}", joined,
+                                2 * kMostCatOperands));
     }
     if (attention_ != nullptr &&
         (matmul_ != nullptr || reduction_ != nullptr || facts_.collective != nullptr)) {
