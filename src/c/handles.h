@@ -27,15 +27,15 @@ class Handles {
     objects_.emplace(number, std::move(object));
     *handle = reinterpret_cast<Handle>(number);  // NOLINT(performance-no-int-to-ptr)
   }
-  /// Keeps the object there as long as the caller has what is returned.
+  /// Keeps the object there as long as the caller has what is returned. Throws in a fork of the
+  /// process that opened its world.
   template <class Handle>
   [[nodiscard]] std::shared_ptr<T> get(Handle handle) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
-    if (found == objects_.end()) refuse(handle == nullptr);
-    return found->second;
+    std::shared_ptr<T> object = find(handle);
+    if constexpr (requires { object->world.device(); }) (void)object->world.device();
+    return object;
   }
-  /// The same, and removes it.
+  /// Removes it.
   template <class Handle>
   [[nodiscard]] std::shared_ptr<T> take(Handle handle) {
     const std::lock_guard lock(mutex_);
@@ -47,6 +47,13 @@ class Handles {
   }
 
  private:
+  template <class Handle>
+  [[nodiscard]] std::shared_ptr<T> find(Handle handle) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
+    if (found == objects_.end()) refuse(handle == nullptr);
+    return found->second;
+  }
   [[noreturn]] void refuse(bool null) const {
     throw_invalid(what_, null ? "the handle is null" : "the handle is of nothing that is there");
   }

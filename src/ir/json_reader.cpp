@@ -183,9 +183,11 @@ class Reader {
       const std::string as = fresh_name(graph, nodes, base);
       return graph.node(add(at, as, what, std::move(inputs), std::move(with))).outputs[0];
     };
+    std::vector<std::optional<DType>> wanted(given.size());
+    if (def != nullptr) wanted = wanted_dtypes(*def, attrs, operands);
     std::optional<DType> rounded;  // the result's dtype, if it is computed in f32
     for (std::size_t i = 0; i < given.size() && def != nullptr && keeps_numbers(*def); ++i) {
-      const auto dtype = wanted_dtype(*def, attrs, operands, i);
+      const std::optional<DType> dtype = wanted[i];
       const bool narrow = dtype == DType::kF16 || dtype == DType::kBF16;
       if (given[i].value < 0 && narrow && !holds_exactly(*dtype, given[i].number.value)) {
         rounded = dtype;
@@ -195,9 +197,7 @@ class Reader {
     for (std::size_t i = 0; i < given.size(); ++i) {
       const bool is_number = given[i].value < 0;
       const DType own = is_number ? given[i].number.dtype : graph.type(given[i].value).dtype;
-      const DType dtype = rounded          ? DType::kF32
-                          : def == nullptr ? own
-                                           : wanted_dtype(*def, attrs, operands, i).value_or(own);
+      const DType dtype = rounded ? DType::kF32 : wanted[i].value_or(own);
       const std::string base = fmt::format("{}_in{}", name, i);
       if (is_number) {
         const Attrs constant{{"value", given[i].number.value}, {"dtype", dtype}};

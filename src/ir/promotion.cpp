@@ -14,6 +14,27 @@ Category category_of(DType dtype) {
   return is_float(dtype) ? Category::kFloat : Category::kInteger;
 }
 
+/// The dtype of all operands that are promoted together; nothing where they stay as they are.
+std::optional<DType> common_dtype(const OpDef& op, const Attrs& attrs,
+                                  std::vector<PromotedOperand> all) {
+  if (op.promotes == Promotes::kToFirst) return all[0].dtype;
+  if (op.promotes == Promotes::kTruths) {
+    const bool differ = std::ranges::any_of(all, [&](const PromotedOperand& operand) {
+      return operand.dtype != all[0].dtype || operand.kind == PromotedOperand::Kind::kNumber;
+    });
+    return differ ? std::optional(DType::kBool) : std::nullopt;
+  }
+  for (const AttrDef& def : op.attrs) {
+    const auto value = attrs.find(def.name);
+    if (def.type != AttrType::kNumber || value == attrs.end()) continue;
+    const bool is_integer = std::holds_alternative<std::int64_t>(value->second);
+    all.push_back({is_integer ? DType::kI64 : DType::kF32, PromotedOperand::Kind::kNumber});
+  }
+  const std::optional<DType> common = result_type(all);
+  const bool quotient = op.promotes == Promotes::kFloats && !attrs.contains("rounding_mode");
+  return common && quotient && !is_float(*common) ? DType::kF32 : common;
+}
+
 }  // namespace
 
 std::optional<DType> promoted(DType a, DType b) {
@@ -40,31 +61,18 @@ std::optional<DType> result_type(std::span<const PromotedOperand> operands) {
   return result;
 }
 
-std::optional<DType> wanted_dtype(const OpDef& op, const Attrs& attrs,
-                                  std::span<const PromotedOperand> operands, std::size_t index) {
-  if (op.promotes == Promotes::kNothing || operands.empty()) return std::nullopt;
-  if (op.promotes == Promotes::kToFirst) return operands[0].dtype;
+std::vector<std::optional<DType>> wanted_dtypes(const OpDef& op, const Attrs& attrs,
+                                                std::span<const PromotedOperand> operands) {
+  std::vector<std::optional<DType>> wanted(operands.size());
+  if (op.promotes == Promotes::kNothing || operands.empty()) return wanted;
   if (op.promotes == Promotes::kMasked) {
-    return index == 2 ? std::optional(operands[0].dtype) : std::nullopt;
+    if (operands.size() > 2) wanted[2] = operands[0].dtype;
+    return wanted;
   }
   const std::size_t first = op.promotes == Promotes::kBranches ? 1 : 0;
-  if (index < first) return std::nullopt;
-  std::vector<PromotedOperand> all(operands.begin() + first, operands.end());
-  if (op.promotes == Promotes::kTruths) {
-    const bool differ = std::ranges::any_of(all, [&](const PromotedOperand& operand) {
-      return operand.dtype != all[0].dtype || operand.kind == PromotedOperand::Kind::kNumber;
-    });
-    return differ ? std::optional(DType::kBool) : std::nullopt;
-  }
-  for (const AttrDef& def : op.attrs) {
-    const auto value = attrs.find(def.name);
-    if (def.type != AttrType::kNumber || value == attrs.end()) continue;
-    const bool is_integer = std::holds_alternative<std::int64_t>(value->second);
-    all.push_back({is_integer ? DType::kI64 : DType::kF32, PromotedOperand::Kind::kNumber});
-  }
-  const std::optional<DType> common = result_type(all);
-  const bool quotient = op.promotes == Promotes::kFloats && !attrs.contains("rounding_mode");
-  return common && quotient && !is_float(*common) ? DType::kF32 : common;
+  std::fill(wanted.begin() + first, wanted.end(),
+            common_dtype(op, attrs, {operands.begin() + first, operands.end()}));
+  return wanted;
 }
 
 bool takes_numbers(const OpDef& op) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "ir/op_registry.h"
 
@@ -23,11 +24,10 @@ struct PromotedOperand {
 /// over those without, and these over numbers. Nothing where two have no common dtype.
 [[nodiscard]] std::optional<DType> result_type(std::span<const PromotedOperand> operands);
 
-/// The dtype that the op expects for operand `index`; nothing where it is not promoted. Numbers
-/// among the attributes, such as clamp's bounds, count.
-[[nodiscard]] std::optional<DType> wanted_dtype(const OpDef& op, const Attrs& attrs,
-                                                std::span<const PromotedOperand> operands,
-                                                std::size_t index);
+/// For each operand the dtype that the op expects; nothing where it is not promoted. Numbers among
+/// the attributes, such as clamp's bounds, count.
+[[nodiscard]] std::vector<std::optional<DType>> wanted_dtypes(
+    const OpDef& op, const Attrs& attrs, std::span<const PromotedOperand> operands);
 
 /// Whether numbers may be operands, as ATen's Scalars.
 [[nodiscard]] bool takes_numbers(const OpDef& op);

@@ -1,14 +1,17 @@
 // Every call of the C interface with what is null and with handles of something that is gone.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "braid/braid.h"
+#include "runtime/child.h"
 
 namespace {
 
@@ -239,6 +242,24 @@ TEST_F(BadUseOfC, HandlesThatAreNullGoneOrOfAnotherKind) {
   for (const Call& call : calls_with_handles()) refused(call, swapped);
   destroy();
   for (const Call& call : calls_with_handles()) refused(call, things_);
+}
+
+// Its threads are the parent's alone.
+TEST_F(BadUseOfC, AForkOfTheProcess) {
+  const int good_ones = braid::in_child([&] {
+    ::alarm(60);
+    int count = 0;
+    for (const Call& call : calls_with_handles()) {
+      if (std::strstr(call.name, "destroy") != nullptr) continue;
+      const bool is_refused = call.run(things_) == BRAID_INVALID_ARGUMENT &&
+                              std::strstr(braid_last_error(), "a fork") != nullptr;
+      if (!is_refused) std::fprintf(stderr, "%s: %s\n", call.name, braid_last_error());
+      count += is_refused ? 0 : 1;
+    }
+    return count;
+  });
+  EXPECT_EQ(good_ones, 0);
+  destroy();
 }
 
 TEST_F(BadUseOfC, WhatIsNullAndMayNotBe) {

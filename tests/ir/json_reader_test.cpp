@@ -1,3 +1,4 @@
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -299,6 +300,18 @@ TEST(JsonReader, LoadsFiles) {
   EXPECT_TRUE(is_error(error_of([] { static_cast<void>(load_graph("/nowhere.json")); }),
                        "/nowhere.json", "no such file"));
   EXPECT_TRUE(is_error(error_of([] { static_cast<void>(load_graph("/tmp")); }), "/tmp", ""));
+}
+
+TEST(JsonReader, ReadsManyOperandsInTimeLinearInThem) {
+  Graph graph = graph_with({{DType::kF32, {1, 4}}});
+  const std::vector<ValueId> operands(200'000, 0);
+  const NodeId cat = graph.add_node("y", "cat", operands, {{"dim", std::int64_t{0}}});
+  graph.add_output(graph.node(cat).outputs[0]);
+  const std::string text = to_json(graph);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(parse_graph(text).nodes()[0].inputs.size(), operands.size());
+  // One look at all operands per operand takes minutes.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
 TEST(JsonReader, ReadsAHundredThousandNodes) {

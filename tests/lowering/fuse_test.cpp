@@ -269,6 +269,27 @@ TEST(Fuse, KernelsAreBounded) {
   EXPECT_THAT(remarks_of(context, "n32"), Contains(HasSubstr("more than 32 nodes")));
 }
 
+TEST(Fuse, ALongCatIsATreeOfKernels) {
+  const std::string x = input("x", "2, 3");
+  const auto cat_of = [](std::size_t count) {
+    std::vector<std::string> operands;
+    for (std::size_t i = 0; i < count; ++i) operands.push_back(i % 3 == 0 ? "\"y\"" : "\"x\"");
+    return node("y", "neg", R"("x")") + "," +
+           node("c", "cat", fmt::format("{}", fmt::join(operands, ", ")), R"("dim": -1)") + "," +
+           node("z", "exp", R"("c")");
+  };
+  EXPECT_THAT(lines(fused(x, cat_of(32), R"("z")")),
+              ElementsAre("y = elementwise{neg}(x)", "z = elementwise{cat+exp}(y, x)", "-> z"));
+  PassContext context;
+  EXPECT_THAT(lines(fused(graph_of(x, cat_of(33), R"("z")"), context)),
+              ElementsAre("y = elementwise{neg}(x)", "c_part_0_0 = elementwise{cat}(y, x)",
+                          "c_part_0_1 = elementwise{cat}(x, y)",
+                          "z = elementwise{cat+exp}(c_part_0_0, c_part_0_1)", "-> z"));
+  EXPECT_THAT(remarks_of(context, "c"), Contains(HasSubstr("33 tensors: a tree of cats")));
+  // 157 parts, which 5 parts join.
+  EXPECT_EQ(fused(x, cat_of(5'000), R"("z")").nodes().size(), 1U + 157 + 5 + 1);
+}
+
 TEST(Fuse, AChainOfTransposesIsLookedAtOnce) {
   // Each permute asks who reads it: what it finds is kept, or this doubles with each of them.
   std::string nodes;

@@ -116,7 +116,7 @@ TEST_F(BadUse, TensorsThatDoNotFit) {
   small.data.pop_back();
   EXPECT_THAT(refused([&] { executable_.set_input(0, "x", small); }), HasSubstr("63 bytes"));
   executable_.run();
-  EXPECT_THAT(refused([&] { (void)executable_.output(0, "x"); }), HasSubstr("no output"));
+  EXPECT_THAT(refused([&] { (void)executable_.output(0, "z"); }), HasSubstr("no output or input"));
   EXPECT_THAT(refused([&] { (void)executable_.output(2, "y"); }), HasSubstr("rank: 2"));
 }
 
@@ -235,6 +235,9 @@ TEST_F(BadUse, AForkOfTheProcess) {
   const Executable::Plan plan = executable_.prepare({{"T", 2}});
   const auto stream = world_.device().create_stream(0);
   const SymmetricMemory memory = SymmetricMemory::allocate(world_, "tp", {2, true, {}}, 8);
+  Device& device = world_.device();
+  const auto bytes = device.allocate(0, 8);
+  std::uint64_t host = 0;
   const int refusals = in_child([&] {
     ::alarm(60);
     int count = 0;
@@ -252,10 +255,18 @@ TEST_F(BadUse, AForkOfTheProcess) {
       refused_here([&] { (void)Executable::load("/nonexistent", world); });
       refused_here([&] { memory.barrier(0, *stream); });
       refused_here([&] { stream->synchronize(); });
+      refused_here([&] { stream->copy(bytes->address(), bytes->address() + 4, 4); });
+      refused_here([&] { stream->copy_from_host(bytes->address(), &host, 8); });
+      refused_here([&] { stream->copy_from_host(bytes->address(), &host, 0); });
+      refused_here([&] { stream->copy_to_host(&host, bytes->address(), 8); });
+      refused_here([&] { stream->fill(bytes->address(), 0, 8); });
+      refused_here([&] { stream->begin_capture(); });
+      refused_here([&] { (void)device.allocate(0, 8); });
+      refused_here([&] { (void)device.create_stream(0); });
     }  // lets them go
     return count;
   });
-  EXPECT_EQ(refusals, 6);
+  EXPECT_EQ(refusals, 14);
 }
 
 TEST(BadUseOfWorlds, Devices) {

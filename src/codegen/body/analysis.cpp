@@ -92,7 +92,9 @@ class Analysis {
 
   void find_anchors() {
     const std::string* group = nullptr;
+    std::size_t joined = 0;
     for (const Node& node : body_.nodes()) {
+      if (node.op->view == View::kCat) joined += node.inputs.size();
       if (const auto* own = node.attr<std::string>("group")) {
         if (group != nullptr && *own != *group)
           return refuse("a kernel knows its rank in one group");
@@ -118,6 +120,10 @@ class Analysis {
                                        reduction_ != nullptr || facts_.collective != nullptr)) {
       return refuse("a sequence goes along its rows alone");
     }
+    if (joined > 2 * kMostCatOperands) {
+      return refuse(fmt::format("it concatenates {} tensors; expected at most {}", joined,
+                                2 * kMostCatOperands));
+    }
     if (attention_ != nullptr &&
         (matmul_ != nullptr || reduction_ != nullptr || facts_.collective != nullptr)) {
       return refuse("attention computes tiles of heads, which nothing else in a kernel does");
@@ -127,8 +133,8 @@ class Analysis {
     }
   }
 
-  /// The tensor lies in memory as it is, and the kernel, whose blocks replace elements of it at any
-  /// time, reads it neither before nor after.
+  /// The tensor lies in memory as it is, and the kernel, whose blocks replace elements of it at
+  /// any time, reads it neither before nor after.
   void check_update(const Node& node) {
     const auto users = body_.users();
     if (!updated_input(body_, node.outputs[0])) {
@@ -201,7 +207,8 @@ class Analysis {
            &body_.node(producer) == facts_.sequence && takes_some(*facts_.sequence);
   }
 
-  // --- places ------------------------------------------------------------------------------------
+  // --- places
+  // ------------------------------------------------------------------------------------
 
   void place_values() {
     for (ValueId output : body_.outputs()) {

@@ -60,6 +60,11 @@ struct BodyFacts {
 /// Whether the value is an input, or one seen through views and other movements alone.
 [[nodiscard]] bool is_moved_input(const Graph& body, ValueId value);
 
+/// The most tensors that a cat in a kernel has; two such cats fit in a kernel. Each tensor is a
+/// load and a choice in every thread: with hundreds the compiler runs for minutes, and registers
+/// spill.
+inline constexpr std::size_t kMostCatOperands = 32;
+
 /// The widest row a block holds in registers.
 inline constexpr std::int64_t kMaxRow = 16384;
 

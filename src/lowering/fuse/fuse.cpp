@@ -7,6 +7,7 @@
 #include "ir/views.h"
 #include "lowering/fuse/emit.h"
 #include "lowering/fuse/legal.h"
+#include "lowering/fuse/long_cats.h"
 #include "lowering/fuse/profit.h"
 #include "lowering/passes.h"
 
@@ -20,7 +21,8 @@
 // each kernel that reads them (index arithmetic, no memory traffic); so is a transpose that only
 // matmuls read. A matmul takes in the casts and scales of its operands, and attention what
 // computes its queries element by element (rotary_embedding). Values that others still read become
-// further outputs, so nothing is computed twice.
+// further outputs, so nothing is computed twice. A cat of more tensors than a kernel takes becomes
+// a tree of cats first.
 // Refuses a merge
 //   - that the template cannot express (codegen answers that);
 //   - that could close a cycle through a node outside (see `level`);
@@ -267,7 +269,8 @@ constinit const Pass fuse{
     .name = "fuse",
     .summary = "clusters the compute nodes into kernels",
     .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
-      return Fuser(graph, context).run();
+      const std::optional<Graph> split = split_long_cats(graph, context);
+      return Fuser(split ? *split : graph, context).run();
     }};
 
 }  // namespace braid

@@ -11,6 +11,9 @@ inline constexpr ReasonCode kTuned{"fuse.tuned", "tuned: {what}"};
 inline constexpr ReasonCode kNotTuned{"fuse.not_tuned", "not tuned: {why}"};
 inline constexpr ReasonCode kNotFused{"fuse.not_fused", "not fused with '{value}': {why}"};
 
+inline constexpr ReasonCode kLongCat{"fuse.long_cat",
+                                     "{operands} tensors: a tree of cats of at most {most} each"};
+
 // What is not legal:
 inline constexpr ReasonCode kCollectiveOpens{
     "fuse.collective_opens",

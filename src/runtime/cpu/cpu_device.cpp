@@ -310,13 +310,13 @@ class CpuStream final : public Stream, NonCopyable {
 
   void launch(Function& function, const LaunchConfig& config,
               std::span<const void* const> args) override {
-    Engine& engine = core_->engine;
+    Engine& engine = core().engine;
     engine.submit(state_, ours<CpuFunction>(function).prepare(engine.new_launch(), config, args));
   }
 
   void copy(std::uint64_t dst, std::uint64_t src, std::size_t bytes) override {
-    check_memory(*core_, dst, bytes, "copy, destination");
-    check_memory(*core_, src, bytes, "copy, source");
+    check_memory(core(), dst, bytes, "copy, destination");
+    check_memory(core(), src, bytes, "copy, source");
     run(bytes, [=, core = core_.get()](StreamState& on) {
       std::memmove(reinterpret_cast<void*>(dst), reinterpret_cast<const void*>(src), bytes);
       wrote(*core, on, dst, bytes);
@@ -325,31 +325,31 @@ class CpuStream final : public Stream, NonCopyable {
 
   /// The bytes are copied before the call returns; in a capture, at each replay.
   void copy_from_host(std::uint64_t dst, const void* src, std::size_t bytes) override {
+    check_memory(core(), dst, bytes, "copy_from_host");
     if (bytes == 0) return;
     check_host("copy_from_host", src);
-    check_memory(*core_, dst, bytes, "copy_from_host");
     const auto copy = [=, core = core_.get()](StreamState& on, const void* from) {
       std::memcpy(reinterpret_cast<void*>(dst), from, bytes);
       wrote(*core, on, dst, bytes);
     };
-    if (core_->engine.run_if_idle(state_, [&](StreamState& on) { copy(on, src); })) return;
+    if (core().engine.run_if_idle(state_, [&](StreamState& on) { copy(on, src); })) return;
     if (is_capturing()) {
-      core_->engine.submit(state_, HostOp{[=](StreamState& on) { copy(on, src); }});
+      core().engine.submit(state_, HostOp{[=](StreamState& on) { copy(on, src); }});
       return;
     }
     const auto* from = static_cast<const std::uint8_t*>(src);
     auto data = std::make_shared<std::vector<std::uint8_t>>(from, from + bytes);
-    core_->engine.submit(state_, HostOp{[=](StreamState& on) { copy(on, data->data()); }});
+    core().engine.submit(state_, HostOp{[=](StreamState& on) { copy(on, data->data()); }});
   }
 
   void copy_to_host(void* dst, std::uint64_t src, std::size_t bytes) override {
     if (bytes != 0) check_host("copy_to_host", dst);
-    check_memory(*core_, src, bytes, "copy_to_host");
+    check_memory(core(), src, bytes, "copy_to_host");
     run(bytes, [=](StreamState&) { std::memcpy(dst, reinterpret_cast<const void*>(src), bytes); });
   }
 
   void fill(std::uint64_t dst, std::uint8_t value, std::size_t bytes) override {
-    check_memory(*core_, dst, bytes, "fill");
+    check_memory(core(), dst, bytes, "fill");
     run(bytes, [=, core = core_.get()](StreamState& on) {
       std::memset(reinterpret_cast<void*>(dst), value, bytes);
       wrote(*core, on, dst, bytes);
@@ -359,12 +359,12 @@ class CpuStream final : public Stream, NonCopyable {
   void record(Event& event) override {
     const auto& recorded = ours<CpuEvent>(event);
     check_same_home("event", recorded.home, home());
-    core_->engine.record(state_, recorded.state);
+    core().engine.record(state_, recorded.state);
   }
   void wait(Event& event) override {
     const auto& awaited = ours<CpuEvent>(event);
     check_same_home("event", {awaited.home.device, state_->rank}, home());  // any rank's event
-    core_->engine.wait(state_, awaited.state);
+    core().engine.wait(state_, awaited.state);
   }
 
   void write_value(std::uint64_t address, std::uint32_t value) override {
@@ -378,34 +378,36 @@ class CpuStream final : public Stream, NonCopyable {
   }
   void wait_value(std::uint64_t address, std::uint32_t value) override {
     check_word(address);
-    core_->engine.submit(state_, ValueOp{address, value});
+    core().engine.submit(state_, ValueOp{address, value});
   }
 
   void synchronize() override {
-    if (core_->engine.is_fork()) {
-      throw_invalid("stream", "is of another process, of which this one is a fork");
-    }
-    const std::string error = core_->engine.drain(state_);
+    const std::string error = core().engine.drain(state_);
     if (!error.empty()) throw_internal("", "kernel " + error);
   }
 
-  [[nodiscard]] bool is_capturing() const override { return core_->engine.is_capturing(state_); }
-  void begin_capture() override { core_->engine.begin_capture(state_); }
+  [[nodiscard]] bool is_capturing() const override { return core().engine.is_capturing(state_); }
+  void begin_capture() override { core().engine.begin_capture(state_); }
   [[nodiscard]] std::unique_ptr<RecordedGraph> end_capture() override {
-    return std::make_unique<CpuGraph>(core_, state_->rank, core_->engine.end_capture(state_));
+    return std::make_unique<CpuGraph>(core_, state_->rank, core().engine.end_capture(state_));
   }
   void replay(RecordedGraph& graph) override {
     const auto& recorded = ours<CpuGraph>(graph);
     check_same_home("graph", recorded.home, home());
-    core_->engine.replay(state_, recorded.recording);
+    core().engine.replay(state_, recorded.recording);
   }
 
  private:
+  /// For every call but destruction: a fork has no threads that would do the work.
+  [[nodiscard]] Core& core() const {
+    core_->engine.refuse_fork();
+    return *core_;
+  }
   void check_word(std::uint64_t address) const {
     if (address % sizeof(std::uint32_t) != 0) {
       throw_invalid("cpu", "the address of a value is no multiple of 4");
     }
-    check_memory(*core_, address, sizeof(std::uint32_t), "value");
+    check_memory(core(), address, sizeof(std::uint32_t), "value");
   }
   static void check_host(const char* where, const void* memory) {
     if (memory == nullptr) throw_invalid(where, "the host's memory is null");
@@ -512,6 +514,7 @@ class CpuDevice final : public Device, Inspector {
   }
 
   void check(int rank) const {
+    core_->engine.refuse_fork();
     if (rank < 0 || rank >= core_->world) {
       throw_invalid("cpu", "rank " + std::to_string(rank) + " of " + std::to_string(core_->world));
     }

@@ -1,6 +1,6 @@
 #include "runtime/cpu/run/engine.h"
 
-#include <unistd.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <system_error>
@@ -16,6 +16,15 @@ bool is_idle(const StreamState& stream) {
   return !stream.busy && stream.queue.empty() && stream.error.empty();
 }
 
+/// How many forks lie between the first call and this process. Streams ask at each call, for which
+/// getpid, a system call, is too slow.
+int forks() {
+  static std::atomic<int> count = 0;
+  static const int registered = ::pthread_atfork(nullptr, nullptr, [] { ++count; });
+  (void)registered;
+  return count.load(std::memory_order_relaxed);
+}
+
 }  // namespace
 
 bool ValueOp::reached() const {
@@ -24,7 +33,7 @@ bool ValueOp::reached() const {
 }
 
 Engine::Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter)
-    : sanitizer_(sanitizer), scheduler_(scheduler), counter_(counter), process_(::getpid()) {
+    : sanitizer_(sanitizer), scheduler_(scheduler), counter_(counter), forks_(forks()) {
   start_workers(threads);
 }
 
@@ -127,7 +136,11 @@ void Engine::wait(const std::shared_ptr<StreamState>& stream,
   advance(stream);
 }
 
-bool Engine::is_fork() const { return ::getpid() != process_; }
+bool Engine::is_fork() const { return forks() != forks_; }
+
+void Engine::refuse_fork() const {
+  if (is_fork()) throw_invalid("cpu", "is of another process, of which this one is a fork");
+}
 
 std::string Engine::drain(const std::shared_ptr<StreamState>& stream) {
   if (is_fork()) return {};

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -132,6 +130,8 @@ class Engine : NonCopyable {
   bool next_interleaving();
   /// Whether this process is a fork of the one with the threads.
   [[nodiscard]] bool is_fork() const;
+  /// Throws kInvalidArgument there.
+  void refuse_fork() const;
   /// From now on other processes may write the device's memory.
   void share_memory() { shares_memory_ = true; }
   [[nodiscard]] int threads() const { return static_cast<int>(workers_.size()); }
@@ -247,7 +247,7 @@ class Engine : NonCopyable {
   std::mutex spare_mutex_;                        ///< may be taken while holding mutex_
   std::vector<std::unique_ptr<LaunchOp>> spare_;  ///< finished launches
   std::vector<std::thread> workers_;
-  pid_t process_;  ///< process that has the threads
+  const int forks_;  ///< what is_fork() compares
 };
 
 }  // namespace braid::cpu
