@@ -244,6 +244,7 @@ class BRAID_API Device {
     throw_invalid("stream", "this device has no raw streams; expected one of create_stream()");
   }
   /// Calls `work` with the rank's GPU current on this thread, for libraries that depend on that.
+  /// Throws kInvalidArgument for an empty function and for a rank that the device does not have.
   virtual void with_current(int rank, const std::function<void()>& work) {
     (void)rank;
     work();

@@ -204,6 +204,7 @@ int tune(const TuneCommandOptions& options) {
   on.database = options.database;
   on.resume = options.resume;
   on.exhaustive = options.exhaustive;
+  (void)resolve_bindings(graph, options.bind);  // what is no good is an error of the option
   on.bindings = parse_bindings(options.bind);
   on.cache_dir = cache_directory(options.cache_dir).string();
   on.worker = own_worker();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "braid/device.h"
@@ -26,6 +27,11 @@ inline void check_same_home(const char* what, Stream::Home found, Stream::Home s
                             std::to_string(stream.rank) + ", the stream's");
   }
   if (found.device != stream.device) throw_invalid(what, "is of another device than the stream");
+}
+
+/// Throws kInvalidArgument if there is nothing to call on the device.
+inline void check_callback(const std::function<void()>& work) {
+  if (!work) throw_invalid("work", "is empty; expected a function");
 }
 
 }  // namespace braid

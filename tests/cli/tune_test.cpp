@@ -98,7 +98,8 @@ TEST(TuneCommand, RefusesInOneLine) {
     EXPECT_THAT(refused({"tune", "-", "--budget", budget}), HasSubstr("--budget: found "));
   }
   EXPECT_THAT(refused({"tune", "-", "--tune-db", directory.path()}), HasSubstr("is a directory"));
-  EXPECT_THAT(refused({"tune", "-", "--bind", "T=99"}), HasSubstr("T"));
+  EXPECT_THAT(refused({"tune", "-", "--bind", "T=99"}),
+              HasSubstr("braid: error: --bind: symbol \"T\" is 99; expected"));
   const auto damaged =
       run_braid({"tune", "-", "--device", "cpu", "--tune-db", garbage}, small_graph().dump());
   EXPECT_EQ(damaged.exit_code, 2);

@@ -228,6 +228,9 @@ TEST_F(BadUse, EmptyPathsAndCallbacks) {
   EXPECT_EQ(refused([&] { (void)load_graph(""); }), no_file);
   EXPECT_EQ(refused([&] { (void)meet_by_callback(0, 2, {}); }),
             "rendezvous: the caller's all-gather is empty; expected a function");
+  EXPECT_EQ(refused([&] { world_.device().with_current(0, nullptr); }),
+            "work: is empty; expected a function");
+  EXPECT_EQ(refused([&] { world_.device().with_current(2, [] {}); }), "cpu: rank 2 of 2");
 }
 
 // Its threads are the parent's alone: without an error it would wait for them.

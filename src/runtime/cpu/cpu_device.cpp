@@ -484,6 +484,11 @@ class CpuDevice final : public Device, Inspector {
     check(rank);
     return std::make_unique<CpuStream>(core_, rank);
   }
+  void with_current(int rank, const std::function<void()>& work) override {
+    check(rank);
+    check_callback(work);
+    work();
+  }
   std::unique_ptr<Event> create_event(int rank) override {
     check(rank);
     return std::make_unique<CpuEvent>(Stream::Home{core_.get(), rank}, false);

@@ -374,6 +374,7 @@ class CudaDevice final : public Device {
     return std::make_unique<CudaStream>(gpu(rank), rank, static_cast<cuda::StreamHandle>(handle));
   }
   void with_current(int rank, const std::function<void()>& work) override {
+    check_callback(work);
     const Current current(*gpu(rank));
     work();
   }
