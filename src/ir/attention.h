@@ -34,12 +34,12 @@ struct Attention {
 
 /// Two ops that lowering makes of a paged attention, so that its parts run side by side:
 ///
-///     paged_attention_parts   -> f32 [n, T, H, V + 2]: of each segment of keys, the values by
-///     their
-///                                weights, not yet divided; and behind them the largest score, by
-///                                which these weights were divided, and their sum. Where no key of
-///                                the segment is seen, -inf, 0, and values that nobody reads
+///     paged_attention_parts   the operands of paged_attention -> f32 [n, T, H, V + 2]
 ///     join_attention_parts    [n, T, H, V + 2], [sinks] -> [T, H, V]
+///
+/// The parts have of each segment of keys the values by their weights, not yet divided; behind them
+/// the largest score, by which these weights were divided, and their sum. Where no key of the
+/// segment is seen: -inf, 0, and values that nobody reads.
 ///
 /// A segment begins at a multiple of `kSegment` keys, whatever the sequence.
 inline constexpr std::int64_t kSegment = 512;
