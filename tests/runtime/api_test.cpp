@@ -96,7 +96,7 @@ TEST(Stranger, RunsOnTwoRanksWithOwnBuffers) {
               executable.bind(0, "y", {24, braid::DType::kF32, {8, 96}});
             }),
             ErrorCode::kInvalidArgument);
-  EXPECT_EQ(code_of([&] { (void)executable.output(0, "x"); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of([&] { (void)executable.output(0, "z"); }), ErrorCode::kInvalidArgument);
   check();
   EXPECT_EQ(code_of([&] { executable.prepare({{"T", 9}}); }), ErrorCode::kInvalidArgument);
   executable.prepare(bindings);
