@@ -201,7 +201,8 @@ RankTensors run_all(Executable& executable, World& world, const std::vector<std:
   RankTensors outputs;
   do {
     if (report.interleavings != 0 && options.check) executable.poison_outputs();
-    if (report.interleavings == 0 || names.size() > executable.outputs().size()) set_inputs();
+    // The run before has overwritten some.
+    if (report.interleavings != 0 && names.size() > executable.outputs().size()) set_inputs();
     if (!options.trace.empty() && report.interleavings == 0) {
       report.steps = executable.trace();
     } else {
@@ -324,10 +325,11 @@ int run_on(const RunOptions& options, const std::optional<LaunchedProcess>& proc
   Executable executable = compile_on(world, subject, options, bindings, report);
 
   bar->phase("run");
-  const auto run_start = std::chrono::steady_clock::now();
   std::vector<std::string> names = subject.outputs;
   const Graph checked = with_overwritten_inputs(graph, names);
   const auto set = [&] { set_inputs(executable, graph, world.ranks(), inputs.tensors); };
+  set();
+  const auto run_start = std::chrono::steady_clock::now();
   RankTensors outputs;
   try {
     outputs = run_all(executable, world, names, options, set, *bar, report);

@@ -120,8 +120,7 @@ EvalTensors evaluate_slice_scatter(const EvalContext& context, const EvalTensors
   });
 }
 
-/// Whether the cache is what `part`, rows of keys or values, lie in: its last dims are those of a
-/// row.
+/// The last dims of a cache are those of a row of keys or values; those before them are its slots.
 std::vector<TensorType> infer_append(const InferContext& context) {
   const Shape slots = infer_indices(kAppend, context, 4).shape;
   for (const std::size_t i : {0, 1}) {

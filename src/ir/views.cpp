@@ -73,21 +73,22 @@ namespace {
 
 constexpr std::int64_t kMostParts = 65536;
 
-/// A position that counts from the end of the dim where it is negative.
-Dim from_the_front(const Dim& given, const Dim& extent, const SymbolTable& symbols) {
-  return given.max(symbols) < 0 ? extent + given : given;
+/// The position that an attribute names, which counts from the end of the dim where it is negative;
+/// at least `behind` elements follow.
+Dim position(const Attrs& attrs, const std::string& key, const Dim& extent, std::int64_t behind,
+             const SymbolTable& symbols) {
+  const Dim given = bound_of(attrs.find(key)->second);
+  const Dim at = given.max(symbols) < 0 ? extent + given : given;
+  if (at.min(symbols) >= 0 && (extent - at).min(symbols) >= behind) return at;
+  fail("/attrs/" + key, "{} is not among the {} elements for all values of the symbols",
+       given.str(), extent.str());
 }
 
 /// The range of a `narrow`. Unlike a slice it must lie in the dim as a whole.
 SliceRange narrow_range(const Attrs& attrs, const Shape& shape, const SymbolTable& symbols) {
   const std::size_t axis = axis_of(attrs, "dim", shape.size());
   const Dim& extent = shape[axis];
-  const Dim given = bound_of(attrs.find("start")->second);
-  const Dim start = from_the_front(given, extent, symbols);
-  if (start.min(symbols) < 0 || (extent - start).min(symbols) < 0) {
-    fail("/attrs/start", "{} is not among the {} elements for all values of the symbols",
-         given.str(), extent.str());
-  }
+  const Dim start = position(attrs, "start", extent, 0, symbols);
   const Dim length = bound_of(attrs.find("length")->second);
   if (length.min(symbols) < 0 || (extent - start - length).min(symbols) < 0) {
     fail("/attrs/length", "{} from {} on is more than the {} elements", length.str(), start.str(),
@@ -98,14 +99,7 @@ SliceRange narrow_range(const Attrs& attrs, const Shape& shape, const SymbolTabl
 
 SliceRange select_range(const Attrs& attrs, const Shape& shape, const SymbolTable& symbols) {
   const std::size_t axis = axis_of(attrs, "dim", shape.size());
-  const Dim& extent = shape[axis];
-  const Dim given = bound_of(attrs.find("index")->second);
-  const Dim at = from_the_front(given, extent, symbols);
-  if (at.min(symbols) < 0 || (extent - at).min(symbols) < 1) {
-    fail("/attrs/index", "{} is not among the {} elements for all values of the symbols",
-         given.str(), extent.str());
-  }
-  return {axis, at, 1, 1};
+  return {axis, position(attrs, "index", shape[axis], 1, symbols), 1, 1};
 }
 
 /// The size of `chunks` parts as in PyTorch: all but the last have it, and there may be fewer

@@ -88,11 +88,16 @@ class Functionalizer {
     }
     if (op == "index_copy_") {
       rewrite_.copy(node, "index_copy", rewrite_(node.inputs), node.attrs);
-      return overwrite_part(node, 0, rewrite_(node.outputs[0]));
+      overwrite(node.outputs[0], rewrite_(node.outputs[0]));
+      return context_.applied(kPass, node.name, Reason(kOutOfPlace));
     }
     if (op == "append_kv") {
-      for (const std::size_t i : {0, 1}) overwrite_part(node, i, append(node, i));
-      return;
+      for (const std::size_t i : {0, 1}) {
+        const ValueId now = append(node, i);
+        rewrite_.map(node.outputs[i], now);
+        overwrite(node.outputs[i], now);
+      }
+      return context_.applied(kPass, node.name, Reason(kOutOfPlace));
     }
     if (op != "copy_" && op != "fsdp.copy_") {
       throw_invalid(node.name, "{} overwrites its last operand; run decompose_fsdp first", op);
@@ -102,13 +107,6 @@ class Functionalizer {
     if (&node < tail_) context_.applied(kPass, node.name, Reason(kReadersReadSource));
     overwrite(node.outputs[0], source);
     written_[storage(node.inputs[0])].copy_name = node.name;
-  }
-
-  /// Operand `i` of the node becomes `now`.
-  void overwrite_part(const Node& node, std::size_t i, ValueId now) {
-    rewrite_.map(node.outputs[i], now);
-    context_.applied(kPass, node.name, Reason(kOutOfPlace));
-    overwrite(node.outputs[i], now);
   }
 
   /// The keys' or the values' cache with its new rows: seen as [slots, ...], rows are replaced.

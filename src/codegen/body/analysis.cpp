@@ -207,8 +207,7 @@ class Analysis {
            &body_.node(producer) == facts_.sequence && takes_some(*facts_.sequence);
   }
 
-  // --- places
-  // ------------------------------------------------------------------------------------
+  // --- places ------------------------------------------------------------------------------------
 
   void place_values() {
     for (ValueId output : body_.outputs()) {

@@ -112,31 +112,30 @@ bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul) {
   return cheap && bytes <= results * 1.05;
 }
 
-/// Whether all that is made of the value is in nodes that are marked, of which views may be in
-/// others' kernels.
-bool stays_within(const Clusters& clusters, ValueId value) {
+/// Whether all that is made of the value is in these nodes, which are sorted; views among them may
+/// be in others' kernels.
+bool stays_within(const Clusters& clusters, ValueId value, const std::vector<NodeId>& own) {
   if (clusters.is_output[value]) return false;
   return std::ranges::all_of(clusters.users_of(value), [&](NodeId user) {
     if (!clusters.live[user]) return true;
-    if (!clusters.marked(user)) return false;
+    if (!std::ranges::binary_search(own, user)) return false;
     return !clusters.folded(user) ||
            std::ranges::all_of(clusters.node(user).outputs,
-                               [&](ValueId result) { return stays_within(clusters, result); });
+                               [&](ValueId result) { return stays_within(clusters, result, own); });
   });
 }
 
 /// Whether the host computes the queries, element by element, and nothing else: a block reads its
-/// own once, so that nothing is computed again.
-bool is_query_prologue(Clusters& clusters, int host, NodeId attention,
+/// own once, and those that go over other segments of keys have few.
+bool is_query_prologue(const Clusters& clusters, int host, NodeId attention,
                        const std::vector<NodeId>& own) {
   const Item& it = clusters.item(host);
   if (it.anchor != Anchor::kNone || it.consumed || it.kernel.outputs.size() != 1) return false;
-  clusters.mark(own);
   ValueId queries = clusters.node(attention).inputs[0];
-  while (clusters.marked(clusters.producer(queries))) {
+  while (std::ranges::binary_search(own, clusters.producer(queries))) {
     queries = clusters.node(clusters.producer(queries)).inputs[0];
   }
-  return it.kernel.outputs[0] == queries && stays_within(clusters, queries);
+  return it.kernel.outputs[0] == queries && stays_within(clusters, queries, own);
 }
 
 /// Whether the host is an all-gather that lowering wants inside its matmuls' kernel.
@@ -145,7 +144,7 @@ bool gathers_within(const Clusters& clusters, int host) {
   return std::ranges::any_of(nodes, [&](NodeId n) { return gathers_in_kernel(clusters.node(n)); });
 }
 
-Reason cannot_join(Clusters& clusters, int host, NodeId id, const std::vector<NodeId>& own) {
+Reason cannot_join(const Clusters& clusters, int host, NodeId id, const std::vector<NodeId>& own) {
   const Node& n = clusters.node(id);
   if (Reason reason = would_wait(clusters, host, own)) return reason;
   if (is_collective(n)) {
@@ -166,7 +165,7 @@ Reason cannot_join(Clusters& clusters, int host, NodeId id, const std::vector<No
   return would_repeat(clusters, host, id, own);
 }
 
-Reason cannot_absorb(Clusters& clusters, int joined, int other, NodeId id,
+Reason cannot_absorb(const Clusters& clusters, int joined, int other, NodeId id,
                      const std::vector<NodeId>& own) {
   const Node& n = clusters.node(id);
   if (Reason reason = would_wait(clusters, other, own)) return reason;

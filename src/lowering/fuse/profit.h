@@ -18,12 +18,12 @@ namespace braid {
 
 /// Why the node, with the nodes `own` folded into it, should not join the host's kernel, which is
 /// asked first among its operands; empty where it should.
-[[nodiscard]] Reason cannot_join(Clusters& clusters, int host, NodeId id,
+[[nodiscard]] Reason cannot_join(const Clusters& clusters, int host, NodeId id,
                                  const std::vector<NodeId>& own);
 
 /// Why the kernel `joined`, which has the node by now, should not absorb that of another operand;
 /// empty where it should.
-[[nodiscard]] Reason cannot_absorb(Clusters& clusters, int joined, int other, NodeId id,
+[[nodiscard]] Reason cannot_absorb(const Clusters& clusters, int joined, int other, NodeId id,
                                    const std::vector<NodeId>& own);
 
 }  // namespace braid

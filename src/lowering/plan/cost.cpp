@@ -110,9 +110,10 @@ double least_ns(std::span<const CollectiveModel> models, const DeviceModel& devi
 /// Bytes of the pages that a row of a paged attention's table has room for, in all sequences; 0 for
 /// an operand that has no pages.
 double page_bytes(const Graph& body, const Node& node, ValueId input, const Bindings& bindings) {
-  const bool has_pages =
-      !node.op->checked.empty() && (input == node.inputs[1] || input == node.inputs[2]);
-  if (!has_pages) return 0;
+  if (node.op->op_class != OpClass::kAttention || !attention_of(body, node).paged ||
+      (input != node.inputs[1] && input != node.inputs[2])) {
+    return 0;
+  }
   const auto extent = [&](ValueId of, std::size_t dim) {
     return static_cast<double>(body.type(of).shape[dim].evaluate(bindings));
   };

@@ -65,10 +65,11 @@ class Updates {
   /// Notes the updates from a graph input to what it ends as.
   void keep(ValueId input, ValueId end) {
     std::vector<ValueId> chain;
-    for (std::optional<ValueId> value = base(end); value && *value != input;
-         value = updated(*value)) {
-      chain.push_back(*value);
-      if (!updated(*value)) return;
+    for (ValueId value = base(end); value != input;) {
+      chain.push_back(value);
+      const std::optional<ValueId> before = updated(value);
+      if (!before) return;
+      value = *before;
     }
     for (ValueId value : chain) kept_[value] = true;
   }
