@@ -68,7 +68,7 @@ bool computes(const Node& node) {
     case OpClass::kAttention:
     case OpClass::kReduction:
     case OpClass::kNorm:
-    case OpClass::kSequence:
+    case OpClass::kScan:
       return true;
     default:
       return node.attrs.find("reduce_op") != node.attrs.end();

@@ -36,7 +36,7 @@ struct Registry {
     add_paged_attention_ops(ops);
     add_pointwise_ops(ops);
     add_row_ops(ops);
-    add_sequence_ops(ops);
+    add_scan_ops(ops);
     add_update_ops(ops);
     add_view_ops(ops);
     for (const OpDef& op : ops) {

@@ -42,10 +42,10 @@ struct AttrDef {
 enum class OpClass : std::uint8_t {
   kPointwise,  ///< elementwise with broadcast operands; arithmetic in pointwise.h
   kReduction,  ///< sum, amax, argmax, any, ...: over `dim`, with `keepdim`; in row.h
-  kNorm,  ///< softmax and the norms: a row reduction with pointwise work around it, over the last
-          ///< dim (before canonicalize a softmax may be over any); in row.h
-  kSequence,   ///< cumsum, topk: the results along a dim are made one after the other
-  kMatmul,     ///< mm, addmm, bmm, matmul, scaled_mm, _grouped_mm
+  kNorm,    ///< softmax and the norms: a row reduction with pointwise work around it, over the last
+            ///< dim (before canonicalize a softmax may be over any); in row.h
+  kScan,    ///< cumsum, topk: the results along a dim are made one after the other
+  kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm, _grouped_mm
   kAttention,  ///< scaled_dot_product_attention, paged_attention: attention.h
   kView,       ///< view, transpose, permute, expand, slice, split, cat, shard, ...: no arithmetic
   kGather,     ///< embedding, index_select, gather, rotary_embedding: reads at computed places

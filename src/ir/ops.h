@@ -31,7 +31,7 @@ void add_paged_attention_ops(std::vector<OpDef>& ops);
 void add_pointwise_ops(std::vector<OpDef>& ops);
 void add_row_ops(std::vector<OpDef>& ops);
 void add_update_ops(std::vector<OpDef>& ops);
-void add_sequence_ops(std::vector<OpDef>& ops);
+void add_scan_ops(std::vector<OpDef>& ops);
 void add_view_ops(std::vector<OpDef>& ops);
 
 /// Throws kInvalidArgument. `place` is relative to the node: "", "/inputs/1", "/attrs/dim".

@@ -69,31 +69,12 @@ std::size_t input_of(const Graph& graph, std::string_view name) {
   throw std::runtime_error("no such input");
 }
 
-template <class Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-    return error.what();
-  }
-  return "no error";
-}
-
 World open(Checks sanitize, bool count = false) {
   const bool watched = sanitize != kCheckNothing || count;
   WorldOptions options = watched ? testing::cpu_world_options(2) : testing::world_options(2);
   options.sanitize = sanitize;
   options.count = count;
   return World::open(options);
-}
-
-void set_inputs(Executable& executable, const Graph& graph, const RankTensors& inputs) {
-  for (int rank = 0; rank < 2; ++rank) {
-    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
-      executable.set_input(rank, graph.inputs()[i].name, inputs[static_cast<std::size_t>(rank)][i]);
-    }
-  }
 }
 
 struct Case {
@@ -119,18 +100,18 @@ TEST_P(BadIndex, IsNamedAndTheNextRunIsWell) {
   RankTensors bad = good;
   set(bad[1][input_of(graph, "i")], 6, c.index);
   const std::string expected = fmt::format("e: rank 1: index {}", c.expected);
-  EXPECT_EQ(error_of([&] { (void)evaluate(graph, bad, bindings); }), expected);
+  EXPECT_EQ(testing::error_of([&] { (void)evaluate(graph, bad, bindings); }), expected);
   const RankTensors reference = evaluate(graph, good, bindings);
   for (const Checks sanitize : {kCheckNothing, kCheckAll}) {
     World world = open(sanitize);
     Executable executable = Executable::compile(graph, world);
     executable.prepare(bindings);
-    set_inputs(executable, graph, bad);
+    testing::set_inputs(executable, graph, bad);
     executable.run();
     executable.run();  // nothing stops what was enqueued already
-    EXPECT_EQ(error_of([&] { executable.synchronize(); }), expected);
+    EXPECT_EQ(testing::error_of([&] { executable.synchronize(); }), expected);
     const std::string& output = graph.value(graph.outputs()[0]).name;
-    EXPECT_THAT(error_of([&] { (void)executable.output(0, output); }),
+    EXPECT_THAT(testing::error_of([&] { (void)executable.output(0, output); }),
                 ::testing::HasSubstr("before a run"));
     EXPECT_TRUE(testing::same_as_reference(
         graph, testing::run_once(executable, graph, bindings, good), reference));
@@ -287,9 +268,10 @@ TEST(BadIndexes, OneOfManyIsTold) {
   World world = open(kCheckNothing);
   Executable executable = Executable::compile(graph, world);
   executable.prepare(bindings);
-  set_inputs(executable, graph, inputs);
+  testing::set_inputs(executable, graph, inputs);
   executable.run();
-  EXPECT_THAT(error_of([&] { executable.synchronize(); }), ::testing::AnyOfArray(possible));
+  EXPECT_THAT(testing::error_of([&] { executable.synchronize(); }),
+              ::testing::AnyOfArray(possible));
 }
 
 TEST(BadIndexes, AreFoundWhileKernelsAreCounted) {
@@ -301,9 +283,9 @@ TEST(BadIndexes, AreFoundWhileKernelsAreCounted) {
   World world = open(kCheckNothing, /*count=*/true);
   Executable executable = Executable::compile(graph, world);
   executable.prepare(bindings);
-  set_inputs(executable, graph, inputs);
+  testing::set_inputs(executable, graph, inputs);
   executable.run();
-  EXPECT_EQ(error_of([&] { executable.synchronize(); }),
+  EXPECT_EQ(testing::error_of([&] { executable.synchronize(); }),
             "e: rank 0: index -7 is out of range; expected an integer from 0 to 7");
   EXPECT_EQ(world.device().inspector()->counts().size(), 1U);
 }
@@ -335,9 +317,9 @@ TEST(BadIndexes, InTheOperandOfAMatmul) {
   World world = open(kCheckAll);
   Executable executable = Executable::compile(graph, world);
   executable.prepare(bindings);
-  set_inputs(executable, graph, bad);
+  testing::set_inputs(executable, graph, bad);
   executable.run();
-  EXPECT_EQ(error_of([&] { executable.synchronize(); }),
+  EXPECT_EQ(testing::error_of([&] { executable.synchronize(); }),
             "e: rank 1: index 8 is out of range; expected an integer from 0 to 7");
   EXPECT_TRUE(testing::same_as_reference(graph,
                                          testing::run_once(executable, graph, bindings, good),

@@ -120,11 +120,7 @@ TEST_P(ChunkedRuns, OfSeveralSizesFollowEachOther) {
   std::vector<Executable::Plan> plans;
   for (const std::int64_t tokens : {1, 3, 4}) plans.push_back(executable.prepare({{"T", tokens}}));
   const RankTensors inputs = random_inputs(graph, {{"T", 4}}, 5);
-  for (int rank = 0; rank < 2; ++rank) {
-    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
-      executable.set_input(rank, graph.inputs()[i].name, inputs[static_cast<std::size_t>(rank)][i]);
-    }
-  }
+  set_inputs(executable, graph, inputs);
   for (int run = 0; run < 300; ++run) executable.run(plans[static_cast<std::size_t>(run % 3)]);
   // The last one was of all four rows.
   const RankTensors expected = evaluate(graph, inputs, {{"T", 4}});

@@ -291,11 +291,7 @@ void expect_right(int world_size, bool all, const std::string& schedule, std::ui
   const RankTensors inputs = random_inputs(graph, bindings, 5);
   const RankTensors expected = evaluate(graph, inputs, bindings);
   executable.prepare(bindings);
-  for (int rank = 0; rank < world_size; ++rank) {
-    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
-      executable.set_input(rank, graph.inputs()[i].name, inputs[static_cast<std::size_t>(rank)][i]);
-    }
-  }
+  testing::set_inputs(executable, graph, inputs);
   std::uint64_t interleavings = 0;
   do {
     executable.poison_outputs();

@@ -181,17 +181,6 @@ TEST(GroupedMm, ARowHasTheBitsOfAMatmulAlone) {
   }
 }
 
-template <class Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-    return error.what();
-  }
-  return "no error";
-}
-
 // Nothing outside of a tensor is touched, the reference says the same, and the next run is well.
 TEST(GroupedMm, OffsetsOutOfRangeOrOrderAreNamed) {
   struct Bad {
@@ -213,13 +202,13 @@ TEST(GroupedMm, OffsetsOutOfRangeOrOrderAreNamed) {
     const RankTensors inputs = inputs_of(c, graph);
     const std::string expected = fmt::format(
         "{}: rank 0: index {} is out of range; expected an integer from 0 to 50", node, bad.index);
-    EXPECT_EQ(error_of([&] { (void)evaluate(graph, inputs, bindings); }), expected);
+    EXPECT_EQ(testing::error_of([&] { (void)evaluate(graph, inputs, bindings); }), expected);
     executable.prepare(bindings);
     for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
       executable.set_input(0, graph.inputs()[i].name, inputs[0][i]);
     }
     executable.run();
-    EXPECT_EQ(error_of([&] { executable.synchronize(); }), expected);
+    EXPECT_EQ(testing::error_of([&] { executable.synchronize(); }), expected);
     const RankTensors well = inputs_of(good, graph);
     EXPECT_TRUE(testing::same_as_reference(graph,
                                            testing::run_once(executable, graph, bindings, well),

@@ -219,11 +219,7 @@ TEST_P(AllReduceInterleavings, AllGiveTheSameBitsAndNoFinding) {
   EXPECT_EQ(executable.kernels()[0].grid, c.blocks);
   const RankTensors inputs = random_inputs(graph, {}, 7);
   const RankTensors expected = evaluate(graph, inputs, {});
-  for (int rank = 0; rank < c.world; ++rank) {
-    for (std::size_t i = 0; i < 2; ++i) {
-      executable.set_input(rank, graph.inputs()[i].name, inputs[static_cast<std::size_t>(rank)][i]);
-    }
-  }
+  testing::set_inputs(executable, graph, inputs);
   std::uint64_t interleavings = 0;
   HostTensor first;
   do {

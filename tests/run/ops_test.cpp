@@ -564,7 +564,7 @@ std::vector<Case> scaled_cases() {
   return cases;
 }
 
-std::vector<Case> sequence_cases() {
+std::vector<Case> scan_cases() {
   std::vector<Case> cases;
   const auto along = [](std::int64_t dim) { return Attrs{{"dim", dim}}; };
   for (const Shape& shape : {Shape{kT, 40}, Shape{2, kT, 24}, Shape{5, 2000}}) {
@@ -648,7 +648,7 @@ INSTANTIATE_TEST_SUITE_P(Cast, Ops, ::testing::ValuesIn(cast_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Reduction, Ops, ::testing::ValuesIn(reduction_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Movement, Ops, ::testing::ValuesIn(movement_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Gather, Ops, ::testing::ValuesIn(gather_cases()), name_of);
-INSTANTIATE_TEST_SUITE_P(Sequence, Ops, ::testing::ValuesIn(sequence_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Scan, Ops, ::testing::ValuesIn(scan_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Scaled, Ops, ::testing::ValuesIn(scaled_cases()), name_of);
 INSTANTIATE_TEST_SUITE_P(Matmul, Ops, ::testing::ValuesIn(matmul_cases()), name_of);
 
@@ -671,8 +671,8 @@ TEST(Scaled, EqualsTheReferenceOnHopperToo) {
   }
 }
 
-TEST(Sequences, AreCleanUnderTheSanitizer) {
-  for (const Case& c : sequence_cases()) {
+TEST(Scans, AreCleanUnderTheSanitizer) {
+  for (const Case& c : scan_cases()) {
     if (c.name != "topk_64" && c.name != "sorts" && c.name != "cumsum_24_along_1") continue;
     Build b;
     c.build(b);
@@ -681,7 +681,7 @@ TEST(Sequences, AreCleanUnderTheSanitizer) {
 }
 
 // Its extent is a prime number.
-TEST(Sequences, ATopKOfALongRowWithoutEqualPartsIsRefused) {
+TEST(Scans, ATopKOfALongRowWithoutEqualPartsIsRefused) {
   Build b;
   b.out(b.op("topk", {b.in(kF32, {2, 16411})}, {{"k", std::int64_t{1}}}));
   World world = World::open(testing::world_options(1));

@@ -265,17 +265,6 @@ TEST(PagedAttentionParts, RunCleanUnderTheSanitizer) {
   EXPECT_TRUE(findings.empty()) << findings[0].text();
 }
 
-template <class Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-    return error.what();
-  }
-  return "no error";
-}
-
 // Nothing outside of a tensor is touched, the reference says the same, and the next run is well.
 TEST(PagedAttentionKernel, NamesWhatIsOutOfRangeOrOrder) {
   struct Bad {
@@ -308,13 +297,12 @@ TEST(PagedAttentionKernel, NamesWhatIsOutOfRangeOrOrder) {
           "y/inputs/{}: rank 0: index {} is out of range; expected an integer from 0 "
           "to {}",
           said, bad.index, bad.most);
-      EXPECT_EQ(error_of([&] { (void)evaluate(compiled.graph, inputs, bindings); }), expected);
+      EXPECT_EQ(testing::error_of([&] { (void)evaluate(compiled.graph, inputs, bindings); }),
+                expected);
       compiled.executable.prepare(bindings);
-      for (std::size_t i = 0; i < compiled.graph.inputs().size(); ++i) {
-        compiled.executable.set_input(0, compiled.graph.inputs()[i].name, inputs[0][i]);
-      }
+      testing::set_inputs(compiled.executable, compiled.graph, inputs);
       compiled.executable.run();
-      EXPECT_EQ(error_of([&] { compiled.executable.synchronize(); }), expected);
+      EXPECT_EQ(testing::error_of([&] { compiled.executable.synchronize(); }), expected);
     }
     EXPECT_TRUE(compiled.matches(good));
     const auto findings = found_by(compiled.world.device());

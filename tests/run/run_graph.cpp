@@ -80,14 +80,18 @@ std::string target_of(const PassConfig& passes) {
   return passes.all_reduce == algorithm_name(Algorithm::kMultimem) ? "sm_90a" : "";
 }
 
-RankTensors run_once(Executable& executable, const Graph& graph, const Bindings& bindings,
-                     const RankTensors& inputs) {
-  executable.prepare(bindings);
+void set_inputs(Executable& executable, const Graph& graph, const RankTensors& inputs) {
   for (int rank = 0; rank < static_cast<int>(inputs.size()); ++rank) {
     for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
       executable.set_input(rank, graph.inputs()[i].name, inputs[static_cast<std::size_t>(rank)][i]);
     }
   }
+}
+
+RankTensors run_once(Executable& executable, const Graph& graph, const Bindings& bindings,
+                     const RankTensors& inputs) {
+  executable.prepare(bindings);
+  set_inputs(executable, graph, inputs);
   executable.poison_outputs();
   executable.run();
   RankTensors outputs(inputs.size());

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "braid/error.h"
 #include "braid/executable.h"
 #include "braid/reference.h"
 
@@ -26,6 +27,21 @@ void need_cpu_device();
 PassConfig all_reduce_by(std::string algorithm);
 /// The target that makes it a candidate: one with its instructions.
 std::string target_of(const PassConfig& passes);
+
+/// Of a prepared executable, on all ranks.
+void set_inputs(Executable& executable, const Graph& graph, const RankTensors& inputs);
+
+/// The text of the kInvalidArgument that the call throws.
+template <class Call>
+std::string error_of(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return error.what();
+  }
+  return "no error";
+}
 
 /// Binds inputs, poisons outputs with NaN patterns, runs once and reads all outputs:
 /// [rank][output].

@@ -147,46 +147,32 @@ RankTensors inputs_with(const Graph& graph, const std::vector<std::int64_t>& slo
   return inputs;
 }
 
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-TEST(Write, OutsideIsAnErrorAndLeavesTheRest) {
+TEST(Write, OutsideIsAnErrorAndTheNextRunIsWell) {
   const Graph graph = one_write();
   Executable executable = Executable::compile(graph, World::open(testing::world_options(2)));
   const auto run = [&](const std::vector<std::int64_t>& slots) {
     const RankTensors inputs = inputs_with(graph, slots);
     executable.prepare({{"T", std::ssize(slots)}});
-    for (const int rank : {0, 1}) {
-      for (std::size_t i = 0; i < inputs[0].size(); ++i) {
-        executable.set_input(rank, graph.inputs()[i].name,
-                             inputs[static_cast<std::size_t>(rank)][i]);
-      }
-    }
+    testing::set_inputs(executable, graph, inputs);
     executable.run();
     executable.synchronize();
   };
   for (const std::int64_t bad : {8, -1}) {
-    const std::string error = error_of([&] { run({1, bad, 3}); });
+    const std::string error = testing::error_of([&] { run({1, bad, 3}); });
     EXPECT_NE(error.find("index " + std::to_string(bad) +
                          " is out of range; expected an integer "
                          "from 0 to 7"),
               std::string::npos)
         << error;
   }
-  EXPECT_EQ(error_of([&] { run({7, 0}); }), "no error");
+  EXPECT_EQ(testing::error_of([&] { run({7, 0}); }), "no error");
 }
 
 TEST(Write, OfTwoRowsToOnePlaceIsFound) {
   testing::need_cpu_device();
   const Graph graph = one_write();
   const RankTensors inputs = inputs_with(graph, {5, 2, 5});
-  EXPECT_NE(error_of([&] {
+  EXPECT_NE(testing::error_of([&] {
               (void)evaluate(graph, inputs, {{"T", 3}});
             }).find("index 5 is there twice"),
             std::string::npos);

@@ -70,8 +70,8 @@ class Analysis {
     for (const Node& node : body_.nodes()) {
       if (matmul_ == nullptr && is_matmul(node)) matmul_ = &node;
       if (node.op->op_class == OpClass::kAttention) attention_ = &node;
-      if (facts_.sequence == nullptr && node.op->op_class == OpClass::kSequence) {
-        facts_.sequence = &node;
+      if (facts_.scan == nullptr && node.op->op_class == OpClass::kScan) {
+        facts_.scan = &node;
       }
       if (facts_.collective != nullptr || node.op->op_class != OpClass::kCollective) continue;
       facts_.collective = &node;
@@ -100,8 +100,8 @@ class Analysis {
           return refuse("a kernel knows its rank in one group");
         group = own;
       }
-      if (node.op->op_class == OpClass::kSequence && facts_.sequence != &node) {
-        return refuse("a kernel makes one sequence");
+      if (node.op->op_class == OpClass::kScan && facts_.scan != &node) {
+        return refuse("a kernel holds one cumsum or topk");
       }
       if (node.op->op_class == OpClass::kCollective) {
         if (facts_.collective != &node) return refuse("a kernel holds one collective");
@@ -116,9 +116,9 @@ class Analysis {
         check_update(node);
       }
     }
-    if (facts_.sequence != nullptr && (matmul_ != nullptr || attention_ != nullptr ||
-                                       reduction_ != nullptr || facts_.collective != nullptr)) {
-      return refuse("a sequence goes along its rows alone");
+    if (facts_.scan != nullptr && (matmul_ != nullptr || attention_ != nullptr ||
+                                   reduction_ != nullptr || facts_.collective != nullptr)) {
+      return refuse("a cumsum or topk goes along its rows alone");
     }
     if (joined > 2 * kMostCatOperands) {
       return refuse(fmt::format("it concatenates {} tensors; expected at most {}", joined,
@@ -156,8 +156,8 @@ class Analysis {
       facts_.space = shape(attention_->outputs[0]);
     } else if (matmul_ != nullptr && !reduces_product_) {
       facts_.space = shape(matmul_->outputs[0]);
-    } else if (facts_.sequence != nullptr) {
-      find_space_of_sequence();
+    } else if (facts_.scan != nullptr) {
+      find_space_of_scan();
     } else if (reduction_ != nullptr) {
       facts_.space = shape(reduction_->inputs[0]);
       facts_.reduced = row_dims(*reduction_->op, reduction_->attrs, facts_.space.size());
@@ -182,8 +182,8 @@ class Analysis {
   }
 
   /// A sum is carried along the dim by the thread of its line; a topk looks through whole rows.
-  void find_space_of_sequence() {
-    const Node& node = *facts_.sequence;
+  void find_space_of_scan() {
+    const Node& node = *facts_.scan;
     facts_.space = shape(node.inputs[0]);
     facts_.reduced = row_dims(*node.op, node.attrs, facts_.space.size());
     facts_.rows = takes_some(node) ? Rows::kHeld : Rows::kStrided;
@@ -200,11 +200,11 @@ class Analysis {
     }
   }
   /// Whether it has results of a shape of their own.
-  static bool takes_some(const Node& sequence) { return sequence.outputs.size() > 1; }
+  static bool takes_some(const Node& scan) { return scan.outputs.size() > 1; }
   bool is_taken(ValueId value) const {
     const NodeId producer = body_.value(value).producer;
-    return facts_.sequence != nullptr && producer >= 0 &&
-           &body_.node(producer) == facts_.sequence && takes_some(*facts_.sequence);
+    return facts_.scan != nullptr && producer >= 0 && &body_.node(producer) == facts_.scan &&
+           takes_some(*facts_.scan);
   }
 
   // --- places ------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ class Analysis {
         if (at != kFull && at != kUnset) return moved_away(node);
         token(node.outputs[0]) = kFull;
         return ask_operands(node, [&](std::size_t i) { return beyond(kFull, &node, i); });
-      case OpClass::kSequence:
+      case OpClass::kScan:
         if (at != kFull && at != kUnset) return moved_away(node);
         token(node.outputs[0]) = kFull;
         return ask(node.inputs[0], kFull);

@@ -24,7 +24,7 @@ struct BodyFacts {
   Rows rows = Rows::kNone;
   std::vector<bool> reduced = {};  ///< per dim of the space; empty without a reduction
   const Node* collective = nullptr;
-  const Node* sequence = nullptr;  ///< a cumsum, or a topk
+  const Node* scan = nullptr;  ///< a cumsum, or a topk
   /// What the kernel puts in memory, or sends, before all else: the collective's operand where the
   /// kernel computes it, or the result that it gathers for its matmuls.
   ValueId apart = -1;

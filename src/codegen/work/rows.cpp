@@ -123,8 +123,8 @@ class RowPiece {
 
   void emit() {
     enter();
-    if (facts_.sequence != nullptr) {
-      running_sum(*facts_.sequence);
+    if (facts_.scan != nullptr) {
+      running_sum(*facts_.scan);
       return store_all({rows_}, true);
     }
     if (facts_.rows != Rows::kNone) {

@@ -31,7 +31,7 @@ class Selection {
       : place_(place),
         b_(place.b),
         body_(place.facts.body),
-        node_(*place.facts.sequence),
+        node_(*place.facts.scan),
         floats_(is_float(body_.type(node_.inputs[0]).dtype)),
         largest_(*node_.attr<bool>("largest")) {
     const tile::Type& tile = b_.type(place.col);

@@ -19,7 +19,7 @@ Anchor anchor_of(const Node& node) {
       return Anchor::kMatmul;
     case OpClass::kReduction:
     case OpClass::kNorm:
-    case OpClass::kSequence:
+    case OpClass::kScan:
       return Anchor::kReduction;
     default:
       return Anchor::kNone;

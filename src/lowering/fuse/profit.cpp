@@ -17,7 +17,7 @@ namespace why = fuse_reasons;
 const Shape& domain(const Graph& graph, const Node& node) {
   const OpClass c = node.op->op_class;
   if (c == OpClass::kUpdate) return graph.type(node.inputs.back()).shape;
-  const bool rows = c == OpClass::kNorm || c == OpClass::kReduction || c == OpClass::kSequence;
+  const bool rows = c == OpClass::kNorm || c == OpClass::kReduction || c == OpClass::kScan;
   return graph.type(rows ? node.inputs[0] : node.outputs[0]).shape;
 }
 

@@ -136,10 +136,10 @@ EvalTensors evaluate_sorted(const EvalContext& context, const EvalTensors& input
 
 }  // namespace
 
-void add_sequence_ops(std::vector<OpDef>& ops) {
+void add_scan_ops(std::vector<OpDef>& ops) {
   ops.push_back({
       .name = "cumsum",
-      .op_class = OpClass::kSequence,
+      .op_class = OpClass::kScan,
       .min_inputs = 1,
       .max_inputs = 1,
       .attrs = {{"dim", AttrType::kInt, {}}},
@@ -149,7 +149,7 @@ void add_sequence_ops(std::vector<OpDef>& ops) {
   });
   ops.push_back({
       .name = "topk",
-      .op_class = OpClass::kSequence,
+      .op_class = OpClass::kScan,
       .min_inputs = 1,
       .max_inputs = 1,
       .attrs = {{"k", AttrType::kExtent, {}},
