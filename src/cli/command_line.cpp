@@ -371,6 +371,9 @@ void add_ptx(CLI::App& app, int* exit_code) {
       .add_option("--arg", options.args,
                   "The arguments in order: " + std::string(PtxArguments::kForms))
       ->allow_extra_args(false);
+  command.add_option("--target", options.target,
+                     "What a .cu file is compiled for: sm_90a, H200, ... (default: the device of "
+                     "--count, else sm_80)");
   command.add_option("--out", options.output,
                      "Directory for buffers.safetensors: arg0, arg1, ... afterwards");
   command

@@ -103,6 +103,7 @@ struct PtxOptions {
   std::uint32_t repeat = 1;  ///< launches
   bool time = false;         ///< each of them
   double timeout_s = 0;      ///< until the kernel is given up; 0: never
+  std::string target;  ///< of a .cu file; empty: of the device of --count, else the default one
   PtxAgainst against;
   CheckOptions checks;
   bool json = false;

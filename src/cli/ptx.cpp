@@ -255,8 +255,9 @@ auto with_kernel(const PtxOptions& options, Work work) {
   Device& device = world.device();
   // Counts are those of what the device of --count would run.
   const DeviceModel* const on = count_device(options.checks.count);
-  const KernelImage image =
-      load_kernel(options, on == nullptr || on->name == "cpu" ? device.target() : on->name);
+  std::string target = options.target;
+  if (target.empty()) target = on == nullptr || on->name == "cpu" ? device.target() : on->name;
+  const KernelImage image = load_kernel(options, target);
   const std::string file = input_name(options.file);
   const auto module = in_file(file, [&] { return device.load(0, image); });
   Function& function =

@@ -61,6 +61,27 @@ again:
   }
 }
 
+TEST(Ptx, ACudaFileIsCompiledForTheTarget) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "arch.cu", R"(extern "C" __global__ void k() {
+#if __CUDA_ARCH__ != 900
+  not_for_this_one();
+#endif
+}
+)");
+  const auto run = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> args = {"ptx", directory / "arch.cu", "--entry", "k", "--sanitize"};
+    args.insert(args.end(), options.begin(), options.end());
+    return run_braid(args);
+  };
+  EXPECT_EQ(run({"--target", "sm_90a"}).exit_code, 0);
+  EXPECT_EQ(run({"--target", "H200"}).exit_code, 0);
+  EXPECT_THAT(run({}).err, HasSubstr("\"not_for_this_one\" is undefined"));
+  const auto unknown = run({"--target", "none"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("braid: error: --target: "));
+}
+
 TEST(Ptx, RunsACudaFileAndItsPtx) {
   const test::TemporaryDirectory directory;
   test::write_file(directory / "scale.cu", kScaleKernel);
@@ -577,7 +598,11 @@ TEST(Ptx, ACompileErrorNamesTheFile) {
   };
   refused("extern \"C\" __global__ void k() {\n  int unused;\n  foo();\n  bar();\n}\n",
           file + ":3: identifier \"foo\" is undefined");
-  refused("#include \"none.cuh\"\n", file + ":1: cannot open source file \"none.cuh\"");
+  const std::string expected =
+      "; expected a file beside it or one of CUDA's headers: NVRTC has none of the host's";
+  refused("#include \"none.cuh\"\n", file + ":1: cannot open source file \"none.cuh\"" + expected);
+  refused("#include <cstdint_of_the_host>\n",
+          file + ":1: cannot open source file \"cstdint_of_the_host\"" + expected);
   // Errors that only NVIDIA's assembler or the device detects.
   test::write_file(file, "extern \"C\" __global__ void k() { asm(\"nonsense;\"); }\n");
   const auto result = run_braid({"ptx", file, "--entry", "k", "--out", directory / "out"});

@@ -148,7 +148,11 @@ CompiledKernel compile(const NvrtcApi& api, const KernelSource& source,
     log.remove_prefix(std::min(log.size(), line.size() + 1));
     const std::size_t at = line.find(kError);
     if (at == std::string_view::npos) continue;
-    const std::string message(line.substr(at + kError.size()));
+    std::string message(line.substr(at + kError.size()));
+    if (message.find("open source file") != std::string::npos) {
+      message +=
+          "; expected a file beside it or one of CUDA's headers: NVRTC has none of the host's";
+    }
     const std::size_t close = line.substr(0, at).rfind("): ");
     const std::size_t open = line.substr(0, at).rfind('(', close);
     if (close == std::string_view::npos || open == std::string_view::npos) {
