@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Prints a Llama-style decoder as a braid graph: embedding, layers, last norm and logits.
+"""Prints a Llama-style decoder as a braid graph: embedding, layers, last norm, logits.
 
-Attention has no scores here: a layer gates its rotated queries with its values, so that the graph
-shows what tensor parallelism does to a decoder and nothing else. Weights are split over the ranks
-as Megatron does: columns of q, v, gate and up, rows of o and down, an all-reduce after each pair.
+Flat tokens of several sequences come in, prompts and single tokens alike. A layer appends their keys
+and values to pages that are the graph's own state, and attends to all that a sequence has there; so a
+server passes only what is new. Weights are split over the ranks as Megatron does: columns of q, k, v,
+gate and up, rows of o and down, an all-reduce after each pair. Logits are computed of the last token
+of each sequence alone. examples/decode.cpp runs such a graph.
 
     examples/llama.py --layers 32 >llama.json
     braid run llama.json --bind T=8 --check
@@ -20,6 +22,12 @@ parser.add_argument("--head-dim", type=int, default=32)
 parser.add_argument("--vocabulary", type=int, default=512)
 parser.add_argument("--world", type=int, default=4)
 parser.add_argument("--tokens", type=int, default=64, help="the most tokens of one call")
+parser.add_argument("--sequences", type=int, default=4)
+parser.add_argument("--pages", type=int, default=8, help="of each sequence")
+parser.add_argument("--page-size", type=int, default=16, help="tokens of a page")
+parser.add_argument("--dtype", default="bf16")
+parser.add_argument("--stream", type=float, default=8,
+                    help="how large the embedding is beside what a layer adds; 8 is as in trained models")
 parser.add_argument("--per-rank", action="store_true",
                     help="T counts the tokens of each rank, as sequence_parallel needs")
 args = parser.parse_args()
@@ -27,14 +35,13 @@ args = parser.parse_args()
 width = args.hidden // args.world  # of one rank's heads
 inner = args.intermediate // args.world
 heads = width // args.head_dim
+kv_heads = max(1, heads // 2)
 rows = f"{args.world}*T" if args.per_rank else "T"
 inputs, nodes = [], []
 
 
-def take(name, shape, dtype="bf16", parameter=True, per_rank=False):
-    entry = {"name": name, "dtype": dtype, "shape": shape}
-    if parameter:
-        entry["kind"] = "parameter"
+def take(name, shape, kind="parameter", dtype=args.dtype, per_rank=False):
+    entry = {"name": name, "dtype": dtype, "shape": shape, "kind": kind}
     if per_rank:
         entry["per_rank"] = True
     inputs.append(entry)
@@ -59,12 +66,17 @@ def layer(i, x):
         return node(f"l{i}_{name}", op, operands, **attrs)
 
     h = n("norm1", "rms_norm", [x, take(f"l{i}_g1", [args.hidden])], eps=1e-5)
-    q = n("q", "mm", [h, weight("wq", [args.hidden, width])])
-    v = n("v", "mm", [h, weight("wv", [args.hidden, width])])
-    q = n("q_heads", "view", [q], shape=[rows, heads, args.head_dim])
-    q = n("q_rotated", "rotary_embedding", [q, "cos", "sin"])
-    q = n("q_flat", "view", [q], shape=[rows, width])
-    mixed = n("mixed", "mul", [q, v])
+    joined = (heads + 2 * kv_heads) * args.head_dim
+    qkv = n("qkv", "mm", [h, weight("w_qkv", [args.hidden, joined])])
+    qkv = n("heads", "view", [qkv], shape=[rows, heads + 2 * kv_heads, args.head_dim])
+    parts = n("parts", "split", [qkv], split_size=[heads, kv_heads, kv_heads], dim=1)
+    q = n("q", "rotary_embedding", [f"{parts}:0", "cos", "sin"])
+    k = n("k", "rotary_embedding", [f"{parts}:1", "cos", "sin"])
+    cache = [args.sequences * args.pages, args.page_size, kv_heads, args.head_dim]
+    caches = [take(f"l{i}_{name}", cache, "state", per_rank=True) for name in ("keys", "values")]
+    n("append", "append_kv", [*caches, k, f"{parts}:2", "slots"])
+    mixed = n("mixed", "paged_attention", [q, *caches, "page_table", "lengths", "starts"])
+    mixed = n("flat", "view", [mixed], shape=[rows, width])
     o = n("o", "mm", [mixed, weight("wo", [width, args.hidden])])
     x = n("r1", "add", [reduced(f"l{i}_attention", o), x])
     h = n("norm2", "rms_norm", [x, take(f"l{i}_g2", [args.hidden])], eps=1e-5)
@@ -75,16 +87,26 @@ def layer(i, x):
     return n("r2", "add", [reduced(f"l{i}_mlp", down), x])
 
 
-tokens = take("tokens", [rows], dtype="i64", parameter=False)
-for table in ("cos", "sin"):
-    take(table, [rows, 1, args.head_dim // 2], parameter=False)
+tokens = take("tokens", [rows], "activation", "i32")
+for name, shape in (("positions", [rows]), ("slots", [rows]),
+                    ("page_table", [args.sequences, args.pages]), ("lengths", [args.sequences]),
+                    ("starts", [args.sequences + 1])):
+    take(name, shape, "activation", "i32")
+for name in ("cos", "sin"):
+    table = take(f"{name}_table", [args.pages * args.page_size, args.head_dim // 2])
+    own = node(f"{name}_rows", "embedding", [table, "positions"])
+    node(name, "view", [own], shape=[rows, 1, args.head_dim // 2])
 x = node("embedded", "embedding", [take("table", [args.vocabulary, args.hidden]), tokens])
-# The stream starts with unit variance, so that a layer changes it and does not replace it.
-scale = node("embedding_scale", "full", [], value=args.vocabulary**0.5, dtype="bf16")
+scale = node("embedding_scale", "full", [], value=args.stream * args.vocabulary**0.5,
+             dtype=args.dtype)
 x = node("stream", "mul", [x, scale])
 for i in range(args.layers):
     x = layer(i, x)
+ends = node("ends", "slice", ["starts"], dim=0, start=1, end=args.sequences + 1)
+# Of a sequence without a token it is one of another, and means nothing.
+last = node("last", "clamp", [node("before", "sub", [ends, 1])], min=0)
 x = node("last_norm", "rms_norm", [x, take("g_last", [args.hidden])], eps=1e-5)
+x = node("last_rows", "embedding", [x, last])
 node("logits", "mm", [x, take("w_logits", [args.hidden, args.vocabulary])])
 
 print(json.dumps({
