@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # setup.sh [demo|test|develop|soak]: installs what scripts/demo, scripts/test, (the default) all of the
 # Makefile, or scripts/soak needs, on Debian 12 or Ubuntu 24.04: system packages, and a Python
-# environment in build/venv that holds NVRTC where no CUDA toolkit is found, and what the tests use.
+# environment in build/venv that holds NVRTC where no CUDA toolkit is found, and what the tests use; for
+# soak PyTorch in build/torch, too.
 # Quick and offline when everything is there already; safe to run again at any time. Needs bash and apt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,8 +29,6 @@ if [[ "$kLevel" != demo ]]; then
 fi
 [[ "$kLevel" == soak ]] && kPythonPackages+=('triton>=3.9,<3.10')
 [[ "$kLevel" == develop ]] && kPackages+=(make ccache clang-tidy-14)
-readonly kVenv=build/venv
-readonly kStamp=build/setup.stamp
 
 say() { echo "setup: $*"; }
 die() {
@@ -117,7 +116,23 @@ nvrtc_wheel() {
   fi
 }
 
-# Adds to what another level installed.
+# install_wheels VENV PACKAGE...: adds to what is there.
+install_wheels() {
+  local venv=$1 wanted=("${@:2}") stamp
+  stamp="$(cat <(python3 --version) <(printf '%s\n' "${wanted[@]}") | sha256sum)"
+  if [[ -x "$venv/bin/python3" ]] && grep -qsxF "$stamp" "$venv/setup.stamp"; then
+    say "Python packages: all there in $venv"
+    return
+  fi
+  say "Python packages: installing ${wanted[*]} into $venv"
+  if ! "$venv/bin/python3" -m pip --version >/dev/null 2>&1; then
+    quietly python3 -m venv --clear "$venv"
+  fi
+  quietly "$venv/bin/python3" -m pip install --no-input --disable-pip-version-check "${wanted[@]}"
+  say "Python packages: $(du -sm "$venv" | cut -f 1) MB in $venv"
+  echo "$stamp" >>"$venv/setup.stamp"
+}
+
 install_python_packages() {
   local wanted=("${kPythonPackages[@]}") wheel
   wheel=$(nvrtc_wheel)
@@ -129,22 +144,14 @@ install_python_packages() {
   fi
   if ((${#wanted[@]} == 0)); then
     say "Python packages: none needed"
-    return
+  else
+    install_wheels build/venv "${wanted[@]}"
   fi
-  local stamp
-  stamp="$(cat <(python3 --version) <(printf '%s\n' "${wanted[@]}") | sha256sum)"
-  if [[ -x "$kVenv/bin/python3" ]] && grep -qsxF "$stamp" "$kStamp"; then
-    say "Python packages: all there"
-    return
+  # Apart, so that its CUDA does not decide which NVRTC braid takes.
+  if [[ "$kLevel" == soak ]]; then
+    say "PyTorch brings CUDA, about 3 GB to fetch and 5.5 GB on the disk"
+    install_wheels build/torch 'torch>=2.9,<3' 'numpy>=1.26' 'safetensors>=0.5,<1'
   fi
-  say "Python packages: installing ${wanted[*]} into $kVenv"
-  if ! "$kVenv/bin/python3" -m pip --version >/dev/null 2>&1; then
-    rm -f "$kStamp"
-    quietly python3 -m venv --clear "$kVenv"
-  fi
-  quietly "$kVenv/bin/python3" -m pip install --no-input --disable-pip-version-check "${wanted[@]}"
-  say "Python packages: $(du -sm "$kVenv" | cut -f 1) MB in $kVenv"
-  echo "$stamp" >>"$kStamp"
 }
 
 mkdir -p build

@@ -1,0 +1,136 @@
+"""Dense and paged attention, over lengths and pairs of options."""
+
+import itertools
+import random
+
+import torch
+import torch.nn.functional as F
+
+from harness import LIMITS_OF_ATTENTION, Case, Node
+
+LENGTHS = (1, 2, 15, 16, 17, 63, 64, 65, 129, 500, 1025, 4097)
+
+
+def pairwise(options, rows=None):
+    """Rows of one choice for each option, so that every pair of choices is in one of them."""
+    wanted = {
+        (a, x, b, y)
+        for a, b in itertools.combinations(options, 2)
+        for x in options[a]
+        for y in options[b]
+    }
+    while wanted:
+        tried = [{name: random.choice(of) for name, of in options.items()} for _ in range(64)]
+
+        def new(row):
+            return {(a, row[a], b, row[b]) for a, b in itertools.combinations(options, 2)} & wanted
+
+        best = max(tried, key=lambda row: len(new(row)))
+        wanted -= new(best)
+        yield best
+
+
+def dense(row):
+    dtype, heads, shared = row["dtype"], row["heads"], row["shared"]
+    queries, keys, width = row["queries"], row["keys"], row["width"]
+    q = torch.randn(2, heads * shared, queries, width).to(dtype)
+    k, v = torch.randn(2, 2, heads, keys, width).to(dtype)
+    inputs = {"q": q, "k": k, "v": v}
+    mask = None
+    if row["mask"] == "bool":
+        mask = torch.rand(queries, keys) < 0.6
+        mask[:, 0] = True  # of a row that sees no key PyTorch makes NaN, braid zeros
+    elif row["mask"] == "added":
+        mask = torch.randn(2, 1, queries, keys).to(dtype)
+    causal = row["mask"] == "causal"
+    if mask is not None:
+        inputs["mask"] = mask
+    reference = F.scaled_dot_product_attention(
+        q.double(), k.double(), v.double(), scale=row["scale"], is_causal=causal,
+        attn_mask=mask.double() if row["mask"] == "added" else mask, enable_gqa=True,
+    )  # fmt: skip
+    attrs = {"is_causal": causal, "enable_gqa": True}
+    if row["scale"] is not None:
+        attrs["scale"] = row["scale"]
+    node = Node("o", "scaled_dot_product_attention", list(inputs), attrs)
+    return Case(f"dense {row}", inputs, [node], {"o": reference}, LIMITS_OF_ATTENTION)
+
+
+def paged(row):
+    dtype, heads, shared, width = row["dtype"], row["heads"], row["shared"], row["width"]
+    size, sequences = row["page_size"], row["sequences"]
+    lengths, new = [], []
+    for _ in range(sequences):
+        length = random.choice([n for n in LENGTHS if n <= row["longest"]])
+        lengths.append(length)
+        kind = row["tokens"]
+        new.append(1 if kind == "decode" else length if kind == "prompt" else random.randint(0, length))
+    if sum(new) == 0:
+        new[0] = 1
+    pages = -(-row["longest"] // size)
+    free = list(range(sequences * pages))
+    random.shuffle(free)
+    table = torch.tensor(free, dtype=torch.int32).view(sequences, pages)
+    starts = torch.tensor([0, *itertools.accumulate(new)], dtype=torch.int32)
+    query = torch.randn(sum(new), heads * shared, width).to(dtype)
+    cache = torch.randn(2, sequences * pages, size, heads, width).to(dtype)
+    inputs = {"q": query, "k": cache[0], "v": cache[1], "table": table,
+              "lengths": torch.tensor(lengths, dtype=torch.int32), "starts": starts}  # fmt: skip
+    sinks = torch.randn(heads * shared).to(dtype) if row["sinks"] else None
+    if sinks is not None:
+        inputs["sinks"] = sinks
+    scale = width**-0.5
+    results = []
+    for s, (length, count) in enumerate(zip(lengths, new)):
+        q = query[starts[s] : starts[s + 1]].double().transpose(0, 1)
+        k, v = cache[:, table[s].long()].flatten(1, 2)[:, :length].double().permute(0, 2, 1, 3)
+        scores = q @ k.repeat_interleave(shared, 0).transpose(1, 2) * scale
+        if row["softcap"]:
+            scores = row["softcap"] * torch.tanh(scores / row["softcap"])
+        own = torch.arange(length - count, length).view(-1, 1)
+        at = torch.arange(length)
+        hidden = at > own
+        if row["window"]:
+            hidden |= at <= own - row["window"]
+        scores = scores.masked_fill(hidden, float("-inf"))
+        if sinks is not None:
+            column = sinks.double().view(-1, 1, 1).expand(-1, count, 1)
+            scores = torch.cat([scores, column], dim=2)
+        weights = scores.softmax(2)[:, :, :length]
+        results.append((weights @ v.repeat_interleave(shared, 0)).transpose(0, 1))
+    attrs = {name: row[name] for name in ("window", "softcap") if row[name]}
+    node = Node("o", "paged_attention", list(inputs), attrs)
+    return Case(f"paged {row}", inputs, [node], {"o": torch.cat(results)}, LIMITS_OF_ATTENTION)
+
+
+def cases():
+    common = {
+        "dtype": [torch.float32, torch.float16, torch.bfloat16],
+        "heads": [1, 2],
+        "shared": [1, 3, 8],
+    }
+    of_dense = {
+        **common,
+        "queries": list(LENGTHS[:-1]),
+        "keys": list(LENGTHS[:-1]),
+        "width": [16, 40, 64, 80, 128, 256],
+        "mask": ["none", "bool", "added", "causal"],
+        "scale": [None, 0.3],
+    }
+    of_paged = {
+        **common,
+        "sequences": [1, 3, 5],
+        "longest": [64, 1025, 4097],
+        "tokens": ["decode", "prompt", "mixed"],
+        "width": [32, 64, 128],
+        "page_size": [16, 32, 64, 128, 256],
+        "window": [0, 1, 100],
+        "softcap": [0, 5.0],
+        "sinks": [False, True],
+    }
+    longest = {"dtype": torch.float16, "heads": 1, "shared": 1, "queries": 4097, "keys": 4097,
+               "width": 64, "mask": "causal", "scale": None}  # fmt: skip
+    return (
+        [dense(row) for row in [longest, *pairwise(of_dense)]]
+        + [paged(row) for row in pairwise(of_paged)]
+    )
