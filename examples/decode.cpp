@@ -98,7 +98,10 @@ int main(int argc, char** argv) try {
   for (const Sequence& sequence : sequences) {
     const std::size_t prompt = sequence.tokens.size() - kSteps;
     for (std::size_t i = 0; i < sequence.tokens.size(); ++i) {
-      std::printf("%s%d", i == 0 ? "" : i == prompt ? " | " : " ",
+      std::printf("%s%d",
+                  i == 0        ? ""
+                  : i == prompt ? " | "
+                                : " ",
                   static_cast<int>(sequence.tokens[i]));
     }
     std::printf("\n");

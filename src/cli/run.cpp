@@ -252,10 +252,16 @@ void describe_outputs(const Graph& graph, const std::vector<std::string>& names,
   }
 }
 
-/// The graph that has the inputs that it overwrites as further outputs; `names` gets theirs.
+/// The graph that has the inputs that it overwrites as further outputs; `names` gets theirs. The
+/// buffer of an fsdp.all_gather_copy_in is scratch: what is in it when its gather has run is open.
 Graph with_overwritten_inputs(const Graph& graph, std::vector<std::string>& names) {
   Graph all = graph;
-  const std::vector<bool> overwritten = overwritten_values(graph);
+  std::vector<bool> overwritten = overwritten_values(graph);
+  const std::vector<ValueId> storage = storages(graph);
+  for (const Node& node : graph.nodes()) {
+    if (node.op_name() == "fsdp.all_gather_copy_in")
+      overwritten[storage[node.inputs.back()]] = false;
+  }
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const std::string& name = graph.inputs()[i].name;
     if (!overwritten[graph.input_values()[i]] || std::ranges::find(names, name) != names.end()) {

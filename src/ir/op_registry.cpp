@@ -96,38 +96,6 @@ double node_flops(const Graph& graph, const Node& node, const Bindings& bindings
   return node.op->flops(types_of(graph, node.inputs), types_of(graph, node.outputs), bindings);
 }
 
-double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings) {
-  const OpClass c = node.op->op_class;
-  if (c == OpClass::kView || c == OpClass::kWait || c == OpClass::kChunk) return 0;
-  double sum = 0;
-  if (node.op->op_class == OpClass::kGather) {
-    // An operand that is looked up counts only with the elements that the result takes.
-    const std::vector<TensorType> result = types_of(graph, node.outputs);
-    sum = numel_at(result[0], bindings) * static_cast<double>(dtype_size(result[0].dtype));
-    for (const TensorType& type : types_of(graph, node.inputs)) {
-      const double bytes = numel_at(type, bindings) * static_cast<double>(dtype_size(type.dtype));
-      sum += std::min(bytes, sum);
-    }
-    return sum;
-  }
-  if (node.op->op_class == OpClass::kUpdate) {
-    // What replaces elements is read and written, the rest stays.
-    const std::vector<TensorType> operands = types_of(graph, node.inputs);
-    for (std::size_t i = 1; i < operands.size(); ++i) {
-      const bool source = i + 1 == operands.size();
-      sum += (source ? 2 : 1) * numel_at(operands[i], bindings) *
-             static_cast<double>(dtype_size(operands[i].dtype));
-    }
-    return sum;
-  }
-  for (const auto* values : {&node.inputs, &node.outputs}) {
-    for (const TensorType& type : types_of(graph, *values)) {
-      sum += numel_at(type, bindings) * static_cast<double>(dtype_size(type.dtype));
-    }
-  }
-  return sum;
-}
-
 bool is_asynchronous(const Node& node) {
   if (node.op->op_class == OpClass::kPeerCopy) return true;
   if (node.op->op_class != OpClass::kCollective || node.op->synchronous) return false;

@@ -204,7 +204,5 @@ struct OpDef {
 
 /// Float operations of a node at the bindings; a kernel node counts its body's nodes.
 [[nodiscard]] double node_flops(const Graph& graph, const Node& node, const Bindings& bindings);
-/// Bytes that a node reads and writes when run alone; 0 for views and waits.
-[[nodiscard]] double node_bytes(const Graph& graph, const Node& node, const Bindings& bindings);
 
 }  // namespace braid

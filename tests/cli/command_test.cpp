@@ -340,6 +340,22 @@ TEST(Environment, WithoutNvrtcItSaysHowToGetIt) {
   EXPECT_THAT(doctor.out, HasSubstr("nvidia-cuda-nvrtc"));
 }
 
+// The gather writes where its operand lies, into an input, and that is no output.
+TEST(Run, TheBufferOfAGatherIsScratch) {
+  const auto result = run_braid({"run", "-", "--device", "cpu", "--check"}, R"({"braid": 1,
+    "groups": {"tp": {"size": 2}},
+    "inputs": [{"name": "p", "dtype": "f32", "shape": [8], "per_rank": true},
+               {"name": "buf", "dtype": "f32", "shape": [16], "per_rank": true}],
+    "nodes": [
+      {"name": "c", "op": "fsdp.all_gather_copy_in", "inputs": ["p", "buf"], "attrs": {"group": "tp"}},
+      {"name": "r", "op": "relu", "inputs": ["c:1"]},
+      {"name": "g", "op": "all_gather_into_tensor", "inputs": ["c:0"], "attrs": {"group": "tp"}},
+      {"name": "w", "op": "wait_tensor", "inputs": ["g"]}],
+    "outputs": ["r", "w"]})");
+  EXPECT_EQ(result.exit_code, 0) << result.err << result.out;
+  EXPECT_THAT(result.out, Not(HasSubstr("buf")));
+}
+
 TEST(Run, AHundredThousandNodes) {
   json graph = {{"braid", 1}, {"name", "chain"}, {"outputs", {"n99999"}}};
   graph["inputs"] = json::array({{{"name", "x"}, {"dtype", "f32"}, {"shape", {8}}}});

@@ -1,5 +1,6 @@
 #include "lowering/plan/cost.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "braid/error.h"
@@ -229,6 +230,59 @@ TEST(Cost, ANodeAndItsKernelHaveOnePrice) {
       EXPECT_DOUBLE_EQ(node_ns(fused, fused.nodes().back(), {}, h100),
                        node_ns(lowered, lowered.nodes().back(), {}, h100))
           << nodes << " " << algorithm;
+    }
+  }
+}
+
+// Whatever template computes it, whatever its size.
+TEST(Cost, ANodeOfEveryTemplateHasThePriceOfItsKernel) {
+  struct Case {
+    std::string inputs, node;
+  };
+  const auto typed = [](const std::string& name, const std::string& shape, const char* dtype) {
+    return fmt::format(R"({{"name": "{}", "dtype": "{}", "shape": [{}]}})", name, dtype, shape);
+  };
+  const auto integers = [&](const char* name, const std::string& shape) {
+    return typed(name, shape, "i32");
+  };
+  const auto halves = [&](const char* name, const std::string& shape) {
+    return typed(name, shape, "bf16");
+  };
+  for (const char* device : {"A100", "H100", "B200", "RTX 4090"}) {
+    const DeviceModel& model = *find_device_model(device);
+    for (const std::int64_t size : {16, 512, 4096}) {
+      const std::string n = std::to_string(size);
+      const std::string x = halves("x", n + ", 1024");
+      const std::string ends = fmt::format(R"("start": 0, "end": {})", size / 4);
+      for (const Case& c : {
+               Case{x, node("y", "mul", R"("x", "x")")},
+               {x, node("y", "slice", R"("x")", R"("dim": 0, )" + ends)},
+               {x, node("y", "transpose", R"("x")", R"("dim0": 0, "dim1": 1)")},
+               {x, node("y", "cat", R"("x", "x")")},
+               {x, node("y", "amax", R"("x")", R"("dim": [1])")},
+               {x, node("y", "cumsum", R"("x")", R"("dim": 0)")},
+               {x, node("y", "topk", R"("x")", R"("k": 4)")},
+               {x + "," + halves("w", "1024"),
+                node("y", "rms_norm", R"("x", "w")", R"("eps": 1e-5)")},
+               {x + "," + integers("i", n), node("y", "embedding", R"("x", "i")")},
+               {x + "," + halves("w", "1024, 512"), node("y", "mm", R"("x", "w")")},
+               {x + "," + halves("w", "8, 1024, 512") + "," + integers("e", "8"),
+                node("y", "_grouped_mm", R"("x", "w", "e")")},
+               {halves("q", "2, 8, " + n + ", 64"),
+                node("y", "scaled_dot_product_attention", R"("q", "q", "q")")},
+               {halves("q", n + ", 8, 64") + "," + halves("k", "256, 16, 2, 64") + "," +
+                    integers("t", "4, 64") + "," + integers("l", "4") + "," + integers("s", "5"),
+                node("y", "paged_attention", R"("q", "k", "k", "t", "l", "s")")},
+           }) {
+        const bool pair = c.node.find("topk") != std::string::npos;
+        const Graph graph = graph_of(c.inputs, c.node, pair ? R"("y:0", "y:1")" : R"("y")");
+        PassContext context{.target = Target::parse(device)};
+        const Graph fused = fuse(graph, context);
+        ASSERT_EQ(fused.nodes().size(), 1U) << c.node;
+        EXPECT_DOUBLE_EQ(node_ns(fused, fused.nodes()[0], {}, model),
+                         node_ns(graph, graph.nodes()[0], {}, model))
+            << c.node << " " << device << " " << size;
+      }
     }
   }
 }

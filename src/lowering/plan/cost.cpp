@@ -73,19 +73,6 @@ double arithmetic_ns(const Graph& graph, const Node& node, const Bindings& bindi
   return node_flops(graph, node, bindings) / (tflops_of(graph, node, device) * 1e3);
 }
 
-/// The time of a node's memory traffic. Views that only name bytes are free; others are copies.
-double traffic_ns(const Graph& graph, const Node& node, const Bindings& bindings,
-                  const DeviceModel& device) {
-  double bytes = 0;
-  if (node.op->op_class != OpClass::kView) {
-    bytes = node_bytes(graph, node, bindings);
-  } else {
-    for (ValueId value : node.inputs) bytes += type_bytes(graph.type(value), bindings);
-    for (ValueId value : node.outputs) bytes += type_bytes(graph.type(value), bindings);
-  }
-  return traffic_ns(bytes, device);
-}
-
 /// The protocols of an algorithm; most have one. Without one it is a communicator's ring.
 std::span<const CollectiveModel> collective_models(Algorithm algorithm) {
   if (algorithm == Algorithm::kNone) algorithm = Algorithm::kByCommunicator;
@@ -180,16 +167,20 @@ double beside_scatter_ns(const Graph& body, const Node& scatter, double scatter_
   return std::max(matmul_ns, sent_ns) + device.barrier_ns + sum_ns;
 }
 
-/// The time of a matmul, or of attention, as a kernel of its own.
-double matmul_ns(const Graph& graph, const Node& node, const Bindings& bindings,
-                 const DeviceModel& device) {
+/// The time of a node as a kernel of its own. Only matmuls ask for a configuration.
+double lone_kernel_ns(const Graph& graph, const Node& node, const Bindings& bindings,
+                      const DeviceModel& device) {
   std::vector<ValueId> inputs;
   for (const ValueId input : node.inputs) {
     if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(input);
   }
   const NodeId id = graph.value(node.outputs[0]).producer;
   const auto body = make_body(graph, std::span(&id, 1), inputs, node.outputs);
-  return kernel_ns({body, default_config(*body, Target::parse(device.name))}, bindings, device);
+  const OpClass c = node.op->op_class;
+  const bool multiplies = c == OpClass::kMatmul || c == OpClass::kAttention;
+  return kernel_ns(
+      {body, multiplies ? default_config(*body, Target::parse(device.name)) : Config{}}, bindings,
+      device);
 }
 
 }  // namespace
@@ -250,9 +241,6 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
              collective_node_ns(graph, node, algorithm_of(node), bindings, device);
     case OpClass::kFusedMatmul:
       return estimate_fused(graph, node, bindings, device).least_ns();
-    case OpClass::kMatmul:
-    case OpClass::kAttention:
-      return matmul_ns(graph, node, bindings, device);
     case OpClass::kKernel:
       check_kernel(node);  // a user's kernel may lack what its cost depends on
       return kernel_ns(
@@ -261,8 +249,7 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
     default:
       break;
   }
-  return device.launch_ns + std::max(arithmetic_ns(graph, node, bindings, device),
-                                     traffic_ns(graph, node, bindings, device));
+  return lone_kernel_ns(graph, node, bindings, device);
 }
 
 double kernel_ns(const KernelSpec& spec, const Bindings& bindings, const DeviceModel& device) {
