@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -104,6 +105,50 @@ TEST(RingRun, WhatFollowsIsPartOfIt) {
   const ValueId up = b.op("mm", {x, b.in(DType::kBF16, {520, 136})});
   const ValueId y = b.op("mul", {b.op("silu", {gate}), up});
   expect_right(b.take({y, b.op("to", {y}, {{"dtype", DType::kF32}})}), {{"T", 131}});
+}
+
+// Parts of a joined weight, [K, 2N] and [2N, K], of rows that are themselves a part: nothing is
+// copied, and the neighbours' NaN does not reach a result.
+TEST(RingRun, OperandsThatAreParts) {
+  for (const bool transposed : {false, true}) {
+    GraphBuilder b(200);
+    const auto part = [&](ValueId of, std::int64_t dim, std::int64_t start, std::int64_t end) {
+      return b.op("slice", {of}, {{"dim", dim}, {"start", start}, {"end", end}});
+    };
+    const ValueId x = part(b.in(DType::kBF16, {300, 520}), 0, 20, 151);
+    const ValueId joined =
+        transposed ? b.in(DType::kBF16, {336, 520}) : b.in(DType::kBF16, {520, 336});
+    const auto weight = [&](std::int64_t start, std::int64_t end) {
+      const ValueId own = part(joined, transposed ? 0 : 1, start, end);
+      return transposed
+                 ? b.op("transpose", {own}, {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}})
+                 : own;
+    };
+    const ValueId gate = b.op("mm", {x, weight(0, 136)});
+    const ValueId up = b.op("mm", {x, weight(139, 275)});
+    expect_right(b.take({b.op("mul", {b.op("silu", {gate}), up})}), {{"T", 1}});
+  }
+}
+
+// A part along K has neighbours where a ring expects zeros: a ring is not for it.
+TEST(RingRun, APartAlongKKeepsItsNeighboursOut) {
+  GraphBuilder b(200);
+  const ValueId x =
+      b.op("slice", {b.in(DType::kBF16, {300, 528})},
+           {{"dim", std::int64_t{1}}, {"start", std::int64_t{8}}, {"end", std::int64_t{208}}});
+  const Graph graph = b.take({b.op("mm", {x, b.in(DType::kBF16, {200, 136})})});
+  RankTensors inputs = random_inputs(graph, {{"T", 1}}, 5);
+  HostTensor& wide = inputs[0][0];
+  std::vector<double> values = wide.to_doubles();
+  for (std::size_t i = 208; i < values.size(); i += 528) {
+    values[i] = std::numeric_limits<double>::quiet_NaN();
+  }
+  wide = HostTensor::from_doubles(wide.dtype, wide.shape, values);
+  World world = open(kRing, kCheckNothing);
+  Executable executable = compile(graph, world);
+  EXPECT_TRUE(testing::same_as_reference(graph,
+                                         testing::run_once(executable, graph, {{"T", 1}}, inputs),
+                                         evaluate(graph, inputs, {{"T", 1}})));
 }
 
 // Its elements are not where the product has them.

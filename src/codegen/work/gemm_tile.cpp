@@ -40,11 +40,13 @@ bool is_plain(const Graph& body, ValueId value) {
 }
 
 /// A body's input that lies in memory as a matrix [rows, columns], of which an operand is that
-/// matrix or its transpose.
+/// matrix or its transpose, or a part of one.
 struct Matrix {
   int input;
   Dim rows, columns;
   bool transposed = false;
+  Dim first_row = 0, first_column = 0;  ///< of the operand, in the matrix as it lies in memory
+  std::optional<std::size_t> cut = {};  ///< the operand's dim of which there is more in memory
 };
 
 std::optional<Matrix> matrix_of(const Graph& body, ValueId value) {
@@ -57,7 +59,19 @@ std::optional<Matrix> matrix_of(const Graph& body, ValueId value) {
     std::optional<Matrix> matrix = matrix_of(body, node.inputs[0]);
     if (matrix && permutation(node.op_name(), node.attrs, 2)[0] == 1) {
       matrix->transposed = !matrix->transposed;
+      if (matrix->cut) matrix->cut = 1 - *matrix->cut;
     }
+    return matrix;
+  }
+  if (node.op->view == View::kPart) {
+    std::optional<Matrix> matrix = matrix_of(body, node.inputs[0]);
+    const SliceRange range =
+        part_ranges(node.attrs, body.type(node.inputs[0]).shape,
+                    body.symbols())[static_cast<std::size_t>(body.value(value).result)];
+    if (!matrix || range.step != 1 || (matrix->cut && *matrix->cut != range.axis)) return {};
+    Dim& first = (range.axis == 0) != matrix->transposed ? matrix->first_row : matrix->first_column;
+    first = first + range.start;
+    matrix->cut = range.axis;
     return matrix;
   }
   if (node.op->view != View::kFlat || body.value(node.inputs[0]).producer >= 0) {
@@ -98,6 +112,8 @@ bool can_use_ring(const BodyFacts& facts) {
       const std::optional<Matrix> matrix = matrix_of(body, matmul->inputs[i]);
       const DType dtype = body.type(matmul->inputs[i]).dtype;
       if (!matrix || !can_be_copied(body, matrix->rows, matrix->columns, dtype)) return false;
+      // A copy fills with zeros what is past the matrix, not what is past a part of it along K.
+      if (matrix->cut == (i == first ? 1U : 0U)) return false;
     }
   }
   // Values that meet no product have layouts of their own.
@@ -264,6 +280,12 @@ class Gemm {
   void copy(Id tile, Id step, ValueId value, Id row, Id col) {
     const Matrix matrix = *matrix_of(body_, value);
     if (matrix.transposed) std::swap(row, col);
+    const auto plus = [&](Id at, const Dim& first) {
+      if (first == Dim(0)) return at;
+      return b_.map(Fn::kAdd, {at, scalar_of(b_, Expr(first), body_.symbols())});
+    };
+    row = plus(row, matrix.first_row);
+    col = plus(col, matrix.first_column);
     const Id map =
         map_of(KernelParam::Kind::kInputMap, matrix.input, matrix.rows, matrix.columns, tile);
     b_.copy_tile(shared_[0], step, tile, map, row, col);
