@@ -101,7 +101,7 @@ class Analysis {
         group = own;
       }
       if (node.op->op_class == OpClass::kScan && facts_.scan != &node) {
-        return refuse("a kernel holds one cumsum or topk");
+        return refuse("a kernel holds one cumsum, topk or moe_routing");
       }
       if (node.op->op_class == OpClass::kCollective) {
         if (facts_.collective != &node) return refuse("a kernel holds one collective");
@@ -118,7 +118,7 @@ class Analysis {
     }
     if (facts_.scan != nullptr && (matmul_ != nullptr || attention_ != nullptr ||
                                    reduction_ != nullptr || facts_.collective != nullptr)) {
-      return refuse("a cumsum or topk goes along its rows alone");
+      return refuse(fmt::format("'{}' goes along its rows alone", facts_.scan->op_name()));
     }
     if (joined > 2 * kMostCatOperands) {
       return refuse(fmt::format("it concatenates {} tensors; expected at most {}", joined,
@@ -181,18 +181,20 @@ class Analysis {
     return shape(update == nullptr ? output : update->inputs.back());
   }
 
-  /// A sum is carried along the dim by the thread of its line; a topk looks through whole rows.
+  /// A sum is carried along the dim by the thread of its line; a topk looks through whole rows, and
+  /// a routing through all that there is.
   void find_space_of_scan() {
     const Node& node = *facts_.scan;
     facts_.space = shape(node.inputs[0]);
+    for (const Node& reader : body_.nodes()) {
+      if (std::ranges::any_of(reader.inputs, [&](ValueId v) { return is_taken(v); })) {
+        return refuse(fmt::format("what '{}' gives is read from memory", node.op_name()));
+      }
+    }
+    if (!node.attrs.contains("dim")) return;
     facts_.reduced = row_dims(*node.op, node.attrs, facts_.space.size());
     facts_.rows = takes_some(node) ? Rows::kHeld : Rows::kStrided;
     if (!takes_some(node)) return;
-    for (const Node& reader : body_.nodes()) {
-      if (std::ranges::any_of(reader.inputs, [&](ValueId v) { return is_taken(v); })) {
-        return refuse("what a topk gives is read from memory");
-      }
-    }
     if (!trailing(facts_.reduced)) return refuse("a topk goes along the last dim");
     const std::int64_t width = max_numel(facts_.reduced_dims(), body_.symbols());
     if (width > kMaxRow) {
