@@ -77,7 +77,8 @@ std::vector<TensorType> infer_experts(const InferContext& context) {
   expect(0, x.shape.size() == 2, "operand", "two dims");
   static_cast<void>(expect_choices(kOp, context, kMoeIndices));
   const Shape& choices = inputs[kMoeIndices].shape;
-  expect(kMoeIndices, choices[0] == x.shape[0], "operand of indices", "a row for each of the first");
+  expect(kMoeIndices, choices[0] == x.shape[0], "operand of indices",
+         "a row for each of the first");
   const TensorType& weights = inputs[kMoeWeights];
   expect(kMoeWeights,
          weights.shape == choices && (weights.dtype == x.dtype || weights.dtype == DType::kF32),
@@ -180,9 +181,8 @@ EvalTensors evaluate_experts(const EvalContext& context, const EvalTensors& inpu
     EvalTensor result = make_result(context, 0);
     const auto width = static_cast<std::size_t>(result.shape[1]);
     for (std::size_t choice = 0; choice < indices.size(); ++choice) {
-      const std::size_t expert =
-          checked_index(context, &operands - inputs.data(), indices[choice],
-                         operands[kMoeGateUp].shape[0]);
+      const std::size_t expert = checked_index(context, &operands - inputs.data(), indices[choice],
+                                               operands[kMoeGateUp].shape[0]);
       const std::size_t token = choice / static_cast<std::size_t>(choices);
       const auto first = x.data.begin() + static_cast<std::ptrdiff_t>(token) * columns;
       std::vector<double> row(first, first + columns);

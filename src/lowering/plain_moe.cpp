@@ -17,8 +17,8 @@ class Experts {
   void write() {
     const std::int64_t experts = w_.type(kMoeGateUp).shape[0].constant();
     routed_ = w_.add_results("moe_routing", 4, {w_.operand(kMoeIndices)}, {{"experts", experts}});
-    const ValueId rows = select("rows", on_input_ ? weighted_input() : w_.operand(0),
-                                kRoutedTokens);
+    const ValueId rows =
+        select("rows", on_input_ ? weighted_input() : w_.operand(0), kRoutedTokens);
     const ValueId gate = half(rows, 0);
     const ValueId up = half(rows, 1);
     const ValueId hidden = narrow("hidden", is_clamped() ? clamped(gate, up) : swiglu(gate, up));
@@ -57,8 +57,8 @@ class Experts {
   ValueId weights(Shape shape) {
     Shape column = shape;
     column.back() = 1;
-    ValueId all = w_.add("weights", "view", {w_.operand(kMoeWeights)},
-                         {{"shape", std::move(column)}});
+    ValueId all =
+        w_.add("weights", "view", {w_.operand(kMoeWeights)}, {{"shape", std::move(column)}});
     all = w_.add("weights", "expand", {all}, {{"shape", std::move(shape)}});
     return w_.type(kMoeWeights).dtype == DType::kF32 ? all
                                                      : map("to", {all}, {{"dtype", DType::kF32}});
@@ -88,7 +88,7 @@ class Experts {
     const ValueId bias = select("bias", columns(kMoeGateUpBias, which), kRoutedExperts);
     return map("add", {made, wide(bias)});
   }
-  
+
   ValueId swiglu(ValueId gate, ValueId up) { return map("mul", {map("silu", {gate}), up}); }
   ValueId clamped(ValueId gate, ValueId up) {
     gate = map("clamp", {gate}, {{"max", kSwigluLimit}});

@@ -40,8 +40,8 @@ class Writer {
                         std::move(attrs));
   }
   /// The same, with several results.
-  std::vector<ValueId> add_results(const char* op, std::size_t results,
-                                   std::vector<ValueId> inputs, Attrs attrs) {
+  std::vector<ValueId> add_results(const char* op, std::size_t results, std::vector<ValueId> inputs,
+                                   Attrs attrs) {
     const std::string name = rewrite_.fresh_name(fmt::format("{}_{}", node_.name, op), results);
     const NodeId id = rewrite_.graph().add_node(name, op, std::move(inputs), std::move(attrs));
     return rewrite_.graph().node(id).outputs;

@@ -41,30 +41,28 @@ TEST(MoeRouting, ChecksTheExperts) {
     });
   };
   EXPECT_EQ(error(2), "no error");
-  EXPECT_EQ(error(3),
-            "n | rank 1: index 3 is out of range; expected an integer from 0 to 2");
-  EXPECT_EQ(error(-1),
-            "n | rank 1: index -1 is out of range; expected an integer from 0 to 2");
+  EXPECT_EQ(error(3), "n | rank 1: index 3 is out of range; expected an integer from 0 to 2");
+  EXPECT_EQ(error(-1), "n | rank 1: index -1 is out of range; expected an integer from 0 to 2");
 }
 
 // silu(64) is 64.
 TEST(MoeExperts, AddsWhatTheChosenOnesGive) {
-  const std::vector<TensorType> types{{kF32, {1, 1}},     {kI32, {1, 2}},   {kF32, {1, 2}},
-                                      {kF32, {3, 1, 2}}, {kF32, {3, 1, 1}}};
+  const std::vector<TensorType> types{
+      {kF32, {1, 1}}, {kI32, {1, 2}}, {kF32, {1, 2}}, {kF32, {3, 1, 2}}, {kF32, {3, 1, 1}}};
   const std::vector<Values> values{{1}, {2, 0}, {0.5, 0.25}, {64, 2, 0, 0, 64, 3}, {1, 0, 2}};
   EXPECT_EQ(computed_one(types, "moe_experts", {}, values), (Values{0.25 * 128 + 0.5 * 384}));
 }
 
 TEST(MoeExperts, HaveGateAndUpInHalvesOrInTurn) {
-  const std::vector<TensorType> types{{kF32, {1, 1}},    {kI32, {1, 1}},   {kF32, {1, 1}},
-                                      {kF32, {1, 1, 4}}, {kF32, {1, 2, 1}}};
+  const std::vector<TensorType> types{
+      {kF32, {1, 1}}, {kI32, {1, 1}}, {kF32, {1, 1}}, {kF32, {1, 1, 4}}, {kF32, {1, 2, 1}}};
   const std::vector<Values> values{{1}, {0}, {1}, {64, 1, 64, 2}, {1, 1}};
   EXPECT_EQ(computed_one(types, "moe_experts", {{"interleaved", true}}, values), (Values{192}));
   EXPECT_NEAR(computed_one(types, "moe_experts", {}, values)[0], 64 * 64 + 2 * 0.731059, 1e-3);
 }
 
 TEST(MoeExperts, ClampAndAddBiases) {
-  const std::vector<TensorType> types{{kF32, {1, 1}},    {kI32, {1, 1}}, {kF32, {1, 1}},
+  const std::vector<TensorType> types{{kF32, {1, 1}},    {kI32, {1, 1}},    {kF32, {1, 1}},
                                       {kF32, {1, 1, 2}}, {kF32, {1, 1, 1}}, {kF32, {1, 2}},
                                       {kF32, {1, 1}}};
   const auto result = [&](double gate, double up) {
@@ -78,8 +76,8 @@ TEST(MoeExperts, ClampAndAddBiases) {
 }
 
 TEST(MoeExperts, WeighRowsBeforeOrAfter) {
-  const std::vector<TensorType> types{{kF32, {1, 1}},    {kI32, {1, 1}},   {kF32, {1, 1}},
-                                      {kF32, {1, 1, 2}}, {kF32, {1, 1, 1}}};
+  const std::vector<TensorType> types{
+      {kF32, {1, 1}}, {kI32, {1, 1}}, {kF32, {1, 1}}, {kF32, {1, 1, 2}}, {kF32, {1, 1, 1}}};
   const std::vector<Values> values{{1}, {0}, {2}, {64, 1}, {1}};
   EXPECT_EQ(computed_one(types, "moe_experts", {}, values), (Values{128}));
   EXPECT_EQ(computed_one(types, "moe_experts", {{"weights_on_input", true}}, values),
@@ -88,7 +86,7 @@ TEST(MoeExperts, WeighRowsBeforeOrAfter) {
 
 TEST(MoeExperts, RefuseOperandsThatDoNotFit) {
   const Dim t = sym("T");
-  const std::vector<TensorType> good{{kBF16, {t, 8}},       {kI32, {t, 2}},        {kF32, {t, 2}},
+  const std::vector<TensorType> good{{kBF16, {t, 8}},     {kI32, {t, 2}},     {kF32, {t, 2}},
                                      {kBF16, {4, 8, 12}}, {kBF16, {4, 6, 8}}, {kBF16, {4, 12}},
                                      {kBF16, {4, 8}}};
   EXPECT_EQ(inferred(good, "moe_experts"), "bf16[T, 8]");

@@ -92,7 +92,7 @@ struct Form {
   bool interleaved = false;
   bool biased = false;
   bool on_input = false;
-  bool transposed = false;  ///< weights as [E, N, K]
+  bool transposed = false;       ///< weights as [E, N, K]
   DType weights = DType::kBool;  ///< the operands' where it is bool
 };
 
@@ -181,8 +181,7 @@ TEST(MoeExperts, ATokenHasItsBitsAlone) {
     const RankTensors inputs = inputs_of(graph, {{"T", c.tokens}}, c.choice, c.experts);
     World world = World::open(testing::world_options(1));
     Executable executable = Executable::compile(graph, world);
-    const HostTensor all =
-        testing::run_once(executable, graph, {{"T", c.tokens}}, inputs)[0][0];
+    const HostTensor all = testing::run_once(executable, graph, {{"T", c.tokens}}, inputs)[0][0];
     const std::size_t row = kWidth * dtype_size(dtype);
     for (const std::size_t token : {0U, 77U, 129U}) {
       RankTensors alone = inputs;
@@ -218,8 +217,8 @@ TEST(MoeExperts, AnExpertThatDoesNotExistIsNamed) {
     for (const double value : tensor.to_doubles()) values.push_back(static_cast<int>(value));
     values[41] = bad;
     tensor = HostTensor::from_integers(kI32, tensor.shape, values);
-    const std::string what = fmt::format(
-        "rank 0: index {} is out of range; expected an integer from 0 to 7", bad);
+    const std::string what =
+        fmt::format("rank 0: index {} is out of range; expected an integer from 0 to 7", bad);
     EXPECT_EQ(testing::error_of([&] { (void)evaluate(graph, inputs, bindings); }),
               fmt::format("{}: {}", node, what));
     testing::set_inputs(executable, graph, inputs);

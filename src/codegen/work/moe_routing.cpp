@@ -55,8 +55,8 @@ class Routing {
         rows_(rows_of(piece.facts)),
         emitter_(b_, piece.facts, rows_),
         expert_(narrow(piece.number)),
-        count_(b_.scalar(numel(piece.facts.space), divisor_of(numel(piece.facts.space),
-                                                              body_.symbols()))) {}
+        count_(b_.scalar(numel(piece.facts.space),
+                         divisor_of(numel(piece.facts.space), body_.symbols()))) {}
 
   void emit() {
     const Id zeros = b_.splat(Kind::kF32, rows_, kColumns, 0);
@@ -115,8 +115,8 @@ class Routing {
   Id row_sum(Id a) { return b_.reduce(Fn::kWrapAdd, whole(a)); }
 
   Id begin_loop(std::vector<Id> initial) {
-    const Id loop = b_.begin_for(b_.integer(0), count_, b_.integer(rows_ * kColumns),
-                                 std::move(initial));
+    const Id loop =
+        b_.begin_for(b_.integer(0), count_, b_.integer(rows_ * kColumns), std::move(initial));
     emitter_.open_scope();
     return loop;
   }
@@ -131,8 +131,7 @@ class Routing {
                        b_.range(rows_, kColumns, 1));
     const Id number = plus(narrow(b_.induction(loop)), at);
     const Id exist = less(number, count_);
-    const Id given =
-        emitter_.value(node_.inputs[0], {{number, piece_.facts.space}}, {exist});
+    const Id given = emitter_.value(node_.inputs[0], {{number, piece_.facts.space}}, {exist});
     const Id experts = piece_.scalar(experts_of(piece_.facts));
     if (checks) {
       const auto node = static_cast<int>(&node_ - body_.nodes().data());
@@ -150,7 +149,8 @@ class Routing {
     const auto found = std::ranges::find(outputs, stored);
     if (found == outputs.end()) return;
     const TensorType& type = body_.type(stored);
-    emitter_.store(output_pointer(b_, static_cast<std::size_t>(found - outputs.begin())), type, wide(value), {{index, type.shape}}, {mask});
+    emitter_.store(output_pointer(b_, static_cast<std::size_t>(found - outputs.begin())), type,
+                   wide(value), {{index, type.shape}}, {mask});
   }
 
   const Piece& piece_;
