@@ -1,8 +1,11 @@
 // Experts as four kernels: the routing; gate and up of all rows with what follows them; down; and
-// the sum of each token's rows in the order of its choices, each row read where it lies.
+// the sum of each token's rows in the order of its choices, each row read where it lies. Where
+// columns of gate and up are neighbours in memory, they are one matmul, and what follows is a fifth
+// kernel.
 
 #include "ir/attributes.h"
 #include "ir/moe.h"
+#include "ir/op_registry.h"
 #include "lowering/plain_writer.h"
 
 namespace braid {
@@ -19,9 +22,9 @@ class Experts {
     routed_ = w_.add_results("moe_routing", 4, {w_.operand(kMoeIndices)}, {{"experts", experts}});
     const ValueId rows =
         select("rows", on_input_ ? weighted_input() : w_.operand(0), kRoutedTokens);
-    const ValueId gate = half(rows, 0);
-    const ValueId up = half(rows, 1);
-    const ValueId hidden = narrow("hidden", is_clamped() ? clamped(gate, up) : swiglu(gate, up));
+    const std::vector<ValueId> both = gate_and_up(rows);
+    const ValueId hidden =
+        narrow("hidden", is_clamped() ? clamped(both[0], both[1]) : swiglu(both[0], both[1]));
     ValueId made = product("down", hidden, w_.operand(kMoeDown));
     if (kMoeDownBias < w_.operands()) {
       const ValueId bias = select("down_bias", w_.operand(kMoeDownBias), kRoutedExperts);
@@ -69,24 +72,52 @@ class Experts {
     return narrow("weighted", map("mul", {wide(w_.operand(0)), weights(w_.type(0).shape)}));
   }
 
-  /// The gate, or up: its columns of a matrix or a bias.
-  ValueId columns(std::size_t operand, std::int64_t which) {
-    const Shape& shape = w_.type(operand).shape;
-    const std::size_t dim = shape.size() - 1;
-    const bool in_turn = std::get<bool>(*w_.attr("interleaved"));
+  [[nodiscard]] bool in_turn() const { return std::get<bool>(*w_.attr("interleaved")); }
+
+  /// The gate, or up: its columns of what has both.
+  ValueId columns(ValueId both, const Shape& shape, std::int64_t which) {
     const Dim inner = w_.type(kMoeDown).shape[1];
-    Attrs part{{"dim", static_cast<std::int64_t>(dim)}};
-    part.emplace("start", in_turn ? AttrValue(which) : as_bound(inner * which));
-    part.emplace("end", as_bound(in_turn ? shape[dim] : inner * (which + 1)));
-    if (in_turn) part.emplace("step", std::int64_t{2});
-    return w_.add(which == 0 ? "gate" : "up", "slice", {w_.operand(operand)}, std::move(part));
+    Attrs part{{"dim", static_cast<std::int64_t>(shape.size()) - 1}};
+    part.emplace("start", in_turn() ? AttrValue(which) : as_bound(inner * which));
+    part.emplace("end", as_bound(in_turn() ? shape.back() : inner * (which + 1)));
+    if (in_turn()) part.emplace("step", std::int64_t{2});
+    return w_.add(which == 0 ? "gate" : "up", "slice", {both}, std::move(part));
   }
-  ValueId half(ValueId rows, std::int64_t which) {
-    const ValueId made =
-        wide(product(which == 0 ? "gate" : "up", rows, columns(kMoeGateUp, which)));
-    if (kMoeGateUpBias >= w_.operands()) return made;
-    const ValueId bias = select("bias", columns(kMoeGateUpBias, which), kRoutedExperts);
-    return map("add", {made, wide(bias)});
+  ValueId columns_of(std::size_t operand, std::int64_t which) {
+    return columns(w_.operand(operand), w_.type(operand).shape, which);
+  }
+
+  /// Whether columns of gate and up are neighbours in memory: then threads that load 16 bytes load
+  /// both.
+  [[nodiscard]] bool are_neighbours() const {
+    if (!in_turn()) return false;
+    const Node* view = w_.producer(kMoeGateUp);
+    return view == nullptr || view->op->view != View::kPermute ||
+           permutation(view->op_name(), view->attrs, 3).back() == 2;
+  }
+
+  /// Of all rows, with biases; in f32.
+  std::vector<ValueId> gate_and_up(ValueId rows) {
+    std::vector<ValueId> results;
+    ValueId both = -1;
+    if (are_neighbours()) both = product("both", rows, w_.operand(kMoeGateUp));
+    for (const std::int64_t which : {0, 1}) {
+      const char* name = which == 0 ? "gate" : "up";
+      ValueId made = -1;
+      if (both >= 0) {
+        const Dim& choices = w_.type(kMoeIndices).shape[1];
+        made = columns(both, {tokens() * choices.constant(), w_.type(kMoeGateUp).shape[2]}, which);
+      } else {
+        made = product(name, rows, columns_of(kMoeGateUp, which));
+      }
+      made = wide(made);
+      if (kMoeGateUpBias < w_.operands()) {
+        const ValueId bias = select("bias", columns_of(kMoeGateUpBias, which), kRoutedExperts);
+        made = map("add", {made, wide(bias)});
+      }
+      results.push_back(made);
+    }
+    return results;
   }
 
   ValueId swiglu(ValueId gate, ValueId up) { return map("mul", {map("silu", {gate}), up}); }

@@ -24,6 +24,11 @@ class Writer {
   [[nodiscard]] const TensorType& type(std::size_t index) const {
     return graph_.type(node_.inputs[index]);
   }
+  /// The node that gives an operand; null for an input of the graph.
+  [[nodiscard]] const Node* producer(std::size_t index) const {
+    const NodeId id = graph_.value(node_.inputs[index]).producer;
+    return id < 0 ? nullptr : &graph_.node(id);
+  }
   [[nodiscard]] std::size_t operands() const { return node_.inputs.size(); }
   [[nodiscard]] const TensorType& result() const { return graph_.type(node_.outputs[0]); }
   [[nodiscard]] const AttrValue* attr(std::string_view key) const {
