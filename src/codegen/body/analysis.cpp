@@ -116,8 +116,10 @@ class Analysis {
         check_update(node);
       }
     }
-    if (facts_.scan != nullptr && (matmul_ != nullptr || attention_ != nullptr ||
-                                   reduction_ != nullptr || facts_.collective != nullptr)) {
+    const bool reduces_too =
+        reduction_ != nullptr && facts_.scan != nullptr && !holds_rows(*facts_.scan);
+    if (facts_.scan != nullptr && (matmul_ != nullptr || attention_ != nullptr || reduces_too ||
+                                   facts_.collective != nullptr)) {
       return refuse(fmt::format("'{}' goes along its rows alone", facts_.scan->op_name()));
     }
     if (joined > 2 * kMostCatOperands) {
@@ -203,6 +205,10 @@ class Analysis {
   }
   /// Whether it has results of a shape of their own.
   static bool takes_some(const Node& scan) { return scan.outputs.size() > 1; }
+  /// Whether it is a topk: its rows may be reduced in front of it.
+  static bool holds_rows(const Node& scan) {
+    return takes_some(scan) && scan.attrs.contains("dim");
+  }
   bool is_taken(ValueId value) const {
     const NodeId producer = body_.value(value).producer;
     return facts_.scan != nullptr && producer >= 0 && &body_.node(producer) == facts_.scan &&
