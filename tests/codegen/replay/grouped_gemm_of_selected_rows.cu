@@ -25,22 +25,22 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_gemm_index_select__
   int v26 = 0;
   int v27 = -1;
   for (long long v22 = 0; v22 < 8; v22 += 1) {
-    const int v29 = v17 + 1;
-    long long v31;
-    load_i32_1(&v31, (const int*)p2 + v22, true);
-    const int v32 = (int)v31;
+    long long v30;
+    load_i32_1(&v30, (const int*)p2 + v22, true);
+    const int v31 = (int)v30;
+    const int v32 = v17 + 1;
     {
       bool bad = false;
       long long index = 0;
-      if ((v32 < 0 || v32 >= v29)) bad = true, index = v32;
-      if (bad) bad_index(record, step, 1, index, v29);
+      if ((v31 < 0 || v31 >= v32)) bad = true, index = v31;
+      if (bad) bad_index(record, step, 1, index, v32);
     }
-    const int v37 = min((max(v32, 0)), v17);
+    const int v37 = min((max(v31, 0)), v17);
     {
       bool bad = false;
       long long index = 0;
-      if (((v37 - v23) < 0 || (v37 - v23) >= v29)) bad = true, index = (v37 - v23);
-      if (bad) bad_index(record, step, 1, index, v29);
+      if (((v37 - v23) < 0 || (v37 - v23) >= v32)) bad = true, index = (v37 - v23);
+      if (bad) bad_index(record, step, 1, index, v32);
     }
     const int v40 = max(v23, v37);
     const int v45 = ((v40 - v23) + 15) / 16;
@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_gemm_index_select__
   }
   const int v68 = v13 - v24;
   const bool v72 = (-1 < v68) && (v68 < (((v17 - v23) + 15) / 16));
-  const long long v78 = (long long)(max(v27, 0));
+  const long long v79 = (long long)(max(v27, 0));
   const long long v81 = (-1 < v27) ? 64 : 0;
   const int v83 = (v9 / v11) * 64;
   const int v84 = (int)(v72 ? v17 : v26);
@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_gemm_index_select__
   bool v157[1];
   v157[0] = (v88[0] && v95[0]) && v96[0];
   copy_async_16(shared + 0 + at5, (const unsigned short*)p7 + (v140[0] + (v141 + col1)), v153 && v157[0]);
-  unsigned char* const v163 = p8 + ((v78 * 8192) * 2);
+  unsigned char* const v163 = p8 + ((v79 * 8192) * 2);
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
     copy_async_16(shared + 16384 + (at6 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v163 + (((v141 + (row2 + i / 8 % 4 * 16)) * 128) + (v149 + (col2 + i % 8))), v153);
@@ -153,7 +153,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_gemm_index_select__
     unsigned char* const v234 = p7 + (v229 * 2);
     bool v236[1];
     v236[0] = (v88[0] && v95[0]) && v96[0];
-    unsigned char* const v242 = p8 + ((v78 * 8192) * 2);
+    unsigned char* const v242 = p8 + ((v79 * 8192) * 2);
     unsigned char* const v245 = v242 + ((v229 * 128) * 2);
     {
       const unsigned a = shared + 0 + (int)v223 * 2048;
