@@ -32,6 +32,7 @@ struct Registry {
     add_kernel_ops(ops);
     add_gather_ops(ops);
     add_matmul_ops(ops);
+    add_moe_ops(ops);
     add_opaque_ops(ops);
     add_paged_attention_ops(ops);
     add_pointwise_ops(ops);

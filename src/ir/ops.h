@@ -26,6 +26,7 @@ void add_fused_ops(std::vector<OpDef>& ops);
 void add_kernel_ops(std::vector<OpDef>& ops);
 void add_gather_ops(std::vector<OpDef>& ops);
 void add_matmul_ops(std::vector<OpDef>& ops);
+void add_moe_ops(std::vector<OpDef>& ops);
 void add_opaque_ops(std::vector<OpDef>& ops);
 void add_paged_attention_ops(std::vector<OpDef>& ops);
 void add_pointwise_ops(std::vector<OpDef>& ops);

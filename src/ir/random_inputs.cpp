@@ -8,6 +8,7 @@
 #include "ir/attention.h"
 #include "ir/buckets.h"
 #include "ir/fail.h"
+#include "ir/moe.h"
 #include "ir/op_registry.h"
 #include "ir/text.h"
 #include "ir/views.h"
@@ -70,7 +71,7 @@ std::optional<std::int64_t> places_to_write(const Graph& graph, const Node& node
 }
 
 /// `size` integers that an op can use, for an input that says where rows are: ends of groups, the
-/// indices of a write, or what a paged_attention has beside its cache.
+/// indices of a write, the experts of tokens, or what a paged_attention has beside its cache.
 std::optional<std::vector<std::int64_t>> places(const Graph& graph, ValueId input,
                                                 const Bindings& bindings, std::size_t size,
                                                 Random& random) {
@@ -102,6 +103,13 @@ std::optional<std::vector<std::int64_t>> places(const Graph& graph, ValueId inpu
     }
     if (const auto end = places_to_write(graph, node, operand, bindings)) return once(*end);
     if (std::ranges::find(node.op->checked, operand) == node.op->checked.end()) continue;
+    if (node.op->op_class != OpClass::kAttention) {  // the experts of tokens
+      const auto* experts = node.attr<std::int64_t>("experts");
+      for (std::int64_t& value : values) {
+        value = below(experts != nullptr ? *experts : extent(kMoeGateUp, 0));
+      }
+      return values;
+    }
     // Tokens of a paged_attention are dealt evenly, so that the lengths have room for them.
     const std::int64_t sequences = extent(kKvLengths, 0);
     const auto start = [&](std::int64_t sequence) { return extent(0, 0) * sequence / sequences; };

@@ -9,52 +9,10 @@
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
+#include "lowering/plain_writer.h"
 
 namespace braid {
 namespace {
-
-/// One node, and what it becomes.
-class Writer {
- public:
-  Writer(const Graph& graph, const Node& node, Rewriter& rewrite)
-      : graph_(graph), node_(node), rewrite_(rewrite) {}
-
-  [[nodiscard]] ValueId operand(std::size_t index) const { return rewrite_(node_.inputs[index]); }
-  [[nodiscard]] const TensorType& type(std::size_t index) const {
-    return graph_.type(node_.inputs[index]);
-  }
-  [[nodiscard]] const TensorType& result() const { return graph_.type(node_.outputs[0]); }
-  [[nodiscard]] const AttrValue* attr(std::string_view key) const {
-    const auto found = node_.attrs.find(key);
-    return found == node_.attrs.end() ? nullptr : &found->second;
-  }
-  [[nodiscard]] SliceRange range() const {
-    return part_ranges(node_.attrs, type(0).shape, graph_.symbols())[0];
-  }
-  /// A node in front of the last one.
-  ValueId add(std::string_view what, std::string_view op, std::vector<ValueId> inputs,
-              Attrs attrs) {
-    return rewrite_.add(fmt::format("{}_{}", node_.name, what), op, std::move(inputs),
-                        std::move(attrs));
-  }
-  /// The same, with two results.
-  std::vector<ValueId> add_results(const char* op, std::vector<ValueId> inputs, Attrs attrs) {
-    const std::string name = rewrite_.fresh_name(fmt::format("{}_{}", node_.name, op), 2);
-    const NodeId id = rewrite_.graph().add_node(name, op, std::move(inputs), std::move(attrs));
-    return rewrite_.graph().node(id).outputs;
-  }
-  /// The value stands for a result of the node.
-  void become(ValueId value, std::size_t result = 0) { rewrite_.map(node_.outputs[result], value); }
-  /// The one that has the node's name.
-  void finish(std::string_view op, std::vector<ValueId> inputs, Attrs attrs) {
-    rewrite_.copy(node_, op, std::move(inputs), std::move(attrs));
-  }
-
- private:
-  const Graph& graph_;
-  const Node& node_;
-  Rewriter& rewrite_;
-};
 
 Attrs slice_of(const SliceRange& range) {
   return {{"dim", static_cast<std::int64_t>(range.axis)},
@@ -116,7 +74,7 @@ Attrs whole_topk(const Writer& w) {
   return {{"k", as_bound(shape[axis])}, {"dim", dim}, {"largest", *w.attr("descending")}};
 }
 void sort(Writer& w) { w.finish("topk", {w.operand(0)}, whole_topk(w)); }
-void argsort(Writer& w) { w.become(w.add_results("topk", {w.operand(0)}, whole_topk(w))[1]); }
+void argsort(Writer& w) { w.become(w.add_results("topk", 2, {w.operand(0)}, whole_topk(w))[1]); }
 
 void bitwise_not(Writer& w) {
   const DType dtype = w.result().dtype;
@@ -130,7 +88,8 @@ struct PlainForm {
   std::string_view op;
   void (*write)(Writer&);
 };
-constexpr PlainForm kForms[] = {{"narrow", narrow},
+constexpr PlainForm kForms[] = {{"moe_experts", write_experts},
+                                {"narrow", narrow},
                                 {"select", select},
                                 {"full_like", full_like},
                                 {"zeros_like", zeros_like},
@@ -174,7 +133,7 @@ void topk_of_parts(Writer& w, std::int64_t parts) {
   cut[axis] = length / parts;
   cut.insert(cut.begin() + dim, parts);
   const ValueId x = w.add("parts", "view", {w.operand(0)}, {{"shape", std::move(cut)}});
-  const std::vector<ValueId> some = w.add_results("topk", {x}, topk(dim + 1));
+  const std::vector<ValueId> some = w.add_results("topk", 2, {x}, topk(dim + 1));
   // Where a part begins.
   Shape starts(shape.size() - axis + 1, 1);
   starts[0] = parts;
@@ -185,7 +144,7 @@ void topk_of_parts(Writer& w, std::int64_t parts) {
   joined[axis] = joined[axis] * parts;
   const ValueId values = w.add("values", "view", {some[0]}, {{"shape", joined}});
   index = w.add("index", "view", {index}, {{"shape", joined}});
-  const std::vector<ValueId> best = w.add_results("topk", {values}, topk(dim));
+  const std::vector<ValueId> best = w.add_results("topk", 2, {values}, topk(dim));
   w.become(best[0], 0);
   w.become(w.add("index", "gather", {index, best[1]}, {{"dim", dim}}), 1);
 }

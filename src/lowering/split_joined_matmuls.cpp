@@ -18,8 +18,9 @@
 
 // split_joined_matmuls: a matmul with several weights side by side becomes one matmul for each.
 //
-// Matches a matmul (mm, matmul, addmm, scaled_mm) whose readers all take only parts of its columns,
-// by `slice` or `split`, possibly behind pointwise nodes or a view that splits the columns:
+// Matches a matmul (mm, matmul, addmm, scaled_mm, _grouped_mm) whose readers all take only parts of
+// its columns, by `slice` or `split`, possibly behind pointwise nodes or a view that splits the
+// columns:
 //   gu = mm(x, w); g = gu[:, :n]; u = gu[:, n:]  ->  g = mm(x, w[:, :n]); u = mm(x, w[:, n:])
 // The slices of the weight, and of a bias or scale of the columns, are views of it. Nodes between
 // the matmul and the slices are repeated for each part. Each element is the same sum as before,
@@ -219,8 +220,9 @@ class Cutter {
       std::vector<ValueId> operands;
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         const ValueId input = node.inputs[i];
-        const bool left = node.op->op_class == OpClass::kMatmul && i == left_of(node);
-        operands.push_back(left                             ? rewrite_(input)
+        const bool whole = node.op->op_class == OpClass::kMatmul &&
+                           (i == left_of(node) || (node.op->matmul == Matmul::kGrouped && i == 2));
+        operands.push_back(whole                            ? rewrite_(input)
                            : joined.columns.contains(input) ? parts_.at({input, part})
                                                             : of_columns(input, columns_of, part));
       }
@@ -305,7 +307,7 @@ class Chooser {
     std::vector<Joined> chosen;
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       const Node& node = graph_.nodes()[i];
-      if (node.op->op_class != OpClass::kMatmul || node.op->matmul == Matmul::kGrouped) continue;
+      if (node.op->op_class != OpClass::kMatmul) continue;
       Joined joined = Finder(graph_, known_, i).run();
       if (joined.parts.empty()) continue;
       if (joined.obstacle) {

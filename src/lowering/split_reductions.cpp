@@ -58,6 +58,9 @@ constexpr ReasonCode kNotTuned{"split_reductions.not_tuned", "not tuned: {why}"}
 
 /// The least K of one part of a matmul: enough to fill its pipeline.
 constexpr std::int64_t kLeastK = 256;
+/// The least elements of one part of a reduction: a thread has so many under way anyway, and what
+/// computes them would fuse with their sum.
+constexpr std::int64_t kLeastElements = 8;
 
 class Splitter {
  public:
@@ -274,6 +277,7 @@ class Splitter {
     const std::int64_t least = is_matmul ? kLeastK : 1;
     return extent.is_constant() && extent.constant() > 0 &&
            extent.constant() % (parts * least) == 0 &&
+           (is_matmul || extent.constant() / parts >= kLeastElements) &&
            parts <= (is_matmul ? kMostMatmulParts : kMostParts);
   }
 

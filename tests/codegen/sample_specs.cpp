@@ -234,6 +234,19 @@ void add_gemms(const Samples& add) {
   }
   {
     Body b;
+    const ValueId rows =
+        b.op("index_select", {b.input(bf16, {kT, 64}), b.input(DType::kI32, {kT * 2})},
+             {{"dim", std::int64_t{0}}});
+    add("grouped_gemm_of_selected_rows", b,
+        {b.op("_grouped_mm", {rows, b.input(bf16, {8, 64, 128}), b.input(DType::kI32, {8})})});
+  }
+  {
+    Body b;
+    add("moe_routing", b,
+        b.results("moe_routing", {b.input(DType::kI32, {kT, 2})}, {{"experts", std::int64_t{8}}}));
+  }
+  {
+    Body b;
     const ValueId weight = b.op("to", {b.input(DType::kF32, {64, 128})}, {{"dtype", bf16}});
     const ValueId scaled = b.op("mul", {b.input(bf16, {kT, 64}), b.input(bf16, {64})});
     add("gemm_prologue_bias", b, {b.op("addmm", {b.input(bf16, {128}), scaled, weight})});

@@ -167,6 +167,7 @@ constexpr std::pair<const char*, const char*> kNodes[] = {
     {"fused_scaled_matmul_reduce_scatter",
      R"({"inputs": ["f", "f", "s", "s"],
          "attrs": {"group": "tp", "reduce_op": "sum", "scatter_dim": 0}})"},
+    {"moe_experts", R"({"inputs": ["x", "c", "w", "g", "d"], "attrs": {}})"},
     {"gelu", R"({"inputs": ["x"], "attrs": {}})"},
     {"opaque", R"({"inputs": [], "attrs": {"dtype": "f32", "shape": [2]}})"},
     {"div", R"({"inputs": ["i", "i"], "attrs": {}})"},
@@ -192,6 +193,10 @@ TEST(GraphSchema, TheReaderTakesEachChoice) {
                                        {"name": "y", "dtype": "f32", "shape": [8, 4]},
                                        {"name": "f", "dtype": "f8e4m3", "shape": [16, 16]},
                                        {"name": "s", "dtype": "f32", "shape": []},
+                                       {"name": "c", "dtype": "i32", "shape": [4, 2]},
+                                       {"name": "w", "dtype": "f32", "shape": [4, 2]},
+                                       {"name": "g", "dtype": "f32", "shape": [3, 4, 4]},
+                                       {"name": "d", "dtype": "f32", "shape": [3, 2, 4]},
                                        {"name": "i", "dtype": "i32", "shape": [4]}])")},
                          {"nodes", json::array({node})},
                          {"outputs", json::array({"x"})}};

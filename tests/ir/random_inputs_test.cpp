@@ -72,6 +72,15 @@ TEST(RandomInputs, OfAPagedAttentionFitEachOther) {
   }
 }
 
+TEST(RandomInputs, ExpertsOfTokensExist) {
+  Graph graph;
+  graph.add_input({"choices", {DType::kI64, {100, 2}}});
+  graph.add_node("y", "moe_routing", graph.input_values(), {{"experts", std::int64_t{3}}});
+  const Values choices = random_inputs(graph, {}, 3)[0][0].to_doubles();
+  EXPECT_EQ(*std::ranges::min_element(choices), 0);
+  EXPECT_EQ(*std::ranges::max_element(choices), 2);
+}
+
 TEST(RandomInputs, DifferByRankOnlyWherePerRank) {
   const RankTensors inputs = random_inputs(model(), {{"T", 5}}, 3);
   ASSERT_EQ(inputs.size(), 2U);

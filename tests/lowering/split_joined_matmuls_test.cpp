@@ -87,6 +87,31 @@ TEST(SplitJoinedMatmuls, WeightIsTransposedWithBiasAndBatch) {
   EXPECT_THAT(kernels_of(graph, context), SizeIs(1 + 1));
 }
 
+// There are as many ends of groups as columns.
+TEST(SplitJoinedMatmuls, ExpertsOfSelectedRows) {
+  const auto indices = [](const std::string& name, const std::string& shape) {
+    return R"({"name": ")" + name + R"(", "dtype": "i32", "shape": [)" + shape + "]}";
+  };
+  const Graph graph =
+      graph_of(input16("x", R"("T", 64)") + "," + input16("w", "32, 64, 32") + "," +
+                   indices("tokens", R"("2*T")") + "," + indices("ends", "32"),
+               joined({node("rows", "index_select", R"("x", "tokens")", R"("dim": 0)"),
+                       node("gu", "_grouped_mm", R"("rows", "w", "ends")"), slice("g", "gu", 0, 16),
+                       slice("u", "gu", 16, 32), kSiluMul}),
+               R"("h")");
+  PassContext context = sm80();
+  const Graph result = split(graph, context);
+  EXPECT_THAT(lines(result),
+              ElementsAre("rows = index_select(x, tokens)", "w_part = slice(w)",
+                          "gu_part = _grouped_mm(rows, w_part, ends)", "w_part1 = slice(w)",
+                          "gu_part1 = _grouped_mm(rows, w_part1, ends)", "a = silu(gu_part)",
+                          "h = mul(a, gu_part1)", "-> h"));
+  EXPECT_THAT(lines(fuse(result, context)),
+              ElementsAre("h = grouped_gemm{index_select+slice+_grouped_mm+slice+_grouped_mm+silu+"
+                          "mul}(x, tokens, w, ends)",
+                          "-> h"));
+}
+
 TEST(SplitJoinedMatmuls, ScalesOfColumns) {
   const auto f8 = [](const std::string& name, const std::string& shape) {
     return R"({"name": ")" + name + R"(", "dtype": "f8e4m3", "shape": [)" + shape + "]}";

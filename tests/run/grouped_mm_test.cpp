@@ -75,6 +75,17 @@ Graph graph_of(const Case& c) {
   return b.take({y});
 }
 
+/// Ends of groups of 0 to `most` rows, up to `rows` in all; the last has what is left of them.
+Offsets many_groups(std::int64_t groups, std::int64_t most, std::int64_t rows) {
+  Offsets ends;
+  std::int64_t end = 0;
+  for (std::int64_t group = 0; group < groups; ++group) {
+    end = std::min(rows, end + (group % 4 == 1 ? most : group % 3 == 0 ? most / 2 : 0));
+    ends.push_back(end);
+  }
+  return ends;
+}
+
 std::size_t input_of(const Graph& graph, std::string_view name) {
   const auto found = std::ranges::find(graph.inputs(), name, &GraphInput::name);
   return static_cast<std::size_t>(found - graph.inputs().begin());
@@ -138,6 +149,12 @@ INSTANTIATE_TEST_SUITE_P(
              64,
              3,
              {0, 0, 1, 1, 1, 2, 2, 2, 2, 3, 3}},
+        Case{"many_groups", Form::kAlone, kBF16, 64, 64, 190, many_groups(90, 3, 190)},
+        Case{"many_groups_of_few_rows", Form::kAlone, kBF16, 64, 64, 9, many_groups(90, 1, 9)},
+        Case{"many_groups_and_rows_past_them", Form::kGateAndUp, kF16, 64, 40, 200,
+             many_groups(40, 7, 130)},
+        Case{"most_of_many_groups_are_empty", Form::kAlone, kF32, 33, 17, 200,
+             many_groups(40, 90, 200)},
         Case{"a_group_for_each_row", Form::kAlone, kBF16, 64, 64, 6, {1, 2, 3, 4, 5, 6}},
         Case{"accumulators", Form::kAccumulators, kBF16, 96, 40, 45, {20, 21, 44}},
         Case{"transposed", Form::kTransposed, kBF16, 72, 40, 90, {31, 64, 90}},
@@ -182,12 +199,11 @@ TEST(GroupedMm, ARowHasTheBitsOfAMatmulAlone) {
 }
 
 // Nothing outside of a tensor is touched, the reference says the same, and the next run is well.
-TEST(GroupedMm, OffsetsOutOfRangeOrOrderAreNamed) {
-  struct Bad {
-    Offsets offsets;
-    int index;
-  };
-  const Case good{"", Form::kAlone, kBF16, 64, 48, 50, {10, 30, 50}};
+struct Bad {
+  Offsets offsets;
+  int index;
+};
+void expect_named(const Case& good, const std::vector<Bad>& all) {
   const Graph graph = graph_of(good);
   const Bindings bindings{{"T", good.rows}};
   const std::string node = graph.value(graph.outputs()[0]).name;
@@ -195,8 +211,7 @@ TEST(GroupedMm, OffsetsOutOfRangeOrOrderAreNamed) {
   options.sanitize = kCheckAll;
   World world = World::open(options);
   Executable executable = Executable::compile(graph, world);
-  for (const Bad& bad : {Bad{{10, 51, 50}, 51}, Bad{{-1, 30, 50}, -1}, Bad{{10, 8, 50}, -2},
-                         Bad{{1 << 30, 1 << 30, 1 << 30}, 1 << 30}}) {
+  for (const Bad& bad : all) {
     Case c = good;
     c.offsets = bad.offsets;
     const RankTensors inputs = inputs_of(c, graph);
@@ -216,6 +231,18 @@ TEST(GroupedMm, OffsetsOutOfRangeOrOrderAreNamed) {
   }
   const auto findings = found_by(world.device());
   EXPECT_TRUE(findings.empty()) << findings[0].text();
+}
+
+TEST(GroupedMm, OffsetsOutOfRangeOrOrderAreNamed) {
+  expect_named({"", Form::kAlone, kBF16, 64, 48, 50, {10, 30, 50}},
+               {{{10, 51, 50}, 51},
+                {{-1, 30, 50}, -1},
+                {{10, 8, 50}, -2},
+                {{1 << 30, 1 << 30, 1 << 30}, 1 << 30}});
+  Offsets good = many_groups(90, 3, 50), low = good, high = good;
+  low[0] = -1;
+  high[89] = 51;
+  expect_named({"", Form::kAlone, kBF16, 64, 48, 50, good}, {{low, -1}, {high, 51}});
 }
 
 }  // namespace

@@ -680,6 +680,19 @@ TEST(Scans, AreCleanUnderTheSanitizer) {
   }
 }
 
+TEST(Scans, ATopKTakesInTheSoftmaxOfItsRows) {
+  for (const std::int64_t width : {8, 1000}) {
+    Build b;
+    const ValueId shares = b.op("softmax", {b.in(kF32, {kT, width})});
+    for (const ValueId result : b.node("topk", {shares}, {{"k", std::int64_t{4}}}).outputs) {
+      b.out(result);
+    }
+    EXPECT_TRUE(testing::matches_reference_and_unfused(b.graph(), {{"T", 7}}, 3)) << width;
+    World world = World::open(testing::world_options(1));
+    EXPECT_EQ(Executable::compile(b.graph(), world).kernels().size(), 1U) << width;
+  }
+}
+
 // Its extent is a prime number.
 TEST(Scans, ATopKOfALongRowWithoutEqualPartsIsRefused) {
   Build b;

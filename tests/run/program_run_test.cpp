@@ -126,7 +126,7 @@ TEST_P(ProgramRun, IsTheRunOfTheGraphBitForBit) {
 
 INSTANTIATE_TEST_SUITE_P(Examples, ProgramRun,
                          ::testing::Values("tp_mlp", "llama_mlp", "bert_block", "vision_mlp",
-                                           "llama_attention"),
+                                           "llama_attention", "mixtral", "gpt_oss"),
                          [](const auto& info) { return std::string(info.param); });
 
 template <class Load>

@@ -101,7 +101,7 @@ class Analysis {
         group = own;
       }
       if (node.op->op_class == OpClass::kScan && facts_.scan != &node) {
-        return refuse("a kernel holds one cumsum or topk");
+        return refuse("a kernel holds one cumsum, topk or moe_routing");
       }
       if (node.op->op_class == OpClass::kCollective) {
         if (facts_.collective != &node) return refuse("a kernel holds one collective");
@@ -116,9 +116,11 @@ class Analysis {
         check_update(node);
       }
     }
-    if (facts_.scan != nullptr && (matmul_ != nullptr || attention_ != nullptr ||
-                                   reduction_ != nullptr || facts_.collective != nullptr)) {
-      return refuse("a cumsum or topk goes along its rows alone");
+    const bool reduces_too =
+        reduction_ != nullptr && facts_.scan != nullptr && !holds_rows(*facts_.scan);
+    if (facts_.scan != nullptr && (matmul_ != nullptr || attention_ != nullptr || reduces_too ||
+                                   facts_.collective != nullptr)) {
+      return refuse(fmt::format("'{}' goes along its rows alone", facts_.scan->op_name()));
     }
     if (joined > 2 * kMostCatOperands) {
       return refuse(fmt::format("it concatenates {} tensors; expected at most {}", joined,
@@ -181,18 +183,20 @@ class Analysis {
     return shape(update == nullptr ? output : update->inputs.back());
   }
 
-  /// A sum is carried along the dim by the thread of its line; a topk looks through whole rows.
+  /// A sum is carried along the dim by the thread of its line; a topk looks through whole rows, and
+  /// a routing through all that there is.
   void find_space_of_scan() {
     const Node& node = *facts_.scan;
     facts_.space = shape(node.inputs[0]);
+    for (const Node& reader : body_.nodes()) {
+      if (std::ranges::any_of(reader.inputs, [&](ValueId v) { return is_taken(v); })) {
+        return refuse(fmt::format("what '{}' gives is read from memory", node.op_name()));
+      }
+    }
+    if (!node.attrs.contains("dim")) return;
     facts_.reduced = row_dims(*node.op, node.attrs, facts_.space.size());
     facts_.rows = takes_some(node) ? Rows::kHeld : Rows::kStrided;
     if (!takes_some(node)) return;
-    for (const Node& reader : body_.nodes()) {
-      if (std::ranges::any_of(reader.inputs, [&](ValueId v) { return is_taken(v); })) {
-        return refuse("what a topk gives is read from memory");
-      }
-    }
     if (!trailing(facts_.reduced)) return refuse("a topk goes along the last dim");
     const std::int64_t width = max_numel(facts_.reduced_dims(), body_.symbols());
     if (width > kMaxRow) {
@@ -201,6 +205,10 @@ class Analysis {
   }
   /// Whether it has results of a shape of their own.
   static bool takes_some(const Node& scan) { return scan.outputs.size() > 1; }
+  /// Whether it is a topk: its rows may be reduced in front of it.
+  static bool holds_rows(const Node& scan) {
+    return takes_some(scan) && scan.attrs.contains("dim");
+  }
   bool is_taken(ValueId value) const {
     const NodeId producer = body_.value(value).producer;
     return facts_.scan != nullptr && producer >= 0 && &body_.node(producer) == facts_.scan &&

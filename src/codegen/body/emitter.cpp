@@ -230,8 +230,6 @@ Id BodyEmitter::chosen(const std::vector<Id>& conditions, std::vector<Id> parts)
   return result;
 }
 
-/// A node's index, its second operand, into `extent` elements. One out of range fails the run; the
-/// mask leaves it out.
 Id BodyEmitter::checked_index(const Node& node, const Dim& extent, const Coords& at, Mask& mask) {
   const Id index = value(node.inputs[1], at, mask);
   const Id end = scalar_of(b_, Expr(extent), body_.symbols());

@@ -80,6 +80,10 @@ class BodyEmitter {
   /// The first part whose condition holds; the last has none to hold.
   [[nodiscard]] tile::Id chosen(const std::vector<tile::Id>& conditions,
                                 std::vector<tile::Id> parts);
+  /// A node's index, its second operand, into `extent` elements. One out of range fails the run;
+  /// the mask leaves it out.
+  [[nodiscard]] tile::Id checked_index(const Node& node, const Dim& extent, const Coords& at,
+                                       Mask& mask);
   /// The coordinates moved into this rank's chunk of an operand along the scatter dim.
   [[nodiscard]] Coords own_chunk(const Collective& form, const std::string& group,
                                  const Shape& operand, const Coords& at);
@@ -97,7 +101,6 @@ class BodyEmitter {
   tile::Id cat(const Node& node, const Coords& at, const Mask& mask);
   tile::Id gathered(const Node& node, const Coords& at, const Mask& mask);
   Coords replaced(const Node& update, const Coords& at, Mask& mask);
-  tile::Id checked_index(const Node& node, const Dim& extent, const Coords& at, Mask& mask);
   tile::Id rotary(const Node& node, const Coords& at, const Mask& mask);
   tile::Id row_value(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id constant(DType dtype, const AttrValue& number);

@@ -12,7 +12,7 @@ namespace braid {
 extern const Work kNothing, kRows, kOperand, kRowsFromPeers, kSumAtOwner, kRowsFromOwner, kSumAtAll,
     kRowsFromHere, kSendPackets, kRowsFromPackets, kGemmTile, kGroupedTile, kCopiedPanel,
     kGatheredTile, kOwnTile, kPushedTile, kRowsOfParts, kAttentionTile, kPagedAttention,
-    kJoinedParts, kTopK;
+    kJoinedParts, kRouting, kTopK;
 
 namespace {
 
@@ -107,6 +107,7 @@ std::span<const Kernel> kernels() {
       {.name = "join_attention", .phases = {{&kJoinedParts}}},
       {.name = "paged_attention", .phases = {{&kPagedAttention}}},
       {.name = "attention", .phases = {{&kAttentionTile}}},
+      {.name = "moe_routing", .phases = {{&kRouting}}},
       {.name = "topk", .phases = {{&kTopK}}},
       {.name = "gemm", .phases = {{&kGemmTile}}, .room = of_ring},
       {.name = "elementwise", .phases = {{&kRows}}, .room = resident_blocks},

@@ -164,6 +164,7 @@ class Gemm {
 
   void emit() {
     const Node& mm = *matmuls_[0];
+    select_rows();
     std::vector<Id> sums;
     for (std::size_t i = 0; i < matmuls_.size(); ++i) {
       sums.push_back(b_.splat(Kind::kF32, block("BLOCK_M"), block("BLOCK_N"), 0));
@@ -319,6 +320,12 @@ class Gemm {
     Id tile;
     bool transposed;
   };
+  /// Rows of a matrix.
+  struct Selected {
+    ValueId from;
+    Id row;     ///< a tile of one column
+    Mask mask;  ///< which of them exist
+  };
 
   int block(const char* key) const { return static_cast<int>(config_.at(key)); }
 
@@ -342,8 +349,28 @@ class Gemm {
     return b_.map(Fn::kAdd, {facts_.narrow ? b_.map(Fn::kToI32, {first}) : first, row});
   }
 
+  /// Where the left operand's rows are those of a matrix at indices: looks these up once, not in
+  /// each step along K.
+  void select_rows() {
+    const NodeId producer = body_.value(matmuls_[0]->inputs[first_]).producer;
+    if (producer < 0) return;
+    const Node& node = body_.node(producer);
+    const Shape& table = body_.type(node.inputs[0]).shape;
+    if (node.op_name() != "index_select" || table.size() != 2 ||
+        axis_of(node.attrs, "dim", 2) != 0 || !is_contiguous(body_, node.inputs[0], 1)) {
+      return;
+    }
+    Mask mask;
+    const Id row = in_all(index(m_, m_.block, 1, 0, mask));
+    const Shape& rows = body_.type(node.inputs[1]).shape;
+    const Id selected = emitter_.checked_index(node, table[0], {{row, rows}}, mask);
+    selected_ = {node.inputs[0], selected, std::move(mask)};
+  }
+
   /// The tile [rows, cols] of an operand's last two dims; transposed when its rows are contiguous.
   Operand operand(ValueId value, const Extent& rows, const Extent& cols) {
+    const bool selects = &rows == &m_ && selected_;
+    if (selects) value = selected_->from;
     const Shape& shape = body_.type(value).shape;
     const std::size_t rank = shape.size();
     // ldmatrix transposes pairs of 8-bit elements for B only. A must have its elements along K
@@ -354,12 +381,16 @@ class Gemm {
     const Extent& outer = transposed ? cols : rows;
     const Extent& inner = transposed ? rows : cols;
     Mask mask;
+    if (selects) mask = selected_->mask;
     // An operand that is computed, not copied, is loaded past the last step too.
     const bool computed = !is_plain(body_, value);
-    Id along_outer = index(outer, outer.block, inner.block, 0, mask, computed);
+    Id along_outer =
+        selects ? selected_->row : index(outer, outer.block, inner.block, 0, mask, computed);
     Id along_inner = index(inner, outer.block, inner.block, 1, mask, computed);
-    if (&rows == &m_)
-      (transposed ? along_inner : along_outer) = in_all(transposed ? along_inner : along_outer);
+    if (&rows == &m_ && !selects) {
+      Id& row = transposed ? along_inner : along_outer;
+      row = in_all(row);
+    }
     const Shape batch(shape.begin(), shape.end() - 2);
     const Axis matrix =
         place_.group && !batch.empty() ? Axis{place_.group->weight, batch} : place_.batch;
@@ -486,6 +517,7 @@ class Gemm {
   std::size_t first_;  ///< input index of the left operand
   Extent m_, n_;
   Dim k_;
+  std::optional<Selected> selected_;
   std::span<const Id> shared_;  ///< what allocate gave, of a ring
 };
 

@@ -1,9 +1,12 @@
 // Tiles of matmuls whose rows choose among several weights: those of group e, which ends at row
 // offsets[e], are multiplied by weight e. Each group has tiles of its own, from its first row on,
 // one group after the other, and so have the rows past the last group, which are zeros. Only the
-// offsets, which lie on the device, say where: each block counts the groups' tiles until its own.
+// offsets, which lie on the device, say where: each block counts the groups' tiles until its own,
+// or halves the groups where there are many.
 //
 // The loop over K is that of any matmul, so a row has the same bits as by itself.
+
+#include <bit>
 
 #include "codegen/body/emitter.h"
 #include "codegen/work/gemm_tile.h"
@@ -22,12 +25,26 @@ const Dim& groups_of(const BodyFacts& facts) {
   return facts.body.type(matmul_of(facts).inputs[1]).shape[0];
 }
 
+/// More groups are not counted one after the other, for a block would wait for each offset.
+constexpr std::int64_t kMostCounted = 32;
+
+bool finds_by_halving(const BodyFacts& facts) {
+  return groups_of(facts).max(facts.body.symbols()) > kMostCounted;
+}
+
+/// Where tiles are found by halving: so many numbers have the groups, and the rest, if one that
+/// begins at row r has those from r / BLOCK_M + its own number on, rounded down.
+Expr numbers_of_groups(const BodyFacts& facts, std::int64_t block_m) {
+  return ceil_div(Expr(rows_of(facts)), Expr(block_m)) + Expr(groups_of(facts)) + 1;
+}
+
 /// As many tiles, one below the other, as there can be: a group, or the rest, has at most one that
 /// is not full, and no tile without a row.
 Raster raster_of(const BodyFacts& facts, const Config& config) {
   const Expr rows = rows_of(facts);
   Raster raster(config, rows_of(facts), facts.space[1]);
-  raster.down = raster.down + min(rows, groups_of(facts));
+  raster.down = finds_by_halving(facts) ? min(rows, numbers_of_groups(facts, raster.block_m))
+                                        : raster.down + min(rows, groups_of(facts));
   return raster;
 }
 
@@ -52,7 +69,8 @@ class Finder {
     GemmPlace::Group group;
   };
 
-  Found run() {
+  /// Counts the tiles of group after group.
+  Found count() {
     const Id none = b_.integer(0, Kind::kI32);
     const Dim& groups = groups_of(piece_.facts);
     const Id loop = b_.begin_for(b_.integer(0), piece_.scalar(groups), b_.integer(1),
@@ -74,16 +92,90 @@ class Finder {
     const auto or_rest = [&](Id value, Id otherwise) {
       return b_.map(Fn::kSelect, {rest.is_here, value, otherwise});
     };
-    const Id weight = found[4];
-    const Dim& depth = piece_.facts.body.type(matmul_of(piece_.facts).inputs[1]).shape[1];
-    const Id has_weight = b_.map(Fn::kLt, {b_.integer(-1), weight});
-    return {or_rest(rest.row, found[2]),
-            {.weight = b_.map(Fn::kToI64, {b_.map(Fn::kMax, {weight, none})}),
-             .end = or_rest(rows_, found[3]),
-             .depth = b_.map(Fn::kSelect, {has_weight, piece_.scalar(depth), b_.integer(0)})}};
+    return result(or_rest(rest.row, found[2]), or_rest(rows_, found[3]), found[4]);
+  }
+
+  /// Halves the groups. Each has numbers, of which some have no tile: with few rows these are the
+  /// rows, of which some begin a tile; else as many as there is room for (numbers_of_groups).
+  Found halve(Id pieces) {
+    check_all(pieces);
+    const Expr room = numbers_of_groups(piece_.facts, piece_.config.at("BLOCK_M"));
+    const Id by_rows = less(rows_, narrow(b_.scalar(room)));
+    const Dim& groups = groups_of(piece_.facts);
+    const Id count = narrow(piece_.scalar(groups));
+    const auto key = [&](Id group, Id first) {
+      return select(by_rows, first, plus(b_.map(Fn::kDiv, {first, block_m_}), group));
+    };
+    const auto most = static_cast<std::uint64_t>(groups.max(piece_.facts.body.symbols())) + 1;
+    const Id loop = b_.begin_for(b_.integer(0), b_.integer(std::bit_width(most)), b_.integer(1),
+                                 {integer(0), plus(count, integer(1))});
+    emitter_.open_scope();
+    const Id low = b_.carried(loop, 0), high = b_.carried(loop, 1);
+    const Id middle = b_.map(Fn::kDiv, {plus(low, high), integer(2)});
+    const Id is_behind = less(above_, key(middle, first_of(middle)));
+    emitter_.close_scope();
+    const Id group =
+        b_.end_for(loop, {select(is_behind, low, middle), select(is_behind, middle, high)})[0];
+    const Id first = first_of(group);
+    const Id has_weight = less(group, count);
+    const Id end = b_.map(Fn::kMax, {first, within(end_at(group, has_weight), has_weight)});
+    const Id own = minus(above_, key(group, first));
+    const Id row = plus(first, select(by_rows, own, b_.map(Fn::kMul, {own, block_m_})));
+    const Id begins = b_.map(Fn::kEq, {b_.map(Fn::kRem, {own, block_m_}), integer(0)});
+    const Id is_tile = b_.map(Fn::kAnd, {less(row, end), either(inverse(by_rows), begins)});
+    return result(select(is_tile, row, integer(0)), select(is_tile, end, integer(0)),
+                  select(b_.map(Fn::kAnd, {is_tile, has_weight}), group, integer(-1)));
   }
 
  private:
+  Id integer(std::int64_t value) { return b_.integer(value, Kind::kI32); }
+  Id less(Id a, Id b) { return b_.map(Fn::kLt, {a, b}); }
+  Id select(Id condition, Id a, Id b) { return b_.map(Fn::kSelect, {condition, a, b}); }
+  Id inverse(Id a) { return b_.map(Fn::kNot, {a}); }
+  Id either(Id a, Id b) { return inverse(b_.map(Fn::kAnd, {inverse(a), inverse(b)})); }
+
+  /// A weight of -1: none.
+  Found result(Id row, Id end, Id weight) {
+    const Dim& depth = piece_.facts.body.type(matmul_of(piece_.facts).inputs[1]).shape[1];
+    const Id has_weight = less(b_.integer(-1), weight);
+    return {row,
+            {.weight = b_.map(Fn::kToI64, {b_.map(Fn::kMax, {weight, integer(0)})}),
+             .end = end,
+             .depth = select(has_weight, piece_.scalar(depth), b_.integer(0))}};
+  }
+
+  /// An offset, where there is one.
+  Id end_at(Id group, Id exists) {
+    const Axis at{b_.map(Fn::kToI64, {group}), {groups_of(piece_.facts)}};
+    return narrow(emitter_.scalar(matmul_of(piece_.facts).inputs[2], {at}, {exists}));
+  }
+  /// As a row, whatever the operand says; past all rows where the condition does not hold.
+  Id within(Id end, Id condition) {
+    const Id row = b_.map(Fn::kMin, {b_.map(Fn::kMax, {end, integer(0)}), rows_});
+    return select(condition, row, rows_);
+  }
+  Id first_of(Id group) {
+    const Id exists = less(integer(0), group);
+    return select(exists, within(end_at(minus(group, integer(1)), exists), exists), integer(0));
+  }
+
+  /// The pieces share the checks of all offsets.
+  void check_all(Id pieces) {
+    const Id loop = b_.begin_for(piece_.number, piece_.scalar(groups_of(piece_.facts)), pieces, {});
+    emitter_.open_scope();
+    const Id group = narrow(b_.induction(loop));
+    const Id all = b_.integer(1, Kind::kPred);
+    const Id end = end_at(group, all);
+    check(end);
+    check(minus(within(end, all), first_of(group)));
+    emitter_.close_scope();
+    b_.end_for(loop, {});
+  }
+  void check(Id found) {
+    const auto node = static_cast<int>(&matmul_of(piece_.facts) - piece_.facts.body.nodes().data());
+    b_.check_index(found, plus(rows_, b_.integer(1)), kNone, node);
+  }
+
   /// Those of the groups so far.
   struct Rows {
     Id end, tiles;
@@ -101,13 +193,11 @@ class Finder {
   /// the next row that is in order is taken.
   Id end_of(Id number, const Dim& groups, Id first) {
     const Node& matmul = matmul_of(piece_.facts);
-    const auto node = static_cast<int>(&matmul - piece_.facts.body.nodes().data());
-    const Id extent = plus(rows_, b_.integer(1));
     const Id given = narrow(emitter_.scalar(matmul.inputs[2], {{number, {groups}}}));
-    b_.check_index(given, extent, kNone, node);
+    check(given);
     // One that is negative has been told, and could overflow here.
     const Id end = b_.map(Fn::kMin, {b_.map(Fn::kMax, {given, b_.integer(0, Kind::kI32)}), rows_});
-    b_.check_index(minus(end, first), extent, kNone, node);
+    check(minus(end, first));
     return b_.map(Fn::kMax, {first, end});
   }
 
@@ -132,7 +222,10 @@ void emit(const Piece& piece) {
   tile::Builder& b = piece.b;
   const Raster raster = raster_of(piece.facts, piece.config);
   const Raster::Tile tile = raster.tile(piece, b.map(Fn::kToI32, {piece.number}));
-  const Finder::Found found = Finder(piece, tile.down, raster.block_m).run();
+  Finder finder(piece, tile.down, raster.block_m);
+  const Finder::Found found = finds_by_halving(piece.facts)
+                                  ? finder.halve(b.scalar(raster.down * raster.across))
+                                  : finder.count();
   GemmPlace place = raster.place(b, tile);
   place.row = found.row;
   place.group = found.group;

@@ -127,21 +127,24 @@ class RowPiece {
       running_sum(*facts_.scan);
       return store_all({rows_}, true);
     }
-    if (facts_.rows != Rows::kNone) {
-      emitter_.reduce_all(
-          [this](Fn fn, Kind kind, const BodyEmitter::Source& x) { return reduce(fn, kind, x); },
-          [this] { return cols_.index; });
-    }
+    if (facts_.rows != Rows::kNone) reduce_rows();
     if (has_full_output()) everywhere([this] { store_all(full(), false); });
     if (facts_.rows != Rows::kNone) store_all({rows_}, true);
   }
 
   void for_all(const auto& store) {
     enter();
+    if (facts_.scan != nullptr) reduce_rows();
     everywhere([&] { store(place(full(), mask())); });
   }
 
  private:
+  void reduce_rows() {
+    emitter_.reduce_all(
+        [this](Fn fn, Kind kind, const BodyEmitter::Source& x) { return reduce(fn, kind, x); },
+        [this] { return cols_.index; });
+  }
+
   RowPlace place(Coords at, Mask mask) {
     return {emitter_, b_, facts_, rows_.index, cols_.index, std::move(at), std::move(mask)};
   }

@@ -19,11 +19,10 @@
 // their first one (gate and up). Updates at the same indices share a kernel. Views, slices, other
 // movements that keep neighbouring elements adjacent, and constants are folded into the body of
 // each kernel that reads them (index arithmetic, no memory traffic); so is a transpose that only
-// matmuls read. A matmul takes in the casts and scales of its operands, and attention what
-// computes its queries element by element (rotary_embedding). Values that others still read become
-// further outputs, so nothing is computed twice. A cat of more tensors than a kernel takes becomes
-// a tree of cats first.
-// Refuses a merge
+// matmuls read, and an index_select that only grouped matmuls read. A matmul takes in the casts and
+// scales of its operands, and attention what computes its queries element by element
+// (rotary_embedding). Values that others still read become further outputs, so nothing is computed
+// twice. A cat of more tensors than a kernel takes becomes a tree of cats first. Refuses a merge
 //   - that the template cannot express (codegen answers that);
 //   - that could close a cycle through a node outside (see `level`);
 //   - that would repeat work: an operand computed inside a matmul, or a small value computed once
@@ -74,6 +73,7 @@ class Fuser {
         if (n.op->view == View::kBytes) return keep(id);
         [[fallthrough]];
       case OpClass::kPointwise:
+      case OpClass::kGather:
         clusters_.folded_nodes[id] = folds_[id];
         if (folded(id) && !needs_a_name(id)) return;
         if (n.op_name() == "view" && names_what_is_there(id)) return keep(id);
@@ -114,6 +114,7 @@ class Fuser {
   /// Whether the kernels that read the node fold it in.
   bool folds(const Node& n, bool only_matmuls_read) const {
     if (an_update_needs_it(n)) return false;
+    if (n.op_name() == "index_select") return selects_rows_of_groups(n);
     if (n.inputs.empty() && n.op->op_class == OpClass::kPointwise) return true;  // a constant
     const View view = n.op->view;
     if (n.op->op_class != OpClass::kView || view == View::kCat || view == View::kBytes) {
@@ -123,6 +124,16 @@ class Fuser {
     const std::size_t rank = clusters_.graph.type(n.inputs[0]).shape.size();
     return only_matmuls_read || rank == 0 ||
            permutation(n.op_name(), n.attrs, rank).back() == rank - 1;
+  }
+
+  /// Whether the node selects the rows of grouped matmuls alone, which read them where they lie.
+  bool selects_rows_of_groups(const Node& n) const {
+    const ValueId result = n.outputs[0];
+    return !clusters_.is_output[result] &&
+           std::ranges::all_of(clusters_.users_of(result), [&](NodeId user) {
+             return !clusters_.live[user] ||
+                    (node(user).op->matmul == Matmul::kGrouped && node(user).inputs[0] == result);
+           });
   }
 
   /// The value that is in memory where this one is seen through views; whether they keep its

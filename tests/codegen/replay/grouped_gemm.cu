@@ -25,22 +25,22 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_gemm__grouped_mm_si
   int v26 = 0;
   int v27 = -1;
   for (long long v22 = 0; v22 < 8; v22 += 1) {
-    const int v29 = v17 + 1;
-    long long v31;
-    load_i32_1(&v31, (const int*)p2 + v22, true);
-    const int v32 = (int)v31;
+    long long v30;
+    load_i32_1(&v30, (const int*)p2 + v22, true);
+    const int v31 = (int)v30;
+    const int v32 = v17 + 1;
     {
       bool bad = false;
       long long index = 0;
-      if ((v32 < 0 || v32 >= v29)) bad = true, index = v32;
-      if (bad) bad_index(record, step, 0, index, v29);
+      if ((v31 < 0 || v31 >= v32)) bad = true, index = v31;
+      if (bad) bad_index(record, step, 0, index, v32);
     }
-    const int v37 = min((max(v32, 0)), v17);
+    const int v37 = min((max(v31, 0)), v17);
     {
       bool bad = false;
       long long index = 0;
-      if (((v37 - v23) < 0 || (v37 - v23) >= v29)) bad = true, index = (v37 - v23);
-      if (bad) bad_index(record, step, 0, index, v29);
+      if (((v37 - v23) < 0 || (v37 - v23) >= v32)) bad = true, index = (v37 - v23);
+      if (bad) bad_index(record, step, 0, index, v32);
     }
     const int v40 = max(v23, v37);
     const int v45 = ((v40 - v23) + 15) / 16;
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_gemm__grouped_mm_si
   const int v68 = v13 - v24;
   const bool v72 = (-1 < v68) && (v68 < (((v17 - v23) + 15) / 16));
   const int v76 = v72 ? (v23 + (v68 * 16)) : v25;
-  const long long v78 = (long long)(max(v27, 0));
+  const long long v79 = (long long)(max(v27, 0));
   const long long v81 = (-1 < v27) ? 64 : 0;
   const int v83 = (v9 / v11) * 64;
   const int v84 = (int)(v72 ? v17 : v26);
@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_gemm__grouped_mm_si
   const int v151 = (int)v83;
   const bool v155 = 0 < v81;
   copy_async_16(shared + 0 + at4, (const unsigned short*)p5 + (((v139 + row0) * 64) + (v143 + col0)), v155 && ((v139 + row0) < v84));
-  unsigned char* const v164 = p6 + ((v78 * 8192) * 2);
+  unsigned char* const v164 = p6 + ((v79 * 8192) * 2);
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
     copy_async_16(shared + 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v164 + (((v143 + (row1 + i / 8 % 4 * 16)) * 128) + (v151 + (col1 + i % 8))), v155);
@@ -133,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) grouped_gemm__grouped_mm_si
     const bool v231 = v230 < v81;
     unsigned char* const v235 = p5 + (v230 * 2);
     const int v236 = (int)v76;
-    unsigned char* const v245 = p6 + ((v78 * 8192) * 2);
+    unsigned char* const v245 = p6 + ((v79 * 8192) * 2);
     unsigned char* const v248 = v245 + ((v230 * 128) * 2);
     {
       const unsigned a = shared + 0 + (int)v224 * 2048;

@@ -344,6 +344,13 @@ __device__ __forceinline__ void load_i32_1(long long* v, const int* p, bool ok) 
   v[0] = (int)(w);
 }
 
+__device__ __forceinline__ void load_i32_2(long long* v, const int* p, bool ok) {
+  uint2 w = make_uint2(0u, 0u);
+  if (ok) w = *(const uint2*)p;
+  v[0] = (int)(w.x);
+  v[1] = (int)(w.y);
+}
+
 __device__ __forceinline__ void load_i32_4(long long* v, const int* p, bool ok) {
   uint4 w = make_uint4(0u, 0u, 0u, 0u);
   if (ok) w = *(const uint4*)p;
@@ -635,6 +642,8 @@ __device__ __forceinline__ float round_f16(float x) { return widen_f16(narrow_f1
 
 __device__ __forceinline__ long long round_i32(long long x) { return (int)x; }
 
+__device__ __forceinline__ long long saturate_i64(float x) { return __float2ll_rz(x); }
+
 __device__ __forceinline__ unsigned shared_address(const void* p) {
   return (unsigned)__cvta_generic_to_shared(p);
 }
@@ -817,6 +826,12 @@ __device__ __forceinline__ void store_f32_2(float* p, const float* v, bool ok) {
 
 __device__ __forceinline__ void store_flag(unsigned* p, unsigned v) {
   asm volatile("st.relaxed.sys.global.u32 [%0], %1;" :: "l"(p), "r"(v) : "memory");
+}
+
+__device__ __forceinline__ void store_i32_1(int* p, const long long* v, bool ok) {
+  unsigned w;
+  w = (unsigned)v[0];
+  if (ok) *(unsigned*)p = w;
 }
 
 __device__ __forceinline__ void store_i32_4(int* p, const long long* v, bool ok) {
