@@ -126,6 +126,36 @@ void bitwise_not(Writer& w) {
   w.finish("bitwise_xor", {w.operand(0), mask}, {});
 }
 
+/// Whether a scatter puts one number everywhere.
+bool is_scatter_of_value(const Node& node) {
+  return node.op_name() == "scatter" && node.attrs.contains("value");
+}
+void scatter_of_value(Writer& w) {
+  const ValueId value =
+      w.add("value", "full", {},
+            {{"shape", w.type(1).shape}, {"value", *w.attr("value")}, {"dtype", w.result().dtype}});
+  w.finish("scatter", {w.operand(0), w.operand(1), value}, {{"dim", *w.attr("dim")}});
+}
+
+/// Whether the indices of an index_put are no list.
+bool has_shaped_indices(const Graph& graph, const Node& node) {
+  return node.op_name() == "index_put" && graph.type(node.inputs[1]).shape.size() != 1;
+}
+void index_put_of_list(Writer& w, std::size_t operands) {
+  const Shape& indices = w.type(1).shape;
+  const Dim count = *missing_extent(indices, {});
+  std::vector<ValueId> inputs{w.operand(0)};
+  for (std::size_t i = 1; i + 1 < operands; ++i) {
+    inputs.push_back(w.add("index", "view", {w.operand(i)}, {{"shape", Shape{count}}}));
+  }
+  Shape part = w.type(operands - 1).shape;
+  part.erase(part.begin(), part.begin() + std::ssize(indices));
+  part.insert(part.begin(), count);
+  inputs.push_back(
+      w.add("elements", "view", {w.operand(operands - 1)}, {{"shape", std::move(part)}}));
+  w.finish("index_put", std::move(inputs), {{"accumulate", *w.attr("accumulate")}});
+}
+
 struct PlainForm {
   std::string_view op;
   void (*write)(Writer&);
@@ -251,13 +281,18 @@ const PlainForm* form_of(const Node& node) {
 }  // namespace
 
 bool has_plain_form(const Graph& graph, const Node& node) {
-  return form_of(node) != nullptr || parts_of_topk(graph, node) || chain_of_cumsum(graph, node);
+  return form_of(node) != nullptr || is_scatter_of_value(node) || has_shaped_indices(graph, node) ||
+         parts_of_topk(graph, node).has_value() || chain_of_cumsum(graph, node).has_value();
 }
 
 bool write_plain(const Graph& graph, const Node& node, Rewriter& rewrite) {
   Writer writer(graph, node, rewrite);
   if (const PlainForm* form = form_of(node)) {
     form->write(writer);
+  } else if (is_scatter_of_value(node)) {
+    scatter_of_value(writer);
+  } else if (has_shaped_indices(graph, node)) {
+    index_put_of_list(writer, node.inputs.size());
   } else if (const auto parts = parts_of_topk(graph, node)) {
     topk_of_parts(writer, *parts);
   } else if (const auto chain = chain_of_cumsum(graph, node)) {

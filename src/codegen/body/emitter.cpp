@@ -4,7 +4,6 @@
 
 #include "ir/attributes.h"
 #include "ir/fail.h"
-#include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/pointwise.h"
 #include "ir/views.h"
@@ -269,23 +268,6 @@ Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
   return value(node.inputs[0], from, own);
 }
 
-/// Where in the whole tensor an update puts the elements that are at `at` in what replaces them.
-Coords BodyEmitter::replaced(const Node& update, const Coords& at, Mask& mask) {
-  const Shape& whole = body_.type(update.outputs[0]).shape;
-  Coords to = at;
-  if (takes_indices(update)) {
-    const std::size_t dim = axis_of(update.attrs, "dim", whole.size());
-    const Id index = checked_index(update, whole[dim], coords_.pick(at, {dim}), mask);
-    to[coords_.isolate(to, dim)] = {index, {whole[dim]}};
-    return to;
-  }
-  const SliceRange range = slice_range(update.attrs, whole, body_.symbols());
-  Axis& axis = to[coords_.isolate(to, range.axis)];
-  axis.index = coords_.scaled(axis.index, range.start, range.step);
-  axis.dims = {whole[range.axis]};
-  return to;
-}
-
 Id BodyEmitter::rotary(const Node& node, const Coords& at, const Mask& mask) {
   const Shape& shape = body_.type(node.inputs[0]).shape;
   const std::size_t last = shape.size() - 1;
@@ -320,17 +302,6 @@ Id BodyEmitter::rotary(const Node& node, const Coords& at, const Mask& mask) {
   const Id sine = row(2);
   return rotated(number(x), number(other), number(row(1)), number(sine), Condition{&b_, is_first})
       .id;
-}
-
-void BodyEmitter::store(std::size_t output, const Coords& at, const Mask& mask) {
-  const ValueId v = body_.outputs()[output];
-  const Node* update = update_of(body_, v);
-  const ValueId stored = update == nullptr ? v : update->inputs.back();
-  Coords own = coords_.reshape(at, body_.type(stored).shape);
-  const Id id = value(stored, own, mask);
-  Mask exists = mask;
-  if (update != nullptr) own = replaced(*update, own, exists);
-  store(output_pointer(b_, output), body_.type(v), id, own, exists);
 }
 
 void BodyEmitter::match(Elements& to, Id& id) {

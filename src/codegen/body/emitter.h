@@ -96,8 +96,16 @@ class BodyEmitter {
   tile::Id moved(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id cat(const Node& node, const Coords& at, const Mask& mask);
   tile::Id gathered(const Node& node, const Coords& at, const Mask& mask);
-  Coords replaced(const Node& update, const Coords& at, Mask& mask);
   tile::Id checked_index(const Node& node, const Dim& extent, const Coords& at, Mask& mask);
+  /// Where in the whole tensor an update puts an element.
+  struct Target {
+    Coords at;
+    std::vector<tile::Id> indices;  ///< those that say so, counted from 0
+  };
+  Target target(const Node& update, const Coords& at, Mask& mask);
+  tile::Id update_index(const Node& update, std::size_t operand, const Coords& at,
+                        const Mask& mask);
+  void store_sum(const Node& update, tile::Id pointer, const Coords& at, const Mask& mask);
   tile::Id rotary(const Node& node, const Coords& at, const Mask& mask);
   tile::Id row_value(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id constant(DType dtype, const AttrValue& number);
