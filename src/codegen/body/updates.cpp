@@ -18,12 +18,13 @@ void BodyEmitter::store(std::size_t output, const Coords& at, const Mask& mask) 
   const Node* update = update_of(body_, v);
   const ValueId stored = update == nullptr ? v : update->inputs.back();
   Coords own = coords_.reshape(at, body_.type(stored).shape);
-  const Id pointer = output_pointer(b_, output);
-  if (update != nullptr && adds_up(*update)) return store_sum(*update, pointer, own, mask);
+  if (update != nullptr && adds_up(*update)) {
+    return store_sum(*update, output_pointer(b_, output), own, mask);
+  }
   const Id id = value(stored, own, mask);
   Mask exists = mask;
   if (update != nullptr) own = target(*update, own, exists).at;
-  store(pointer, body_.type(v), id, own, exists);
+  store(output_pointer(b_, output), body_.type(v), id, own, exists);
 }
 
 /// An index of `index_put` counts from the end where it is negative.
@@ -59,8 +60,8 @@ BodyEmitter::Target BodyEmitter::target(const Node& update, const Coords& at, Ma
   std::vector<Axis> places;
   for (std::size_t i = 1; i + 1 < update.inputs.size(); ++i) {
     const Dim& extent = whole[dim + i - 1];
-    const Id end = scalar_of(b_, Expr(extent), body_.symbols());
     const Id index = update_index(update, i, at, given);
+    const Id end = scalar_of(b_, Expr(extent), body_.symbols());
     const bool of_operand = form == UpdateForm::kFirstDims;
     b_.check_index(index, end, conjunction(given, b_.type(index).cols),
                    of_operand ? protocol::check_of(node, static_cast<int>(i)) : node);
