@@ -88,6 +88,44 @@ void one_hot(Writer& w) {
   w.finish("to", {hot}, {{"dtype", DType::kI64}});
 }
 
+/// How many elements of a list are in each class: bools, [classes, elements], are added.
+ValueId count_classes(Writer& w, ValueId is_in_class) {
+  return w.add("count", "sum", {is_in_class}, {{"dim", std::vector<std::int64_t>{1}}});
+}
+
+void bincount(Writer& w) {
+  const AttrValue& bins = *w.attr("minlength");
+  ValueId x = w.operand(0);
+  if (w.type(0).dtype != DType::kI64) x = w.add("wide", "to", {x}, {{"dtype", DType::kI64}});
+  ValueId bin = w.add("bins", "arange", {}, {{"end", bins}});
+  bin = w.add("bins", "view", {bin}, {{"shape", Shape{bound_of(bins), 1}}});
+  w.become(count_classes(w, w.add("eq", "eq", {bin, x}, {})));
+}
+
+/// In f32; an element at the upper end is in the last bin.
+void histc(Writer& w) {
+  const auto low = static_cast<float>(std::get<double>(*w.attr("min")));
+  const auto high = static_cast<float>(std::get<double>(*w.attr("max")));
+  const auto bins = std::get<std::int64_t>(*w.attr("bins"));
+  const auto number = [&](double value) {
+    return w.add("number", "full", {}, {{"value", value}, {"dtype", DType::kF32}});
+  };
+  ValueId x = w.add("list", "view", {w.operand(0)},
+                    {{"shape", Shape{*missing_extent(w.type(0).shape, {})}}});
+  if (w.type(0).dtype != DType::kF32) x = w.add("wide", "to", {x}, {{"dtype", DType::kF32}});
+  ValueId bin = w.add("bin", "sub", {x, number(low)}, {});
+  bin = w.add("bin", "div", {bin, number(high - low)}, {});
+  bin = w.add("bin", "mul", {bin, number(static_cast<double>(bins))}, {});
+  bin = w.add("bin", "floor", {bin}, {});
+  bin = w.add("bin", "minimum", {bin, number(static_cast<double>(bins - 1))}, {});
+  // No bin has this number.
+  bin = w.add("bin", "where", {w.add("inside", "le", {x, number(high)}, {}), bin, number(-1)}, {});
+  ValueId classes = w.add("bins", "arange", {}, {{"end", bins}, {"dtype", DType::kF32}});
+  classes = w.add("bins", "view", {classes}, {{"shape", Shape{bins, 1}}});
+  const ValueId counts = count_classes(w, w.add("eq", "eq", {classes, bin}, {}));
+  w.finish("to", {counts}, {{"dtype", w.result().dtype}});
+}
+
 void take_along_dim(Writer& w) {
   const AttrValue* dim = w.attr("dim");
   std::vector<ValueId> operands;
@@ -166,6 +204,8 @@ constexpr PlainForm kForms[] = {{"narrow", narrow},
                                 {"zeros_like", zeros_like},
                                 {"ones_like", ones_like},
                                 {"one_hot", one_hot},
+                                {"bincount", bincount},
+                                {"histc", histc},
                                 {"bitwise_not", bitwise_not},
                                 {"take_along_dim", take_along_dim},
                                 {"sort", sort},

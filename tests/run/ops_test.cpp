@@ -416,6 +416,14 @@ std::vector<Case> gather_cases() {
                      const ValueId logits = b.op("log_softmax", {b.in(kF32, {kT, 40})});
                      b.out(b.op("gather", {logits, b.in(kI64, {kT, 1})}, along(1)));
                    }});
+  cases.push_back({"counts", [=](Build& b) {
+                     const Attrs bins{{"bins", std::int64_t{7}}, {"min", -2.0}, {"max", 1.5}};
+                     b.out(b.op("histc", {b.in(kF32, {kT, 40})}, bins));
+                     b.out(b.op("histc", {b.op("exp", {b.in(kBF16, {300})})}, bins));
+                     const Attrs many{{"minlength", std::int64_t{40}}};
+                     b.out(b.op("bincount", {b.in(kI32, {kT})}, many));
+                     b.out(b.op("bincount", {b.in(DType::kU8, {500})}, many));
+                   }});
   cases.push_back({"one_hot_of_symbols", [=](Build& b) {
                      const Attrs classes{{"num_classes", std::string("T+3")}};
                      const ValueId hot = b.op("one_hot", {b.in(kI32, {kT, 2})}, classes);

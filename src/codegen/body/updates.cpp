@@ -32,8 +32,8 @@ Id BodyEmitter::update_index(const Node& update, std::size_t operand, const Coor
                              const Mask& mask) {
   const UpdateForm form = update_form(update);
   const std::size_t dim = source_dim(body_, update);
-  const Id index = value(update.inputs[operand],
-                         form == UpdateForm::kEach ? at : coords_.pick(at, {dim}), mask);
+  const Id index =
+      value(update.inputs[operand], form == UpdateForm::kEach ? at : coords_.pick(at, {dim}), mask);
   if (form != UpdateForm::kFirstDims) return index;
   const Dim& extent = body_.type(update.outputs[0]).shape[operand - 1];
   const Id end = scalar_of(b_, Expr(extent), body_.symbols());
@@ -121,8 +121,8 @@ void BodyEmitter::store_sum(const Node& update, Id pointer, const Coords& at, co
   // Only that thread reads what is there, for it changes.
   const Id sum = for_each(load(pointer, to.at, type.dtype, exists),
                           [&](Id, const Coords& other, const Mask& same, Id before) {
-                            const Fn add = b_.type(before).kind == Kind::kF32 ? Fn::kAdd
-                                                                              : Fn::kWrapAdd;
+                            const Fn add =
+                                b_.type(before).kind == Kind::kF32 ? Fn::kAdd : Fn::kWrapAdd;
                             const Id element = value(source, other, same);
                             return chosen(same, b_.map(add, {before, element}), before);
                           });
