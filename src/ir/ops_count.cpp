@@ -38,8 +38,10 @@ std::vector<TensorType> infer_histc(const InferContext& context) {
   const auto high = get_attr<double>(context.attrs, "max");
   if (!std::isfinite(low) || !std::isfinite(high) ||
       static_cast<float>(low) >= static_cast<float>(high)) {
-    fail("/attrs/max", "the range of histc is {} to {}; expected finite numbers in order: the "
-         "values decide no range", low, high);
+    fail("/attrs/max",
+         "the range of histc is {} to {}; expected finite numbers in order: the "
+         "values decide no range",
+         low, high);
   }
   return {{x.dtype, {get_attr<std::int64_t>(context.attrs, "bins")}}};
 }

@@ -339,6 +339,8 @@ class Analysis {
     }
     token(node.outputs[0]) = row_;
     ask(x, kFull);
+    // Of a sample: one element for each row.
+    for (std::size_t i = 1; i < node.inputs.size(); ++i) ask(node.inputs[i], row_);
   }
 
   void place_norm(const Node& node, Token at) {

@@ -51,8 +51,13 @@ class BodyEmitter {
   using Reduce = std::function<tile::Id(tile::Fn fn, tile::Kind kind, const Source& operand)>;
   /// The index within the row.
   using Column = std::function<tile::Id()>;
+  /// Where a row's own elements are: of what has one for each row.
+  struct RowPoint {
+    Coords at;
+    Mask mask;
+  };
   /// Emits the reductions of the body's nodes, in order.
-  void reduce_all(const Reduce& reduce, const Column& column);
+  void reduce_all(const Reduce& reduce, const Column& column, const RowPoint& place);
 
   /// Values computed between open_scope and close_scope belong to a loop's body and are not reused
   /// after it.

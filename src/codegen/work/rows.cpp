@@ -130,7 +130,7 @@ class RowPiece {
     if (facts_.rows != Rows::kNone) {
       emitter_.reduce_all(
           [this](Fn fn, Kind kind, const BodyEmitter::Source& x) { return reduce(fn, kind, x); },
-          [this] { return cols_.index; });
+          [this] { return cols_.index; }, {{rows_}, mask_});
     }
     if (has_full_output()) everywhere([this] { store_all(full(), false); });
     if (facts_.rows != Rows::kNone) store_all({rows_}, true);
