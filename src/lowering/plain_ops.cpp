@@ -6,6 +6,7 @@
 
 #include "codegen/body/analysis.h"
 #include "ir/attributes.h"
+#include "ir/groups.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
@@ -194,6 +195,12 @@ void index_put_of_list(Writer& w, std::size_t operands) {
   w.finish("index_put", std::move(inputs), {{"accumulate", *w.attr("accumulate")}});
 }
 
+/// Whether the rows of a table are cut into one part.
+bool has_whole_table(const Graph& graph, const Node& node) {
+  return node.op_name() == "embedding" && node.attrs.contains("group") &&
+         group_of(graph, node).size == 1;
+}
+
 struct PlainForm {
   std::string_view op;
   void (*write)(Writer&);
@@ -322,7 +329,8 @@ const PlainForm* form_of(const Node& node) {
 
 bool has_plain_form(const Graph& graph, const Node& node) {
   return form_of(node) != nullptr || is_scatter_of_value(node) || has_shaped_indices(graph, node) ||
-         parts_of_topk(graph, node).has_value() || chain_of_cumsum(graph, node).has_value();
+         has_whole_table(graph, node) || parts_of_topk(graph, node).has_value() ||
+         chain_of_cumsum(graph, node).has_value();
 }
 
 bool write_plain(const Graph& graph, const Node& node, Rewriter& rewrite) {
@@ -331,6 +339,8 @@ bool write_plain(const Graph& graph, const Node& node, Rewriter& rewrite) {
     form->write(writer);
   } else if (is_scatter_of_value(node)) {
     scatter_of_value(writer);
+  } else if (has_whole_table(graph, node)) {
+    writer.finish("embedding", {writer.operand(0), writer.operand(1)}, {});
   } else if (has_shaped_indices(graph, node)) {
     index_put_of_list(writer, node.inputs.size());
   } else if (const auto parts = parts_of_topk(graph, node)) {

@@ -4,6 +4,7 @@
 
 #include "ir/attributes.h"
 #include "ir/fail.h"
+#include "ir/groups.h"
 #include "ir/op_registry.h"
 #include "ir/pointwise.h"
 #include "ir/views.h"
@@ -230,12 +231,18 @@ Id BodyEmitter::chosen(const std::vector<Id>& conditions, std::vector<Id> parts)
 }
 
 /// A node's index, its second operand, into `extent` elements. One out of range fails the run; the
-/// mask leaves it out.
+/// mask leaves it out, and one that is another rank's.
 Id BodyEmitter::checked_index(const Node& node, const Dim& extent, const Coords& at, Mask& mask) {
-  const Id index = value(node.inputs[1], at, mask);
+  Id index = value(node.inputs[1], at, mask);
   const Id end = scalar_of(b_, Expr(extent), body_.symbols());
-  b_.check_index(index, end, conjunction(mask, b_.type(index).cols),
+  const auto* group = node.attr<std::string>("group");
+  const Id all =
+      group == nullptr ? end : b_.map(Fn::kMul, {end, b_.integer(group_of(body_, node).size)});
+  b_.check_index(index, all, conjunction(mask, b_.type(index).cols),
                  static_cast<int>(&node - body_.nodes().data()));
+  if (group != nullptr) {
+    index = b_.map(Fn::kSub, {index, b_.map(Fn::kMul, {own_rank(b_, *group), end})});
+  }
   mask.push_back(b_.map(Fn::kLt, {b_.integer(-1), index}));
   mask.push_back(b_.map(Fn::kLt, {index, end}));
   return facts_.narrow ? b_.map(Fn::kToI32, {index}) : index;
