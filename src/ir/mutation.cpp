@@ -252,6 +252,23 @@ std::optional<std::size_t> updated_input(const Graph& body, ValueId output) {
   return static_cast<std::size_t>(body.value(value).result);
 }
 
+UpdateForm update_form(const Node& update) {
+  if (!takes_indices(update)) return UpdateForm::kRange;
+  if (!update.attrs.contains("dim")) return UpdateForm::kFirstDims;
+  return update.op_name().starts_with("scatter") ? UpdateForm::kEach : UpdateForm::kAlongDim;
+}
+
+bool adds_up(const Node& update) {
+  const bool* accumulate = update.attr<bool>("accumulate");
+  const std::string_view op = update.op_name();
+  return accumulate != nullptr ? *accumulate : op.ends_with("_add") || op.ends_with("_add_");
+}
+
+std::size_t source_dim(const Graph& graph, const Node& update) {
+  if (update_form(update) == UpdateForm::kFirstDims) return 0;
+  return axis_of(update.attrs, "dim", graph.type(update.inputs[0]).shape.size());
+}
+
 std::optional<ValueId> named_operand(const Node& node, int result) {
   const std::span<const ValueId> mutated = mutated_operands(node);
   const std::size_t of_its_own = node.outputs.size() - mutated.size();

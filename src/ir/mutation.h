@@ -51,6 +51,19 @@ struct Update {
 /// memory as it is.
 [[nodiscard]] std::optional<std::size_t> updated_input(const Graph& body, ValueId output);
 
+/// Where an update puts an element of its last operand.
+enum class UpdateForm : std::uint8_t {
+  kRange,      ///< slice_scatter: at the same place of a range
+  kAlongDim,   ///< index_copy, index_add: at an index along a dim
+  kEach,       ///< scatter, scatter_add: the same, but each element has an index of its own
+  kFirstDims,  ///< index_put: at an index for each of the first dims
+};
+[[nodiscard]] UpdateForm update_form(const Node& update);
+/// Whether the update adds to what is there; else it replaces that.
+[[nodiscard]] bool adds_up(const Node& update);
+/// Along which dim of its last operand an update has several elements for one place.
+[[nodiscard]] std::size_t source_dim(const Graph& graph, const Node& update);
+
 /// Refuses ambiguous uses of memory: an alias from before a mutation used after it; memory used
 /// between an in-place collective and its wait; the operand of a collective overwritten before its
 /// wait; two overwritten operands of one node that may share elements. Throws kInvalidArgument at

@@ -27,6 +27,7 @@ struct Registry {
     add_chunk_ops(ops);
     add_collective_ops(ops);
     add_constant_ops(ops);
+    add_count_ops(ops);
     add_fsdp_ops(ops);
     add_fused_ops(ops);
     add_kernel_ops(ops);

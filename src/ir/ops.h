@@ -21,6 +21,7 @@ void add_attention_ops(std::vector<OpDef>& ops);
 void add_chunk_ops(std::vector<OpDef>& ops);
 void add_collective_ops(std::vector<OpDef>& ops);
 void add_constant_ops(std::vector<OpDef>& ops);
+void add_count_ops(std::vector<OpDef>& ops);
 void add_fsdp_ops(std::vector<OpDef>& ops);
 void add_fused_ops(std::vector<OpDef>& ops);
 void add_kernel_ops(std::vector<OpDef>& ops);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "ir/fail.h"
+#include "ir/groups.h"
 #include "ir/numel.h"
 #include "ir/ops.h"
 #include "ir/views.h"
@@ -35,15 +36,38 @@ std::vector<TensorType> infer_embedding(const InferContext& context) {
   return {result};
 }
 
+/// The place of each rank in its instance of the group.
+std::vector<std::int64_t> places_in(const Group& group, std::size_t world) {
+  std::vector<std::int64_t> places(world);
+  for (const auto& members : group_instances(group, static_cast<std::int64_t>(world))) {
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      places[static_cast<std::size_t>(members[i])] = static_cast<std::int64_t>(i);
+    }
+  }
+  return places;
+}
+
+/// With a group, rows that are another rank's are zeros.
 EvalTensors evaluate_embedding(const EvalContext& context, const EvalTensors& inputs) {
+  std::vector<std::int64_t> places(inputs.size(), 0);
+  std::int64_t parts = 1;
+  if (context.node.attrs.contains("group")) {
+    const Group& group = group_of(context.graph, context.node);
+    places = places_in(group, inputs.size());
+    parts = group.size;
+  }
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = make_result(context, 0);
     const std::ptrdiff_t rank = &operands - inputs.data();
     const std::size_t columns = operands[0].shape[1];
+    const std::int64_t rows = operands[0].shape[0];
+    const std::int64_t first = places[static_cast<std::size_t>(rank)] * rows;
     const std::vector<std::int64_t>& indices = operands[1].integers;
     move_elements(result, operands[0], [&](auto& out, const auto& table) {
       for (std::size_t i = 0; i < indices.size(); ++i) {
-        const std::size_t row = checked_index(context, rank, indices[i], operands[0].shape[0]);
+        static_cast<void>(checked_index(context, rank, indices[i], parts * rows));
+        if (indices[i] < first || indices[i] >= first + rows) continue;
+        const auto row = static_cast<std::size_t>(indices[i] - first);
         for (std::size_t c = 0; c < columns; ++c) out[i * columns + c] = table[row * columns + c];
       }
     });
@@ -251,7 +275,11 @@ void add_gather_ops(std::vector<OpDef>& ops) {
       .op_class = OpClass::kGather,
       .min_inputs = 2,
       .max_inputs = 2,
-      .attrs = {},
+      .attrs = {{"group",
+                 AttrType::kGroup,
+                 {},
+                 true,
+                 "The table is this rank's part of the rows; other rows are zeros."}},
       .infer = infer_embedding,
       .flops = flops_per_element(0),
       .evaluate = evaluate_embedding,

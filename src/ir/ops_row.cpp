@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <bit>
 #include <limits>
 
 #include "ir/ops.h"
@@ -89,12 +90,13 @@ template <class T>
 class EvalRow {
  public:
   EvalRow(const std::vector<EvalTensor>& operands, const Places& places, std::size_t row)
-      : operands_(operands), places_(places), start_(places.rows[row]) {}
+      : operands_(operands), places_(places), row_(row), start_(places.rows[row]) {}
 
   struct At {
     const EvalRow& row;
-    std::size_t column;
-    T operator[](std::size_t operand) const { return row.element(operand, column); }
+    std::size_t index;
+    T operator[](std::size_t operand) const { return row.element(operand, index); }
+    [[nodiscard]] T column() const { return number(index); }
     [[nodiscard]] T rounded(T x) const { return round_to(row.operands_[0].dtype, x); }
   };
 
@@ -130,8 +132,42 @@ class EvalRow {
     while (column < places_.columns.size() && !same(f(At{*this, column}), value)) ++column;
     return number(column);
   }
+  template <class Holds>
+  [[nodiscard]] T least_column(const Holds& f) const {
+    return number(least(places_.columns.size(), [&](std::size_t n) { return f(number(n)); }));
+  }
+  template <class Holds>
+  [[nodiscard]] T least_float(const Holds& f) const {
+    return float_at(least(kFloats, [&](std::size_t n) { return f(float_at(n)); }));
+  }
+  [[nodiscard]] T of_row(std::size_t operand) const {
+    const EvalTensor& x = operands_[operand];
+    return is_float(x.dtype) ? T(x.data[row_]) : T(static_cast<double>(x.integers[row_]));
+  }
 
  private:
+  /// The first of `count` numbers for which it holds, or the last.
+  template <class Holds>
+  static std::size_t least(std::size_t count, const Holds& f) {
+    std::size_t low = 0;
+    std::size_t high = count - 1;
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if (f(middle) != 0) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
+  }
+  static T float_at(std::size_t n) {
+    const auto distance = static_cast<std::int64_t>(n) - kInfinityBits;
+    const auto bits = static_cast<std::uint32_t>(distance < 0 ? -distance : distance);
+    const auto size = static_cast<T>(std::bit_cast<float>(bits));
+    return distance < 0 ? -size : size;
+  }
+
   static bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
   static bool same(Int a, Int b) { return a.value == b.value; }
   static T number(std::size_t n) {
@@ -175,7 +211,7 @@ class EvalRow {
 
   const std::vector<EvalTensor>& operands_;
   const Places& places_;
-  std::size_t start_;
+  std::size_t row_, start_;
 };
 
 template <class T, class Arithmetic>
@@ -240,7 +276,7 @@ OpDef definition() {
 }  // namespace
 
 std::vector<bool> row_dims(const OpDef& op, const Attrs& attrs, std::size_t rank) {
-  if (op.op_class == OpClass::kReduction) return reduced_dims(attrs, rank);
+  if (op.op_class == OpClass::kReduction && attrs.contains("dim")) return reduced_dims(attrs, rank);
   std::vector<bool> in_row(rank, false);
   in_row[attrs.contains("dim") ? axis_of(attrs, "dim", rank) : rank - 1] = true;
   return in_row;
@@ -327,6 +363,21 @@ std::vector<TensorType> infer_truth(std::string_view op, const InferContext& con
 }
 
 }  // namespace
+
+/// The tensors beside the logits have an element for each of their rows.
+std::vector<TensorType> infer_sample(const InferContext& context) {
+  check_norm("sample", context.inputs.first(1), nullptr, 0);
+  Shape rows = context.inputs[0].shape;
+  rows.pop_back();
+  constexpr std::string_view kNames[] = {"temperature", "top_k", "top_p", "min_p", "random"};
+  for (std::size_t i = 1; i < context.inputs.size(); ++i) {
+    const TensorType expected{i == 2 ? DType::kI32 : DType::kF32, rows};
+    if (context.inputs[i] == expected) continue;
+    fail(fmt::format("/inputs/{}", i), "the {} of sample is {}; expected {}", kNames[i - 1],
+         context.inputs[i].str(), expected.str());
+  }
+  return {{DType::kI64, rows}};
+}
 
 std::vector<TensorType> infer_argmax(const InferContext& c) { return infer_index("argmax", c); }
 std::vector<TensorType> infer_argmin(const InferContext& c) { return infer_index("argmin", c); }

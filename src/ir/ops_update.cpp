@@ -1,17 +1,20 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "ir/fail.h"
+#include "ir/mutation.h"
+#include "ir/numel.h"
 #include "ir/ops.h"
 #include "ir/views.h"
 
-// Ops that replace some elements of their first operand: index_copy and slice_scatter, and the ones
-// that do so in place (index_copy_, append_kv).
+// Ops that replace some elements of their first operand, or add to them: index_copy, index_add,
+// scatter, scatter_add, index_put and slice_scatter, and the ones that do so in place (index_copy_,
+// append_kv, ...).
 namespace braid {
 namespace {
 
-constexpr std::string_view kIndexCopy = "index_copy";
 constexpr std::string_view kSliceScatter = "slice_scatter";
 constexpr std::string_view kAppend = "append_kv";
 
@@ -36,12 +39,68 @@ const TensorType& infer_indices(std::string_view op, const InferContext& context
   return indices;
 }
 
-std::vector<TensorType> infer_index_copy(const InferContext& context) {
+/// Of index_copy and index_add.
+std::vector<TensorType> infer_along_dim(std::string_view op, const InferContext& context) {
   Shape part = context.inputs[0].shape;
   const std::size_t axis = axis_of(context.attrs, "dim", part.size());
-  part[axis] = infer_indices(kIndexCopy, context, 1).shape[0];
-  expect_part(kIndexCopy, context, 2, std::move(part));
+  part[axis] = infer_indices(op, context, 1).shape[0];
+  expect_part(op, context, 2, std::move(part));
   return {context.inputs[0]};
+}
+
+/// Of scatter and scatter_add.
+std::vector<TensorType> infer_scatter(std::string_view op, const InferContext& context) {
+  const Shape& whole = context.inputs[0].shape;
+  const Shape& part = context.inputs[1].shape;
+  const std::size_t axis = axis_of(context.attrs, "dim", whole.size());
+  expect_indices(op, context, 1);
+  bool good = part.size() == whole.size();
+  for (std::size_t d = 0; good && d < whole.size(); ++d) {
+    good = d == axis || (whole[d] - part[d]).min(context.graph.symbols()) >= 0;
+  }
+  if (!good) {
+    fail("/inputs/1",
+         "the indices of {} are {}, its operand {}; expected as many dims, and but for dim {} no "
+         "larger extents",
+         op, context.inputs[1].str(), context.inputs[0].str(), axis);
+  }
+  const bool has_value = context.attrs.contains("value");
+  if (has_value == (context.inputs.size() > 2)) {
+    fail("/attrs/value", "{} has {} of a third operand and a value; expected one", op,
+         has_value ? "both" : "neither");
+  }
+  if (!has_value) {
+    expect_part(op, context, 2, part);
+  } else {
+    expect_held(context.inputs[0].dtype, context.attrs, "value");
+  }
+  return {context.inputs[0]};
+}
+
+/// The last operand has the dims of the indices, and then those of x that they do not name.
+std::vector<TensorType> infer_index_put(const InferContext& context) {
+  const TensorType& x = context.inputs[0];
+  const std::size_t count = context.inputs.size() - 2;
+  if (x.shape.size() < count) {
+    fail("/inputs/0",
+         "index_put has {} tensors of indices for {}; expected one for each of its "
+         "first dims",
+         count, x.str());
+  }
+  for (std::size_t i = 1; i <= count; ++i) {
+    expect_indices("index_put", context, i);
+    if (context.inputs[i].shape == context.inputs[1].shape) continue;
+    fail(fmt::format("/inputs/{}", i), "the indices of index_put are {} and {}; expected one shape",
+         context.inputs[1].str(), context.inputs[i].str());
+  }
+  Shape part = context.inputs[1].shape;
+  if (!missing_extent(part, {})) {
+    fail("/inputs/1", "the indices of index_put are {}, whose number is no affine extent",
+         context.inputs[1].str());
+  }
+  part.insert(part.end(), x.shape.begin() + static_cast<std::ptrdiff_t>(count), x.shape.end());
+  expect_part("index_put", context, count + 1, std::move(part));
+  return {x};
 }
 
 /// Puts the parts of `from`, each of `inner` elements, at `places` of a dim of `to` with `extent`
@@ -84,13 +143,115 @@ std::vector<std::size_t> places_of(const EvalContext& context, std::ptrdiff_t ra
   return places;
 }
 
-EvalTensors evaluate_index_copy(const EvalContext& context, const EvalTensors& inputs) {
+/// Where in the first operand elements of the last one go.
+class Targets {
+ public:
+  Targets(const EvalContext& context, const std::vector<EvalTensor>& operands, std::ptrdiff_t rank)
+      : context_(context),
+        operands_(operands),
+        rank_(rank),
+        form_(update_form(context.node)),
+        dim_(source_dim(context.graph, context.node)),
+        // A scatter of one value has no other operand.
+        tensors_(form_ == UpdateForm::kFirstDims ? operands.size() - 2 : 1),
+        part_(form_ == UpdateForm::kEach ? operands[1].shape : operands.back().shape) {}
+
+  /// How many elements are put.
+  [[nodiscard]] std::size_t count() const {
+    std::size_t count = 1;
+    for (const std::int64_t extent : part_) count *= static_cast<std::size_t>(extent);
+    return count;
+  }
+
+  /// The place of an element; `name` receives the indices that say so.
+  std::size_t place(std::size_t element, std::string& name) const {
+    std::vector<std::int64_t> at(part_.size());
+    for (std::size_t d = at.size(), rest = element; d-- > 0;) {
+      at[d] = static_cast<std::int64_t>(rest) % part_[d];
+      rest /= static_cast<std::size_t>(part_[d]);
+    }
+    std::vector<std::int64_t> to = at;
+    if (form_ == UpdateForm::kFirstDims) {
+      const std::vector<std::int64_t>& indices = operands_[1].shape;
+      std::size_t which = 0;
+      for (std::size_t d = 0; d < indices.size(); ++d) {
+        which = which * static_cast<std::size_t>(indices[d]) + static_cast<std::size_t>(at[d]);
+      }
+      to.erase(to.begin(), to.begin() + std::ssize(indices));
+      for (std::size_t i = tensors_; i > 0; --i) {
+        to.insert(to.begin(), counted(i, operands_[i].integers[which]));
+      }
+    } else {
+      const std::size_t which =
+          form_ == UpdateForm::kEach ? element : static_cast<std::size_t>(at[dim_]);
+      to[dim_] = static_cast<std::int64_t>(
+          checked_index(context_, rank_, operands_[1].integers[which], operands_[0].shape[dim_]));
+    }
+    name = fmt::format("{}",
+                       fmt::join(to.begin() + static_cast<std::ptrdiff_t>(dim_),
+                                 to.begin() + static_cast<std::ptrdiff_t>(dim_ + tensors_), ", "));
+    std::size_t place = 0;
+    for (std::size_t d = 0; d < to.size(); ++d) {
+      place =
+          place * static_cast<std::size_t>(operands_[0].shape[d]) + static_cast<std::size_t>(to[d]);
+    }
+    return place;
+  }
+
+ private:
+  /// Negative indices count from the end.
+  [[nodiscard]] std::int64_t counted(std::size_t operand, std::int64_t index) const {
+    const std::int64_t extent = operands_[0].shape[operand - 1];
+    if (index >= -extent && index < extent) return index < 0 ? index + extent : index;
+    throw_invalid(fmt::format("{}/inputs/{}", context_.node.name, operand),
+                  "rank {}: index {} is out of range; expected an integer from 0 to {}", rank_,
+                  index, extent - 1);
+  }
+
+  const EvalContext& context_;
+  const std::vector<EvalTensor>& operands_;
+  std::ptrdiff_t rank_;
+  UpdateForm form_;
+  std::size_t dim_, tensors_;
+  std::vector<std::int64_t> part_;
+};
+
+EvalTensors evaluate_update(const EvalContext& context, const EvalTensors& inputs) {
+  const Node& node = context.node;
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = operands[0];
-    const std::size_t axis = axis_of(context.node.attrs, "dim", result.shape.size());
-    const std::int64_t extent = result.shape[axis];
-    put_parts(result, operands[2], elements_behind(result, axis), static_cast<std::size_t>(extent),
-              places_of(context, &operands - inputs.data(), operands[1].integers, extent));
+    const std::ptrdiff_t rank = &operands - inputs.data();
+    const Targets targets(context, operands, rank);
+    std::vector<bool> replaced(result.size(), false);
+    std::string name;
+    for (std::size_t i = 0; i < targets.count(); ++i) {
+      const std::size_t place = targets.place(i, name);
+      if (adds_up(node)) {
+        move_elements(result, operands.back(), [&](auto& out, const auto& in) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(out[0])>, double>) {
+            out[place] += in[i];
+          } else {
+            out[place] = (Int{out[place]} + Int{in[i]}).value;
+          }
+        });
+        continue;
+      }
+      if (replaced[place]) {
+        throw_invalid(node.name,
+                      "rank {}: index {} is there twice; expected each at most once, for either of "
+                      "its values could stay",
+                      rank, name);
+      }
+      replaced[place] = true;
+      if (const auto value = node.attrs.find("value"); value == node.attrs.end()) {
+        move_elements(result, operands.back(),
+                      [&](auto& out, const auto& in) { out[place] = in[i]; });
+      } else if (is_float(result.dtype)) {
+        result.data[place] = number_like(0.0, value->second);
+      } else {
+        result.integers[place] = integer_of(result.dtype, value->second);
+      }
+    }
     return std::vector<EvalTensor>{std::move(result)};
   });
 }
@@ -156,20 +317,47 @@ EvalTensors evaluate_append(const EvalContext& context, const EvalTensors& input
 }  // namespace
 
 void add_update_ops(std::vector<OpDef>& ops) {
-  for (const bool in_place : {false, true}) {
-    ops.push_back({
-        .name = in_place ? "index_copy_" : "index_copy",
-        .op_class = in_place ? OpClass::kMutation : OpClass::kUpdate,
-        .min_inputs = 3,
-        .max_inputs = 3,
-        .attrs = {{"dim", AttrType::kInt, std::int64_t{0}}},
-        .infer = infer_index_copy,
-        .flops = flops_per_element(0),
-        .evaluate = evaluate_index_copy,
-        .mutates = in_place ? Mutates::kFirst : Mutates::kNothing,
-        .takes_indices = true,
-    });
+  const AttrDef dim{"dim", AttrType::kInt, std::int64_t{0}};
+  const OpDef along_dim{
+      .name = {},
+      .op_class = OpClass::kUpdate,
+      .min_inputs = 3,
+      .max_inputs = 3,
+      .attrs = {dim},
+      .infer = {},
+      .flops = flops_per_element(0),
+      .evaluate = evaluate_update,
+      .takes_indices = true,
+  };
+  const auto add = [&](std::string name, OpDef op) {
+    op.name = name;
+    ops.push_back(op);
+    op.name = name + "_";
+    op.op_class = OpClass::kMutation;
+    op.mutates = Mutates::kFirst;
+    ops.push_back(std::move(op));
+  };
+  for (const char* name : {"index_copy", "index_add"}) {
+    OpDef op = along_dim;
+    op.infer = [name](const InferContext& context) { return infer_along_dim(name, context); };
+    add(name, std::move(op));
   }
+  for (const char* name : {"scatter", "scatter_add"}) {
+    OpDef op = along_dim;
+    op.infer = [name](const InferContext& context) { return infer_scatter(name, context); };
+    op.attrs = {{"dim", AttrType::kInt, {}}};
+    if (std::string_view(name) == "scatter") {
+      op.min_inputs = 2;
+      op.attrs.push_back({"value", AttrType::kNumber, {}, true, "In place of a third operand."});
+    }
+    add(name, std::move(op));
+  }
+  OpDef put = along_dim;
+  put.max_inputs = 4;
+  put.attrs = {{"accumulate", AttrType::kBool, false, false, "Adds to what is there."}};
+  put.infer = infer_index_put;
+  put.checked = {1, 2};
+  add("index_put", std::move(put));
   ops.push_back({
       .name = std::string(kSliceScatter),
       .op_class = OpClass::kUpdate,

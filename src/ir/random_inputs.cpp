@@ -9,6 +9,7 @@
 #include "ir/buckets.h"
 #include "ir/fail.h"
 #include "ir/moe.h"
+#include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "ir/text.h"
 #include "ir/views.h"
@@ -52,22 +53,50 @@ class Random {
   bool has_spare_ = false;
 };
 
-/// How many places there are for what an operand names, if it has the indices of a write.
-std::optional<std::int64_t> places_to_write(const Graph& graph, const Node& node,
-                                            std::size_t operand, const Bindings& bindings) {
+/// Indices of a write, each place at most once as far as there are so many; nothing for another
+/// operand. `once` gives `count` such integers below an end.
+std::optional<std::vector<std::int64_t>> places_to_write(const Graph& graph, const Node& node,
+                                                         std::size_t operand,
+                                                         const Bindings& bindings, std::size_t size,
+                                                         const auto& once) {
   const Shape& shape = graph.type(node.inputs[0]).shape;
+  const auto extent = [&](std::size_t dim) { return shape[dim].evaluate(bindings); };
   if (node.op->mutates == Mutates::kFirstTwo && operand == 4) {
     std::int64_t slots = 1;
     for (std::size_t d = 0; d + graph.type(node.inputs[2]).shape.size() <= shape.size(); ++d) {
-      slots *= shape[d].evaluate(bindings);
+      slots *= extent(d);
     }
-    return slots;
+    return once(slots, size);
   }
   const OpClass c = node.op->op_class;
-  if ((c != OpClass::kUpdate && c != OpClass::kMutation) || !takes_indices(node) || operand != 1) {
+  if ((c != OpClass::kUpdate && c != OpClass::kMutation) || !takes_indices(node) || operand == 0) {
     return std::nullopt;
   }
-  return shape[axis_of(node.attrs, "dim", shape.size())].evaluate(bindings);
+  const std::size_t tensors = node.inputs.size() - 2;
+  const UpdateForm form = update_form(node);
+  if (operand > std::max<std::size_t>(1, tensors)) return std::nullopt;
+  if (form == UpdateForm::kAlongDim || (form == UpdateForm::kFirstDims && tensors == 1)) {
+    return once(extent(source_dim(graph, node)), size);
+  }
+  std::vector<std::int64_t> values(size);
+  if (form == UpdateForm::kFirstDims) {
+    // Rows and columns of all places in order.
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto place = static_cast<std::int64_t>(i) % (extent(0) * extent(1));
+      values[i] = operand == 1 ? place / extent(1) : place % extent(1);
+    }
+    return values;
+  }
+  const std::size_t dim = source_dim(graph, node);
+  const Shape& part = graph.type(node.inputs[1]).shape;
+  std::size_t inner = 1;
+  for (std::size_t d = dim + 1; d < part.size(); ++d) {
+    inner *= static_cast<std::size_t>(part[d].evaluate(bindings));
+  }
+  const auto length = static_cast<std::size_t>(part[dim].evaluate(bindings));
+  const std::vector<std::int64_t> along = once(extent(dim), length);
+  for (std::size_t i = 0; i < size; ++i) values[i] = along[i / inner % length];
+  return values;
 }
 
 /// `size` integers that an op can use, for an input that says where rows are: ends of groups, the
@@ -76,8 +105,8 @@ std::optional<std::vector<std::int64_t>> places(const Graph& graph, ValueId inpu
                                                 const Bindings& bindings, std::size_t size,
                                                 Random& random) {
   for (const Node& node : graph.nodes()) {
-    const auto found = std::ranges::find(node.inputs, input);
-    const auto operand = static_cast<std::size_t>(found - node.inputs.begin());
+    const auto read = std::ranges::find(node.inputs, input);
+    const auto operand = static_cast<std::size_t>(read - node.inputs.begin());
     if (operand == node.inputs.size()) continue;
     const auto extent = [&](std::size_t of, std::size_t dim) {
       return graph.type(node.inputs[of]).shape[dim].evaluate(bindings);
@@ -86,22 +115,22 @@ std::optional<std::vector<std::int64_t>> places(const Graph& graph, ValueId inpu
       return static_cast<std::int64_t>(random.next() % static_cast<std::uint64_t>(end));
     };
     std::vector<std::int64_t> values(size);
-    // Each at most once, as far as there are so many.
-    const auto once = [&](std::int64_t end) {
+    const auto once = [&](std::int64_t end, std::size_t count) {
       std::vector<std::int64_t> all(static_cast<std::size_t>(std::max<std::int64_t>(1, end)));
       std::iota(all.begin(), all.end(), 0);
-      for (std::size_t i = 0; i < size; ++i) {
+      for (std::size_t i = 0; i < count; ++i) {
         std::swap(all[i % all.size()], all[random.next() % all.size()]);
       }
-      for (std::size_t i = 0; i < size; ++i) values[i] = all[i % all.size()];
-      return values;
+      std::vector<std::int64_t> some(count);
+      for (std::size_t i = 0; i < count; ++i) some[i] = all[i % all.size()];
+      return some;
     };
     if (node.op->matmul == Matmul::kGrouped && operand == 2) {
       for (std::int64_t& value : values) value = below(extent(0, 0) + 1);
       std::ranges::sort(values);
       return values;
     }
-    if (const auto end = places_to_write(graph, node, operand, bindings)) return once(*end);
+    if (auto found = places_to_write(graph, node, operand, bindings, size, once)) return found;
     if (std::ranges::find(node.op->checked, operand) == node.op->checked.end()) continue;
     if (node.op->op_class != OpClass::kAttention) {  // the experts of tokens
       const auto* experts = node.attr<std::int64_t>("experts");

@@ -19,9 +19,19 @@ namespace braid {
 //   row.sum(f), row.product(f), row.max(f), row.min(f)   folds f(at) over the columns
 //   row.any(f), row.all(f)               whether f(at), a truth value, holds somewhere, everywhere
 //   row.first_equal(f, value)            the first column where f(at) is `value`, or both are NaN
+//   row.least_column(f)                  the first column n where f(n) holds, or the last one; a
+//                                        truth value that goes on to hold behind it
+//   row.least_float(f)                   the least f32 x where f(x) holds, in the same way, from
+//                                        -inf to inf
+//   row.of_row(i)                        the row's element of operand i, which has one for each
 //   row.count(), row.operands()          of columns; of the node
 //   at[i]                                element of operand i at the column
+//   at.column()                          the column
 //   at.rounded(x)                        x as the dtype of operand 0 holds it
+
+/// Of the f32 from -inf to inf in order, from 0, the place of 0; and how many there are.
+inline constexpr std::int64_t kInfinityBits = 0x7f800000;
+inline constexpr std::int64_t kFloats = 2 * kInfinityBits + 1;
 
 struct RowRow {
   std::string_view name;
@@ -65,6 +75,8 @@ std::vector<TensorType> infer_argmax(const InferContext& context);
 std::vector<TensorType> infer_argmin(const InferContext& context);
 std::vector<TensorType> infer_any(const InferContext& context);
 std::vector<TensorType> infer_all(const InferContext& context);
+std::vector<TensorType> infer_sample(const InferContext& context);
+inline std::vector<AttrDef> no_attributes() { return {}; }
 
 /// 1 / sqrt(mean(f^2) + eps).
 template <class Row, class Element>
@@ -100,6 +112,45 @@ template <class T>
 auto everywhere(T value) {
   return std::make_tuple([=](const auto&) { return value; });
 }
+
+/// A token for each row of logits: docs/numerics.md, Sampling.
+inline constexpr auto kSample = [](auto& row, const Attrs&) {
+  const auto largest = row.max(kElement);
+  const auto one = like(largest, 1.0);
+  const auto zero = like(largest, 0.0);
+  const auto temperature = row.of_row(1);
+  const auto top_k = row.of_row(2);
+  const auto top_p = row.of_row(3);
+  const auto min_p = row.of_row(4);
+  const auto weight = [=](const auto& at) {
+    return select(equal(at[0], largest), one, exp((at[0] - largest) / temperature));
+  };
+  const auto mass = row.sum(weight) * top_p;
+  const auto no_k = less(top_k, one);
+  const auto no_p = equal(less(top_p, one), like(no_k, 0.0));
+  // What is above a kept element is fewer than k, and weighs less than p of all.
+  const auto least = row.least_float([&](const auto& x) {
+    const auto is_above = [=](const auto& at) { return less(x, at[0]); };
+    const auto count = row.sum([=](const auto& at) { return select(is_above(at), one, zero); });
+    const auto above =
+        row.sum([=](const auto& at) { return select(is_above(at), weight(at), zero); });
+    return maximum(no_k, less(count, top_k)) * maximum(no_p, less(above, mass));
+  });
+  const auto kept = [=](const auto& at) {
+    const auto is_out = maximum(less(at[0], least), less(weight(at), min_p));
+    return select(is_out, select(equal(at[0], largest), one, zero), weight(at));
+  };
+  const auto sum = row.sum(kept);
+  const auto wanted = row.of_row(5) * sum;
+  const auto drawn = row.least_column([&](const auto& n) {
+    const auto so_far =
+        row.sum([=](const auto& at) { return select(less(n, at.column()), zero, kept(at)); });
+    return maximum(less(wanted, so_far), equal(so_far, sum));
+  });
+  const auto first = row.first_equal(kElement, largest);
+  const auto is_number = equal(largest, largest);
+  return everywhere(select(is_number - equal(temperature, zero) * is_number, drawn, first));
+};
 
 inline constexpr auto kRowOps = std::make_tuple(
     row_op(
@@ -174,7 +225,10 @@ inline constexpr auto kRowOps = std::make_tuple(
             infer_argmin},
            [](auto& row, const Attrs&) {
              return everywhere(row.first_equal(kElement, row.min(kElement)));
-           }));
+           }),
+    row_op(
+        {"sample", OpClass::kReduction, 6, 6, Operands::kFloat, 500, no_attributes, infer_sample},
+        kSample));
 
 inline constexpr std::size_t kRowCount = std::tuple_size_v<decltype(kRowOps)>;
 

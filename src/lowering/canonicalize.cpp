@@ -275,7 +275,7 @@ class Canonicalizer {
       attrs.insert_or_assign("dim1", b);
     } else if (node.op_name() == "view") {
       attrs.insert_or_assign("shape", graph_.type(node.outputs[0]).shape);
-    } else if (node.op->op_class == OpClass::kReduction) {
+    } else if (node.op->op_class == OpClass::kReduction && attrs.contains("dim")) {
       if (!node.attr<std::vector<std::int64_t>>("dim")->empty()) {
         const std::vector<std::size_t> axes = reduced_axes(attrs, rank(node.inputs[0]));
         attrs.insert_or_assign("dim", std::vector<std::int64_t>(axes.begin(), axes.end()));

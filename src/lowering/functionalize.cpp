@@ -16,7 +16,8 @@
 //                                               the result (through the inverse of the views
 //                                               between the two)
 //   copy_ and fsdp.copy_                     -> nothing; readers of the target read the source
-//   index_copy_, append_kv                   -> index_copy; readers of the target read its result
+//   index_copy_, scatter_ and the like       -> the same without `_`; append_kv -> index_copy;
+//                                               readers of the target read its result
 //   resize_storage_bytes_                    -> nothing; storage is planned here
 // The mutations that the caller sees remain: one `copy_` into each graph input that was
 // overwritten, at the end of the graph, whose result nobody reads. Of an input that was overwritten
@@ -86,8 +87,9 @@ class Functionalizer {
       context_.applied(kPass, node.name, Reason(kStorageIsPlanned));
       return;
     }
-    if (op == "index_copy_") {
-      rewrite_.copy(node, "index_copy", rewrite_(node.inputs), node.attrs);
+    if (node.op->mutates == Mutates::kFirst && takes_indices(node)) {
+      rewrite_.copy(node, std::string(op.substr(0, op.size() - 1)), rewrite_(node.inputs),
+                    node.attrs);
       overwrite(node.outputs[0], rewrite_(node.outputs[0]));
       return context_.applied(kPass, node.name, Reason(kOutOfPlace));
     }

@@ -6,6 +6,7 @@
 
 #include "codegen/body/analysis.h"
 #include "ir/attributes.h"
+#include "ir/groups.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
@@ -46,6 +47,44 @@ void one_hot(Writer& w) {
   w.finish("to", {hot}, {{"dtype", DType::kI64}});
 }
 
+/// How many elements of a list are in each class: bools, [classes, elements], are added.
+ValueId count_classes(Writer& w, ValueId is_in_class) {
+  return w.add("count", "sum", {is_in_class}, {{"dim", std::vector<std::int64_t>{1}}});
+}
+
+void bincount(Writer& w) {
+  const AttrValue& bins = *w.attr("minlength");
+  ValueId x = w.operand(0);
+  if (w.type(0).dtype != DType::kI64) x = w.add("wide", "to", {x}, {{"dtype", DType::kI64}});
+  ValueId bin = w.add("bins", "arange", {}, {{"end", bins}});
+  bin = w.add("bins", "view", {bin}, {{"shape", Shape{bound_of(bins), 1}}});
+  w.become(count_classes(w, w.add("eq", "eq", {bin, x}, {})));
+}
+
+/// In f32; an element at the upper end is in the last bin.
+void histc(Writer& w) {
+  const auto low = static_cast<float>(std::get<double>(*w.attr("min")));
+  const auto high = static_cast<float>(std::get<double>(*w.attr("max")));
+  const auto bins = std::get<std::int64_t>(*w.attr("bins"));
+  const auto number = [&](double value) {
+    return w.add("number", "full", {}, {{"value", value}, {"dtype", DType::kF32}});
+  };
+  ValueId x = w.add("list", "view", {w.operand(0)},
+                    {{"shape", Shape{*missing_extent(w.type(0).shape, {})}}});
+  if (w.type(0).dtype != DType::kF32) x = w.add("wide", "to", {x}, {{"dtype", DType::kF32}});
+  ValueId bin = w.add("bin", "sub", {x, number(low)}, {});
+  bin = w.add("bin", "div", {bin, number(high - low)}, {});
+  bin = w.add("bin", "mul", {bin, number(static_cast<double>(bins))}, {});
+  bin = w.add("bin", "floor", {bin}, {});
+  bin = w.add("bin", "minimum", {bin, number(static_cast<double>(bins - 1))}, {});
+  // No bin has this number.
+  bin = w.add("bin", "where", {w.add("inside", "le", {x, number(high)}, {}), bin, number(-1)}, {});
+  ValueId classes = w.add("bins", "arange", {}, {{"end", bins}, {"dtype", DType::kF32}});
+  classes = w.add("bins", "view", {classes}, {{"shape", Shape{bins, 1}}});
+  const ValueId counts = count_classes(w, w.add("eq", "eq", {classes, bin}, {}));
+  w.finish("to", {counts}, {{"dtype", w.result().dtype}});
+}
+
 void take_along_dim(Writer& w) {
   const AttrValue* dim = w.attr("dim");
   std::vector<ValueId> operands;
@@ -84,6 +123,42 @@ void bitwise_not(Writer& w) {
   w.finish("bitwise_xor", {w.operand(0), mask}, {});
 }
 
+/// Whether a scatter puts one number everywhere.
+bool is_scatter_of_value(const Node& node) {
+  return node.op_name() == "scatter" && node.attrs.contains("value");
+}
+void scatter_of_value(Writer& w) {
+  const ValueId value =
+      w.add("value", "full", {},
+            {{"shape", w.type(1).shape}, {"value", *w.attr("value")}, {"dtype", w.result().dtype}});
+  w.finish("scatter", {w.operand(0), w.operand(1), value}, {{"dim", *w.attr("dim")}});
+}
+
+/// Whether the indices of an index_put are no list.
+bool has_shaped_indices(const Graph& graph, const Node& node) {
+  return node.op_name() == "index_put" && graph.type(node.inputs[1]).shape.size() != 1;
+}
+void index_put_of_list(Writer& w, std::size_t operands) {
+  const Shape& indices = w.type(1).shape;
+  const Dim count = *missing_extent(indices, {});
+  std::vector<ValueId> inputs{w.operand(0)};
+  for (std::size_t i = 1; i + 1 < operands; ++i) {
+    inputs.push_back(w.add("index", "view", {w.operand(i)}, {{"shape", Shape{count}}}));
+  }
+  Shape part = w.type(operands - 1).shape;
+  part.erase(part.begin(), part.begin() + std::ssize(indices));
+  part.insert(part.begin(), count);
+  inputs.push_back(
+      w.add("elements", "view", {w.operand(operands - 1)}, {{"shape", std::move(part)}}));
+  w.finish("index_put", std::move(inputs), {{"accumulate", *w.attr("accumulate")}});
+}
+
+/// Whether the rows of a table are cut into one part.
+bool has_whole_table(const Graph& graph, const Node& node) {
+  return node.op_name() == "embedding" && node.attrs.contains("group") &&
+         group_of(graph, node).size == 1;
+}
+
 struct PlainForm {
   std::string_view op;
   void (*write)(Writer&);
@@ -95,6 +170,8 @@ constexpr PlainForm kForms[] = {{"moe_experts", write_experts},
                                 {"zeros_like", zeros_like},
                                 {"ones_like", ones_like},
                                 {"one_hot", one_hot},
+                                {"bincount", bincount},
+                                {"histc", histc},
                                 {"bitwise_not", bitwise_not},
                                 {"take_along_dim", take_along_dim},
                                 {"sort", sort},
@@ -210,13 +287,21 @@ const PlainForm* form_of(const Node& node) {
 }  // namespace
 
 bool has_plain_form(const Graph& graph, const Node& node) {
-  return form_of(node) != nullptr || parts_of_topk(graph, node) || chain_of_cumsum(graph, node);
+  return form_of(node) != nullptr || is_scatter_of_value(node) || has_shaped_indices(graph, node) ||
+         has_whole_table(graph, node) || parts_of_topk(graph, node).has_value() ||
+         chain_of_cumsum(graph, node).has_value();
 }
 
 bool write_plain(const Graph& graph, const Node& node, Rewriter& rewrite) {
   Writer writer(graph, node, rewrite);
   if (const PlainForm* form = form_of(node)) {
     form->write(writer);
+  } else if (is_scatter_of_value(node)) {
+    scatter_of_value(writer);
+  } else if (has_whole_table(graph, node)) {
+    writer.finish("embedding", {writer.operand(0), writer.operand(1)}, {});
+  } else if (has_shaped_indices(graph, node)) {
+    index_put_of_list(writer, node.inputs.size());
   } else if (const auto parts = parts_of_topk(graph, node)) {
     topk_of_parts(writer, *parts);
   } else if (const auto chain = chain_of_cumsum(graph, node)) {

@@ -12,6 +12,34 @@ Attrs range(AttrValue start, AttrValue end, std::int64_t step = 1, DType dtype =
 AttrValue text(const char* dim) { return std::string(dim); }
 AttrValue number(std::int64_t value) { return value; }
 
+TEST(Bincount, CountsIntegers) {
+  const Attrs three{{"minlength", std::int64_t{3}}};
+  EXPECT_EQ(computed_one({{kI64, {6}}}, "bincount", three, {{2, 0, 2, -1, 3, 2}}),
+            (Values{1, 0, 3}));
+  EXPECT_EQ(inferred({{DType::kU8, {sym("T")}}}, "bincount", three), "i64[3]");
+  EXPECT_TRUE(is_error(refused({{kF32, {4}}}, "bincount", three), "n/inputs/0",
+                       "the operand of bincount is f32[4]; expected integers in one dim"));
+  EXPECT_TRUE(is_error(refused({{kI64, {4}}}, "bincount", {{"minlength", std::int64_t{0}}}),
+                       "n/attrs/minlength", "found 0; expected at least 1"));
+}
+
+TEST(Histc, CountsFloatsInEqualBins) {
+  const auto of = [](std::int64_t bins, double low, double high) {
+    return Attrs{{"bins", bins}, {"min", low}, {"max", high}};
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(computed_one({{kF32, {2, 5}}}, "histc", of(4, -1, 1),
+                         {{-1, -0.75, -0.5, 0.25, 1, 1.0001, -1.0001, nan, inf, -inf}}),
+            (Values{2, 1, 1, 1}));
+  EXPECT_EQ(inferred({{DType::kBF16, {sym("T"), 2}}}, "histc", of(5, 0, 1)), "bf16[5]");
+  EXPECT_TRUE(is_error(refused({{kI64, {4}}}, "histc", of(4, 0, 1)), "n/inputs/0", "histc"));
+  EXPECT_TRUE(is_error(refused({{kF32, {4}}}, "histc", of(0, 0, 1)), "n/attrs/bins",
+                       "found 0; expected at least 1"));
+  EXPECT_TRUE(is_error(refused({{kF32, {4}}}, "histc", of(4, 0, 0)), "n/attrs/max",
+                       "the range of histc is 0 to 0"));
+}
+
 TEST(Arange, CountsFromStartToEnd) {
   EXPECT_EQ(computed_one({}, "arange", {{"end", std::int64_t{4}}}, {}), (Values{0, 1, 2, 3}));
   EXPECT_EQ(computed_one({}, "arange", range(number(2), number(9), 3), {}), (Values{2, 5, 8}));

@@ -26,6 +26,19 @@ TEST(Reduce, RefusesBadDims) {
   EXPECT_TRUE(is_error(refused({{DType::kBool, {2}}}, "amax"), "n/inputs/0", "expected a number"));
 }
 
+TEST(Sample, RefusesWhatDoesNotFit) {
+  const Dim t = sym("T");
+  const TensorType f{DType::kF32, {t}};
+  const TensorType k{DType::kI32, {t}};
+  EXPECT_EQ(inferred({{DType::kBF16, {t, 100}}, f, k, f, f, f}, "sample"), "i64[T]");
+  EXPECT_TRUE(is_error(refused({{DType::kI32, {t, 100}}, f, k, f, f, f}, "sample"), "n/inputs/0",
+                       "sample"));
+  EXPECT_TRUE(is_error(refused({{DType::kF32, {t, 100}}, f, f, f, f, f}, "sample"), "n/inputs/2",
+                       "the top_k of sample is f32[T]; expected i32[T]"));
+  EXPECT_TRUE(is_error(refused({{DType::kF32, {t, 100}}, f, k, f, f, {DType::kF32, {2}}}, "sample"),
+                       "n/inputs/5", "the random of sample is f32[2]; expected f32[T]"));
+}
+
 TEST(Reduce, Evaluates) {
   EXPECT_EQ(computed_one({kX}, "sum", {}, {kValues}), Values{21});
   EXPECT_EQ(computed_one({kX}, "sum", {{"dim", Ints{0}}}, {kValues}), (Values{5, 7, 9}));

@@ -41,6 +41,90 @@ TEST(IndexCopy, RefusesWhatDoesNotFit) {
       is_error(at(1, 1), "n", "rank 0: index 1 is there twice; expected each at most once"));
 }
 
+TEST(IndexAdd, AddsPartsAtIndices) {
+  EXPECT_EQ(computed_one({{kF32, {3, 2}}, {kI64, {3}}, {kF32, {3, 2}}}, "index_add", {},
+                         {{1, 2, 3, 4, 5, 6}, {2, 0, 2}, {7, 8, 9, 10, 100, 200}}),
+            (Values{10, 12, 3, 4, 112, 214}));
+  EXPECT_EQ(computed_one({{DType::kU8, {2}}, {kI32, {2}}, {DType::kU8, {2}}}, "index_add", {},
+                         {{200, 1}, {0, 0}, {50, 7}}),
+            (Values{1, 1}));
+  EXPECT_TRUE(is_error(error_of([&] {
+                         (void)computed_one({{kF32, {3}}, {kI64, {1}}, {kF32, {1}}}, "index_add",
+                                            {}, {{1, 2, 3}, {-1}, {4}});
+                       }),
+                       "n", "rank 0: index -1 is out of range"));
+}
+
+TEST(Scatter, PutsEachElementAtItsIndex) {
+  const std::vector<TensorType> types{{kF32, {2, 3}}, {kI64, {1, 2}}, {kF32, {1, 2}}};
+  const Values x{1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(computed_one(types, "scatter", along(0), {x, {1, 0}, {7, 8}}),
+            (Values{1, 8, 3, 7, 5, 6}));
+  EXPECT_EQ(computed_one(types, "scatter", along(-1), {x, {2, 0}, {7, 8}}),
+            (Values{8, 2, 7, 4, 5, 6}));
+  EXPECT_EQ(computed_one(types, "scatter_add", along(1), {x, {2, 2}, {7, 8}}),
+            (Values{1, 2, 18, 4, 5, 6}));
+  EXPECT_EQ(computed_one({{kF32, {3}}, {kI32, {2}}}, "scatter",
+                         {{"dim", std::int64_t{0}}, {"value", 0.5}}, {{1, 2, 3}, {2, 0}}),
+            (Values{0.5, 2, 0.5}));
+}
+
+TEST(Scatter, RefusesWhatDoesNotFit) {
+  const TensorType x{kF32, {2, 3}};
+  EXPECT_TRUE(is_error(refused({x, {kI64, {3, 2}}, {kF32, {3, 2}}}, "scatter", along(1)),
+                       "n/inputs/1", "expected as many dims, and but for dim 1 no larger extents"));
+  EXPECT_TRUE(is_error(refused({x, {kI64, {2, 2}}, {kF32, {2, 3}}}, "scatter_add", along(1)),
+                       "n/inputs/2", "expected f32[2, 2]"));
+  EXPECT_TRUE(is_error(refused({x, {kI64, {2, 2}}}, "scatter", along(1)), "n/attrs/value",
+                       "scatter has neither of a third operand and a value"));
+  EXPECT_TRUE(is_error(
+      refused({{kI32, {2}}, {kI64, {2}}}, "scatter", {{"dim", std::int64_t{0}}, {"value", 0.5}}),
+      "n/attrs/value", "0.5 is no value of i32"));
+  const auto at = [&](double index) {
+    return error_of([&] {
+      (void)computed_one({x, {kI64, {1, 2}}, {kF32, {1, 2}}}, "scatter", along(1),
+                         {{1, 2, 3, 4, 5, 6}, {2, index}, {7, 8}});
+    });
+  };
+  EXPECT_TRUE(is_error(at(-1), "n", "rank 0: index -1 is out of range"));
+  EXPECT_TRUE(is_error(at(2), "n", "rank 0: index 2 is there twice"));
+}
+
+TEST(IndexPut, PutsPartsAtIndicesOfTheFirstDims) {
+  const TensorType x{kF32, {2, 2, 2}};
+  const Values v{1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_EQ(computed_one({x, {kI64, {2}}, {kI32, {2}}, {kF32, {2, 2}}}, "index_put", {},
+                         {v, {1, -2}, {-1, 0}, {10, 20, 30, 40}}),
+            (Values{30, 40, 3, 4, 5, 6, 10, 20}));
+  EXPECT_EQ(computed_one({{kF32, {4}}, {kI64, {2, 1}}, {kF32, {2, 1}}}, "index_put", {},
+                         {{1, 2, 3, 4}, {-1, 0}, {7, 8}}),
+            (Values{8, 2, 3, 7}));
+  EXPECT_EQ(computed_one({{kF32, {2}}, {kI64, {3}}, {kF32, {3}}}, "index_put",
+                         {{"accumulate", true}}, {{1, 2}, {1, -1, 0}, {10, 20, 30}}),
+            (Values{31, 32}));
+}
+
+TEST(IndexPut, RefusesWhatDoesNotFit) {
+  const TensorType x{kF32, {4, 8, 3}};
+  const Dim t = sym("T");
+  EXPECT_EQ(refused({x, {kI64, {t}}, {kI64, {t}}, {kF32, {t, 3}}}, "index_put"), "no error");
+  EXPECT_TRUE(is_error(refused({x, {kI64, {t}}, {kI64, {2}}, {kF32, {t, 3}}}, "index_put"),
+                       "n/inputs/2", "are i64[T] and i64[2]; expected one shape"));
+  EXPECT_TRUE(is_error(refused({x, {kI64, {t}}, {kF32, {t, 3}}}, "index_put"), "n/inputs/2",
+                       "expected f32[T, 8, 3]"));
+  EXPECT_TRUE(is_error(refused({{kF32, {4}}, {kI64, {2}}, {kI64, {2}}, {kF32, {2}}}, "index_put"),
+                       "n/inputs/0", "index_put has 2 tensors of indices for f32[4]"));
+  const auto at = [&](double block, double offset) {
+    return error_of([&] {
+      (void)computed_one({{kF32, {2, 3}}, {kI64, {2}}, {kI64, {2}}, {kF32, {2}}}, "index_put", {},
+                         {{1, 2, 3, 4, 5, 6}, {0, block}, {2, offset}, {7, 8}});
+    });
+  };
+  EXPECT_TRUE(is_error(at(2, 0), "n/inputs/1", "rank 0: index 2 is out of range"));
+  EXPECT_TRUE(is_error(at(0, -4), "n/inputs/2", "rank 0: index -4 is out of range"));
+  EXPECT_TRUE(is_error(at(0, -1), "n", "rank 0: index 0, 2 is there twice"));
+}
+
 TEST(SliceScatter, ReplacesARange) {
   const Attrs range{{"dim", std::int64_t{1}},
                     {"start", std::int64_t{1}},

@@ -129,6 +129,7 @@ class ByHand {
     Executable executable = Executable::compile(graph_, world);
     return testing::run_once(executable, graph_, {}, {inputs_})[0];
   }
+  std::vector<HostTensor> evaluated() const { return evaluate(graph_, {inputs_}, {})[0]; }
 
  private:
   Graph graph_{"by_hand"};
@@ -262,6 +263,72 @@ TEST(Edges, ExtremesOfLongRows) {
   EXPECT_EQ(out[3].to_integers(), (std::vector<std::int64_t>{kMin + 1}));
   EXPECT_EQ(out[4].to_integers(), (std::vector<std::int64_t>{0, 12345}));
   expect_same(out[5], {kNan});
+}
+
+TEST(Edges, SamplesAreDrawnFromWhatIsKept) {
+  struct Row {
+    std::vector<double> logits;
+    double temperature;
+    std::int64_t top_k;
+    double top_p, min_p, random;
+    std::int64_t token;
+  };
+  std::vector<double> tenths;  // 0.1, 0.2, 0.3, 0.4
+  for (const double p : {1, 2, 3, 4}) tenths.push_back(std::log(p));
+  const double far = std::numeric_limits<float>::max();
+  const double tiny = std::numeric_limits<float>::denorm_min();
+  const std::vector<Row> rows = {
+      {tenths, 1, 0, 1, 0, 0, 0},
+      {tenths, 1, 0, 1, 0, 0.15, 1},
+      {tenths, 1, -1, 1, 0, 0.35, 2},
+      {tenths, 1, 9, 2, 0, 0.65, 3},
+      {tenths, 1, 0, 1, 0, 1 - 0x1p-24, 3},
+      {tenths, 0.5, 0, 1, 0, 0.15, 1},  // 1, 4, 9 and 16 of 30
+      {tenths, 0.5, 0, 1, 0, 0.2, 2},
+      {tenths, 1, 2, 1, 0, 0, 2},
+      {tenths, 1, 2, 1, 0, 0.4, 2},
+      {tenths, 1, 2, 1, 0, 0.45, 3},
+      {tenths, 1, 1, 1, 0, 0, 3},
+      {tenths, 1, 0, 0.5, 0, 0, 2},
+      {tenths, 1, 0, 0.39, 0, 0, 3},
+      {tenths, 1, 0, 0, 0, 0, 3},
+      {tenths, 1, 3, 0.5, 0, 0, 2},
+      {tenths, 1, 1, 0.5, 0, 0, 3},
+      {tenths, 1, 0, 1, 0.6, 0, 2},  // of the largest: 0.25, 0.5, 0.75 and 1
+      {tenths, 1, 0, 1, 7, 0, 3},
+      {tenths, 0, 0, 1, 0, 0, 3},
+      {{1, 1, 0, 1}, 0, 0, 1, 0, 0.99, 0},
+      {{1, 1, 0, 1}, 1, 1, 1, 0, 0.5, 1},  // equal ones stay together
+      {{-0.0, 0.0, -1, -2}, 1, 2, 1, 0, 0, 0},
+      {{-3, -1, -2, -4}, 1, 1, 1, 0, 0.9, 1},
+      {{-far, far, 0, -far}, 1, 2, 1, 0, 0.9, 1},
+      {{0, tiny, 0, 0}, 1, 1, 1, 0, 0, 1},
+      {{0, -tiny, -1, -1}, 1, 1, 1, 0, 0.9, 0},
+      {{-kInfinity, 0, -kInfinity, 0}, 1, 0, 1, 0, 0, 1},
+      {{-kInfinity, 0, -kInfinity, 0}, 1, 0, 1, 0, 0.9, 3},
+      {{0, kInfinity, 1, kInfinity}, 1, 0, 1, 0, 0.6, 3},
+      {{-kInfinity, -kInfinity, -kInfinity, -kInfinity}, 1, 0, 1, 0, 0.6, 2},
+      {{0, 9, kNan, 1}, 1, 0, 1, 0, 0.1, 2},
+  };
+  const auto count = static_cast<std::int64_t>(rows.size());
+  std::vector<double> logits, temperature, top_p, min_p, random;
+  std::vector<std::int64_t> top_k, tokens;
+  for (const Row& row : rows) {
+    logits.insert(logits.end(), row.logits.begin(), row.logits.end());
+    temperature.push_back(row.temperature);
+    top_k.push_back(row.top_k);
+    top_p.push_back(row.top_p);
+    min_p.push_back(row.min_p);
+    random.push_back(row.random);
+    tokens.push_back(row.token);
+  }
+  ByHand b;
+  const ValueId x = b.in(HostTensor::from_doubles(DType::kF32, {count, 4}, logits));
+  b.out(b.op("sample", {x, b.reals(DType::kF32, temperature), b.integers(DType::kI32, top_k),
+                        b.reals(DType::kF32, top_p), b.reals(DType::kF32, min_p),
+                        b.reals(DType::kF32, random)}));
+  EXPECT_EQ(b.evaluated()[0].to_integers(), tokens);
+  EXPECT_EQ(b.run()[0].to_integers(), tokens);
 }
 
 TEST(Edges, QuotientsOfIntegers) {

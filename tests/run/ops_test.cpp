@@ -416,6 +416,14 @@ std::vector<Case> gather_cases() {
                      const ValueId logits = b.op("log_softmax", {b.in(kF32, {kT, 40})});
                      b.out(b.op("gather", {logits, b.in(kI64, {kT, 1})}, along(1)));
                    }});
+  cases.push_back({"counts", [=](Build& b) {
+                     const Attrs bins{{"bins", std::int64_t{7}}, {"min", -2.0}, {"max", 1.5}};
+                     b.out(b.op("histc", {b.in(kF32, {kT, 40})}, bins));
+                     b.out(b.op("histc", {b.op("exp", {b.in(kBF16, {300})})}, bins));
+                     const Attrs many{{"minlength", std::int64_t{40}}};
+                     b.out(b.op("bincount", {b.in(kI32, {kT})}, many));
+                     b.out(b.op("bincount", {b.in(DType::kU8, {500})}, many));
+                   }});
   cases.push_back({"one_hot_of_symbols", [=](Build& b) {
                      const Attrs classes{{"num_classes", std::string("T+3")}};
                      const ValueId hot = b.op("one_hot", {b.in(kI32, {kT, 2})}, classes);
@@ -602,6 +610,21 @@ std::vector<Case> scan_cases() {
            b.out(b.op("topk", {y}, some, 1));
            b.out(b.op("transpose", {y}, {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}}));
            b.out(y);
+         }});
+  }
+  for (const std::int64_t width : {40, 5000, 20001}) {
+    cases.push_back(
+        {"sample_" + std::to_string(width), [=](Build& b) {
+           // Behind a scaling, with parameters that are computed, too.
+           const auto share = [&] { return b.op("sigmoid", {b.in(kF32, {kT})}); };
+           const ValueId x = b.op("silu", {b.in(width == 40 ? kBF16 : kF32, {kT, width})});
+           const ValueId k = b.in(kI32, {kT});
+           const ValueId p = share();
+           const ValueId least = b.op("mul", {share(), share()});
+           const ValueId hot = b.op("exp", {b.in(kF32, {kT})});
+           b.out(b.op("sample", {x, hot, k, p, least, share()}));
+           const Attrs none{{"shape", Shape{kT}}, {"dtype", kI32}, {"value", 0.0}};
+           b.out(b.op("sample", {x, hot, b.op("full", {}, none), p, least, share()}));
          }});
   }
   cases.push_back({"topk_of_long_rows", [=](Build& b) {

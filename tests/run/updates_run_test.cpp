@@ -112,6 +112,49 @@ Graph slices() {
   return b.take({a, s});
 }
 
+/// Rows at two indices each, computed in the kernel, and elements at one each, in lists and not.
+Graph placed() {
+  Build b;
+  const ValueId cache = b.state(kBF16, {4, 8, 2, 16});
+  const ValueId k = b.op("neg", {b.in(kBF16, {kT, 2, 16})});
+  b.op("index_put_", {cache, b.in(kI32, {kT}, "block"), b.in(kI32, {kT}, "offset"), k});
+  const ValueId table = b.state(kF32, {64, 24});
+  const ValueId rows = b.op("silu", {b.in(kF32, {kT, 2, 24})});
+  b.op("index_put_", {table, b.in(kI32, {kT, 2}, "places"), rows});
+  const ValueId wide = b.state(kF32, {kT + 2, 40});
+  const ValueId columns = b.in(kI32, {kT, 30}, "columns");
+  b.op("scatter_", {wide, columns, b.in(kF32, {kT, 30})}, along(1));
+  const ValueId high = b.in(kF32, {24, 40});
+  const ValueId of_rows = b.in(kI32, {kT, 7}, "rows");
+  Attrs half = along(0);
+  half["value"] = 0.5;
+  return b.take({cache, table, wide, b.op("scatter", {b.op("exp", {high}), of_rows}, half)});
+}
+
+/// Sums at places that several elements have.
+Graph added() {
+  Build b;
+  const auto few = [&](Shape shape, std::int64_t below, const char* name) {
+    const Attrs number{{"value", below}, {"dtype", kI32}};
+    return b.op("remainder", {b.in(kI32, std::move(shape), name), b.op("full", {}, number)});
+  };
+  const ValueId cache = b.state(kBF16, {5, 40});
+  b.op("index_add_", {cache, few({kT}, 5, "slots"), b.in(kBF16, {kT, 40})}, along(0));
+  const ValueId columns = b.op(
+      "index_add", {b.in(kF32, {6, 24}), few({kT}, 3, "columns"), b.in(kF32, {6, kT})}, along(1));
+  const ValueId each =
+      b.op("scatter_add", {b.in(kF32, {kT, 40}), few({kT, 30}, 4, "each"), b.in(kF32, {kT, 30})},
+           along(1));
+  const ValueId sums = b.state(kF32, {7, 40});
+  b.op("scatter_add_", {sums, few({4, 40}, 7, "of_sums"), b.in(kF32, {4, 40})}, along(0));
+  const Attrs accumulate{{"accumulate", true}};
+  const ValueId counts = b.op("index_put",
+                              {b.in(kI32, {3, 4}), few({kT, 2}, 3, "block"),
+                               few({kT, 2}, 4, "offset"), b.in(kI32, {kT, 2})},
+                              accumulate);
+  return b.take({cache, columns, each, sums, counts});
+}
+
 /// Without a state: of what was computed, of an input that stays, and of one that is read again.
 Graph functional() {
   Build b;
@@ -129,7 +172,8 @@ Graph functional() {
 INSTANTIATE_TEST_SUITE_P(Each, Updates,
                          ::testing::Values(Case{"append", append}, Case{"fused", fused},
                                            Case{"rows", rows}, Case{"slices", slices},
-                                           Case{"functional", functional}),
+                                           Case{"functional", functional}, Case{"placed", placed},
+                                           Case{"added", added}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 Graph one_write() {
@@ -166,6 +210,59 @@ TEST(Write, OutsideIsAnErrorAndTheNextRunIsWell) {
         << error;
   }
   EXPECT_EQ(testing::error_of([&] { run({7, 0}); }), "no error");
+}
+
+/// The sum of a place begins with what is there and goes on in the order of the elements: with f32
+/// another order has another result.
+TEST(Add, IsInTheOrderOfTheElements) {
+  Build b;
+  const ValueId x = b.in(kF32, {2, 3}, "x");
+  const ValueId y = b.op("index_add", {x, b.slots(), b.in(kF32, {kT, 3}, "rows")}, along(0));
+  const Graph graph = b.take({y});
+  Executable executable = Executable::compile(graph, World::open(testing::world_options(2)));
+  executable.prepare({{"T", 4}});
+  std::vector<double> rows;
+  for (const double row : {-0x1p25, 5.0, 1.0, 2.0}) rows.insert(rows.end(), 3, row);
+  for (const int rank : {0, 1}) {
+    executable.set_input(rank, "x",
+                         HostTensor::from_doubles(kF32, {2, 3}, std::vector<double>(6, 0x1p25)));
+    executable.set_input(
+        rank, "slots", HostTensor::from_integers(kI32, {4}, std::vector<std::int64_t>{1, 0, 1, 1}));
+    executable.set_input(rank, "rows", HostTensor::from_doubles(kF32, {4, 3}, rows));
+  }
+  executable.run();
+  EXPECT_EQ(executable.output(1, graph.value(y).name).to_doubles(),
+            (std::vector<double>{0x1p25 + 4, 0x1p25 + 4, 0x1p25 + 4, 3, 3, 3}));
+}
+
+TEST(Write, IndicesOfFirstDimsAreNamedAndCountFromTheEnd) {
+  Build b;
+  const ValueId cache = b.state(kF32, {4, 8, 16});
+  b.op("index_put_", {cache, b.slots(), b.in(kI32, {kT}, "offset"), b.in(kF32, {kT, 16}, "rows")});
+  const Graph graph = b.take({cache});
+  Executable executable = Executable::compile(graph, World::open(testing::world_options(2)));
+  const auto run = [&](std::int64_t block, std::int64_t offset) {
+    RankTensors inputs = random_inputs(graph, {{"T", 2}}, 9);
+    for (auto& of_rank : inputs) {
+      of_rank[1] = HostTensor::from_integers(kI32, {2}, std::vector{std::int64_t{1}, block});
+      of_rank[2] = HostTensor::from_integers(kI32, {2}, std::vector{std::int64_t{2}, offset});
+    }
+    executable.prepare({{"T", 2}});
+    testing::set_inputs(executable, graph, inputs);
+    executable.run();
+    executable.synchronize();
+    return executable.output(1, "cache0").to_doubles() ==
+           evaluate(graph, inputs, {{"T", 2}})[1][0].to_doubles();
+  };
+  for (const auto& [block, offset, operand, index] :
+       {std::tuple{4, 0, 1, 4}, std::tuple{-5, 0, 1, -5}, std::tuple{0, 8, 2, 8},
+        std::tuple{0, -9, 2, -9}}) {
+    const std::string error = testing::error_of([&] { (void)run(block, offset); });
+    EXPECT_NE(error.find("/inputs/" + std::to_string(operand)), std::string::npos) << error;
+    EXPECT_NE(error.find("index " + std::to_string(index) + " is out of range"), std::string::npos)
+        << error;
+  }
+  EXPECT_TRUE(run(-4, -8));
 }
 
 TEST(Write, OfTwoRowsToOnePlaceIsFound) {

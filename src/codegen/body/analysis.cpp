@@ -151,6 +151,12 @@ class Analysis {
     if (read) {
       refuse(fmt::format("'{}' replaces elements of what the kernel reads", node.op_name()));
     }
+    if (!adds_up(node)) return;
+    for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+      if (is_moved_input(body_, node.inputs[i])) continue;
+      return refuse(
+          fmt::format("'{}' looks through its operands: they must be in memory", node.op_name()));
+    }
   }
 
   void find_space() {
@@ -291,8 +297,10 @@ class Analysis {
       case OpClass::kGather:
         return place_gather(node);
       case OpClass::kUpdate:
-        // The indices of index_copy are between the tensor and what replaces its elements.
-        if (node.inputs.size() > 2) ask(node.inputs[1], beyond(at, &node, 1));
+        // Indices are between the tensor and what replaces its elements.
+        for (std::size_t i = 1; i + 1 < node.inputs.size(); ++i) {
+          ask(node.inputs[i], update_form(node) == UpdateForm::kEach ? at : beyond(at, &node, i));
+        }
         return ask(node.inputs.back(), at);
       default:
         return ask_operands(node, [&](std::size_t i) {
@@ -339,6 +347,8 @@ class Analysis {
     }
     token(node.outputs[0]) = row_;
     ask(x, kFull);
+    // Of a sample: one element for each row.
+    for (std::size_t i = 1; i < node.inputs.size(); ++i) ask(node.inputs[i], row_);
   }
 
   void place_norm(const Node& node, Token at) {

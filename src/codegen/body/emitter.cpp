@@ -4,7 +4,7 @@
 
 #include "ir/attributes.h"
 #include "ir/fail.h"
-#include "ir/mutation.h"
+#include "ir/groups.h"
 #include "ir/op_registry.h"
 #include "ir/pointwise.h"
 #include "ir/views.h"
@@ -231,10 +231,16 @@ Id BodyEmitter::chosen(const std::vector<Id>& conditions, std::vector<Id> parts)
 }
 
 Id BodyEmitter::checked_index(const Node& node, const Dim& extent, const Coords& at, Mask& mask) {
-  const Id index = value(node.inputs[1], at, mask);
+  Id index = value(node.inputs[1], at, mask);
   const Id end = scalar_of(b_, Expr(extent), body_.symbols());
-  b_.check_index(index, end, conjunction(mask, b_.type(index).cols),
+  const auto* group = node.attr<std::string>("group");
+  const Id all =
+      group == nullptr ? end : b_.map(Fn::kMul, {end, b_.integer(group_of(body_, node).size)});
+  b_.check_index(index, all, conjunction(mask, b_.type(index).cols),
                  static_cast<int>(&node - body_.nodes().data()));
+  if (group != nullptr) {
+    index = b_.map(Fn::kSub, {index, b_.map(Fn::kMul, {own_rank(b_, *group), end})});
+  }
   mask.push_back(b_.map(Fn::kLt, {b_.integer(-1), index}));
   mask.push_back(b_.map(Fn::kLt, {index, end}));
   return facts_.narrow ? b_.map(Fn::kToI32, {index}) : index;
@@ -265,23 +271,6 @@ Id BodyEmitter::gathered(const Node& node, const Coords& at, const Mask& mask) {
     }
   }
   return value(node.inputs[0], from, own);
-}
-
-/// Where in the whole tensor an update puts the elements that are at `at` in what replaces them.
-Coords BodyEmitter::replaced(const Node& update, const Coords& at, Mask& mask) {
-  const Shape& whole = body_.type(update.outputs[0]).shape;
-  Coords to = at;
-  if (takes_indices(update)) {
-    const std::size_t dim = axis_of(update.attrs, "dim", whole.size());
-    const Id index = checked_index(update, whole[dim], coords_.pick(at, {dim}), mask);
-    to[coords_.isolate(to, dim)] = {index, {whole[dim]}};
-    return to;
-  }
-  const SliceRange range = slice_range(update.attrs, whole, body_.symbols());
-  Axis& axis = to[coords_.isolate(to, range.axis)];
-  axis.index = coords_.scaled(axis.index, range.start, range.step);
-  axis.dims = {whole[range.axis]};
-  return to;
 }
 
 Id BodyEmitter::rotary(const Node& node, const Coords& at, const Mask& mask) {
@@ -318,17 +307,6 @@ Id BodyEmitter::rotary(const Node& node, const Coords& at, const Mask& mask) {
   const Id sine = row(2);
   return rotated(number(x), number(other), number(row(1)), number(sine), Condition{&b_, is_first})
       .id;
-}
-
-void BodyEmitter::store(std::size_t output, const Coords& at, const Mask& mask) {
-  const ValueId v = body_.outputs()[output];
-  const Node* update = update_of(body_, v);
-  const ValueId stored = update == nullptr ? v : update->inputs.back();
-  Coords own = coords_.reshape(at, body_.type(stored).shape);
-  const Id id = value(stored, own, mask);
-  Mask exists = mask;
-  if (update != nullptr) own = replaced(*update, own, exists);
-  store(output_pointer(b_, output), body_.type(v), id, own, exists);
 }
 
 void BodyEmitter::match(Elements& to, Id& id) {

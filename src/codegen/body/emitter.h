@@ -51,8 +51,13 @@ class BodyEmitter {
   using Reduce = std::function<tile::Id(tile::Fn fn, tile::Kind kind, const Source& operand)>;
   /// The index within the row.
   using Column = std::function<tile::Id()>;
+  /// Where a row's own elements are: of what has one for each row.
+  struct RowPoint {
+    Coords at;
+    Mask mask;
+  };
   /// Emits the reductions of the body's nodes, in order.
-  void reduce_all(const Reduce& reduce, const Column& column);
+  void reduce_all(const Reduce& reduce, const Column& column, const RowPoint& place);
 
   /// Values computed between open_scope and close_scope belong to a loop's body and are not reused
   /// after it.
@@ -81,7 +86,7 @@ class BodyEmitter {
   [[nodiscard]] tile::Id chosen(const std::vector<tile::Id>& conditions,
                                 std::vector<tile::Id> parts);
   /// A node's index, its second operand, into `extent` elements. One out of range fails the run;
-  /// the mask leaves it out.
+  /// the mask leaves it out, and one that is another rank's.
   [[nodiscard]] tile::Id checked_index(const Node& node, const Dim& extent, const Coords& at,
                                        Mask& mask);
   /// The coordinates moved into this rank's chunk of an operand along the scatter dim.
@@ -100,7 +105,15 @@ class BodyEmitter {
   tile::Id moved(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id cat(const Node& node, const Coords& at, const Mask& mask);
   tile::Id gathered(const Node& node, const Coords& at, const Mask& mask);
-  Coords replaced(const Node& update, const Coords& at, Mask& mask);
+  /// Where in the whole tensor an update puts an element.
+  struct Target {
+    Coords at;
+    std::vector<tile::Id> indices;  ///< those that say so, counted from 0
+  };
+  Target target(const Node& update, const Coords& at, Mask& mask);
+  tile::Id update_index(const Node& update, std::size_t operand, const Coords& at,
+                        const Mask& mask);
+  void store_sum(const Node& update, tile::Id pointer, const Coords& at, const Mask& mask);
   tile::Id rotary(const Node& node, const Coords& at, const Mask& mask);
   tile::Id row_value(const Node& node, std::size_t result, const Coords& at, const Mask& mask);
   tile::Id constant(DType dtype, const AttrValue& number);

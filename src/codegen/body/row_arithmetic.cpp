@@ -1,6 +1,9 @@
 // The arithmetic of row ops (ir/row.h) in tiles: a fold is a reduction by the work, a column a
 // tile of them.
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <limits>
 
 #include "codegen/body/emitter.h"
@@ -19,6 +22,10 @@ struct BodyEmitter::At {
   }
   [[nodiscard]] tile::TileExpr rounded(tile::TileExpr x) const {
     return {x.builder, x.builder->round(emitter.body_.type(node.inputs[0]).dtype, x.id)};
+  }
+  [[nodiscard]] tile::TileExpr column() const {
+    return {&emitter.b_,
+            emitter.b_.map(Fn::kToI64, {emitter.coords_.index_of(at, shape().size() - 1)})};
   }
   [[nodiscard]] const Shape& shape() const { return emitter.body_.type(node.inputs[0]).shape; }
 
@@ -61,6 +68,61 @@ struct BodyEmitter::Row {
     return {&b, reduce(Fn::kMin, Kind::kI64, index)};
   }
 
+  [[nodiscard]] tile::TileExpr least_column(const auto& f) const {
+    const Dim& columns = operand.shape.back();
+    const Id last =
+        b.map(Fn::kSub, {scalar_of(b, Expr(columns), emitter.body_.symbols()), b.integer(1)});
+    const std::int64_t most = columns.max(emitter.body_.symbols());
+    return least(last, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(most - 1))), f);
+  }
+  [[nodiscard]] tile::TileExpr least_float(const auto& f) const {
+    return float_at(
+        least(b.integer(kFloats - 1), 32, [&](tile::TileExpr n) { return f(float_at(n)); }));
+  }
+  [[nodiscard]] tile::TileExpr of_row(std::size_t index) const {
+    const ValueId v = node.inputs[index];
+    const Coords at = emitter.coords_.reshape(place.at, emitter.body_.type(v).shape);
+    return {&b, emitter.to_kind(emitter.value(v, at, place.mask), DType::kF32)};
+  }
+
+  /// By halves: the first number up to `last` for which f holds, or the last.
+  tile::TileExpr least(Id last, int halves, const auto& f) const {
+    const auto number = [&](Id id) { return tile::TileExpr{&b, id}; };
+    const Id loop =
+        b.begin_for(b.integer(0), b.integer(halves), b.integer(1),
+                    {b.splat_integer(emitter.rows_, 1, 0), b.spread(last, emitter.rows_, 1)});
+    emitter.open_scope();
+    const tile::TileExpr low = number(b.carried(loop, 0));
+    const tile::TileExpr high = number(b.carried(loop, 1));
+    const tile::TileExpr middle = (low + high) / like(low, std::int64_t{2});
+    const tile::TileExpr holds = f(middle);
+    const tile::TileExpr next = minimum(middle + like(low, std::int64_t{1}), high);
+    const Id then_low = select(holds, low, next).id;
+    const Id then_high = select(holds, middle, high).id;
+    emitter.close_scope();
+    return number(b.end_for(loop, {then_low, then_high})[1]);
+  }
+  /// The f32 with that place among all: its exponent's bits choose powers of two, which are exact.
+  [[nodiscard]] tile::TileExpr float_at(tile::TileExpr n) const {
+    constexpr std::int64_t kMantissas = std::int64_t{1} << 23;
+    const auto whole = [&](std::int64_t value) { return like(n, value); };
+    const tile::TileExpr place = n - whole(kInfinityBits);
+    const tile::TileExpr exponent = truncated_quotient(abs(place), whole(kMantissas));
+    const tile::TileExpr is_normal = less(whole(0), exponent);
+    const tile::TileExpr mantissa =
+        abs(place) - exponent * whole(kMantissas) + is_normal * whole(kMantissas);
+    const tile::TileExpr steps = exponent - is_normal;
+    tile::TileExpr x{&b, b.map(Fn::kToF32, {mantissa.id})};
+    x = x * like(x, 0x1p-149);
+    for (int bit = 0; bit < 8; ++bit) {
+      const double power = std::ldexp(1.0, 1 << std::min(bit, 6));
+      tile::TileExpr scaled = x * like(x, power);
+      if (bit == 7) scaled = scaled * like(x, power);
+      x = select(steps & whole(1 << bit), scaled, x);
+    }
+    return select(less(place, whole(0)), -x, x);
+  }
+
   [[nodiscard]] Kind kind() const { return is_float(operand.dtype) ? Kind::kF32 : Kind::kI64; }
   Id element(const auto& f, const Coords& at, const Mask& mask) const {
     return f(At{emitter, node, emitter.coords_.reshape(at, operand.shape), mask}).id;
@@ -75,13 +137,14 @@ struct BodyEmitter::Row {
   const Node& node;
   const Reduce& reduce;
   const Column& column;
+  const RowPoint& place;
   const TensorType& operand;
 };
 
-void BodyEmitter::reduce_all(const Reduce& reduce, const Column& column) {
+void BodyEmitter::reduce_all(const Reduce& reduce, const Column& column, const RowPoint& place) {
   for (const Node& node : body_.nodes()) {
     if (!is_reduction(node)) continue;
-    Row row{*this, b_, node, reduce, column, body_.type(node.inputs[0])};
+    Row row{*this, b_, node, reduce, column, place, body_.type(node.inputs[0])};
     std::vector<RowResult>& results = row_results_[&node];
     visit_row_op(*node.op, [&](const auto& arithmetic) {
       std::apply([&](const auto&... result) { (results.emplace_back(result), ...); },

@@ -142,7 +142,7 @@ class RowPiece {
   void reduce_rows() {
     emitter_.reduce_all(
         [this](Fn fn, Kind kind, const BodyEmitter::Source& x) { return reduce(fn, kind, x); },
-        [this] { return cols_.index; });
+        [this] { return cols_.index; }, {{rows_}, mask_});
   }
 
   RowPlace place(Coords at, Mask mask) {

@@ -20,7 +20,7 @@ bool gives_all_the_same(const Graph& graph, const Node& node) {
 bool may_depend_on_rank(const Node& node) {
   const OpClass c = node.op->op_class;
   return c == OpClass::kKernel || c == OpClass::kOpaque || c == OpClass::kFusedMatmul ||
-         node.op->view == View::kShard;
+         node.op->view == View::kShard || (c == OpClass::kGather && node.attrs.contains("group"));
 }
 
 }  // namespace
