@@ -179,6 +179,27 @@ TEST(MoeExperts, RunCleanUnderTheSanitizer) {
   EXPECT_TRUE(testing::runs_clean(graph_of(c), {{"T", c.tokens}}, 3));
 }
 
+// Rows of a piece, parts of rows, and more rows than are looked up in front.
+TEST(SumsOfSelectedRows, EqualTheReferenceAndUnfused) {
+  struct Sum {
+    std::int64_t rows, columns;
+  };
+  for (const Sum sum : {Sum{3, 24}, Sum{4, 2048}, Sum{3, 1032}, Sum{8, 1100}, Sum{20, 1024}}) {
+    for (const DType dtype : {kBF16, kF32}) {
+      GraphBuilder b(20);
+      const ValueId table = b.in(dtype, {8, sum.columns});
+      const ValueId index = b.in(kI64, {kT * sum.rows});
+      const ValueId rows = b.op("index_select", {table, index}, {{"dim", std::int64_t{0}}});
+      const ValueId each = b.op("view", {rows}, {{"shape", Shape{kT, sum.rows, sum.columns}}});
+      const ValueId scaled = b.op("mul", {each, b.in(dtype, {kT, sum.rows, 1})});
+      const Graph graph = b.take({b.op("sum", {scaled}, {{"dim", std::vector<std::int64_t>{1}}})});
+      EXPECT_TRUE(testing::matches_reference_and_unfused(graph, {{"T", 7}}, 3))
+          << sum.rows << " rows of " << sum.columns;
+      EXPECT_TRUE(testing::runs_clean(graph, {{"T", 7}}, 3));
+    }
+  }
+}
+
 // Whatever other tokens are beside it, and however they choose, a token's bits are its own.
 TEST(MoeExperts, ATokenHasItsBitsAlone) {
   for (const DType dtype : {kBF16, kF32}) {

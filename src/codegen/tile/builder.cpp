@@ -256,6 +256,21 @@ Id Builder::splat_integer(int rows, int cols, std::int64_t value) {
       {.op = Op::kConstant, .type = {Kind::kI64, rows, cols}, .args = {}, .integer = value});
 }
 
+void Builder::order_by_loads(std::size_t from) {
+  std::unordered_map<Id, int> loads;
+  const auto first = block_->begin() + static_cast<std::ptrdiff_t>(from);
+  for (auto it = first; it != block_->end(); ++it) {
+    int most = 0;
+    for (const Id arg : p_.at(*it).args) {
+      const auto before = loads.find(arg);
+      if (before == loads.end()) continue;
+      most = std::max(most, before->second + (op_info(p_.at(arg).op).reads ? 1 : 0));
+    }
+    loads.emplace(*it, most);
+  }
+  std::stable_sort(first, block_->end(), [&](Id a, Id b) { return loads.at(a) < loads.at(b); });
+}
+
 Id Builder::spread(Id value, int rows, int cols) {
   // Adding -0 leaves every float unchanged, -0 included.
   return map(Fn::kAdd, {splat(type(value).kind, rows, cols, -0.0), value});

@@ -152,6 +152,12 @@ class Builder {
   /// Closes the loop and returns the carried values after it.
   std::vector<Id> end_for(Id loop, std::vector<Id> yields);
 
+  /// How many instructions the open block has.
+  [[nodiscard]] std::size_t position() const { return block_->size(); }
+  /// Orders those from a position on, which store nothing, by how many loads each waits for, one
+  /// after the other. So loads that do not wait for each other are under way together.
+  void order_by_loads(std::size_t from);
+
   Id append(Inst inst);
   /// Makes an instruction outside of all blocks (loop arguments).
   Id detached(Inst inst);

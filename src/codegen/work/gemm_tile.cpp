@@ -355,9 +355,10 @@ class Gemm {
     const NodeId producer = body_.value(matmuls_[0]->inputs[first_]).producer;
     if (producer < 0) return;
     const Node& node = body_.node(producer);
+    if (node.op_name() != "index_select") return;
     const Shape& table = body_.type(node.inputs[0]).shape;
-    if (node.op_name() != "index_select" || table.size() != 2 ||
-        axis_of(node.attrs, "dim", 2) != 0 || !is_contiguous(body_, node.inputs[0], 1)) {
+    if (table.size() != 2 || axis_of(node.attrs, "dim", 2) != 0 ||
+        !is_contiguous(body_, node.inputs[0], 1)) {
       return;
     }
     Mask mask;

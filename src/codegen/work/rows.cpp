@@ -71,6 +71,27 @@ std::int64_t row_warps(const BodyFacts& facts) {
   return std::clamp<std::int64_t>(threads / 32, 4, 32);
 }
 
+namespace {
+
+/// Of how few elements a thread's sum is, where these are looked up by indices: a loop would wait
+/// for an index, and then for its element, in each turn. 0 where there are many, or no indices.
+std::int64_t looked_up(const BodyFacts& facts) {
+  constexpr std::int64_t kMost = 16;
+  if (facts.rows != Rows::kStrided || facts.scan != nullptr) return 0;
+  const Expr count = numel(facts.reduced_dims());
+  const bool few = count.is_constant() && count.evaluate({}) <= kMost;
+  return few && std::ranges::any_of(facts.body.nodes(), takes_indices) ? count.evaluate({}) : 0;
+}
+
+/// Whether a piece is then a part of a row, so that all its threads look up the same.
+bool has_parts_of_rows(const BodyFacts& facts, int chunk) {
+  if (looked_up(facts) == 0) return false;
+  const Shape kept = facts.kept_dims();
+  return kept.size() > 1 && kept.back().is_constant() && kept.back().constant() >= chunk;
+}
+
+}  // namespace
+
 RowPieces row_pieces(const BodyFacts& facts, const Config& config) {
   const SymbolTable& symbols = facts.body.symbols();
   int elements = kTogether;
@@ -89,6 +110,12 @@ RowPieces row_pieces(const BodyFacts& facts, const Config& config) {
       break;
     case Rows::kStrided:
       work.count = ceil_div(numel(facts.kept_dims()), Expr(chunk));
+      if (has_parts_of_rows(facts, chunk)) {
+        Shape outer = facts.kept_dims();
+        work.of_row = (outer.back().constant() + chunk - 1) / chunk;
+        outer.pop_back();
+        work.count = numel(outer) * Expr(work.of_row);
+      }
       break;
     case Rows::kWide:
       work.count = numel(facts.kept_dims());
@@ -125,11 +152,11 @@ class RowPiece {
     enter();
     if (facts_.scan != nullptr) {
       running_sum(*facts_.scan);
-      return store_all({rows_}, true);
+      return store_all(kept(), true);
     }
     if (facts_.rows != Rows::kNone) reduce_rows();
     if (has_full_output()) everywhere([this] { store_all(full(), false); });
-    if (facts_.rows != Rows::kNone) store_all({rows_}, true);
+    if (facts_.rows != Rows::kNone) store_all(kept(), true);
   }
 
   void for_all(const auto& store) {
@@ -155,6 +182,7 @@ class RowPiece {
       case Rows::kNone:
       case Rows::kStrided:
         rows_.dims = facts_.rows == Rows::kNone ? facts_.space : facts_.kept_dims();
+        if (pieces_.of_row > 0) enter_row();
         rows_.index = times_number(pieces_.cols);
         rows_.index = b_.map(Fn::kAdd, {rows_.index, b_.range(1, pieces_.cols, 1)});
         return limit_rows(pieces_.cols);
@@ -166,6 +194,15 @@ class RowPiece {
       case Rows::kWide:
         return rows();
     }
+  }
+
+  /// The piece's number becomes that within a row.
+  void enter_row() {
+    const Id of_row = b_.integer(pieces_.of_row);
+    outer_ = Axis{b_.map(Fn::kDiv, {number_, of_row}), rows_.dims};
+    outer_->dims.pop_back();
+    rows_.dims = {rows_.dims.back()};
+    number_ = b_.map(Fn::kRem, {number_, of_row});
   }
 
   /// Over the whole piece: what a block holds of it at one time.
@@ -210,15 +247,19 @@ class RowPiece {
     return all;
   }
 
+  /// Those of what is kept.
+  Coords kept() const { return outer_ ? Coords{*outer_, rows_} : Coords{rows_}; }
   /// The axes of the space in the order of its dims.
   Coords full() {
     if (facts_.rows == Rows::kNone) return {rows_};
     if (facts_.rows != Rows::kStrided) return {rows_, cols_};
     std::vector<std::optional<std::size_t>> picks;
     std::size_t kept = 0;
-    std::size_t reduced = rows_.dims.size();
+    std::size_t reduced = facts_.kept_dims().size();
     for (bool flag : facts_.reduced) picks.emplace_back(flag ? reduced++ : kept++);
-    return emitter_.coords().pick({rows_, cols_}, picks);
+    Coords all = this->kept();
+    all.push_back(cols_);
+    return emitter_.coords().pick(all, picks);
   }
 
   /// The operand on this tile, neutral past the end of the row.
@@ -239,10 +280,26 @@ class RowPiece {
     const Id start = kind == Kind::kF32
                          ? b_.splat(kind, 1, pieces_.cols, tile::float_identity(fn))
                          : b_.splat_integer(1, pieces_.cols, tile::integer_identity(fn));
+    if (const std::int64_t count = looked_up(facts_); count > 0) {
+      return reduce_in_a_row(fn, start, count, [&] { return reducible(fn, kind, operand); });
+    }
     const Id sum = sweep({start}, [&](Id loop) {
       return std::vector{b_.map(fn, {b_.carried(loop, 0), reducible(fn, kind, operand)})};
     })[0];
     return facts_.rows == Rows::kWide ? b_.reduce(fn, sum) : sum;
+  }
+
+  /// In the order of the loop, with all indices looked up in front, and then all elements.
+  Id reduce_in_a_row(Fn fn, Id sum, std::int64_t count, const auto& element) {
+    const std::size_t from = b_.position();
+    std::vector<Id> elements;
+    for (std::int64_t i = 0; i < count; ++i) {
+      cols_.index = b_.integer(i);
+      elements.push_back(element());
+    }
+    b_.order_by_loads(from);
+    for (const Id x : elements) sum = b_.map(fn, {sum, x});
+    return sum;
   }
 
   /// Of a cumsum: each thread carries the sum along its lines, and stores what depends on it.
@@ -305,9 +362,10 @@ class RowPiece {
   RowPieces pieces_;
   tile::Id number_;
   BodyEmitter emitter_;
-  Axis rows_{}, cols_{};  ///< a flat chunk: in rows_
-  Mask mask_;             ///< which rows, or elements of the chunk, exist
-  Id in_row_ = kNone;     ///< which columns of the tile do
+  Axis rows_{}, cols_{};       ///< a flat chunk: in rows_
+  std::optional<Axis> outer_;  ///< the row of a piece that is a part of one, which is in rows_
+  Mask mask_;                  ///< which rows, or elements of the chunk, exist
+  Id in_row_ = kNone;          ///< which columns of the tile do
 };
 
 }  // namespace

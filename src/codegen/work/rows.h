@@ -10,7 +10,8 @@ struct RowPieces {
   Expr count = 1;
   int rows = 1;  ///< of the tile
   int cols = 0;
-  int together = 8;  ///< columns, in a thread
+  int together = 8;         ///< columns, in a thread
+  std::int64_t of_row = 0;  ///< so many pieces are the parts of one row; 0: rows are not told apart
 };
 [[nodiscard]] RowPieces row_pieces(const BodyFacts& facts, const Config& config);
 /// Of a work that does something to each.

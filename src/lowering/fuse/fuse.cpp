@@ -129,7 +129,8 @@ class Fuser {
   /// Whether the node selects the rows of grouped matmuls alone, which read them where they lie.
   bool selects_rows_of_groups(const Node& n) const {
     const ValueId result = n.outputs[0];
-    return !clusters_.is_output[result] &&
+    const Shape& table = clusters_.graph.type(n.inputs[0]).shape;
+    return axis_of(n.attrs, "dim", table.size()) == 0 && !clusters_.is_output[result] &&
            std::ranges::all_of(clusters_.users_of(result), [&](NodeId user) {
              return !clusters_.live[user] ||
                     (node(user).op->matmul == Matmul::kGrouped && node(user).inputs[0] == result);
