@@ -101,9 +101,12 @@ TEST_P(Vocabulary, HasNoWordBehindTheLast) {
   Executable executable =
       Executable::compile(graph, World::open(testing::world_options(GetParam())));
   const char* expected = "index 96 is out of range; expected an integer from 0 to 95";
-  for (const std::string& error :
-       {testing::error_of([&] { (void)evaluate(graph, inputs, {{"T", 2}}); }),
-        testing::error_of([&] { (void)testing::run_once(executable, graph, {{"T", 2}}, inputs); })}) {
+  for (const std::string& error : {testing::error_of([&] {
+                                     (void)evaluate(graph, inputs, {{"T", 2}});
+                                   }),
+                                   testing::error_of([&] {
+                                     (void)testing::run_once(executable, graph, {{"T", 2}}, inputs);
+                                   })}) {
     EXPECT_NE(error.find(expected), std::string::npos) << error;
   }
 }
@@ -125,8 +128,7 @@ TEST_P(Vocabulary, InShardsHasTheArgmaxOfTheWhole) {
     for (const std::int64_t word : {30, 31, 90}) set(0, word, 5);
     set(1, 95, 0);
     set(2, 10, 7), set(2, 50, nan), set(2, 80, nan);
-    inputs[static_cast<std::size_t>(rank)] = {
-        HostTensor::from_doubles(kF32, {4, words}, logits)};
+    inputs[static_cast<std::size_t>(rank)] = {HostTensor::from_doubles(kF32, {4, words}, logits)};
   }
   Executable executable = Executable::compile(graph, World::open(testing::world_options(world)));
   const auto out = testing::run_once(executable, graph, {{"T", 4}}, inputs);
