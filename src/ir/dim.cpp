@@ -23,7 +23,7 @@ const Symbol& lookup(const SymbolTable& symbols, const std::string& name) {
 
 std::int64_t largest(const Symbol& s) { return s.max / s.multiple_of * s.multiple_of; }
 std::int64_t smallest(const Symbol& s) {
-  return checked_mul((s.min - 1) / s.multiple_of + 1, s.multiple_of);
+  return checked_mul(s.min / s.multiple_of + (s.min % s.multiple_of == 0 ? 0 : 1), s.multiple_of);
 }
 
 /// The common divisor of the symbol's values; the value itself where there is only one.

@@ -52,9 +52,11 @@ void check_shape(const SymbolTable& symbols, const TensorType& type, const std::
            "divisors divide",
            dim.str());
     }
-    if (dim.min(symbols) < 1) {
-      fail(dim_place(), "the extent {} can be {}; expected at least 1", dim.str(),
-           dim.min(symbols));
+    // It may be 0 for some values of the symbols.
+    if (dim.min(symbols) < 0 || dim.max(symbols) < 1) {
+      fail(dim_place(), "the extent {} {} {}; expected at least {}", dim.str(),
+           dim.min(symbols) < 0 ? "can be" : "is always", dim.min(symbols),
+           dim.min(symbols) < 0 ? 0 : 1);
     }
     if (__builtin_mul_overflow(numel, dim.max(symbols), &numel) || numel >= kMaxNumel) {
       fail(place, "{} has 2^40 elements or more with its symbols at their maximum; expected fewer",

@@ -47,7 +47,7 @@ constexpr std::string_view kHead = R"({
       "required": ["max"],
       "additionalProperties": false,
       "properties": {
-        "min": {"type": "integer", "minimum": 1, "default": 1},
+        "min": {"type": "integer", "minimum": 0, "default": 1},
         "max": {"type": "integer", "minimum": 1, "exclusiveMaximum": 1099511627776},
         "multiple_of": {
           "type": "integer",

@@ -75,7 +75,7 @@ void check_symbol(const std::string& name, const Symbol& symbol) {
                   "no digit first",
                   quote(name), kMaxSymbolName);
   }
-  if (symbol.min < 1) throw_invalid(place + "/min", "min is {}; expected at least 1", symbol.min);
+  if (symbol.min < 0) throw_invalid(place + "/min", "min is {}; expected at least 0", symbol.min);
   if (symbol.max < symbol.min || symbol.max >= kMaxExtent) {
     throw_invalid(place + "/max", "max is {}; expected at least min ({}) and below 2^40",
                   symbol.max, symbol.min);

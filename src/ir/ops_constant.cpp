@@ -119,9 +119,9 @@ std::vector<TensorType> infer_arange(const InferContext& context) {
          "with a multiple_of that the step divides",
          step, start.str(), end.str());
   }
-  if (length->min(symbols) < 1) {
-    fail("/attrs/end", "there can be {} numbers from {} to {} by {}; expected at least 1",
-         length->min(symbols), start.str(), end.str(), step);
+  if (length->min(symbols) < 0 || length->max(symbols) < 1) {
+    fail("/attrs/end", "there can be {} numbers from {} to {} by {}; expected at least {}",
+         length->min(symbols), start.str(), end.str(), step, length->min(symbols) < 0 ? 0 : 1);
   }
   return {{dtype, {*length}}};
 }

@@ -49,6 +49,13 @@ std::vector<TensorType> infer_reduce(std::string_view op, Operands takes,
     fail("/inputs/0", "the operand of {} is {}; expected a number: insert `to`", op, input.str());
   }
   const std::vector<bool> reduced = reduced_dims(context.attrs, input.shape.size());
+  // PyTorch refuses only an empty row that it meets.
+  const bool needs_one = op == "amax" || op == "amin" || op == "argmax" || op == "argmin";
+  for (std::size_t d = 0; needs_one && d < reduced.size(); ++d) {
+    if (!reduced[d] || input.shape[d].min(context.graph.symbols()) > 0) continue;
+    fail("/inputs/0", "{} over dim {} of {}, which can be empty; expected at least one element", op,
+         d, input.str());
+  }
   const bool keepdim = get_attr<bool>(context.attrs, "keepdim");
   TensorType result{input.dtype, {}};
   for (std::size_t d = 0; d < reduced.size(); ++d) {
@@ -367,6 +374,10 @@ std::vector<TensorType> infer_truth(std::string_view op, const InferContext& con
 /// The tensors beside the logits have an element for each of their rows.
 std::vector<TensorType> infer_sample(const InferContext& context) {
   check_norm("sample", context.inputs.first(1), nullptr, 0);
+  if (context.inputs[0].shape.back().min(context.graph.symbols()) < 1) {
+    fail("/inputs/0", "the logits of sample are {}; expected at least one in each row",
+         context.inputs[0].str());
+  }
   Shape rows = context.inputs[0].shape;
   rows.pop_back();
   constexpr std::string_view kNames[] = {"temperature", "top_k", "top_p", "min_p", "random"};

@@ -79,7 +79,7 @@ std::vector<TensorType> infer_sorted(std::string_view op, const InferContext& co
   Dim& extent = values.shape[axis];
   if (count != nullptr) {
     const SymbolTable& symbols = context.graph.symbols();
-    if (count->min(symbols) < 1 || (extent - *count).min(symbols) < 0) {
+    if (count->min(symbols) < 0 || count->max(symbols) < 1 || (extent - *count).min(symbols) < 0) {
       fail("/attrs/k", "{} of {} elements; expected 1 to {}", count->str(), extent.str(),
            extent.str());
     }

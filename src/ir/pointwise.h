@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -165,6 +166,14 @@ inline constexpr auto kPointwiseOps = std::make_tuple(
                  [](auto x, const Attrs&) { return x[0] ^ x[1]; }),
     pointwise_op({"pow", 2, Operands::kFloat, 8},
                  [](auto x, const Attrs&) { return pow(x[0], x[1]); }),
+    pointwise_op({"logaddexp", 2, Operands::kFloat, 12},
+                 [](auto x, const Attrs&) {
+                   const auto most = maximum(x[0], x[1]);
+                   const auto sum = most + log1p(exp(-abs(x[0] - x[1])));
+                   // The difference of equal infinities is NaN.
+                   const auto infinity = like(most, std::numeric_limits<double>::infinity());
+                   return select(equal(abs(most), infinity), most, sum);
+                 }),
     pointwise_op({"maximum", 2, Operands::kNumber, 1},
                  [](auto x, const Attrs&) { return maximum(x[0], x[1]); }),
     pointwise_op({"minimum", 2, Operands::kNumber, 1},

@@ -141,7 +141,9 @@ std::optional<std::vector<std::int64_t>> places(const Graph& graph, ValueId inpu
     }
     // Tokens of a paged_attention are dealt evenly, so that the lengths have room for them.
     const std::int64_t sequences = extent(kKvLengths, 0);
-    const auto start = [&](std::int64_t sequence) { return extent(0, 0) * sequence / sequences; };
+    const auto start = [&](std::int64_t sequence) {
+      return extent(0, 0) * sequence / std::max<std::int64_t>(1, sequences);
+    };
     const std::int64_t room = extent(kPageTable, 1) * extent(1, 1);
     for (std::int64_t i = 0; i < std::ssize(values); ++i) {
       std::int64_t& value = values[static_cast<std::size_t>(i)];

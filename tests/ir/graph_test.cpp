@@ -69,7 +69,8 @@ TEST(Graph, RefusesBadInputs) {
   EXPECT_TRUE(is_error(add("", {4}), "/name", "empty"));
   EXPECT_TRUE(is_error(add("x", {4, sym("U")}), "x/shape/1",
                        "unknown symbol \"U\"; expected \"S\", \"T\""));
-  EXPECT_TRUE(is_error(add("x", {0}), "x/shape/0", "the extent 0 can be 0; expected at least 1"));
+  EXPECT_TRUE(
+      is_error(add("x", {0}), "x/shape/0", "the extent 0 is always 0; expected at least 1"));
   EXPECT_TRUE(is_error(add("x", {sym("T") - sym("S")}), "x/shape/0", "can be -63"));
   EXPECT_TRUE(
       is_error(add("x", {1, 1, 1, 1, 1, 1, 1, 1, 1}), "x/shape", "9 dims; expected at most 8"));

@@ -16,7 +16,7 @@ TEST(Symbols, AreChecked) {
   EXPECT_EQ(symbol_error("T", {1, 256, 8}), "no error");
   EXPECT_TRUE(is_error(symbol_error("a b", {1, 2, 1}), "/symbols/a b", "cannot name a symbol"));
   EXPECT_TRUE(
-      is_error(symbol_error("T", {0, 2, 1}), "/symbols/T/min", "min is 0; expected at least 1"));
+      is_error(symbol_error("T", {-1, 2, 1}), "/symbols/T/min", "min is -1; expected at least 0"));
   EXPECT_TRUE(is_error(symbol_error("T", {3, 2, 1}), "/symbols/T/max", "max is 2"));
   EXPECT_TRUE(
       is_error(symbol_error("T", {1, std::int64_t{1} << 40, 1}), "/symbols/T/max", "below 2^40"));

@@ -39,6 +39,16 @@ TEST(Sample, RefusesWhatDoesNotFit) {
                        "n/inputs/5", "the random of sample is f32[2]; expected f32[T]"));
 }
 
+TEST(Reduce, HasNoExtremeOfNothing) {
+  const TensorType x{DType::kF32, {4, sym("T") - 1}};
+  for (const char* op : {"amax", "amin", "argmax", "argmin"}) {
+    EXPECT_EQ(refused({x}, op, {{"dim", Ints{0}}}), "no error");
+    EXPECT_TRUE(is_error(refused({x}, op, {{"dim", Ints{1}}}), "n/inputs/0",
+                         "over dim 1 of f32[4, T-1], which can be empty"));
+  }
+  EXPECT_EQ(inferred({x}, "sum", {{"dim", Ints{1}}}), "f32[4]");
+}
+
 TEST(Reduce, Evaluates) {
   EXPECT_EQ(computed_one({kX}, "sum", {}, {kValues}), Values{21});
   EXPECT_EQ(computed_one({kX}, "sum", {{"dim", Ints{0}}}, {kValues}), (Values{5, 7, 9}));

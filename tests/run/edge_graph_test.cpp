@@ -331,6 +331,17 @@ TEST(Edges, SamplesAreDrawnFromWhatIsKept) {
   EXPECT_EQ(b.run()[0].to_integers(), tokens);
 }
 
+TEST(Edges, SumsOfPowersKeepInfinities) {
+  ByHand b;
+  const ValueId x =
+      b.reals(DType::kF32, {kInfinity, -kInfinity, kInfinity, -kInfinity, kNan, 1000});
+  const ValueId y = b.reals(DType::kF32, {kInfinity, -kInfinity, -kInfinity, 3, 1, -1000});
+  b.out(b.op("logaddexp", {x, y}));
+  for (const HostTensor& sums : {b.evaluated()[0], b.run()[0]}) {
+    expect_same(sums, {kInfinity, -kInfinity, kInfinity, 3, kNan, 1000});
+  }
+}
+
 TEST(Edges, QuotientsOfIntegers) {
   constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();

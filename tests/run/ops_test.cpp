@@ -119,6 +119,9 @@ std::vector<Case> pointwise_cases() {
   each("div", floats, [](Build& b, DType d) {
     return b.op("div", {b.in(d, {kT, 33}), b.positive(d, {33})});
   });
+  each("logaddexp", floats, [](Build& b, DType d) {
+    return b.op("logaddexp", {b.in(d, {kT, 33}), b.in(d, {33})});
+  });
   each("pow", floats, [](Build& b, DType d) {
     return b.op("pow", {b.positive(d, {kT, 33}), b.in(d, {33})});
   });
