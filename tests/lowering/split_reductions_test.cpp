@@ -129,6 +129,10 @@ TEST(SplitReductions, RefusesAndSaysWhy) {
               Contains(HasSubstr("missed: 2 block(s) leave A100 idle, but no equal parts")));
   EXPECT_THAT(remarks(input16("x", R"("T", 16)"), node("y", "sum", R"("x")", R"("dim": [0])")),
               ElementsAre());
+  // The results of a token's experts: a thread has eight loads under way.
+  EXPECT_THAT(remarks(R"({"name": "x", "dtype": "f32", "shape": [32, 8, 2048]})",
+                      node("y", "sum", R"("x")", R"("dim": [1])")),
+              Contains(HasSubstr("no equal parts")));
   // Few blocks, but K is short: the launch costs more.
   EXPECT_THAT(remarks(input16("x", R"("T", 2048)") + "," + input16("w", "2048, 128"),
                       node("y", "mm", R"("x", "w")")),
