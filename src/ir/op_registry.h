@@ -44,7 +44,7 @@ enum class OpClass : std::uint8_t {
   kReduction,  ///< sum, amax, argmax, any, ...: over `dim`, with `keepdim`; in row.h
   kNorm,    ///< softmax and the norms: a row reduction with pointwise work around it, over the last
             ///< dim (before canonicalize a softmax may be over any); in row.h
-  kScan,    ///< cumsum, topk: the results along a dim are made one after the other
+  kScan,    ///< cumsum, topk, moe_routing: results depend on those before them
   kMatmul,  ///< mm, addmm, bmm, matmul, scaled_mm, _grouped_mm
   kAttention,  ///< scaled_dot_product_attention, paged_attention: attention.h
   kView,       ///< view, transpose, permute, expand, slice, split, cat, shard, ...: no arithmetic

@@ -1,4 +1,5 @@
-// Extents that are 0 in some runs: equal to the reference, before and after runs that have elements.
+// Extents that are 0 in some runs: equal to the reference, before and after runs that have
+// elements.
 
 #include <gtest/gtest.h>
 
@@ -57,11 +58,11 @@ Graph rows() {
 Graph products() {
   Build b;
   const ValueId x = b.in(kF32, {kT, 64});
-  return b.take({b.op("mm", {x, b.in(kF32, {64, 32})}),
-                 b.op("mm", {b.in(kF32, {16, kT}), b.in(kF32, {kT, 40})}),
-                 b.op("scaled_dot_product_attention",
-                      {b.in(kF32, {1, 2, kT, 16}), b.in(kF32, {1, 2, kT, 16}),
-                       b.in(kF32, {1, 2, kT, 16})})});
+  return b.take(
+      {b.op("mm", {x, b.in(kF32, {64, 32})}),
+       b.op("mm", {b.in(kF32, {16, kT}), b.in(kF32, {kT, 40})}),
+       b.op("scaled_dot_product_attention",
+            {b.in(kF32, {1, 2, kT, 16}), b.in(kF32, {1, 2, kT, 16}), b.in(kF32, {1, 2, kT, 16})})});
 }
 
 Graph places() {
