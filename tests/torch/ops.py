@@ -21,6 +21,7 @@ OF_TWO = [
     ("maximum", torch.maximum), ("minimum", torch.minimum), ("eq", torch.eq), ("ne", torch.ne), ("lt", torch.lt),
     ("ge", torch.ge), ("logical_and", torch.logical_and), ("logical_or", torch.logical_or),
     ("logical_xor", torch.logical_xor), ("div", torch.div), ("mul", torch.mul),
+    ("logaddexp", torch.logaddexp),
 ]  # fmt: skip
 OF_INTEGERS = [
     ("remainder", torch.remainder), ("fmod", torch.fmod), ("floor_divide", torch.floor_divide),
@@ -111,10 +112,49 @@ def along_dims(dtype):
     return case
 
 
+def writes(dtype):
+    """Each place once where elements replace others, several times where they are added."""
+    x, part = torch.randn(20, 6, 10).to(dtype), torch.randn(8, 6, 10).to(dtype)
+    once = torch.randperm(20)[:8]
+    often = torch.randint(0, 20, (8,))
+    each = torch.stack([torch.randperm(20)[:8] for _ in range(60)]).T.view(8, 6, 10)
+    any_of = torch.randint(0, 20, (8, 6, 10))
+    rows, columns = torch.randint(-20, 20, (7,)), torch.randint(-6, 6, (7,))
+    pair = torch.randn(7, 10).to(dtype)
+    counted = torch.randint(0, 12, (500,))
+    inputs = {"x": x, "part": part, "once": once, "often": often, "each": each.contiguous(),
+              "any": any_of, "rows": rows, "columns": columns, "pair": pair, "counted": counted}  # fmt: skip
+    case = Case(f"writes {dtype}", inputs, [], {})
+
+    def add(op, operands, attrs, result):
+        name = f"{op}{len(case.nodes)}"
+        case.nodes.append(Node(name, op, operands, attrs))
+        case.expected[name] = result
+
+    at = {"dim": 0}
+    whole, some, two = wide(x), wide(part), wide(pair)
+    add("index_copy", ["x", "once", "part"], at, whole.index_copy(0, once, some))
+    add("index_add", ["x", "often", "part"], at, whole.index_add(0, often, some))
+    add("scatter", ["x", "each", "part"], at, whole.scatter(0, each, some))
+    add("scatter", ["x", "each"], {**at, "value": 1.5}, whole.scatter(0, each, 1.5))
+    add("scatter_add", ["x", "any", "part"], at, whole.scatter_add(0, any_of, some))
+    add("slice_scatter", ["x", "part"], {**at, "start": 2, "end": 18, "step": 2},
+        whole.slice_scatter(some, 0, 2, 18, 2))  # fmt: skip
+    add("index_put", ["x", "once", "part"], {}, whole.index_put((once,), some))
+    add("index_put", ["x", "rows", "columns", "pair"], {"accumulate": True},
+        whole.index_put((rows, columns), two, accumulate=True))  # fmt: skip
+    add("bincount", ["counted"], {"minlength": 12}, torch.bincount(counted, minlength=12))
+    if dtype == torch.float32:  # of others the edges of bins are rounded elsewhere
+        add("histc", ["x"], {"bins": 16, "min": -2.0, "max": 2.0},
+            torch.histc(x, 16, -2, 2).double())  # fmt: skip
+    return case
+
+
 def cases():
     floats = (torch.float32, torch.float16, torch.bfloat16)
     return (
         [elementwise(dtype) for dtype in floats]
         + [integers(dtype) for dtype in (torch.int32, torch.int64)]
         + [along_dims(dtype) for dtype in floats]
+        + [writes(dtype) for dtype in floats]
     )
