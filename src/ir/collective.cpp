@@ -205,6 +205,16 @@ Collective collective_of(const Graph& graph, const Node& node, const TensorType&
   return collective_of(graph, node.op->collective, node.attrs, operand);
 }
 
+std::string cannot_send_packets(const TensorType& operand, const SymbolTable& symbols) {
+  if (!fits_packet(operand.dtype)) {
+    return fmt::format("a packet has no room for {}", dtype_name(operand.dtype));
+  }
+  for (const Dim& dim : operand.shape) {
+    if (dim.min(symbols) < 1) return fmt::format("{} can be empty", operand.str());
+  }
+  return "";
+}
+
 std::string cannot_multimem(ReduceOp op, DType dtype) {
   if (!fits_multimem(dtype)) {
     return fmt::format("the hardware reduces f32, f16 and bf16, not {}", dtype_name(dtype));

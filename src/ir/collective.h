@@ -49,6 +49,10 @@ void set_algorithm(Attrs& attrs, Algorithm algorithm);
 [[nodiscard]] bool shares_operand(const Node& collective);
 /// Whether packets can carry values of this dtype.
 [[nodiscard]] constexpr bool fits_packet(DType dtype) { return dtype_size(dtype) <= 4; }
+/// Why an operand cannot be sent as packets; empty where it can. In a run without elements none
+/// would be sent, and what arrives tells a rank how far its peers are.
+[[nodiscard]] std::string cannot_send_packets(const TensorType& operand,
+                                              const SymbolTable& symbols);
 
 /// Whether multimem instructions can reduce this dtype.
 [[nodiscard]] constexpr bool fits_multimem(DType dtype) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "braid/error.h"
+#include "ir/collective.h"
 #include "lowering/lowering_testing.h"
 
 namespace braid::testing {
@@ -81,6 +82,26 @@ TEST(LowerCollectives, AllReducesTakeTheQuickestAlgorithm) {
 }
 
 // Trials take precedence over the model, but not over explicit requests and prohibitions.
+// Whose packets would tell no rank how far its peers are.
+TEST(LowerCollectives, WhatCanBeEmptyIsNotSentAsPackets) {
+  for (const char* asked : {"", "ll"}) {
+    PassContext context;
+    context.config.all_reduce = asked;
+    const Graph graph = parse_graph(R"({"braid": 1, "symbols": {"T": {"min": 0, "max": 8}},
+      "groups": {"tp": {"size": 8}},
+      "inputs": [{"name": "x", "dtype": "f32", "shape": ["T", 6], "per_rank": true}],
+      "nodes": [{"name": "c", "op": "all_reduce", "inputs": ["x"],
+                 "attrs": {"reduce_op": "sum", "group": "tp"}},
+                {"name": "s", "op": "wait_tensor", "inputs": ["c"]}],
+      "outputs": ["s"]})");
+    const Graph result = lower_collectives(graph, context);
+    const auto is_reduced = [](const Node& node) { return node.op_name() == "all_reduce"; };
+    const auto found = std::ranges::find_if(result.nodes(), is_reduced);
+    ASSERT_NE(found, result.nodes().end());
+    EXPECT_EQ(algorithm_of(*found), Algorithm::kOneShot) << asked;
+  }
+}
+
 TEST(LowerCollectives, AllReducesTakeWhatIsTuned) {
   const std::string p = node("p", "neg", R"("x")") + ",", c = all_reduce("c", "p") + ",";
   std::map<std::string, double> ns = {{"one_shot", 3000}, {"two_shot", 1000}, {"ll", 2000}};

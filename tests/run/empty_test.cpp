@@ -94,7 +94,7 @@ class Empty : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Empty, RunsBetweenOthers) {
   const Graph graph = GetParam().graph();
-  for (const char* algorithm : {"", "one_shot", "two_shot", "ll"}) {
+  for (const char* algorithm : {"", "one_shot", "two_shot"}) {
     Executable executable = Executable::compile(graph, World::open(testing::world_options(2)),
                                                 testing::all_reduce_by(algorithm));
     for (const std::int64_t tokens : {0, 3, 0, 0, 24, 0}) {

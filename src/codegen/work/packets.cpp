@@ -3,12 +3,10 @@
 //
 // Two halves of slots, used by alternating epochs, are enough. A rank that sends in epoch e + 2 has
 // finished its run of epoch e + 1, so it has received packets of e + 1 from every peer (at least
-// one each: no dim is 0). A peer sends those only after its run of e, and so after all its reads of
-// the half that e + 2 overwrites. A place has the current epoch exactly where a packet of this run
-// has arrived; the only exception is a place that was last written 2^32 runs ago, which requires
-// smaller batches ever since.
-
-#include <fmt/format.h>
+// one each: cannot_send_packets). A peer sends those only after its run of e, and so after all its
+// reads of the half that e + 2 overwrites. A place has the current epoch exactly where a packet of
+// this run has arrived; the only exception is a place that was last written 2^32 runs ago, which
+// requires smaller batches ever since.
 
 #include <algorithm>
 
@@ -117,9 +115,7 @@ Id received(const RowPlace& place, const PacketSlots& slots) {
 
 std::string refuse(const BodyFacts& facts) {
   const std::string reason = refuse_operand(facts);
-  const DType dtype = facts.operand().dtype;
-  if (!reason.empty() || fits_packet(dtype)) return reason;
-  return fmt::format("a packet has no room for {}", dtype_name(dtype));
+  return reason.empty() ? cannot_send_packets(facts.operand(), facts.body.symbols()) : reason;
 }
 
 std::optional<Pieces> pieces_of(const BodyFacts& facts, const Config& config) {

@@ -27,7 +27,9 @@ std::vector<Algorithm> all_reduce_algorithms(const Graph& graph, const Node& nod
                                              const TensorType& operand,
                                              const PassContext& context) {
   std::vector<Algorithm> algorithms{Algorithm::kOneShot, Algorithm::kTwoShot};
-  if (fits_packet(operand.dtype)) algorithms.push_back(Algorithm::kPackets);
+  if (cannot_send_packets(operand, graph.symbols()).empty()) {
+    algorithms.push_back(Algorithm::kPackets);
+  }
   if (why_no_multimem(graph, node, operand, context).empty())
     algorithms.push_back(Algorithm::kMultimem);
   return algorithms;

@@ -82,7 +82,7 @@ double quickest_ns(const Graph& graph, const Node& node, const Bindings& binding
   double best = by_algorithm_ns(graph, node, Algorithm::kOneShot, bindings, device);
   if (node.op->collective != CollectiveKind::kAllReduce) return best;
   best = std::min(best, by_algorithm_ns(graph, node, Algorithm::kTwoShot, bindings, device));
-  if (!fits_packet(graph.type(node.inputs[0]).dtype)) return best;
+  if (!cannot_send_packets(graph.type(node.inputs[0]), graph.symbols()).empty()) return best;
   return std::min(best, by_algorithm_ns(graph, node, Algorithm::kPackets, bindings, device));
 }
 
