@@ -19,7 +19,7 @@ Dim expect_choices(std::string_view op, const InferContext& context, std::size_t
     fail(place, "the indices of {} are {}; expected two dims, the second a number", op,
          indices.str());
   }
-  const Dim count = indices.shape[0] * indices.shape[1].constant();
+  Dim count = indices.shape[0] * indices.shape[1].constant();
   constexpr std::int64_t kMost = std::int64_t{1} << 30;  // what is counted fits in 32 bits
   if (count.max(context.graph.symbols()) > kMost) {
     fail(place, "the indices of {} are {}, up to {} in all; expected at most {}", op, indices.str(),

@@ -329,7 +329,7 @@ void add_update_ops(std::vector<OpDef>& ops) {
       .evaluate = evaluate_update,
       .takes_indices = true,
   };
-  const auto add = [&](std::string name, OpDef op) {
+  const auto add = [&](const std::string& name, OpDef op) {
     op.name = name;
     ops.push_back(op);
     op.name = name + "_";

@@ -219,6 +219,7 @@ class Gemm {
     shared_ = shared;
     const auto count = static_cast<int>(matmuls_.size());
     std::vector<Id> initial;
+    initial.reserve(matmuls_.size() + 1);
     for (int i = 0; i < count; ++i) {
       initial.push_back(b_.undefined(block("BLOCK_M"), block("BLOCK_N")));
     }
@@ -231,6 +232,7 @@ class Gemm {
     const Id slot = b_.map(Fn::kRem, {step, b_.integer(block("num_stages"), Kind::kI32)});
     const Id adds = b_.map(Fn::kLt, {b_.integer(0), b_.induction(loop)});
     std::vector<Id> next;
+    next.reserve(matmuls_.size() + 1);
     for (int i = 0; i < count; ++i) {
       next.push_back(b_.async_dot(shared[1], right(i), b_.carried(loop, i), slot, adds,
                                   is_transposed(first_, 0), is_transposed(first_ + 1, i)));

@@ -33,6 +33,7 @@ class NvrtcProgram : NonCopyable {
   // Returns nvrtcResult.
   int compile(const std::vector<std::string>& options) {
     std::vector<const char*> pointers;
+    pointers.reserve(options.size());
     for (const std::string& option : options) pointers.push_back(option.c_str());
     return api_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
   }
