@@ -149,7 +149,7 @@ install_python_packages() {
   fi
   # Apart, so that its CUDA does not decide which NVRTC braid takes.
   if [[ "$kLevel" == soak ]]; then
-    say "PyTorch brings CUDA, about 3 GB to fetch and 5.5 GB on the disk"
+    [[ -d build/torch ]] || say "PyTorch brings CUDA: about 3 GB to fetch, 5.5 GB on the disk"
     install_wheels build/torch 'torch>=2.9,<3' 'numpy>=1.26' 'safetensors>=0.5,<1'
   fi
 }

@@ -11,7 +11,7 @@ from harness import LIMITS_OF_ATTENTION, Case, Node
 LENGTHS = (1, 2, 15, 16, 17, 63, 64, 65, 129, 500, 1025, 4097)
 
 
-def pairwise(options, rows=None):
+def pairwise(options):
     """Rows of one choice for each option, so that every pair of choices is in one of them."""
     wanted = {
         (a, x, b, y)

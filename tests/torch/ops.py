@@ -8,7 +8,7 @@ from harness import Case, Node
 INF, NAN = float("inf"), float("nan")
 EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, INF, -INF, NAN]
 
-# name, op, operands, attributes, what PyTorch computes of the operands as float64 or integers
+# An op, and what PyTorch computes of the same operands, as float64 or integers.
 OF_ONE = [
     ("cos", torch.cos), ("sin", torch.sin), ("sign", torch.sign), ("floor", torch.floor),
     ("round", torch.round), ("abs", torch.abs), ("relu", torch.relu), ("isnan", torch.isnan),
@@ -18,8 +18,8 @@ OF_ONE = [
     ("softplus", F.softplus), ("logical_not", torch.logical_not),
 ]  # fmt: skip
 OF_TWO = [
-    ("maximum", torch.maximum), ("minimum", torch.minimum), ("eq", torch.eq), ("ne", torch.ne), ("lt", torch.lt),
-    ("ge", torch.ge), ("logical_and", torch.logical_and), ("logical_or", torch.logical_or),
+    ("maximum", torch.maximum), ("minimum", torch.minimum), ("eq", torch.eq), ("ne", torch.ne),
+    ("lt", torch.lt), ("ge", torch.ge), ("logical_and", torch.logical_and), ("logical_or", torch.logical_or),
     ("logical_xor", torch.logical_xor), ("div", torch.div), ("mul", torch.mul),
     ("logaddexp", torch.logaddexp),
 ]  # fmt: skip
