@@ -72,6 +72,8 @@ struct LineCounts {
   bool joined = false;          ///< ptxas merges it into another instruction, or hoists it out of a
                                 ///< loop
   Counts counts;
+  /// How many warps ran it in the block that executes the most instructions; summed over launches.
+  std::uint64_t busiest = 0;
 };
 
 /// The chain of dependent instructions that an average warp waits for: the longest chain of each
@@ -98,8 +100,6 @@ struct KernelCounts {
   /// How many of those blocks ran. It is less than `blocks` where a sample was run, whose counts
   /// are scaled to the whole grid.
   std::uint64_t blocks_run = 0;
-  /// Instructions of all warps of the block that executes the most, summed over launches.
-  std::uint64_t busiest_instructions = 0;
   Counts total;
   /// The least global memory traffic of a launch: each byte that it reads before writing it, and
   /// each byte that it writes, once. Summed over launches.
@@ -110,6 +110,7 @@ struct KernelCounts {
   std::uint64_t block_bytes = 0;
   std::uint64_t written_bytes = 0;  ///< the part of minimum_bytes that a launch writes
   WarpChain chain;
+  WarpChain busiest_chain;  ///< in the block of each launch that executes the most instructions
   /// Element i is for groups of 2^i consecutive blocks: the bytes that a group reads, shared ones
   /// once, as a fraction of the sum over its blocks. From the first accesses of some blocks' warps.
   std::vector<double> shared_reads;

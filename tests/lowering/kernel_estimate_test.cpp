@@ -56,9 +56,9 @@ TEST(KernelEstimate, ABlockThatWorksAloneIsWaitedFor) {
   const DeviceModel& h100 = device("H100");
   KernelCounts counts = kernel(h100, "fma.rn.f32", InstructionClass::kFloat, 1'980'000);
   const double each = work_us(counts, h100);
-  counts.busiest_instructions = 1'980'000;
+  counts.lines[0].busiest = 1'980'000;
   EXPECT_EQ(work_us(counts, h100), each);
-  counts.busiest_instructions = counts.total.total_instructions();
+  counts.lines[0].busiest = counts.total.total_instructions();
   EXPECT_NEAR(work_us(counts, h100), each * h100.sms, each);
   counts.blocks *= 2;  // of which each multiprocessor has two
   EXPECT_EQ(work_us(counts, h100), each);
@@ -257,7 +257,7 @@ KernelCounts pipelined(const DeviceModel& on, double stages) {
   counts.block_bytes = 6'000'000'000;
   const double steps = 1024;
   counts.chain = {.copies = steps / stages, .copy_waits = steps};
-  counts.total.barriers = static_cast<std::uint64_t>(2 * steps) * counts.blocks * 8;
+  counts.lines[0].counts.barriers = static_cast<std::uint64_t>(2 * steps) * counts.blocks * 8;
   return counts;
 }
 

@@ -6,7 +6,11 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
+#include <vector>
 
+#include "codegen/device_model.h"
+#include "lowering/plan/kernel_estimate.h"
 #include "run/changing_device.h"
 #include "run/run_graph.h"
 #include "runtime/device_loader.h"
@@ -27,9 +31,9 @@ constexpr std::int64_t kMostTokens = 64;
 
 class Body {
  public:
-  Body(const Case& c, bool constant_rows) : case_(c) {
+  Body(const Case& c, bool constant_rows, std::vector<Bucket> buckets = {}) : case_(c) {
     if (constant_rows) tokens_ = c.tokens;
-    graph_.add_symbol("T", {1, kMostTokens});
+    graph_.add_symbol("T", {.min = 1, .max = kMostTokens, .buckets = std::move(buckets)});
     graph_.add_group("tp", {c.world, true, {}});
   }
 
@@ -171,6 +175,28 @@ TEST(AllReduces, MoveNoMoreBytesThanTheyMust) {
     const std::int64_t flags = executable.kernels()[0].grid * kRanks * (kRanks - 1) * 4;
     EXPECT_EQ(moved, c.bytes + c.barriers * flags) << c.algorithm;
   }
+}
+
+// One block works on one row, whether other blocks of the grid have none or there are no others. So
+// a bucket for one row changes nothing.
+TEST(AllReduces, OfARowHaveOnePriceByCountsWithAndWithoutBuckets) {
+  const Case one{4, "input", "norm", 2048, 1, DType::kBF16, "ll"};
+  const Bindings bindings{{"T", 1}};
+  const auto us = [&](std::vector<Bucket> buckets, std::int64_t grid) {
+    const Graph graph = Body(one, false, std::move(buckets)).build();
+    WorldOptions options = testing::cpu_world_options(one.world);
+    options.count = true;
+    World world = World::open(options);
+    Executable executable = Executable::compile(graph, world, by("ll"));
+    EXPECT_EQ(executable.kernels()[0].grid, grid);
+    static_cast<void>(
+        testing::run_once(executable, graph, bindings, random_inputs(graph, bindings, 3)));
+    const DeviceModel& device = *find_device_model("H100");
+    const KernelCounts counts = world.device().inspector()->counts().at(0);
+    return (estimate_kernel(counts, device).ns - device.launch_ns) / 1e3;
+  };
+  const double without = us({}, 32), with = us({{.max = 1}, {.max = kMostTokens}}, 1);
+  EXPECT_NEAR(with, without, 0.05 * without);
 }
 
 /// All-reduces with each algorithm, one after the other.

@@ -138,6 +138,14 @@ struct Clocks {
   // The two halves of the load/store unit: tag lookup and data.
   double lookups = 0, data = 0;
   double matrix = 0;
+
+  void add(const Clocks& other, double weight) {
+    slots += weight * other.slots;
+    for (std::size_t u = 0; u < kUnits; ++u) units[u] += weight * other.units[u];
+    lookups += weight * other.lookups;
+    data += weight * other.data;
+    matrix += weight * other.matrix;
+  }
 };
 
 /// Adds accesses by their wavefronts, or by their lanes. Copies to shared memory use only the data
@@ -163,25 +171,22 @@ void add_matrix(const LineCounts& line, const DeviceModel& device, Clocks& clock
   clocks.matrix += std::max(multiplies, reads);
 }
 
-Clocks clocks_of(const KernelCounts& kernel, const DeviceModel& device) {
+Clocks clocks_of(const LineCounts& line, const DeviceModel& device) {
   Clocks clocks;
-  for (const LineCounts& line : kernel.lines) {
-    const Counts& c = line.counts;
-    for (std::size_t i = 0; i < kInstructionClasses && !line.joined; ++i) {
-      const Cost cost = cost_of(line.instruction, static_cast<InstructionClass>(i));
-      const double slots = cost.slots * static_cast<double>(c.instructions[i]);
-      clocks.slots += slots;
-      clocks.units[static_cast<std::size_t>(cost.unit)] +=
-          slots / warps_per_clock(cost.unit, device);
-    }
-    if (c.mma_flops != 0) {
-      add_matrix(line, device, clocks);
-    } else {
-      add_accesses(line, device, clocks);
-    }
-    clocks.slots -=
-        static_cast<double>(c.shared_requests) - static_cast<double>(c.issued_shared_requests);
+  const Counts& c = line.counts;
+  for (std::size_t i = 0; i < kInstructionClasses && !line.joined; ++i) {
+    const Cost cost = cost_of(line.instruction, static_cast<InstructionClass>(i));
+    const double slots = cost.slots * static_cast<double>(c.instructions[i]);
+    clocks.slots += slots;
+    clocks.units[static_cast<std::size_t>(cost.unit)] += slots / warps_per_clock(cost.unit, device);
   }
+  if (c.mma_flops != 0) {
+    add_matrix(line, device, clocks);
+  } else {
+    add_accesses(line, device, clocks);
+  }
+  clocks.slots -=
+      static_cast<double>(c.shared_requests) - static_cast<double>(c.issued_shared_requests);
   return clocks;
 }
 
@@ -203,15 +208,40 @@ Averages averages_of(const KernelCounts& counts) {
           .written = each(counts.written_bytes)};
 }
 
-/// Where each multiprocessor has at most one block: the work of the busiest block relative to the
-/// average, since the others wait for it.
-double busiest_share(const KernelCounts& counts, const DeviceModel& device) {
-  const auto all = static_cast<double>(counts.total.total_instructions());
-  if (averages_of(counts).blocks > device.sms || all == 0) return 1;
-  return std::max(1.0, static_cast<double>(counts.busiest_instructions) /
-                           static_cast<double>(counts.launches) / all *
-                           static_cast<double>(counts.blocks));
+/// Whether the busiest block is what the others wait for: each multiprocessor has at most one.
+bool busiest_counts(const KernelCounts& counts, const DeviceModel& device) {
+  return averages_of(counts).blocks <= device.sms &&
+         std::ranges::any_of(counts.lines, [](const LineCounts& l) { return l.busiest != 0; });
 }
+
+/// What a multiprocessor executes of each line, for each block on it.
+class BlockShare {
+ public:
+  BlockShare(const KernelCounts& counts, const DeviceModel& device)
+      : counts_(counts), of_busiest_(busiest_counts(counts, device)) {}
+
+  [[nodiscard]] const WarpChain& chain() const {
+    return of_busiest_ ? counts_.busiest_chain : counts_.chain;
+  }
+  /// The block's share of all that the line did.
+  [[nodiscard]] double operator()(const LineCounts& line) const {
+    const auto all = static_cast<double>(line.counts.total_instructions());
+    if (!of_busiest_ || all == 0) return 1 / static_cast<double>(counts_.blocks);
+    return static_cast<double>(line.busiest) / static_cast<double>(counts_.launches) / all;
+  }
+  template <typename F>
+  [[nodiscard]] double sum(const F& number) const {
+    double all = 0;
+    for (const LineCounts& line : counts_.lines) {
+      all += (*this)(line) * static_cast<double>(number(line));
+    }
+    return all;
+  }
+
+ private:
+  const KernelCounts& counts_;
+  bool of_busiest_;
+};
 
 /// The share of the blocks' separate reads that remains when shared bytes are read once.
 double read_once(const std::vector<double>& shares, double blocks) {
@@ -241,6 +271,7 @@ double memory_bytes(const KernelCounts& counts, double at_once, const DeviceMode
 /// The time of each unit for blocks that run at the same time and move that many bytes to and from
 /// memory. The last entries are the units of a multiprocessor that issue instructions.
 constexpr std::size_t kApart = 5;
+/// `clocks` are those of a block.
 std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, double moved,
                               double blocks, const DeviceModel& device) {
   constexpr double kParts = 4;  // parts of a multiprocessor, each of which issues one instruction
@@ -252,8 +283,7 @@ std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, 
   const auto all = static_cast<double>(counts.blocks);
   // A warp stays in one part.
   const double uneven = std::max(1.0, kParts / (busiest * averages_of(counts).warps));
-  const double share = busiest_share(counts, device);
-  const auto unit_ns = [&](double of_all) { return of_all / all * busiest * share / device.ghz; };
+  const auto unit_ns = [&](double of_a_block) { return of_a_block * busiest / device.ghz; };
   const auto part_ns = [&](Unit unit) {
     return uneven * unit_ns(clocks.units[static_cast<std::size_t>(unit)]);
   };
@@ -304,35 +334,33 @@ struct BulkCopies {
   double bytes = 0, waits = 0;
 };
 
-BulkCopies bulk_copies_of(const KernelCounts& counts) {
-  BulkCopies copies;
-  for (const LineCounts& line : counts.lines) {
-    const auto& c = line.counts;
-    if (line.instruction.starts_with("cp.async.bulk")) {
-      copies.bytes += static_cast<double>(c.global_bytes);
-    } else if (line.instruction.find("expect_tx") != std::string::npos) {
-      copies.waits += static_cast<double>(c.total_instructions());
-    }
-  }
-  copies.bytes /= static_cast<double>(counts.blocks);
-  copies.waits /= static_cast<double>(counts.blocks);
-  return copies;
+BulkCopies bulk_copies_of(const BlockShare& block) {
+  return {.bytes = block.sum([](const LineCounts& line) {
+            const bool copies = line.instruction.starts_with("cp.async.bulk");
+            return copies ? line.counts.global_bytes : 0;
+          }),
+          .waits = block.sum([](const LineCounts& line) {
+            const bool waits = line.instruction.find("expect_tx") != std::string::npos;
+            return waits ? line.counts.total_instructions() : 0;
+          })};
 }
 
-Waiting waiting_of(const KernelCounts& counts, double moved, const DeviceModel& device) {
+Waiting waiting_of(const KernelCounts& counts, const BlockShare& block, double moved,
+                   const DeviceModel& device) {
   const Architecture& clocks = architecture(device.sm);
-  double loads = 0, copies = 0;
-  for (const LineCounts& line : counts.lines) {
-    const auto requests = static_cast<double>(line.counts.global_requests);
-    if (line.instruction.starts_with("cp.async.bulk")) continue;
-    if (line.instruction.starts_with("cp.async")) {
-      copies += requests;
-    } else if (!line.instruction.starts_with("st") && !line.instruction.starts_with("red")) {
-      loads += requests;
-    }
-  }
+  const auto requests_of = [&](bool (*wanted)(std::string_view)) {
+    return block.sum([&](const LineCounts& line) {
+      return wanted(line.instruction) ? line.counts.global_requests : 0;
+    });
+  };
+  const double copies = requests_of([](std::string_view name) {
+    return name.starts_with("cp.async") && !name.starts_with("cp.async.bulk");
+  });
+  const double loads = requests_of([](std::string_view name) {
+    return !name.starts_with("cp.async") && !name.starts_with("st") && !name.starts_with("red");
+  });
   const auto blocks = static_cast<double>(counts.blocks);
-  const double warps = blocks * averages_of(counts).warps;
+  const double warps = averages_of(counts).warps;
   const auto sent = static_cast<double>(counts.block_bytes);
   const auto asked = static_cast<double>(counts.total.global_sectors) * 32;
   // The share of requests that miss L1, and the share of these that miss L2.
@@ -345,10 +373,11 @@ Waiting waiting_of(const KernelCounts& counts, double moved, const DeviceModel& 
            std::min(1.0, missed * past_l2) * (clocks.memory_clocks - clocks.l2_clocks);
   };
   constexpr double kArithmetic = 4 - 1;  // latency after Luo et al., less its own issue slot
-  const WarpChain& chain = counts.chain;
+  const WarpChain& chain = block.chain();
   Waiting waiting{.warp = chain.shared * clocks.shared_clocks + chain.arithmetic * kArithmetic +
                           chain.matrix * clocks.matrix_clocks};
-  const double barriers = static_cast<double>(counts.total.barriers) / warps;
+  const double barriers =
+      block.sum([](const LineCounts& line) { return line.counts.barriers; }) / warps;
   double waits = 0, in_turn = 0;  // waits, and those of them with nothing else in flight
   if (chain.loads > 0) {
     const double each = trip(loads / warps / chain.loads, clocks.l1_clocks, past_l1);
@@ -366,7 +395,7 @@ Waiting waiting_of(const KernelCounts& counts, double moved, const DeviceModel& 
     waits += chain.copy_waits;
     in_turn += chain.copies;
   }
-  if (const BulkCopies bulk = bulk_copies_of(counts); bulk.waits > 0 && bulk.bytes > 0) {
+  if (const BulkCopies bulk = bulk_copies_of(block); bulk.waits > 0 && bulk.bytes > 0) {
     // The ring fills the block's shared memory. A multiprocessor accepts 64 bytes per clock.
     constexpr double kBytesPerClock = 64;
     const double step = bulk.bytes / bulk.waits;
@@ -379,10 +408,9 @@ Waiting waiting_of(const KernelCounts& counts, double moved, const DeviceModel& 
   if (in_turn > 0) waiting.copies_under_way = waits / in_turn;
   // All warps start together behind a barrier, and the last one ends the phase before it.
   waiting.block = barriers * (clocks.shared_clocks + (chain.matrix > 0 ? clocks.matrix_clocks : 0));
-  const double clocks_of_ns = device.ghz / busiest_share(counts, device);
-  waiting.warp /= clocks_of_ns;
-  waiting.block /= clocks_of_ns;
-  waiting.copies /= clocks_of_ns;
+  waiting.warp /= device.ghz;
+  waiting.block /= device.ghz;
+  waiting.copies /= device.ghz;
   return waiting;
 }
 
@@ -415,8 +443,10 @@ KernelEstimate estimate_kernel(const KernelCounts& counts, const DeviceModel& de
   estimate.waves = launch.blocks / at_once;
   estimate.memory_bytes = memory_bytes(counts, at_once, device);
   const double moved = estimate.memory_bytes / launch.blocks;
-  const Clocks clocks = clocks_of(counts, device);
-  const Waiting waiting = waiting_of(counts, moved, device);
+  const BlockShare block(counts, device);
+  Clocks clocks;
+  for (const LineCounts& line : counts.lines) clocks.add(clocks_of(line, device), block(line));
+  const Waiting waiting = waiting_of(counts, block, moved, device);
   double work_ns = 0, busy_ns = 0;
   const auto add = [&](double waves, double blocks) {
     if (waves == 0 || blocks == 0) return;

@@ -48,7 +48,7 @@ void BlockCounter::start(LaunchCount& launch, std::uint64_t block) {
   launch_ = &launch;
   group_ = launch.sample() == nullptr ? 0 : launch.sample()->group_of(block);
   tally_.reset(launch.sites());
-  before_ = 0;
+  before_ = tally_.warps();
   pages_.fill(nullptr);
 }
 
@@ -66,14 +66,25 @@ void BlockCounter::next_block(std::uint64_t block, std::uint32_t blocks, bool fo
 }
 
 void BlockCounter::end_block() {
-  const std::uint64_t instructions = tally_.instructions(launch_->sites());
-  tally_.busiest = std::max(tally_.busiest, (instructions - before_) / blocks_);
-  before_ = instructions;
+  note_busiest();
   tally_.sectors += sectors_of(sectors_.words());
   sectors_.clear();
   if (looks_) launch_->glances().add(block_, seen_.words());
   seen_.clear();
   looks_ = false;
+}
+
+/// Of a cluster, the average block.
+void BlockCounter::note_busiest() {
+  std::vector<std::uint64_t> now = tally_.warps();
+  BusiestBlock block{.warps = std::vector<std::uint64_t>(now.size())};
+  for (std::size_t b = 0; b < now.size(); ++b) {
+    const CountSites::Block& site = launch_->sites().blocks()[b];
+    block.warps[b] = (now[b] - before_[b]) / blocks_;
+    block.instructions += block.warps[b] * (site.end - site.first);
+  }
+  if (block.instructions > tally_.busiest.instructions) tally_.busiest = std::move(block);
+  before_ = std::move(now);
 }
 
 bool BlockCounter::looks_at(std::uint32_t warp, AccessCode code) {

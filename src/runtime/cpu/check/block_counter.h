@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "runtime/cpu/check/launch_count.h"
 #include "runtime/cpu/check/read_glances.h"
@@ -48,6 +49,7 @@ class BlockCounter {
 
  private:
   void end_block();
+  void note_busiest();
   void global_lanes(std::uint32_t warp, const std::uint64_t* addresses, std::uint32_t mask,
                     AccessCode code, std::uint32_t line);
   /// Whether the reads of this access are among those recorded.
@@ -63,7 +65,7 @@ class BlockCounter {
   LaunchCount* launch_ = nullptr;
   std::size_t group_ = 0;
   Tally tally_;
-  std::uint64_t before_ = 0;  ///< instructions of earlier blocks
+  std::vector<std::uint64_t> before_;  ///< warps of earlier blocks, by basic block
   bool followed_ = false;
   SectorWords sectors_;  ///< of the current block
   // State of a block whose first reads are recorded.

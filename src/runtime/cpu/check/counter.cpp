@@ -67,6 +67,7 @@ std::shared_ptr<LaunchCount> Counter::start_launch(int rank, const std::string& 
                                         .joined = joined_instructions(function, flow)}));
     known = std::prev(kernels_.end());
     (*known)->sum.reset((*known)->sites);
+    (*known)->busiest.assign((*known)->sites.blocks().size(), 0);
   }
   std::optional<BlockSample> sample;
   if (sample_ && !shape.clusters && !(*known)->waits) sample.emplace(shape.grid);
@@ -86,7 +87,9 @@ void Counter::end_launch(LaunchCount& launch) {
       kernels_, [&](const auto& entry) { return &entry->sites == &launch.sites(); });
   const Tally sum = launch.sum();
   (*kernel)->sum += sum;
-  (*kernel)->busiest += sum.busiest;
+  for (std::size_t b = 0; b < sum.busiest.warps.size(); ++b) {
+    (*kernel)->busiest[b] += sum.busiest.warps[b];
+  }
   const LaunchCount::LeastBytes bytes = launch.least_bytes();
   (*kernel)->read_bytes += bytes.read;
   (*kernel)->written_bytes += bytes.written;
@@ -107,10 +110,10 @@ KernelCounts Counter::Kernel::counts() const {
                       .threads = threads,
                       .shared_bytes = shared_bytes,
                       .blocks_run = blocks_run,
-                      .busiest_instructions = busiest,
                       .minimum_bytes = read_bytes + written_bytes,
                       .written_bytes = written_bytes,
-                      .chain = chain(),
+                      .chain = chain(sum.warps(), blocks),
+                      .busiest_chain = chain(busiest, launches),
                       .shared_reads = shared_reads};
   if (sum.followed != 0) {
     result.block_bytes =
@@ -130,6 +133,7 @@ KernelCounts Counter::Kernel::counts() const {
       line.instruction = instruction.full_name();
       line.joined = joined[i];
       line.counts.instructions[static_cast<std::size_t>(class_of(instruction))] += warps;
+      line.busiest += busiest[b];
       line.counts.lanes += 32 * tally.full + tally.lanes;
       line.counts.mma_flops += mma_flops(instruction) * warps;
     }
@@ -152,11 +156,12 @@ KernelCounts Counter::Kernel::counts() const {
   return result;
 }
 
-WarpChain Counter::Kernel::chain() const {
+WarpChain Counter::Kernel::chain(const std::vector<std::uint64_t>& ran,
+                                 std::uint64_t blocks) const {
   WarpChain sum_of_warps;
   const double warps = static_cast<double>(blocks) * ((threads + 31) / 32);
   for (std::size_t b = 0; b < chains.size(); ++b) {
-    const double often = static_cast<double>(sum.blocks[b].full + sum.blocks[b].partial) / warps;
+    const double often = static_cast<double>(ran[b]) / warps;
     for (const auto step : {&WarpChain::loads, &WarpChain::copies, &WarpChain::copy_waits,
                             &WarpChain::shared, &WarpChain::arithmetic, &WarpChain::matrix}) {
       sum_of_warps.*step += often * chains[b].*step;

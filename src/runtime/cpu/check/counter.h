@@ -46,7 +46,7 @@ class Counter {
     Tally sum;
     std::uint64_t launches = 0;
     std::uint64_t blocks = 0, blocks_run = 0;
-    std::uint64_t busiest = 0;  ///< summed over launches
+    std::vector<std::uint64_t> busiest;  ///< warps in it by basic block, summed over launches
     std::uint32_t threads = 0, shared_bytes = 0;
     std::uint64_t read_bytes = 0, written_bytes = 0;  ///< minimum traffic
     bool waits = false;                               ///< its blocks wait for others
@@ -54,7 +54,9 @@ class Counter {
     std::vector<bool> joined;                         ///< by instruction
     std::vector<double> shared_reads;                 ///< from the last launch
     [[nodiscard]] KernelCounts counts() const;
-    [[nodiscard]] WarpChain chain() const;
+    /// The chain of a warp, given how many ran each basic block.
+    [[nodiscard]] WarpChain chain(const std::vector<std::uint64_t>& ran,
+                                  std::uint64_t blocks) const;
   };
 
   bool sample_;

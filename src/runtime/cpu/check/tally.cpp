@@ -109,7 +109,8 @@ std::size_t CountSites::place_of(std::uint32_t line) const {
 void Tally::reset(const CountSites& sites) {
   blocks.assign(sites.blocks().size(), {});
   lines.assign(sites.lines().size(), {});
-  followed = sectors = busiest = 0;
+  followed = sectors = 0;
+  busiest = {};
 }
 
 Tally Tally::scaled(double weight) const {
@@ -127,17 +128,15 @@ Tally& Tally::operator+=(const Tally& other) {
   for (std::size_t i = 0; i < lines.size(); ++i) lines[i] += other.lines[i];
   followed += other.followed;
   sectors += other.sectors;
-  busiest = std::max(busiest, other.busiest);
+  if (other.busiest.instructions > busiest.instructions) busiest = other.busiest;
   return *this;
 }
 
-std::uint64_t Tally::instructions(const CountSites& sites) const {
-  std::uint64_t sum = 0;
-  for (std::size_t b = 0; b < blocks.size(); ++b) {
-    const CountSites::Block& block = sites.blocks()[b];
-    sum += (blocks[b].full + blocks[b].partial) * (block.end - block.first);
-  }
-  return sum;
+std::vector<std::uint64_t> Tally::warps() const {
+  std::vector<std::uint64_t> result;
+  result.reserve(blocks.size());
+  for (const BlockTally& block : blocks) result.push_back(block.full + block.partial);
+  return result;
 }
 
 }  // namespace braid::cpu

@@ -68,20 +68,26 @@ class CountSites {
   std::vector<bool> past_l1_;
 };
 
+/// The block of a grid that executes the most instructions.
+struct BusiestBlock {
+  std::uint64_t instructions = 0;
+  std::vector<std::uint64_t> warps;  ///< how many ran each basic block
+};
+
 struct Tally {
   std::vector<BlockTally> blocks;
   std::vector<LineTally> lines;
   // Blocks whose accesses to global memory are followed.
   std::uint64_t followed = 0;
   std::uint64_t sectors = 0;  ///< touched by each of them, counted separately
-  std::uint64_t busiest = 0;  ///< instructions of the busiest block
+  BusiestBlock busiest;
   void reset(const CountSites& sites);
-  /// Both must be for the same sites.
+  /// Both must be for the same sites. The busier one of the busiest blocks stays.
   Tally& operator+=(const Tally& other);
   /// The tally for `weight` times as many blocks.
   [[nodiscard]] Tally scaled(double weight) const;
-  /// Instructions issued by warps.
-  [[nodiscard]] std::uint64_t instructions(const CountSites& sites) const;
+  /// How many warps ran each basic block.
+  [[nodiscard]] std::vector<std::uint64_t> warps() const;
 };
 
 }  // namespace braid::cpu

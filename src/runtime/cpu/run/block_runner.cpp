@@ -39,9 +39,11 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index, bool glance) 
   if (launch.sanitizer != nullptr) phase_ = {};
   if (launch.count != nullptr) {
     counter_.start(*launch.count, index);
-    constexpr std::uint64_t kFollowed = 16;  // about how many blocks are followed, from all parts
-                                             // of the grid
-    const std::uint64_t apart = std::max<std::uint64_t>(1, launch.grid.count() / kFollowed);
+    // Blocks of a grid that fits on a GPU at once may differ much: all are followed. Otherwise
+    // about 16, from all parts of the grid.
+    constexpr std::uint64_t kAll = 192, kFollowed = 16;
+    const std::uint64_t blocks = launch.grid.count();
+    const std::uint64_t apart = blocks <= kAll ? 1 : blocks / kFollowed;
     counter_.next_block(index, block_count_,
                         launch.count->sample() != nullptr || index % apart == apart / 2, glance);
   }
