@@ -37,6 +37,16 @@ TEST_P(Compile, LargeMatmulsWithoutSpills) {
   }
 }
 
+TEST_P(Compile, WideAttentionsWithoutSpills) {
+  const Target target = Target::parse(GetParam());
+  for (const auto& sample : testing::wide_attentions(target)) {
+    const CompiledKernel kernel = compile_kernel(emit(sample.spec, target), target, nullptr);
+    EXPECT_EQ(kernel.resources.spill_store_bytes + kernel.resources.spill_load_bytes, 0)
+        << sample.name;
+    EXPECT_EQ(kernel.resources.stack_bytes, 0) << sample.name << " has registers in memory";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, Compile, ::testing::Values("sm_80", "sm_90a", "sm_100a"));
 
 // The PTX has the access widths that the width analysis promises: 16 bytes wherever the shape

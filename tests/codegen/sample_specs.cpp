@@ -361,6 +361,35 @@ std::vector<SampleSpec> sample_specs(const Target& target) {
   return out;
 }
 
+std::vector<SampleSpec> wide_attentions(const Target& target) {
+  std::vector<SampleSpec> out;
+  const Samples add{target, out};
+  const DType bf16 = DType::kBF16;
+  const auto places = [](Body& b, Shape shape) { return b.input(DType::kI32, std::move(shape)); };
+  // Pages that are smaller than a tile of keys, and larger ones; sinks; a segment of keys alone.
+  const auto paged = [&](const std::string& name, const char* op, std::int64_t head,
+                         std::int64_t page, bool sinks, Attrs attrs) {
+    Body b;
+    const ValueId q = b.input(bf16, {kT, 32, head});
+    const ValueId k = b.input(bf16, {8192, page, 8, head}),
+                  v = b.input(bf16, {8192, page, 8, head});
+    const Dim sequences = attrs.contains("segment") ? kT : Dim(16);
+    std::vector<ValueId> inputs{
+        q, k, v, places(b, {sequences, 64}), places(b, {sequences}), places(b, {sequences + 1})};
+    if (sinks) inputs.push_back(b.input(bf16, {32}));
+    add(name, b, {b.op(op, std::move(inputs), std::move(attrs))});
+  };
+  paged("prompts_128_small_pages", "paged_attention", 128, 16, false, {});
+  paged("prompts_128_sinks", "paged_attention", 128, 16, true, {});
+  paged("prompts_128_large_pages", "paged_attention", 128, 64, false, {});
+  paged("parts_256", "paged_attention_parts", 256, 16, false, {{"segment", std::int64_t{512}}});
+  Body joined;
+  add("join_256", joined,
+      {joined.op("join_attention_parts", {joined.input(DType::kF32, {12, kT, 32, 258})},
+                 {{"dtype", bf16}})});
+  return out;
+}
+
 std::vector<SampleSpec> large_matmuls(const Target& target) {
   std::vector<SampleSpec> out;
   const Samples add{target, out};

@@ -18,6 +18,9 @@ struct SampleSpec {
 std::vector<SampleSpec> sample_specs(const Target& target);
 
 /// Matmuls whose default tiles are the largest: products of each width, B along K and along N,
+/// Paged attention with wide heads, of which a thread's part takes many registers.
+[[nodiscard]] std::vector<SampleSpec> wide_attentions(const Target& target);
+
 /// alone and with a collective.
 std::vector<SampleSpec> large_matmuls(const Target& target);
 

@@ -5,7 +5,8 @@
 // warp's are sent together. All others are blocked rows, with as many adjacent columns per thread
 // as the program says, eight by default. A tile [rows, 1] that is reduced from a class, or
 // broadcast into it (also as a mask), takes that class's layout sliced over columns. Tiles that are
-// recomputed at each use have no layout.
+// recomputed at each use have no layout. A column that a loop carries has the layout of the loop's
+// body: it meets neither a computed column that the loop begins with nor what its result meets.
 //
 // Where a value is used in another layout than its own (one column under tiles of two layouts, a
 // dot's operand in registers) it is converted just before: an index by recomputing it, everything
@@ -93,18 +94,26 @@ class Assigner {
     if (!x.is_scalar() && x.rows == y.rows && x.cols == y.cols) classes_.join(a, b);
   }
 
+  /// What a loop carries for one of its results.
+  [[nodiscard]] Id carried_of(const Inst& result) const {
+    return p_.at(result.args[0]).body_args[static_cast<std::size_t>(result.index) + 1];
+  }
+
+  /// Whether what a loop begins with is converted once, so that the loop keeps its own layout.
+  bool is_computed_column(Id start) const {
+    return p_.at(start).type.cols == 1 && p_.at(start).op != Op::kConstant;
+  }
+
   void join_operands(Id id) {
     const Inst& inst = p_.at(id);
     for (std::size_t i : elementwise_operands(inst)) join(inst.args[i], id);
     if (inst.op == Op::kFor) {
       for (std::size_t i = 1; i < inst.body_args.size(); ++i) {
-        join(inst.args[i + 2], inst.body_args[i]);
+        if (!is_computed_column(inst.args[i + 2])) join(inst.args[i + 2], inst.body_args[i]);
         join(inst.yields[i - 1], inst.body_args[i]);
       }
     }
-    if (inst.op == Op::kForResult) {
-      join(p_.at(inst.args[0]).body_args[static_cast<std::size_t>(inst.index) + 1], id);
-    }
+    if (inst.op == Op::kForResult && inst.type.cols > 1) join(carried_of(inst), id);
   }
 
   std::optional<Layout>& slot(Id id) {
@@ -180,8 +189,9 @@ class Assigner {
     Inst& inst = p_.at(id);
     const Type over = domain(p_, inst);
     if (over.is_scalar() || !has_class(id)) return;
-    if (!slot(id)) slot(id) = Layout::blocked(over.rows, over.cols, 1, p_.num_warps);
-    inst.layout = index_of(*slot(id));
+    const Id owner = inst.op == Op::kForResult ? carried_of(inst) : id;
+    if (!slot(owner)) slot(owner) = Layout::blocked(over.rows, over.cols, 1, p_.num_warps);
+    inst.layout = index_of(*slot(owner));
   }
 
   /// The value as an operand in this layout: itself, or a conversion of it.
@@ -291,6 +301,13 @@ class Assigner {
     if (inst.layout >= 0) {
       const Layout own = p_.layouts[static_cast<std::size_t>(inst.layout)];
       for (std::size_t i : elementwise_operands(inst)) args[i] = in_layout(args[i], own);
+    }
+    if (inst.op == Op::kFor) {
+      for (std::size_t i = 1; i < inst.body_args.size(); ++i) {
+        const int layout = p_.at(inst.body_args[i]).layout;
+        if (layout < 0 || !is_computed_column(args[i + 2])) continue;
+        args[i + 2] = in_layout(args[i + 2], Layout(p_.layouts[static_cast<std::size_t>(layout)]));
+      }
     }
     p_.at(id).args = std::move(args);
   }

@@ -181,8 +181,12 @@ class Lowering {
         case Op::kCopyToShared:
           inst.width = width(inst, 2, 4, layout(inst));
           one_of_copies(inst);
-          // Narrow pieces are many; unrolling them costs more compile time than it gains.
-          if (layout(inst).registers() / inst.width > 8) inst.unroll = 4;
+          // Narrow pieces are many; unrolling them costs more compile time than it gains. Others
+          // may find their rows in registers, which a loop that stays would put in local memory.
+          if (layout(inst).registers() / inst.width > 8 &&
+              inst.width * static_cast<int>(dtype_size(inst.dtype)) < 16) {
+            inst.unroll = 4;
+          }
           inst.addresses = {bytes_in_shared(inst.args[0], layout(inst))};
           break;
         case Op::kStoreShared:

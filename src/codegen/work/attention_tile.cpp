@@ -62,9 +62,11 @@ HeadTiles::HeadTiles(const Graph& body) {
 std::vector<Config> attention_configs(const BodyFacts& facts, const Target& target,
                                       std::span<const std::int64_t> blocks, std::int64_t rows) {
   const HeadTiles heads(facts.body);
+  // A warp alone would keep the addresses of too many pieces of a wide head's keys in registers.
+  const std::int64_t useful = heads.widest() > 128 ? std::max<std::int64_t>(rows, 17) : rows;
   std::vector<Config> all;
   for (const std::int64_t block : blocks) {
-    if (block > 16 && block >= 2 * rows) continue;
+    if (block > 16 && block >= 2 * useful) continue;
     for (const std::int64_t stages : {2, 3}) {
       const bool fits = heads.shared_bytes(block, stages) <= target.max_shared_bytes();
       const bool is_least = block == 16 && all.empty();  // which says what it lacks
@@ -166,8 +168,9 @@ Id AttentionTile::index(const Extent& along, int rows, int cols, int axis, Mask&
 void AttentionTile::finish(Id /*most*/, Id sum, Id output) {
   const Place place = this->place();
   const Id nothing = b_.map(Fn::kEq, {sum, number(0)});
-  const Id mean = b_.map(Fn::kDiv, {output, b_.map(Fn::kSelect, {nothing, number(1), sum})});
-  const Id result = b_.round(body_.type(node_.outputs[0]).dtype, mean);
+  // One division for a row: a weight of 1 is part of each sum.
+  const Id share = b_.map(Fn::kDiv, {number(1), b_.map(Fn::kSelect, {nothing, number(1), sum})});
+  const Id result = b_.round(body_.type(node_.outputs[0]).dtype, times(output, share));
   rows_.define(node_.outputs[0], [result](const Coords&, const Mask&) { return result; });
   for (std::size_t i = 0; i < body_.outputs().size(); ++i) rows_.store(i, place.at, place.mask);
 }

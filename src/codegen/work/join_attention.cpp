@@ -1,6 +1,7 @@
 // The parts of an attention joined: of each row the segments of keys in order, by the same steps as
 // tiles of keys (attention_tile.cpp). A block loads several parts before it joins them.
 
+#include <algorithm>
 #include <limits>
 #include <numbers>
 
@@ -17,7 +18,7 @@ using tile::Kind;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kRows = 16;
-constexpr std::int64_t kTogether = 8;
+constexpr std::int64_t kMostTogether = 8;
 
 constexpr Setting kSettings[] = {kWarpsSetting};
 
@@ -51,13 +52,15 @@ class JoinTile {
       carried.sum = b_.splat(Kind::kF32, kRows, 1, 1);
     }
     const std::int64_t parts = body_.type(node_.inputs[0]).shape[0].evaluate({});
-    const std::int64_t whole = parts / kTogether * kTogether;
+    const std::int64_t together =
+        std::min<std::int64_t>(kMostTogether, 1024 / columns_);  // in registers
+    const std::int64_t whole = parts / together * together;
     if (whole > 0) {
-      const Id loop = b_.begin_for(b_.integer(0), b_.integer(whole), b_.integer(kTogether),
+      const Id loop = b_.begin_for(b_.integer(0), b_.integer(whole), b_.integer(together),
                                    {carried.most, carried.sum, carried.output});
       emitter_.open_scope();
       carried = {b_.carried(loop, 0), b_.carried(loop, 1), b_.carried(loop, 2)};
-      carried = joined(carried, b_.induction(loop), kTogether);
+      carried = joined(carried, b_.induction(loop), together);
       emitter_.close_scope();
       const std::vector<Id> ends = b_.end_for(loop, {carried.most, carried.sum, carried.output});
       carried = {ends[0], ends[1], ends[2]};
@@ -65,8 +68,9 @@ class JoinTile {
     carried = joined(carried, b_.integer(whole), parts - whole);
     const Id nothing = b_.map(Fn::kEq, {carried.sum, number(0)});
     const Id by = b_.map(Fn::kSelect, {nothing, number(1), carried.sum});
+    const Id share = b_.map(Fn::kDiv, {number(1), by});
     const Id result =
-        b_.round(body_.type(node_.outputs[0]).dtype, b_.map(Fn::kDiv, {carried.output, by}));
+        b_.round(body_.type(node_.outputs[0]).dtype, b_.map(Fn::kMul, {carried.output, share}));
     emitter_.define(node_.outputs[0], [result](const Coords&, const Mask&) { return result; });
     const Coords at{row_, {col_, {facts_.space.back()}}};
     for (std::size_t i = 0; i < body_.outputs().size(); ++i) emitter_.store(i, at, is_column_);

@@ -9,6 +9,7 @@
 //
 // Of parts (ir/attention.h) a tile goes over one segment of keys, and stores what it carries.
 
+#include <algorithm>
 #include <bit>
 
 #include "codegen/protocol.h"
@@ -79,6 +80,11 @@ class PagedTile : public AttentionTile {
   }
 
  private:
+  /// At most all keys.
+  [[nodiscard]] std::int64_t window() const {
+    const std::int64_t pages = extents_.most_pages.evaluate({});
+    return std::min(*form_.window, pages * extents_.keys_of_page());
+  }
   Id integer(std::int64_t value) { return b_.integer(value, Kind::kI32); }
   Id plus(Id a, Id b) { return b_.map(Fn::kAdd, {a, b}); }
   Id minus(Id a, Id b) { return b_.map(Fn::kSub, {a, b}); }
@@ -138,12 +144,14 @@ class PagedTile : public AttentionTile {
     rows_.close_scope();
     sequence_ = b_.end_for(loop, {b_.map(Fn::kSelect, {is_behind, low, middle}),
                                   b_.map(Fn::kSelect, {is_behind, middle, high})})[0];
-    start_ = start_of(sequence_);
-    const Id end = most(start_, start_of(plus(sequence_, integer(1))));
-    queries_ = minus(end, start_);
-    row_end_ = b_.map(Fn::kMul, {queries_, integer(extents_.group)});
-    const Id own = minus(tile, tiles_before(sequence_, start_));
-    first_row_ = b_.map(Fn::kMul, {most(own, integer(0)), integer(block_)});
+    const Id start = start_of(sequence_);
+    end_ = most(start, start_of(plus(sequence_, integer(1))));
+    const Id own = most(minus(tile, tiles_before(sequence_, start)), integer(0));
+    const auto rows = [&](Id count, std::int64_t of) {
+      return b_.map(Fn::kMul, {count, integer(of)});
+    };
+    first_row_ = plus(rows(start, extents_.group), rows(own, block_));
+    row_end_ = rows(end_, extents_.group);
   }
 
   /// The keys that the rows of the tile see; none where it has no row.
@@ -152,16 +160,16 @@ class PagedTile : public AttentionTile {
     const Id fits =
         b_.map(Fn::kAnd, {less(integer(-1), given), less(given, plus(most_keys_, integer(1)))});
     const Id length = b_.map(Fn::kSelect, {fits, given, integer(0)});
-    first_position_ = minus(length, queries_);
+    past_ = minus(length, end_);
     const Id last_row = minus(least(plus(first_row_, integer(block_)), row_end_), integer(1));
     Id end = length;
     if (form_.causal) {
-      end = plus(plus(first_position_, divided(last_row, extents_.group)), integer(1));
+      end = plus(plus(past_, divided(last_row, extents_.group)), integer(1));
     }
     end_key_ = b_.map(Fn::kSelect, {less(first_row_, row_end_), end, integer(0)});
     if (form_.window) {
-      const Id position = plus(first_position_, divided(first_row_, extents_.group));
-      first_key_ = most(minus(position, integer(*form_.window - 1)), integer(0));
+      const Id position = plus(past_, divided(first_row_, extents_.group));
+      first_key_ = most(minus(position, integer(window() - 1)), integer(0));
     }
     if (!form_.segment) return;
     const Id first = b_.map(Fn::kMul, {part_, integer(*form_.segment)});
@@ -181,20 +189,17 @@ class PagedTile : public AttentionTile {
   /// A row of the tile: a query with one of its heads.
   struct Row {
     Axis token, head;
-    Id query;  ///< among those of the sequence
     Mask mask;
   };
   Row row() {
     const Id index = plus(first_row_, b_.range(block_, 1, 0));
-    const Id query = divided(index, extents_.group);
     Id head = wide(key_head_);
     if (extents_.group > 1) {
       const Id in_group = b_.map(Fn::kRem, {index, integer(extents_.group)});
       head = plus(fit(b_.map(Fn::kMul, {key_head_, b_.integer(extents_.group)})), fit(in_group));
     }
-    return {{fit(plus(start_, query)), {extents_.tokens}},
+    return {{fit(divided(index, extents_.group)), {extents_.tokens}},
             {head, {extents_.heads}},
-            query,
             {less(index, row_end_)}};
   }
 
@@ -222,28 +227,40 @@ class PagedTile : public AttentionTile {
     const Id position = plus(narrow(first), b_.range(tile, 1, 0));
     is_seen_ = {less(position, end_key_)};
     if (form_.window) is_seen_.push_back(b_.map(Fn::kNot, {less(position, first_key_)}));
-    const Axis sequence{wide(sequence_), {extents_.sequences}};
-    Id number, exists;
-    if (page >= tile) {  // one for all
-      exists = less(narrow(first), end_key_);
-      const Axis slot{wide(divided(narrow(first), page)), {extents_.most_pages}};
-      number = rows_.scalar(node_.inputs[kPageTable], {sequence, slot}, {exists});
+    const Id local = b_.range(tile, 1, 0);
+    Id number = page_at(narrow(first));
+    if (page >= tile) {
       // Only scalars vary from tile to tile.
       const Id inside = b_.map(Fn::kRem, {narrow(first), integer(page)});
-      keys_at_ = {{wide(divided(inside, tile)), {page / tile}}, {b_.range(tile, 1, 0), {tile}}};
+      keys_at_ = {{wide(divided(inside, tile)), {page / tile}}, {local, {tile}}};
     } else {
-      exists = keys_.conjunction(is_seen_, 1);
-      const Axis slot{fit(divided(position, page)), {extents_.most_pages}};
-      number = keys_.value(node_.inputs[kPageTable], {sequence, slot}, is_seen_);
-      keys_at_ = {{fit(b_.map(Fn::kRem, {position, integer(page)})), {extents_.page}}};
+      for (std::int64_t key = page; key < tile; key += page) {
+        const Id is_before = less(local, integer(key));
+        const Id here = page_at(plus(narrow(first), integer(key)));
+        number = b_.map(Fn::kSelect, {is_before, number, here});
+      }
+      keys_at_ = {{fit(b_.map(Fn::kRem, {local, integer(page)})), {extents_.page}}};
     }
-    number = narrow(number);  // as in memory
-    const Id pages = extent(Expr(extents_.pages));
-    const auto node = static_cast<int>(&node_ - body_.nodes().data());
-    b_.check_index(number, pages, exists, protocol::check_of(node, kPageTable));
     is_seen_.push_back(b_.map(Fn::kLt, {b_.integer(-1), number}));
-    is_seen_.push_back(b_.map(Fn::kLt, {number, pages}));
+    is_seen_.push_back(b_.map(Fn::kLt, {number, extent(Expr(extents_.pages))}));
     keys_at_.insert(keys_at_.begin(), {fit(number), {extents_.pages}});
+  }
+
+  /// The number of the page that holds a key, a scalar as in memory. It is read if a row sees the
+  /// key, or one behind it in the page.
+  Id page_at(Id key) {
+    const std::int64_t page = extents_.keys_of_page();
+    Id exists = less(key, end_key_);
+    if (form_.window) {
+      exists = b_.map(Fn::kAnd, {exists, less(first_key_, plus(key, integer(page)))});
+    }
+    const Axis slot{wide(divided(key, page)), {extents_.most_pages}};
+    const Id number = narrow(rows_.scalar(
+        node_.inputs[kPageTable], {{wide(sequence_), {extents_.sequences}}, slot}, {exists}));
+    const auto node = static_cast<int>(&node_ - body_.nodes().data());
+    b_.check_index(number, extent(Expr(extents_.pages)), exists,
+                   protocol::check_of(node, kPageTable));
+    return number;
   }
 
   Id operand_of_keys(std::size_t input, Id /*first*/) override {
@@ -251,8 +268,11 @@ class PagedTile : public AttentionTile {
     Mask mask = is_seen_;
     const Id col = column(width, heads_.key_tile(),
                           input == 1 ? heads_.key_columns : heads_.value_columns, mask);
+    // Beside numbers of pages that differ within a tile, 32 bits are enough.
+    const bool differ = extents_.keys_of_page() < heads_.key_tile();
+    const Id head = differ ? b_.spread(fit(key_head_), heads_.key_tile(), 1) : key_head_;
     Coords at = keys_at_;
-    at.push_back({key_head_, {extents_.key_heads}});
+    at.push_back({head, {extents_.key_heads}});
     at.push_back({col, {width}});
     return keys_.value(node_.inputs[input], at, mask);
   }
@@ -264,9 +284,14 @@ class PagedTile : public AttentionTile {
     }
     const Id key = plus(narrow(first), b_.range(block_, heads_.key_tile(), 1));
     if (!form_.causal) return hidden_unless({less(key, end_key_)}, scores);
-    const Id position = plus(first_position_, row().query);
-    Mask seen{b_.map(Fn::kNot, {less(position, key)})};
-    if (form_.window) seen.push_back(less(minus(position, integer(*form_.window)), key));
+    // A row r is of the position past + r / group. It sees a key k if r / group >= k - past, which
+    // is r >= (k - past) · group.
+    const Id row = plus(first_row_, b_.range(block_, 1, 0));
+    const Id first_seen = b_.map(Fn::kMul, {minus(key, past_), integer(extents_.group)});
+    Mask seen{b_.map(Fn::kNot, {less(row, first_seen)})};
+    if (form_.window) {
+      seen.push_back(less(row, plus(first_seen, integer(window() * extents_.group))));
+    }
     return hidden_unless(seen, scores);
   }
 
@@ -302,9 +327,9 @@ class PagedTile : public AttentionTile {
   Id tokens_, sequences_, most_keys_;
   Id key_head_;
   Id part_ = kNone;
-  Id sequence_, start_, queries_;  ///< of the tile; its first query, and how many it has
-  Id first_row_, row_end_;         ///< of the tile, and of the sequence
-  Id first_position_;              ///< of the sequence's first query
+  Id sequence_, end_;       ///< of the tile; the end of its queries
+  Id first_row_, row_end_;  ///< of the tile, and of the sequence, among those of all queries
+  Id past_;                 ///< what a query's position has beyond its number
   Id first_key_ = kNone, end_key_;
   // The tile of keys at hand.
   Coords keys_at_;

@@ -26,18 +26,18 @@ extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_produc
 #pragma unroll
   for (int i = 0; i < 64; i += 8)
     copy_async_16(shared + 0 + (at4 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v30 + (((v14 + (row0 + i / 8 % 8 * 16)) * 64) + (col0 + i % 8)), 1 && ((v14 + (row0 + i / 8 % 8 * 16)) < v18));
-  const int v110 = (int)0;
-  const bool v116 = 0 < v36;
-  const long long v121 = ((v7 / 4) * p3) * 2;
-  unsigned char* const v122 = p4 + v121;
-  const int v124 = (int)0;
+  const int v111 = (int)0;
+  const bool v117 = 0 < v36;
+  const long long v122 = ((v7 / 4) * p3) * 2;
+  unsigned char* const v123 = p4 + v122;
+  const int v125 = (int)0;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v122 + (((v110 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v116 && ((v124 + (row1 + i / 8 % 4 * 16)) < v18));
-  unsigned char* const v129 = p5 + v121;
+    copy_async_16(shared + 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v123 + (((v111 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v117 && ((v125 + (row1 + i / 8 % 4 * 16)) < v18));
+  unsigned char* const v130 = p5 + v122;
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 32768 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v129 + (((v110 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v116 && ((v124 + (row1 + i / 8 % 4 * 16)) < v18));
+    copy_async_16(shared + 32768 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v130 + (((v111 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v117 && ((v125 + (row1 + i / 8 % 4 * 16)) < v18));
   commit_group();
   float v38[4];
 #pragma unroll
@@ -51,25 +51,25 @@ extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_produc
 #pragma unroll
   for (int i = 0; i < 64; ++i)
     v40[i] = 0.0f;
-  int v133 = 0;
-  int v135 = 1;
+  int v134 = 0;
+  int v136 = 1;
   for (long long v37 = 0; v37 < v36; v37 += 64) {
     wait_group_0();
-    const long long v139 = v37 + 64;
-    const bool v140 = v139 < v36;
-    const long long v145 = ((v7 / 4) * p3) * 2;
-    unsigned char* const v146 = p4 + v145;
-    const long long v149 = (v139 * 64) * 2;
-    unsigned char* const v150 = v146 + v149;
-    const int v151 = (int)v139;
+    const long long v140 = v37 + 64;
+    const bool v141 = v140 < v36;
+    const long long v146 = ((v7 / 4) * p3) * 2;
+    unsigned char* const v147 = p4 + v146;
+    const long long v150 = (v140 * 64) * 2;
+    unsigned char* const v151 = v147 + v150;
+    const int v152 = (int)v140;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 16384 + (int)v135 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v150 + (((v110 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v140 && ((v151 + (row1 + i / 8 % 4 * 16)) < v18));
-    unsigned char* const v157 = p5 + v145;
-    unsigned char* const v158 = v157 + v149;
+      copy_async_16(shared + 16384 + (int)v136 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v151 + (((v111 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v141 && ((v152 + (row1 + i / 8 % 4 * 16)) < v18));
+    unsigned char* const v158 = p5 + v146;
+    unsigned char* const v159 = v158 + v150;
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 32768 + (int)v135 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v158 + (((v110 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v140 && ((v151 + (row1 + i / 8 % 4 * 16)) < v18));
+      copy_async_16(shared + 32768 + (int)v136 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v159 + (((v111 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v141 && ((v152 + (row1 + i / 8 % 4 * 16)) < v18));
     commit_group();
     const int v43 = (int)v37;
     float v57[64];
@@ -78,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_produc
       v57[i] = 0.0f;
     {
       const unsigned a = shared + 0;
-      const unsigned b = shared + 16384 + (int)v133 * 8192;
+      const unsigned b = shared + 16384 + (int)v134 * 8192;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         unsigned fa[2][4], fb[8][2];
@@ -154,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_produc
     for (int i = 0; i < 64; ++i)
       v80[i] = v40[i] * v76[i / 2 % 2 + i / 32 % 2 * 2];
     {
-      const unsigned b = shared + 32768 + (int)v133 * 8192;
+      const unsigned b = shared + 32768 + (int)v134 * 8192;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         unsigned fa[2][4], fb[8][2];
@@ -171,10 +171,10 @@ extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_produc
         }
       }
     }
-    const int v164 = v133 + 1;
-    const int v168 = (v164 < 2) ? v164 : 0;
-    const int v169 = v135 + 1;
-    const int v171 = (v169 < 2) ? v169 : 0;
+    const int v165 = v134 + 1;
+    const int v169 = (v165 < 2) ? v165 : 0;
+    const int v170 = v136 + 1;
+    const int v172 = (v170 < 2) ? v170 : 0;
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       v38[i] = v65[i];
@@ -184,8 +184,8 @@ extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_produc
 #pragma unroll
     for (int i = 0; i < 64; ++i)
       v40[i] = v80[i];
-    v133 = v168;
-    v135 = v171;
+    v134 = v169;
+    v136 = v172;
   }
   int v89[4];
 #pragma unroll
@@ -195,20 +195,20 @@ extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_produc
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     v90[i] = v89[i] < v18;
-  float v94[4];
+  float v95[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v94[i] = (v39[i] == 0.0f) ? 1.0f : v39[i];
-  float v95[64];
+    v95[i] = 1.0f / ((v39[i] == 0.0f) ? 1.0f : v39[i]);
+  float v96[64];
 #pragma unroll
   for (int i = 0; i < 64; ++i)
-    v95[i] = v40[i] / v94[i / 2 % 2 + i / 32 % 2 * 2];
-  int v98[4];
+    v96[i] = v40[i] * v95[i / 2 % 2 + i / 32 % 2 * 2];
+  int v99[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v98[i] = v89[i] * 64;
-  unsigned char* const v100 = p6 + v29;
+    v99[i] = v89[i] * 64;
+  unsigned char* const v101 = p6 + v29;
 #pragma unroll
   for (int i = 0; i < 64; i += 2)
-    store_bf16_2((unsigned short*)v100 + (v98[i / 2 % 2 + i / 32 % 2 * 2] + (col3 + i % 2 + i / 4 % 8 * 8)), v95 + i, v90[i / 2 % 2 + i / 32 % 2 * 2]);
+    store_bf16_2((unsigned short*)v101 + (v99[i / 2 % 2 + i / 32 % 2 * 2] + (col3 + i % 2 + i / 4 % 8 * 8)), v96 + i, v90[i / 2 % 2 + i / 32 % 2 * 2]);
 }

@@ -493,23 +493,23 @@ extern "C" __global__ void __launch_bounds__(128, 1) join_attention_join_attenti
 #pragma unroll
   for (int i = 0; i < 2; ++i)
     v391[i] = __fmaf_rn(v327[i], v387[i], ((__fmaf_rn(v313[i], v372[i], ((__fmaf_rn(v299[i], v357[i], ((__fmaf_rn(v284[i], v342[i], (v25[i] * v339[i]))) * v354[i]))) * v369[i]))) * v384[i]));
-  float v396[2];
+  float v397[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v396[i] = (v391[i] == 0.0f) ? 1.0f : v391[i];
-  float v398[16];
+    v397[i] = 1.0f / ((v391[i] == 0.0f) ? 1.0f : v391[i]);
+  float v399[16];
 #pragma unroll
   for (int i = 0; i < 16; ++i)
-    v398[i] = round_bf16(((__fmaf_rn((v388[i / 8 % 2] ? 0.0f : v330[i]), v387[i / 8 % 2], ((__fmaf_rn((v373[i / 8 % 2] ? 0.0f : v316[i]), v372[i / 8 % 2], ((__fmaf_rn((v358[i / 8 % 2] ? 0.0f : v302[i]), v357[i / 8 % 2], ((__fmaf_rn((v343[i / 8 % 2] ? 0.0f : v289[i]), v342[i / 8 % 2], (v26[i] * v339[i / 8 % 2]))) * v354[i / 8 % 2]))) * v369[i / 8 % 2]))) * v384[i / 8 % 2]))) / v396[i / 8 % 2]));
-  float v402[16];
+    v399[i] = round_bf16(((__fmaf_rn((v388[i / 8 % 2] ? 0.0f : v330[i]), v387[i / 8 % 2], ((__fmaf_rn((v373[i / 8 % 2] ? 0.0f : v316[i]), v372[i / 8 % 2], ((__fmaf_rn((v358[i / 8 % 2] ? 0.0f : v302[i]), v357[i / 8 % 2], ((__fmaf_rn((v343[i / 8 % 2] ? 0.0f : v289[i]), v342[i / 8 % 2], (v26[i] * v339[i / 8 % 2]))) * v354[i / 8 % 2]))) * v369[i / 8 % 2]))) * v384[i / 8 % 2]))) * v397[i / 8 % 2]));
+  float v403[16];
 #pragma unroll
   for (int i = 0; i < 16; ++i)
-    v402[i] = v398[i] / (1.0f + (expf((-v398[i]))));
-  int v405[2];
+    v403[i] = v399[i] / (1.0f + (expf((-v399[i]))));
+  int v406[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v405[i] = v5[i] * 128;
+    v406[i] = v5[i] * 128;
 #pragma unroll
   for (int i = 0; i < 16; i += 8)
-    store_bf16_8((unsigned short*)p4 + (v405[i / 8 % 2] + (col1 + i % 8)), v402 + i, (v8[i / 8 % 2] && ((col1 + i % 8) < 128)));
+    store_bf16_8((unsigned short*)p4 + (v406[i / 8 % 2] + (col1 + i % 8)), v403 + i, (v8[i / 8 % 2] && ((col1 + i % 8) < 128)));
 }

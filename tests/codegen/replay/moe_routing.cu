@@ -9,24 +9,26 @@ extern "C" __global__ void __launch_bounds__(128, 1) moe_routing(long long p0, u
   const int col1 = lane % 8 * 8;
   const int row2 = lane / 4 % 8;
   const int col2 = lane % 4 * 2 + warp % 4 * 16;
-  const int row3 = lane / 4 % 8;
   const int row4 = lane / 8 % 4 + warp % 4 * 4;
   const int col4 = lane % 8 * 8;
-  const int at5 = (lane % 32 * 8) ^ (lane / 8 % 2 * 8);
-  const int at6 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 8) ^ (warp % 2 * 32)) + warp % 4 * 256;
-  const int at7 = ((lane / 4 % 2 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 32;
-  const int at8 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 4 * 32)) + lane % 16 * 128;
-  const int at9 = lane / 4 % 8 * 4 + warp % 4;
-  const int at10 = lane / 4 % 8 * 4;
-  const int at11 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 8) ^ (warp % 2 * 32)) + warp % 4 * 256;
-  const int at12 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128;
-  const int at13 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 4 * 32)) + lane % 16 * 128;
+  const int row5 = lane % 16;
+  const int at6 = (lane % 32 * 8) ^ (lane / 8 % 2 * 8);
+  const int at7 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 8) ^ (warp % 2 * 32)) + warp % 4 * 256;
+  const int at8 = ((lane / 4 % 2 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 32;
+  const int at9 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 4 * 32)) + lane % 16 * 128;
+  const int at10 = lane / 4 % 8 * 4 + warp % 4;
+  const int at11 = lane / 4 % 8 * 4;
+  const int at12 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 8) ^ (warp % 2 * 32)) + warp % 4 * 256;
+  const int at13 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128;
+  const int at14 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 4 * 32)) + lane % 16 * 128;
+  const int at15 = lane / 4 % 8;
+  const int at16 = lane % 16;
   const int v1 = (int)(long long)blockIdx.x;
   float v10[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v10[i] = ((col0 + i % 8) < 16) ? 1.0f : 0.0f;
-  store_f16_8((unsigned short*)(smem + 1536) + at5, v10 + 0, (warp & 3) == 0);
+  store_f16_8((unsigned short*)(smem + 1536) + at6, v10 + 0, (warp & 3) == 0);
   const int v112 = (int)0;
   long long v121[8];
 #pragma unroll
@@ -36,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) moe_routing(long long p0, u
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v128[i] = (((v112 + ((row1 * 64) + (col1 + i % 8))) < p0) && ((min_i64((max_i64(v121[i], 0)), 7)) < v1)) ? 1.0f : 0.0f;
-  store_f16_8((unsigned short*)(smem + 2048) + at6, v128 + 0, true);
+  store_f16_8((unsigned short*)(smem + 2048) + at7, v128 + 0, true);
   {
     bool bad = false;
     long long index = 0;
@@ -63,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) moe_routing(long long p0, u
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       v158[i] = (((v142 + ((row1 * 64) + (col1 + i % 8))) < p0) && ((min_i64((max_i64(v151[i], 0)), 7)) < v1)) ? 1.0f : 0.0f;
-    store_f16_8((unsigned short*)(smem + 2048 + (int)v136 * 2048) + at6, v158 + 0, true);
+    store_f16_8((unsigned short*)(smem + 2048 + (int)v136 * 2048) + at7, v158 + 0, true);
     {
       bool bad = false;
       long long index = 0;
@@ -81,10 +83,10 @@ extern "C" __global__ void __launch_bounds__(128, 1) moe_routing(long long p0, u
         unsigned fa[1][4], fb[2][2];
 #pragma unroll
         for (int m = 0; m < 1; ++m)
-          ldmatrix(fa[m], a + at7);
+          ldmatrix(fa[m], a + at8);
 #pragma unroll
         for (int n = 0; n < 2; n += 2)
-          ldmatrix_trans(fb[n], b + at8);
+          ldmatrix_trans(fb[n], b + at9);
 #pragma unroll
         for (int m = 0; m < 1; ++m) {
 #pragma unroll
@@ -116,17 +118,17 @@ extern "C" __global__ void __launch_bounds__(128, 1) moe_routing(long long p0, u
   if ((lane & 3) == 0) {
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      s41[(at9 + i % 2 * 32)] = v41[i];
+      s41[(at10 + i % 2 * 32)] = v41[i];
   }
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v41[i] = s41[(at10 + i % 2 * 32)];
+    v41[i] = s41[(at11 + i % 2 * 32)];
 #pragma unroll
   for (int w = 1; w < 4; ++w) {
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v41[i] = (long long)((unsigned long long)v41[i] + (unsigned long long)s41[(at10 + i % 2 * 32) + w]);
+      v41[i] = (long long)((unsigned long long)v41[i] + (unsigned long long)s41[(at11 + i % 2 * 32) + w]);
   }
   float v44[8];
 #pragma unroll
@@ -137,11 +139,11 @@ extern "C" __global__ void __launch_bounds__(128, 1) moe_routing(long long p0, u
   for (int i = 0; i < 32; ++i)
     v50[i] = (!((col4 + i % 8) < (row4 + i / 8 % 4 * 16))) ? 1.0f : 0.0f;
   wait_group_0();
-  store_f16_8((unsigned short*)(smem + 1536) + at5, v44 + 0, (warp & 3) == 0);
+  store_f16_8((unsigned short*)(smem + 1536) + at6, v44 + 0, (warp & 3) == 0);
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_f16_8((unsigned short*)(smem + 6144) + (at11 + i % 8 + i / 8 % 4 * 1024), v50 + i, true);
-  store_f16_8((unsigned short*)(smem + 14336) + at5, v10 + 0, (warp & 3) == 0);
+    store_f16_8((unsigned short*)(smem + 6144) + (at12 + i % 8 + i / 8 % 4 * 1024), v50 + i, true);
+  store_f16_8((unsigned short*)(smem + 14336) + at6, v10 + 0, (warp & 3) == 0);
   const int v182 = (int)0;
   long long v191[8];
 #pragma unroll
@@ -151,7 +153,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) moe_routing(long long p0, u
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v198[i] = (((v182 + ((row1 * 64) + (col1 + i % 8))) < p0) && ((min_i64((max_i64(v191[i], 0)), 7)) == v1)) ? 1.0f : 0.0f;
-  store_f16_8((unsigned short*)(smem + 2048) + at6, v198 + 0, true);
+  store_f16_8((unsigned short*)(smem + 2048) + at7, v198 + 0, true);
   commit_group();
   long long v52[2];
 #pragma unroll
@@ -170,7 +172,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) moe_routing(long long p0, u
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       v226[i] = (((v210 + ((row1 * 64) + (col1 + i % 8))) < p0) && ((min_i64((max_i64(v219[i], 0)), 7)) == v1)) ? 1.0f : 0.0f;
-    store_f16_8((unsigned short*)(smem + 2048 + (int)v204 * 2048) + at6, v226 + 0, true);
+    store_f16_8((unsigned short*)(smem + 2048 + (int)v204 * 2048) + at7, v226 + 0, true);
     commit_group();
     const int v59 = (int)v51;
     long long v64[8];
@@ -193,10 +195,10 @@ extern "C" __global__ void __launch_bounds__(128, 1) moe_routing(long long p0, u
         unsigned fa[1][4], fb[2][2];
 #pragma unroll
         for (int m = 0; m < 1; ++m)
-          ldmatrix(fa[m], a + at7);
+          ldmatrix(fa[m], a + at8);
 #pragma unroll
         for (int n = 0; n < 2; n += 2)
-          ldmatrix_trans(fb[n], b + at8);
+          ldmatrix_trans(fb[n], b + at9);
 #pragma unroll
         for (int m = 0; m < 1; ++m) {
 #pragma unroll
@@ -222,17 +224,17 @@ extern "C" __global__ void __launch_bounds__(128, 1) moe_routing(long long p0, u
     if ((lane & 3) == 0) {
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        s75[(at9 + i % 2 * 32)] = v75[i];
+        s75[(at10 + i % 2 * 32)] = v75[i];
     }
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v75[i] = s75[(at10 + i % 2 * 32)];
+      v75[i] = s75[(at11 + i % 2 * 32)];
 #pragma unroll
     for (int w = 1; w < 4; ++w) {
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        v75[i] = (long long)((unsigned long long)v75[i] + (unsigned long long)s75[(at10 + i % 2 * 32) + w]);
+        v75[i] = (long long)((unsigned long long)v75[i] + (unsigned long long)s75[(at11 + i % 2 * 32) + w]);
     }
     long long v76[2];
 #pragma unroll
@@ -250,10 +252,10 @@ extern "C" __global__ void __launch_bounds__(128, 1) moe_routing(long long p0, u
         unsigned fa[1][4], fb[2][2];
 #pragma unroll
         for (int m = 0; m < 1; ++m)
-          ldmatrix(fa[m], a + (at12 ^ (k % 4 * 32)));
+          ldmatrix(fa[m], a + (at13 ^ (k % 4 * 32)));
 #pragma unroll
         for (int n = 0; n < 2; n += 2)
-          ldmatrix_trans(fb[n], b + (at13 + k % 4 * 2048));
+          ldmatrix_trans(fb[n], b + (at14 + k % 4 * 2048));
 #pragma unroll
         for (int m = 0; m < 1; ++m) {
 #pragma unroll
@@ -298,10 +300,10 @@ extern "C" __global__ void __launch_bounds__(128, 1) moe_routing(long long p0, u
         unsigned fa[1][4], fb[2][2];
 #pragma unroll
         for (int m = 0; m < 1; ++m)
-          ldmatrix(fa[m], a + at7);
+          ldmatrix(fa[m], a + at8);
 #pragma unroll
         for (int n = 0; n < 2; n += 2)
-          ldmatrix_trans(fb[n], b + at8);
+          ldmatrix_trans(fb[n], b + at9);
 #pragma unroll
         for (int m = 0; m < 1; ++m) {
 #pragma unroll
@@ -327,17 +329,17 @@ extern "C" __global__ void __launch_bounds__(128, 1) moe_routing(long long p0, u
     if ((lane & 3) == 0) {
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        s96[(at9 + i % 2 * 32)] = v96[i];
+        s96[(at10 + i % 2 * 32)] = v96[i];
     }
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v96[i] = s96[(at10 + i % 2 * 32)];
+      v96[i] = s96[(at11 + i % 2 * 32)];
 #pragma unroll
     for (int w = 1; w < 4; ++w) {
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        v96[i] = (long long)((unsigned long long)v96[i] + (unsigned long long)s96[(at10 + i % 2 * 32) + w]);
+        v96[i] = (long long)((unsigned long long)v96[i] + (unsigned long long)s96[(at11 + i % 2 * 32) + w]);
     }
     long long v97[2];
 #pragma unroll
@@ -353,11 +355,17 @@ extern "C" __global__ void __launch_bounds__(128, 1) moe_routing(long long p0, u
     v202 = v237;
     v204 = v240;
   }
-  long long v104[2];
+  wait_group_0();
+  long long v241[1];
+  long long* const s241 = (long long*)(smem + 1536);
+  if ((lane & 3) == 0 && (warp & 3) == 0) {
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v104[i] = (long long)v52[i];
-#pragma unroll
-  for (int i = 0; i < 2; ++i)
-    store_i32_1((int*)p7 + (0 + v1), v104 + i, (lane & 3) == 0 && (warp & 3) == 0 && ((row3 + i % 2 * 8) < 1));
+    for (int i = 0; i < 2; ++i)
+      s241[(at15 + i % 2 * 8)] = v52[i];
+  }
+  __syncthreads();
+  v241[0] = s241[at16];
+  long long v104[1];
+  v104[0] = (long long)v241[0];
+  store_i32_1((int*)p7 + (0 + v1), v104 + 0, (lane & 16) == 0 && (warp & 3) == 0 && (row5 < 1));
 }

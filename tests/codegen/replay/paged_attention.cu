@@ -87,152 +87,171 @@ extern "C" __global__ void __launch_bounds__(64, 1) paged_attention(long long p0
   const int v74 = min((max(((int)v71), 0)), v2);
   long long v77;
   load_i32_1(&v77, (const int*)p1 + ((long long)(v49 + 1)), true);
-  const int v82 = (max(v74, (min((max(((int)v77), 0)), v2)))) - v74;
-  const int v84 = v82 * 4;
-  const int v91 = (max((v44 - (((v74 * 4) / 64) + v49)), 0)) * 64;
+  const int v81 = max(v74, (min((max(((int)v77), 0)), v2)));
+  const int v83 = v74 * 4;
+  const int v90 = v83 + ((max((v44 - ((v83 / 64) + v49)), 0)) * 64);
+  const int v91 = v81 * 4;
   long long v92;
   load_i32_1(&v92, (const int*)p2 + v70, true);
   const int v93 = (int)v92;
-  const int v99 = (((-1 < v93) && (v93 < 1025)) ? v93 : 0) - v82;
-  const int v107 = (v91 < v84) ? ((v99 + (((min((v91 + 64), v84)) - 1) / 4)) + 1) : 0;
-  const int v112 = max(((v99 + (v91 / 4)) - 499), 0);
+  const int v99 = (((-1 < v93) && (v93 < 1025)) ? v93 : 0) - v81;
+  const int v107 = (v90 < v91) ? ((v99 + (((min((v90 + 64), v91)) - 1) / 4)) + 1) : 0;
+  const int v112 = max(((v99 + (v90 / 4)) - 499), 0);
   int v114[16];
 #pragma unroll
   for (int i = 0; i < 16; ++i)
-    v114[i] = v91 + (row0 + i % 16 * 4);
-  int v115[16];
+    v114[i] = v90 + (row0 + i % 16 * 4);
+  const int v120 = (int)(v39 * 4);
+  bool v124[16];
 #pragma unroll
   for (int i = 0; i < 16; ++i)
-    v115[i] = v114[i] / 4;
-  const int v121 = (int)(v39 * 4);
-  bool v125[16];
+    v124[i] = v114[i] < v91;
+  int v130[16];
 #pragma unroll
   for (int i = 0; i < 16; ++i)
-    v125[i] = v114[i] < v84;
-  int v131[16];
+    v130[i] = (((int)(v114[i] / 4)) * 1024) + ((v120 + ((int)(v114[i] % 4))) * 128);
+  const long long v139 = (long long)((v112 / 32) * 32);
+  const long long v140 = (long long)v107;
 #pragma unroll
-  for (int i = 0; i < 16; ++i)
-    v131[i] = (((int)(v74 + v115[i])) * 1024) + ((v121 + ((int)(v114[i] % 4))) * 128);
-  const long long v140 = (long long)((v112 / 32) * 32);
-  const long long v141 = (long long)v107;
-#pragma unroll 4
   for (int i = 0; i < 128; i += 8)
-    copy_async_16(shared + 0 + ((at7 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 16 * 1024), (const unsigned short*)p6 + (v131[i / 8 % 16] + (col1 + i % 8)), 1 && v125[i / 8 % 16]);
-  const bool v241 = v140 < v141;
-  const long long v244 = (v39 * 128) * 2;
-  unsigned char* const v245 = p8 + v244;
-  unsigned char* const v250 = p7 + ((v70 * 64) * 4);
-  const int v251 = (int)v140;
-  int v253[8];
+    copy_async_16(shared + 0 + ((at7 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 16 * 1024), (const unsigned short*)p6 + (v130[i / 8 % 16] + (col1 + i % 8)), 1 && v124[i / 8 % 16]);
+  const bool v263 = v139 < v140;
+  const long long v270 = v70 * 64;
+  const int v271 = (int)v139;
+  const int v276 = v271 + 16;
+  const bool v278 = (v271 < v107) && (v112 < v276);
+  long long v279;
+  load_i32_1(&v279, (const int*)p7 + (v270 + ((long long)(v271 / 16))), v278);
+  const int v280 = (int)v279;
+  const bool v287 = (v276 < v107) && (v112 < (v276 + 16));
+  long long v288;
+  load_i32_1(&v288, (const int*)p7 + (v270 + ((long long)(v276 / 16))), v287);
+  const int v289 = (int)v288;
+  int v290[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v253[i] = v251 + (row2 + i % 8 * 4);
-  bool v260[8];
+    v290[i] = ((row2 + i % 8 * 4) < 16) ? v280 : v289;
+  int v298[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v260[i] = (v253[i] < v107) && (!(v253[i] < v112));
-  long long v261[8];
+    v298[i] = (((int)v290[i]) * 4096) + (((int)((row2 + i % 8 * 4) % 16)) * 256);
+  const int v300 = (int)v39;
+  int v303[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    load_i32_1(v261 + i, (const int*)v250 + ((int)(v253[i] / 16)), v260[i]);
-  int v262[8];
+    v303[i] = v298[i] + ((0 + v300) * 128);
+  int v306[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v262[i] = (int)v261[i];
-  int v270[8];
+    v306[i] = v271 + (row2 + i % 8 * 4);
+  bool v316[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v270[i] = (((int)v262[i]) * 4096) + (((int)(v253[i] % 16)) * 256);
-  bool v278[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v278[i] = (v260[i] && (-1 < v262[i])) && (v262[i] < 1000);
+    v316[i] = (((v306[i] < v107) && (!(v306[i] < v112))) && (-1 < v290[i])) && (v290[i] < 1000);
 #pragma unroll
   for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 16384 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v245 + (v270[i / 8 % 8] + (col3 + i % 8)), v241 && v278[i / 8 % 8]);
-  unsigned char* const v281 = p9 + v244;
+    copy_async_16(shared + 16384 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p8 + (v303[i / 8 % 8] + (col3 + i % 8)), v263 && v316[i / 8 % 8]);
+  int v322[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v322[i] = v298[i] + ((0 + v300) * 128);
 #pragma unroll
   for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 32768 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v281 + (v270[i / 8 % 8] + (col3 + i % 8)), v241 && v278[i / 8 % 8]);
+    copy_async_16(shared + 32768 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p9 + (v322[i / 8 % 8] + (col3 + i % 8)), v263 && v316[i / 8 % 8]);
   {
     bool bad = false;
     long long index = 0;
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      if (v260[i] && (v262[i] < 0 || v262[i] >= 1000)) bad = true, index = v262[i];
+    if (v278 && (v280 < 0 || v280 >= 1000)) bad = true, index = v280;
+    if (bad) bad_index(record, step, 196608, index, 1000);
+  }
+  {
+    bool bad = false;
+    long long index = 0;
+    if (v287 && (v289 < 0 || v289 >= 1000)) bad = true, index = v289;
     if (bad) bad_index(record, step, 196608, index, 1000);
   }
   commit_group();
+  float v143[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    v143[i] = __int_as_float(0xff800000);
   float v144[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v144[i] = __int_as_float(0xff800000);
-  float v145[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i)
-    v145[i] = 0.0f;
-  float v146[128];
+    v144[i] = 0.0f;
+  float v145[128];
 #pragma unroll
   for (int i = 0; i < 128; ++i)
-    v146[i] = 0.0f;
-  int v286 = 0;
-  int v288 = 1;
-  for (long long v143 = v140; v143 < v141; v143 += 32) {
+    v145[i] = 0.0f;
+  int v329 = 0;
+  int v331 = 1;
+  for (long long v142 = v139; v142 < v140; v142 += 32) {
     wait_group_0();
-    const long long v292 = v143 + 32;
-    const bool v293 = v292 < v141;
-    const long long v296 = (v39 * 128) * 2;
-    unsigned char* const v297 = p8 + v296;
-    unsigned char* const v302 = p7 + ((v70 * 64) * 4);
-    const int v303 = (int)v292;
-    int v305[8];
+    const long long v335 = v142 + 32;
+    const bool v336 = v335 < v140;
+    const long long v343 = v70 * 64;
+    const int v344 = (int)v335;
+    const int v349 = v344 + 16;
+    const bool v351 = (v344 < v107) && (v112 < v349);
+    long long v352;
+    load_i32_1(&v352, (const int*)p7 + (v343 + ((long long)(v344 / 16))), v351);
+    const int v353 = (int)v352;
+    const bool v360 = (v349 < v107) && (v112 < (v349 + 16));
+    long long v361;
+    load_i32_1(&v361, (const int*)p7 + (v343 + ((long long)(v349 / 16))), v360);
+    const int v362 = (int)v361;
+    int v363[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v305[i] = v303 + (row2 + i % 8 * 4);
-    bool v312[8];
+      v363[i] = ((row2 + i % 8 * 4) < 16) ? v353 : v362;
+    int v371[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v312[i] = (v305[i] < v107) && (!(v305[i] < v112));
-    long long v313[8];
+      v371[i] = (((int)v363[i]) * 4096) + (((int)((row2 + i % 8 * 4) % 16)) * 256);
+    const int v373 = (int)v39;
+    int v376[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      load_i32_1(v313 + i, (const int*)v302 + ((int)(v305[i] / 16)), v312[i]);
-    int v314[8];
+      v376[i] = v371[i] + ((0 + v373) * 128);
+    int v379[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v314[i] = (int)v313[i];
-    int v322[8];
+      v379[i] = v344 + (row2 + i % 8 * 4);
+    bool v389[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v322[i] = (((int)v314[i]) * 4096) + (((int)(v305[i] % 16)) * 256);
-    bool v330[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v330[i] = (v312[i] && (-1 < v314[i])) && (v314[i] < 1000);
+      v389[i] = (((v379[i] < v107) && (!(v379[i] < v112))) && (-1 < v363[i])) && (v363[i] < 1000);
 #pragma unroll
     for (int i = 0; i < 64; i += 8)
-      copy_async_16(shared + 16384 + (int)v288 * 8192 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v297 + (v322[i / 8 % 8] + (col3 + i % 8)), v293 && v330[i / 8 % 8]);
-    unsigned char* const v333 = p9 + v296;
+      copy_async_16(shared + 16384 + (int)v331 * 8192 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p8 + (v376[i / 8 % 8] + (col3 + i % 8)), v336 && v389[i / 8 % 8]);
+    int v395[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v395[i] = v371[i] + ((0 + v373) * 128);
 #pragma unroll
     for (int i = 0; i < 64; i += 8)
-      copy_async_16(shared + 32768 + (int)v288 * 8192 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)v333 + (v322[i / 8 % 8] + (col3 + i % 8)), v293 && v330[i / 8 % 8]);
+      copy_async_16(shared + 32768 + (int)v331 * 8192 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p9 + (v395[i / 8 % 8] + (col3 + i % 8)), v336 && v389[i / 8 % 8]);
     {
       bool bad = false;
       long long index = 0;
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        if (v312[i] && (v314[i] < 0 || v314[i] >= 1000)) bad = true, index = v314[i];
+      if (v351 && (v353 < 0 || v353 >= 1000)) bad = true, index = v353;
+      if (bad) bad_index(record, step, 196608, index, 1000);
+    }
+    {
+      bool bad = false;
+      long long index = 0;
+      if (v360 && (v362 < 0 || v362 >= 1000)) bad = true, index = v362;
       if (bad) bad_index(record, step, 196608, index, 1000);
     }
     commit_group();
-    const int v149 = (int)v143;
-    float v188[32];
+    const int v148 = (int)v142;
+    float v204[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v188[i] = 0.0f;
+      v204[i] = 0.0f;
     {
       const unsigned a = shared + 0;
-      const unsigned b = shared + 16384 + (int)v286 * 8192;
+      const unsigned b = shared + 16384 + (int)v329 * 8192;
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
         unsigned fa[2][4], fb[4][2];
@@ -245,139 +264,127 @@ extern "C" __global__ void __launch_bounds__(64, 1) paged_attention(long long p0
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
-          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v188 + (m * 4 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v204 + (m * 4 + n) * 4, fa[m], fb[n]);
         }
       }
     }
-    int v194[16];
-#pragma unroll
-    for (int i = 0; i < 16; ++i)
-      v194[i] = v99 + v115[i];
-    int v198[16];
-#pragma unroll
-    for (int i = 0; i < 16; ++i)
-      v198[i] = v194[i] - 500;
-    int v350[4];
+    int v412[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v350[i] = v99 + ((v91 + (row4 + i % 4 * 8)) / 4);
-    int v353[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v353[i] = v350[i] - 500;
-    float v202[32];
+      v412[i] = v90 + (row4 + i % 4 * 8);
+    float v219[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v202[i] = (v353[i / 2 % 2 + i / 16 % 2 * 2] < (v149 + (col6 + i % 2 + i / 4 % 4 * 8))) ? ((!(v350[i / 2 % 2 + i / 16 % 2 * 2] < (v149 + (col6 + i % 2 + i / 4 % 4 * 8)))) ? (tanhf((v188[i] * 0.00294627825f))) : __int_as_float(0xff800000)) : __int_as_float(0xff800000);
-    float v203[4];
+      v219[i] = (v412[i / 2 % 2 + i / 16 % 2 * 2] < ((((v148 + (col6 + i % 2 + i / 4 % 4 * 8)) - v99) * 4) + 2000)) ? ((!(v412[i / 2 % 2 + i / 16 % 2 * 2] < (((v148 + (col6 + i % 2 + i / 4 % 4 * 8)) - v99) * 4))) ? (tanhf((v204[i] * 0.00294627825f))) : __int_as_float(0xff800000)) : __int_as_float(0xff800000);
+    float v220[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v203[i] = __int_as_float(0xff800000);
+      v220[i] = __int_as_float(0xff800000);
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v203[i / 2 % 2 + i / 16 % 2 * 2] = max_f32(v203[i / 2 % 2 + i / 16 % 2 * 2], v202[i]);
+      v220[i / 2 % 2 + i / 16 % 2 * 2] = max_f32(v220[i / 2 % 2 + i / 16 % 2 * 2], v219[i]);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v203[i] = max_f32(v203[i], __shfl_xor_sync(0xffffffffu, v203[i], 1));
+      v220[i] = max_f32(v220[i], __shfl_xor_sync(0xffffffffu, v220[i], 1));
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v203[i] = max_f32(v203[i], __shfl_xor_sync(0xffffffffu, v203[i], 2));
-    float v204[4];
+      v220[i] = max_f32(v220[i], __shfl_xor_sync(0xffffffffu, v220[i], 2));
+    float v221[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v204[i] = max_f32(v144[i], v203[i]);
-    float v207[4];
+      v221[i] = max_f32(v143[i], v220[i]);
+    float v224[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v207[i] = (v204[i] == __int_as_float(0xff800000)) ? 0.0f : v204[i];
-    float v209[4];
+      v224[i] = (v221[i] == __int_as_float(0xff800000)) ? 0.0f : v221[i];
+    float v226[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v209[i] = v207[i] * -43.2808512f;
-    float v212[32];
+      v226[i] = v224[i] * -43.2808512f;
+    float v229[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v212[i] = exp2_approx((__fmaf_rn(v202[i], 43.2808512f, v209[i / 2 % 2 + i / 16 % 2 * 2])));
-    float v215[4];
+      v229[i] = exp2_approx((__fmaf_rn(v219[i], 43.2808512f, v226[i / 2 % 2 + i / 16 % 2 * 2])));
+    float v232[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v215[i] = exp2_approx(((v144[i] - v207[i]) * 43.2808512f));
-    float v217[4];
+      v232[i] = exp2_approx(((v143[i] - v224[i]) * 43.2808512f));
+    float v234[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v217[i] = 0.0f;
+      v234[i] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v217[i / 2 % 2 + i / 16 % 2 * 2] = v217[i / 2 % 2 + i / 16 % 2 * 2] + v212[i];
+      v234[i / 2 % 2 + i / 16 % 2 * 2] = v234[i / 2 % 2 + i / 16 % 2 * 2] + v229[i];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v217[i] = v217[i] + __shfl_xor_sync(0xffffffffu, v217[i], 1);
+      v234[i] = v234[i] + __shfl_xor_sync(0xffffffffu, v234[i], 1);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v217[i] = v217[i] + __shfl_xor_sync(0xffffffffu, v217[i], 2);
-    float v218[4];
+      v234[i] = v234[i] + __shfl_xor_sync(0xffffffffu, v234[i], 2);
+    float v235[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v218[i] = (v145[i] * v215[i]) + v217[i];
-    float v219[128];
+      v235[i] = (v144[i] * v232[i]) + v234[i];
+    float v236[128];
 #pragma unroll
     for (int i = 0; i < 128; ++i)
-      v219[i] = v146[i] * v215[i / 2 % 2 + i / 64 % 2 * 2];
+      v236[i] = v145[i] * v232[i / 2 % 2 + i / 64 % 2 * 2];
     {
-      const unsigned b = shared + 32768 + (int)v286 * 8192;
+      const unsigned b = shared + 32768 + (int)v329 * 8192;
 #pragma unroll
       for (int k = 0; k < 2; ++k) {
         unsigned fa[2][4], fb[16][2];
 #pragma unroll
         for (int m = 0; m < 2; ++m)
-          for (int w = 0; w < 4; ++w) fa[m][w] = pack_bf16(v212 + ((m * 2 + k) * 4 + w) * 2);
+          for (int w = 0; w < 4; ++w) fa[m][w] = pack_bf16(v229 + ((m * 2 + k) * 4 + w) * 2);
 #pragma unroll
         for (int n = 0; n < 16; n += 2)
           ldmatrix_trans(fb[n], b + ((at11 ^ (n / 2 % 8 * 32)) + k % 2 * 4096));
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
-          for (int n = 0; n < 16; ++n) mma_bf16_bf16(v219 + (m * 16 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 16; ++n) mma_bf16_bf16(v236 + (m * 16 + n) * 4, fa[m], fb[n]);
         }
       }
     }
-    const int v340 = v286 + 1;
-    const int v344 = (v340 < 2) ? v340 : 0;
-    const int v345 = v288 + 1;
-    const int v347 = (v345 < 2) ? v345 : 0;
+    const int v404 = v329 + 1;
+    const int v408 = (v404 < 2) ? v404 : 0;
+    const int v409 = v331 + 1;
+    const int v411 = (v409 < 2) ? v409 : 0;
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v144[i] = v204[i];
+      v143[i] = v221[i];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v145[i] = v218[i];
+      v144[i] = v235[i];
 #pragma unroll
     for (int i = 0; i < 128; ++i)
-      v146[i] = v219[i];
-    v286 = v344;
-    v288 = v347;
+      v145[i] = v236[i];
+    v329 = v408;
+    v331 = v411;
   }
-  float v230[4];
+  float v252[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v230[i] = (v145[i] == 0.0f) ? 1.0f : v145[i];
-  float v231[128];
+    v252[i] = 1.0f / ((v144[i] == 0.0f) ? 1.0f : v144[i]);
+  float v253[128];
 #pragma unroll
   for (int i = 0; i < 128; ++i)
-    v231[i] = v146[i] / v230[i / 2 % 2 + i / 64 % 2 * 2];
-  int v355[4];
+    v253[i] = v145[i] * v252[i / 2 % 2 + i / 64 % 2 * 2];
+  int v416[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v355[i] = v91 + (row4 + i % 4 * 8);
-  int v364[4];
+    v416[i] = v90 + (row4 + i % 4 * 8);
+  int v424[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v364[i] = (((int)(v74 + (v355[i] / 4))) * 1024) + ((v121 + ((int)(v355[i] % 4))) * 128);
-  bool v366[4];
+    v424[i] = (((int)(v416[i] / 4)) * 1024) + ((v120 + ((int)(v416[i] % 4))) * 128);
+  bool v426[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v366[i] = v355[i] < v84;
+    v426[i] = v416[i] < v91;
 #pragma unroll
   for (int i = 0; i < 128; i += 2)
-    store_bf16_2((unsigned short*)p10 + (v364[i / 2 % 2 + i / 64 % 2 * 2] + (col5 + i % 2 + i / 4 % 16 * 8)), v231 + i, v366[i / 2 % 2 + i / 64 % 2 * 2]);
+    store_bf16_2((unsigned short*)p10 + (v424[i / 2 % 2 + i / 64 % 2 * 2] + (col5 + i % 2 + i / 4 % 16 * 8)), v253 + i, v426[i / 2 % 2 + i / 64 % 2 * 2]);
 }

@@ -1,4 +1,4 @@
-// narrow_pair_bf16, load_f32_1, load_i32_1, store_f32_1, store_f32_2, exp2_approx, max_f32, smem, shared_address, commit_group, copy_async_16, wait_group_0, ldmatrix, ldmatrix_trans, mma_bf16_bf16, pack_bf16, Record, claim, bad_index
+// narrow_pair_bf16, load_i32_1, store_f32_1, store_f32_2, exp2_approx, max_f32, smem, shared_address, commit_group, copy_async_16, wait_group_0, ldmatrix, ldmatrix_trans, mma_bf16_bf16, pack_bf16, Record, claim, bad_index
 extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attention_parts(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, Record* record, int step, long long p5, unsigned char* __restrict__ p6, unsigned char* __restrict__ p7, unsigned char* __restrict__ p8, unsigned char* __restrict__ p9, unsigned char* __restrict__ p10, long long p11) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
@@ -6,17 +6,15 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
   const int col1 = lane % 16 * 8;
   const int row2 = lane / 16 % 2;
   const int col3 = lane % 16 * 8;
-  const int col4 = lane % 4 * 2;
+  const int row4 = lane / 4 % 8;
   const int col5 = lane % 4 * 2;
-  const int row6 = lane / 4 % 8;
+  const int col6 = lane % 4 * 2;
   const int at7 = (lane % 32 * 16) ^ (lane / 16 % 2 * 16);
   const int at8 = (lane % 32 * 16) ^ (lane / 16 % 2 * 16);
   const int at9 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 256;
   const int at10 = ((lane % 8 * 16) ^ (lane / 8 % 2 * 16)) + lane % 8 * 256 + lane / 16 % 2 * 2048;
-  const int at12 = lane % 4 + lane / 16 % 2 * 4;
-  const int at13 = lane / 16 % 2;
-  const int at14 = lane / 4 % 8;
-  const int at15 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 256;
+  const int at11 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 256;
+  const int at13 = lane % 4 + lane / 16 % 2 * 4;
   const int v2 = (int)p0;
   const int v4 = (int)(long long)blockIdx.x;
   const bool v5 = v4 < v2;
@@ -91,47 +89,44 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
   const int v75 = min((max(((int)v72), 0)), v2);
   long long v78;
   load_i32_1(&v78, (const int*)p1 + ((long long)(v51 + 1)), true);
-  const int v83 = (max(v75, (min((max(((int)v78), 0)), v2)))) - v75;
-  const int v84 = v83 * 8;
-  const int v91 = (max((v46 - (((v75 * 8) / 16) + v51)), 0)) * 16;
+  const int v82 = max(v75, (min((max(((int)v78), 0)), v2)));
+  const int v83 = v75 * 8;
+  const int v90 = v83 + ((max((v46 - ((v83 / 16) + v51)), 0)) * 16);
+  const int v91 = v82 * 8;
   long long v92;
   load_i32_1(&v92, (const int*)p2 + v71, true);
   const int v93 = (int)v92;
-  const int v99 = (((-1 < v93) && (v93 < 4097)) ? v93 : 0) - v83;
+  const int v99 = (((-1 < v93) && (v93 < 4097)) ? v93 : 0) - v82;
   const int v109 = v38 * 512;
-  const int v111 = min(((v91 < v84) ? ((v99 + (((min((v91 + 16), v84)) - 1) / 8)) + 1) : 0), (v109 + 512));
+  const int v111 = min(((v90 < v91) ? ((v99 + (((min((v90 + 16), v91)) - 1) / 8)) + 1) : 0), (v109 + 512));
   int v113[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v113[i] = v91 + (row0 + i % 8 * 2);
-  int v114[8];
+    v113[i] = v90 + (row0 + i % 8 * 2);
+  const int v119 = (int)(v41 * 8);
+  int v120[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v114[i] = v113[i] / 8;
-  const int v120 = (int)(v41 * 8);
-  int v121[8];
+    v120[i] = v119 + ((int)(v113[i] % 8));
+  int v122[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v121[i] = v120 + ((int)(v113[i] % 8));
-  int v123[8];
+    v122[i] = (int)(v113[i] / 8);
+  bool v123[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v123[i] = (int)(v75 + v114[i]);
-  bool v124[8];
+    v123[i] = v113[i] < v91;
+  int v129[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v124[i] = v113[i] < v84;
-  int v130[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v130[i] = (v123[i] * 4096) + (v121[i] * 128);
-  const long long v139 = (long long)((v109 / 32) * 32);
-  const long long v140 = (long long)v111;
+    v129[i] = (v122[i] * 4096) + (v120[i] * 128);
+  const long long v138 = (long long)((v109 / 32) * 32);
+  const long long v139 = (long long)v111;
 #pragma unroll
   for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 0 + ((at7 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 8 * 512), (const unsigned short*)p6 + (v130[i / 8 % 8] + (col1 + i % 8)), 1 && v124[i / 8 % 8]);
-  const bool v253 = v139 < v140;
-  const int v258 = (int)v139;
+    copy_async_16(shared + 0 + ((at7 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 8 * 512), (const unsigned short*)p6 + (v129[i / 8 % 8] + (col1 + i % 8)), 1 && v123[i / 8 % 8]);
+  const bool v253 = v138 < v139;
+  const int v258 = (int)v138;
   const bool v263 = v258 < v111;
   long long v264;
   load_i32_1(&v264, (const int*)p7 + ((v71 * 64) + ((long long)(v258 / 64))), v263);
@@ -148,11 +143,11 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
   for (int i = 0; i < 16; ++i)
     v292[i] = (((v258 + (row2 + i % 16 * 2)) < v111) && v288) && v291;
-#pragma unroll 4
+#pragma unroll
   for (int i = 0; i < 128; i += 8)
     copy_async_16(shared + 4096 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v279 + (v282[i / 8 % 16] + (col3 + i % 8)), v253 && v292[i / 8 % 16]);
   unsigned char* const v295 = p9 + v278;
-#pragma unroll 4
+#pragma unroll
   for (int i = 0; i < 128; i += 8)
     copy_async_16(shared + 20480 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v295 + (v282[i / 8 % 16] + (col3 + i % 8)), v253 && v292[i / 8 % 16]);
   {
@@ -162,24 +157,24 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
     if (bad) bad_index(record, step, 196608, index, 1000);
   }
   commit_group();
-  float v143[8];
+  float v142[2];
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v143[i] = __int_as_float(0xff800000);
-  float v144[8];
+  for (int i = 0; i < 2; ++i)
+    v142[i] = __int_as_float(0xff800000);
+  float v143[2];
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v144[i] = 0.0f;
-  float v145[64];
+  for (int i = 0; i < 2; ++i)
+    v143[i] = 0.0f;
+  float v144[64];
 #pragma unroll
   for (int i = 0; i < 64; ++i)
-    v145[i] = 0.0f;
+    v144[i] = 0.0f;
   int v300 = 0;
   int v302 = 1;
-  for (long long v142 = v139; v142 < v140; v142 += 32) {
+  for (long long v141 = v138; v141 < v139; v141 += 32) {
     wait_group_0();
-    const long long v306 = v142 + 32;
-    const bool v307 = v306 < v140;
+    const long long v306 = v141 + 32;
+    const bool v307 = v306 < v139;
     const int v312 = (int)v306;
     const bool v317 = v312 < v111;
     long long v318;
@@ -197,11 +192,11 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
     for (int i = 0; i < 16; ++i)
       v346[i] = (((v312 + (row2 + i % 16 * 2)) < v111) && v342) && v345;
-#pragma unroll 4
+#pragma unroll
     for (int i = 0; i < 128; i += 8)
       copy_async_16(shared + 4096 + (int)v302 * 8192 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v333 + (v336[i / 8 % 16] + (col3 + i % 8)), v307 && v346[i / 8 % 16]);
     unsigned char* const v349 = p9 + v332;
-#pragma unroll 4
+#pragma unroll
     for (int i = 0; i < 128; i += 8)
       copy_async_16(shared + 20480 + (int)v302 * 8192 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v349 + (v336[i / 8 % 16] + (col3 + i % 8)), v307 && v346[i / 8 % 16]);
     {
@@ -211,11 +206,11 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
       if (bad) bad_index(record, step, 196608, index, 1000);
     }
     commit_group();
-    const int v148 = (int)v142;
-    float v189[16];
+    const int v147 = (int)v141;
+    float v188[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v189[i] = 0.0f;
+      v188[i] = 0.0f;
     {
       const unsigned a = shared + 0;
       const unsigned b = shared + 4096 + (int)v300 * 8192;
@@ -231,104 +226,72 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
         for (int m = 0; m < 1; ++m) {
 #pragma unroll
-          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v189 + (m * 4 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v188 + (m * 4 + n) * 4, fa[m], fb[n]);
         }
       }
     }
-    int v192[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v192[i] = v99 + v114[i];
-    int v366[2];
+    int v364[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v366[i] = v99 + ((v91 + (row6 + i % 2 * 8)) / 8);
+      v364[i] = v90 + (row4 + i % 2 * 8);
     float v196[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v196[i] = (!(v366[i / 2 % 2] < (v148 + (col5 + i % 2 + i / 4 % 4 * 8)))) ? v189[i] : __int_as_float(0xff800000);
-    float v369[2];
+      v196[i] = (!(v364[i / 2 % 2] < (((v147 + (col6 + i % 2 + i / 4 % 4 * 8)) - v99) * 8))) ? v188[i] : __int_as_float(0xff800000);
+    float v197[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v369[i] = __int_as_float(0xff800000);
+      v197[i] = __int_as_float(0xff800000);
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v369[i / 2 % 2] = max_f32(v369[i / 2 % 2], v196[i]);
+      v197[i / 2 % 2] = max_f32(v197[i / 2 % 2], v196[i]);
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v369[i] = max_f32(v369[i], __shfl_xor_sync(0xffffffffu, v369[i], 1));
+      v197[i] = max_f32(v197[i], __shfl_xor_sync(0xffffffffu, v197[i], 1));
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v369[i] = max_f32(v369[i], __shfl_xor_sync(0xffffffffu, v369[i], 2));
-    float v197[8];
+      v197[i] = max_f32(v197[i], __shfl_xor_sync(0xffffffffu, v197[i], 2));
+    float v198[2];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v197[i] = __shfl_sync(0xffffffffu, v369[(i / 4 % 2)], (at12 + i % 4 * 8));
-    float v198[8];
+    for (int i = 0; i < 2; ++i)
+      v198[i] = max_f32(v142[i], v197[i]);
+    float v201[2];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v198[i] = max_f32(v143[i], v197[i]);
-    float v201[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
+    for (int i = 0; i < 2; ++i)
       v201[i] = (v198[i] == __int_as_float(0xff800000)) ? 0.0f : v198[i];
-    float v203[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v203[i] = v201[i] * -0.127517431f;
-    float v370[2];
-    float* const s370 = (float*)(smem + 36864);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      store_f32_1(s370 + (at13 + i % 8 * 2), v203 + i, (lane & 15) == 0);
-    __syncthreads();
+    float v203[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      load_f32_1(v370 + i, s370 + (at14 + i % 2 * 8), true);
+      v203[i] = v201[i] * -0.127517431f;
     float v206[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v206[i] = exp2_approx((__fmaf_rn(v196[i], 0.127517431f, v370[i / 2 % 2])));
-    float v209[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v209[i] = exp2_approx(((v143[i] - v201[i]) * 0.127517431f));
-    float v371[2];
+      v206[i] = exp2_approx((__fmaf_rn(v196[i], 0.127517431f, v203[i / 2 % 2])));
+    float v209[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v371[i] = 0.0f;
+      v209[i] = exp2_approx(((v142[i] - v201[i]) * 0.127517431f));
+    float v211[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      v211[i] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v371[i / 2 % 2] = v371[i / 2 % 2] + v206[i];
+      v211[i / 2 % 2] = v211[i / 2 % 2] + v206[i];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v371[i] = v371[i] + __shfl_xor_sync(0xffffffffu, v371[i], 1);
+      v211[i] = v211[i] + __shfl_xor_sync(0xffffffffu, v211[i], 1);
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v371[i] = v371[i] + __shfl_xor_sync(0xffffffffu, v371[i], 2);
-    float v211[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v211[i] = __shfl_sync(0xffffffffu, v371[(i / 4 % 2)], (at12 + i % 4 * 8));
-    float v212[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v212[i] = (v144[i] * v209[i]) + v211[i];
-    float v372[2];
-    float* const s372 = (float*)(smem + 36864);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      store_f32_1(s372 + (at13 + i % 8 * 2), v209 + i, (lane & 15) == 0);
-    __syncthreads();
+      v211[i] = v211[i] + __shfl_xor_sync(0xffffffffu, v211[i], 2);
+    float v212[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      load_f32_1(v372 + i, s372 + (at14 + i % 2 * 8), true);
+      v212[i] = (v143[i] * v209[i]) + v211[i];
     float v213[64];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v213[i] = v145[i] * v372[i / 2 % 2];
+      v213[i] = v144[i] * v209[i / 2 % 2];
     {
       const unsigned b = shared + 20480 + (int)v300 * 8192;
 #pragma unroll
@@ -339,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
           for (int w = 0; w < 4; ++w) fa[m][w] = pack_bf16(v206 + ((m * 2 + k) * 4 + w) * 2);
 #pragma unroll
         for (int n = 0; n < 16; n += 2)
-          ldmatrix_trans(fb[n], b + ((at15 ^ (n / 2 % 8 * 32)) + k % 2 * 4096));
+          ldmatrix_trans(fb[n], b + ((at11 ^ (n / 2 % 8 * 32)) + k % 2 * 4096));
 #pragma unroll
         for (int m = 0; m < 1; ++m) {
 #pragma unroll
@@ -352,14 +315,14 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
     const int v361 = v302 + 1;
     const int v363 = (v361 < 2) ? v361 : 0;
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v143[i] = v198[i];
+    for (int i = 0; i < 2; ++i)
+      v142[i] = v198[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v144[i] = v212[i];
+    for (int i = 0; i < 2; ++i)
+      v143[i] = v212[i];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v145[i] = v213[i];
+      v144[i] = v213[i];
     v300 = v360;
     v302 = v363;
   }
@@ -368,37 +331,45 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
   int v230[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v230[i] = (v123[i] * 4160) + (v121[i] * 130);
+    v230[i] = (v122[i] * 4160) + (v120[i] * 130);
   unsigned char* const v233 = p10 + (v225 * 4);
   bool v234[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v234[i] = v124[i] && v221;
-  int v373[2];
+    v234[i] = v123[i] && v221;
+  int v367[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v373[i] = v91 + (row6 + i % 2 * 8);
-  int v382[2];
+    v367[i] = v90 + (row4 + i % 2 * 8);
+  int v375[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v382[i] = (((int)(v75 + (v373[i] / 8))) * 4160) + ((v120 + ((int)(v373[i] % 8))) * 130);
-  bool v385[2];
+    v375[i] = (((int)(v367[i] / 8)) * 4160) + ((v119 + ((int)(v367[i] % 8))) * 130);
+  bool v378[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v385[i] = (v373[i] < v84) && v221;
+    v378[i] = (v367[i] < v91) && v221;
 #pragma unroll
   for (int i = 0; i < 64; i += 2)
-    store_f32_2((float*)v233 + (v382[i / 2 % 2] + (col4 + i % 2 + i / 4 % 16 * 8)), v145 + i, v385[i / 2 % 2]);
+    store_f32_2((float*)v233 + (v375[i / 2 % 2] + (col5 + i % 2 + i / 4 % 16 * 8)), v144 + i, v378[i / 2 % 2]);
+  float v379[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v379[i] = __shfl_sync(0xffffffffu, v142[(i / 4 % 2)], (at13 + i % 4 * 8));
   float v237[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v237[i] = v143[i] * 0.0883883476f;
+    v237[i] = v379[i] * 0.0883883476f;
   unsigned char* const v240 = p10 + ((v225 + 128) * 4);
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store_f32_1((float*)v240 + v230[i], v237 + i, (lane & 15) == 0 && v124[i]);
+    store_f32_1((float*)v240 + v230[i], v237 + i, (lane & 15) == 0 && v123[i]);
   unsigned char* const v245 = p10 + ((v225 + 129) * 4);
+  float v380[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store_f32_1((float*)v245 + v230[i], v144 + i, (lane & 15) == 0 && v124[i]);
+    v380[i] = __shfl_sync(0xffffffffu, v143[(i / 4 % 2)], (at13 + i % 4 * 8));
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    store_f32_1((float*)v245 + v230[i], v380 + i, (lane & 15) == 0 && v123[i]);
 }
