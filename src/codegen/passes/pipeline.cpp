@@ -14,7 +14,8 @@
 // before it. An inner loop first waits until the previous round's copies have landed and all warps
 // have read them.
 //
-// An operand from outside the loop is one tile that is filled before it. An operand that depends on
+// An operand from outside the loop is one tile that is filled before it, or before the loop around
+// it where it comes from outside of that, too. An operand that depends on
 // carried values or other dots stays in registers, or is put into a tile just before an f32 dot,
 // which reads shared memory alone. Everything else in the body stays in place; index checks are
 // done with the copies where possible. A loop that waits for peers is left alone: nothing moves
@@ -24,6 +25,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <span>
 
 #include "braid/error.h"
 #include "codegen/passes/ahead.h"
@@ -50,15 +53,21 @@ struct Ring {
   Id first_offset = kNone, slope = kNone;
 };
 
+/// The loop around one, if there is one.
+struct Around {
+  std::set<Id> inside;      ///< what it has, its carried values too
+  std::vector<Id>* before;  ///< the block that it will end
+};
+
 class LoopPipeliner {
  public:
-  LoopPipeliner(Program& p, Id loop, int num_stages, bool nested)
+  LoopPipeliner(Program& p, Id loop, int num_stages, const Around* around)
       : p_(p),
         b_(p),
         loop_id_(loop),
         loop_(p.at(loop)),
         stages_(num_stages),
-        nested_(nested),
+        around_(around),
         ahead_(p, loop_, /*loads=*/true) {}
 
   /// Transforms the loop; returns the instructions to place before it.
@@ -67,21 +76,21 @@ class LoopPipeliner {
     std::vector<Id> before;
     if (rings_.empty()) return before;
     if (stages_ < 2) throw_internal("pipeline", "num_stages must be at least 2");
+    const auto is_outer = [&](const Ring& ring) { return is_further_out(ring); };
+    const auto inner = std::stable_partition(rings_.begin(), rings_.end(), is_outer);
+    if (inner != rings_.begin()) {
+      b_.set_block(around_->before);
+      const std::span<Ring> outer(rings_.begin(), inner);
+      allocate(outer);
+      fill_once(outer);
+    }
     b_.set_block(&before);
-    for (Ring& ring : rings_) {
-      const Type type = p_.at(ring.operand).type;
-      ring.shared = b_.append({.op = Op::kAllocShared,
-                               .type = {Kind::kShared, type.rows, type.cols},
-                               .args = {},
-                               .dtype = ring.dtype,
-                               .index = ring.row_step,
-                               .stages = ring.ahead() ? stages_ : 1});
+    const std::span<Ring> others(inner, rings_.end());
+    allocate(others);
+    if (around_ != nullptr) {
+      b_.append({.op = Op::kWaitGroup, .type = {}, .args = {}, .index = 0});
     }
-    if (nested_) b_.append({.op = Op::kWaitGroup, .type = {}, .args = {}, .index = 0});
-    for (const Ring& ring : rings_) {
-      if (ring.filled != Ring::Filled::kBefore) continue;
-      fill(ring, b_.integer(0), kNone, kNone, [](Id id) { return id; });
-    }
+    fill_once(others);
     find_slopes();
     const Id low = loop_.args[0];
     const Id step = loop_.args[2];
@@ -199,6 +208,32 @@ class LoopPipeliner {
     }
   }
 
+  void allocate(std::span<Ring> rings) {
+    for (Ring& ring : rings) {
+      const Type type = p_.at(ring.operand).type;
+      ring.shared = b_.append({.op = Op::kAllocShared,
+                               .type = {Kind::kShared, type.rows, type.cols},
+                               .args = {},
+                               .dtype = ring.dtype,
+                               .index = ring.row_step,
+                               .stages = ring.ahead() ? stages_ : 1});
+    }
+  }
+
+  /// Fills those of the operands from outside.
+  void fill_once(std::span<const Ring> rings) {
+    for (const Ring& ring : rings) {
+      if (ring.filled != Ring::Filled::kBefore) continue;
+      fill(ring, b_.integer(0), kNone, kNone, [](Id id) { return id; });
+    }
+  }
+
+  /// Whether the ring is filled before the loop around this one.
+  [[nodiscard]] bool is_further_out(const Ring& ring) const {
+    return ring.filled == Ring::Filled::kBefore && around_ != nullptr &&
+           !around_->inside.contains(ring.operand);
+  }
+
   const Ring* find(Id operand) const {
     const auto it = std::find_if(rings_.begin(), rings_.end(),
                                  [&](const Ring& ring) { return ring.operand == operand; });
@@ -269,21 +304,27 @@ class LoopPipeliner {
   Id loop_id_;
   Inst loop_;
   int stages_;
-  bool nested_;
+  const Around* around_;
   Ahead ahead_;
   std::vector<Ring> rings_;
 };
 
-void pipeline_block(Program& p, std::vector<Id>& block, int num_stages, bool nested) {
+void pipeline_block(Program& p, std::vector<Id>& block, int num_stages, const Around* around) {
   std::vector<Id> out;
   for (Id id : block) {
     if (!p.at(id).body.empty()) {
       std::vector<Id> body = std::move(p.at(id).body);
-      pipeline_block(p, body, num_stages, nested || p.at(id).op == Op::kFor);
+      if (p.at(id).op == Op::kFor) {
+        Around own{{body.begin(), body.end()}, &out};
+        own.inside.insert(p.at(id).body_args.begin(), p.at(id).body_args.end());
+        pipeline_block(p, body, num_stages, &own);
+      } else {
+        pipeline_block(p, body, num_stages, around);
+      }
       p.at(id).body = std::move(body);
     }
     if (p.at(id).op == Op::kFor) {
-      const std::vector<Id> before = LoopPipeliner(p, id, num_stages, nested).run();
+      const std::vector<Id> before = LoopPipeliner(p, id, num_stages, around).run();
       out.insert(out.end(), before.begin(), before.end());
     }
     out.push_back(id);
@@ -293,6 +334,6 @@ void pipeline_block(Program& p, std::vector<Id>& block, int num_stages, bool nes
 
 }  // namespace
 
-void pipeline(Program& p, int num_stages) { pipeline_block(p, p.body, num_stages, false); }
+void pipeline(Program& p, int num_stages) { pipeline_block(p, p.body, num_stages, nullptr); }
 
 }  // namespace braid::tile
