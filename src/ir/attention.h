@@ -25,17 +25,20 @@ struct Attention {
   std::optional<std::int64_t> window;
   /// Of a paged one: a score x becomes softcap · tanh(x / softcap).
   std::optional<double> softcap;
-  /// Of the parts of a paged one: the keys of each.
+  /// Of a paged one whose keys are cut into segments: the keys of each.
   std::optional<std::int64_t> segment;
+  bool makes_parts = false;  ///< its result is a part for each segment
   /// Of a paged one: the operand with a score for each head that takes a weight of its own, and
   /// has no value.
   std::optional<std::size_t> sinks;
 };
 
-/// Two ops that lowering makes of a paged attention, so that its parts run side by side:
+/// Ops that lowering makes of a paged attention. Two of them let its parts run side by side, and
+/// one gives the same bits with the parts one after the other:
 ///
-///     paged_attention_parts   the operands of paged_attention -> f32 [n, T, H, V + 2]
-///     join_attention_parts    [n, T, H, V + 2], [sinks] -> [T, H, V]
+///     paged_attention_parts      the operands of paged_attention -> f32 [n, T, H, V + 2]
+///     join_attention_parts       [n, T, H, V + 2], [sinks] -> [T, H, V]
+///     paged_attention_in_parts   the operands of paged_attention -> [T, H, V]
 ///
 /// The parts have of each segment of keys the values by their weights, not yet divided; behind them
 /// the largest score, by which these weights were divided, and their sum. Where no key of the

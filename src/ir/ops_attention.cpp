@@ -204,6 +204,7 @@ Attention attention_of(const Graph& graph, const Node& node) {
     if (const auto* softcap = node.attr<double>("softcap")) form.softcap = *softcap;
     if (node.inputs.size() > kSinks) form.sinks = kSinks;
     if (const auto* segment = node.attr<std::int64_t>("segment")) form.segment = *segment;
+    form.makes_parts = node.op_name() == "paged_attention_parts";
     return form;
   }
   if (*node.attr<bool>("enable_gqa")) {

@@ -84,10 +84,15 @@ std::vector<TensorType> infer(const InferContext& context) {
   return {{context.inputs[0].dtype, {query[0], query[1], value[3]}}};
 }
 
-/// Segments that a row of the page table has room for.
-std::int64_t segments(const InferContext& context) {
+std::int64_t segment_of(const InferContext& context) {
   const auto segment = get_attr<std::int64_t>(context.attrs, "segment");
   if (segment < 1) fail("/attrs/segment", "found {}; expected at least 1", segment);
+  return segment;
+}
+
+/// Segments that a row of the page table has room for.
+std::int64_t segments(const InferContext& context) {
+  const std::int64_t segment = segment_of(context);
   const Shape& table = context.inputs[kPageTable].shape;
   if (!table[1].is_constant()) {
     fail("/inputs/3", "found {}; expected a constant number of pages",
@@ -100,6 +105,11 @@ std::int64_t segments(const InferContext& context) {
 std::vector<TensorType> infer_parts(const InferContext& context) {
   const Shape result = infer(context)[0].shape;
   return {{DType::kF32, {segments(context), result[0], result[1], result[2] + 2}}};
+}
+
+std::vector<TensorType> infer_in_parts(const InferContext& context) {
+  static_cast<void>(segment_of(context));
+  return infer(context);
 }
 
 std::vector<TensorType> infer_join(const InferContext& context) {
@@ -189,8 +199,8 @@ class Evaluation {
       const std::vector<std::int64_t> rows = rows_of(s, hidden, seen);
       for (std::int64_t head = 0; head < extent(0, 1); ++head) {
         const std::vector<double> scores = scores_of(token, head, rows);
-        form_.segment ? store_parts(token, head, hidden, rows, scores)
-                      : store(token, head, rows, scores);
+        form_.makes_parts ? store_parts(token, head, hidden, rows, scores)
+                          : store(token, head, rows, scores);
       }
     }
   }
@@ -317,12 +327,16 @@ void add_paged_attention_ops(std::vector<OpDef>& ops) {
       .evaluate = evaluate,
       .checked = {kPageTable, kKvLengths, kQueryStarts},
   };
-  OpDef parts = whole;
+  OpDef in_parts = whole;
+  in_parts.name = "paged_attention_in_parts";
+  in_parts.attrs.push_back({.name = "segment", .type = AttrType::kInt, .about = "Keys of a part"});
+  in_parts.infer = infer_in_parts;
+  OpDef parts = in_parts;
   parts.name = "paged_attention_parts";
   parts.max_inputs = 6;
-  parts.attrs.push_back({.name = "segment", .type = AttrType::kInt, .about = "Keys of a part"});
   parts.infer = infer_parts;
   ops.push_back(std::move(whole));
+  ops.push_back(std::move(in_parts));
   ops.push_back(std::move(parts));
   ops.push_back(
       {.name = "join_attention_parts",

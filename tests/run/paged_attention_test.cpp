@@ -115,7 +115,7 @@ RankTensors inputs_of(const Form& form, const Graph& graph, Batch batch) {
 }
 
 struct Compiled {
-  explicit Compiled(const Form& of, Checks checks = kCheckNothing)
+  explicit Compiled(const Form& of, Checks checks = kCheckNothing, const PassConfig& passes = {})
       : form(of),
         graph(graph_of(of)),
         world(World::open([&] {
@@ -124,7 +124,7 @@ struct Compiled {
           options.sanitize = checks;
           return options;
         }())),
-        executable(Executable::compile(graph, world)) {}
+        executable(Executable::compile(graph, world, passes)) {}
 
   RankTensors run(const Batch& batch) {
     return testing::run_once(executable, graph, bindings_of(batch), inputs_of(form, graph, batch));
@@ -256,6 +256,58 @@ TEST(PagedAttentionParts, EqualTheReferenceAndKeepTheirBits) {
           << s;
     }
   }
+}
+
+const PassConfig kInvariant{.options = {{"invariant-attention", "true"}}};
+
+// A token has the same bits in decode, alone and among others, as in a prompt or any chunk of one,
+// in tiles of any height.
+TEST(InvariantAttention, GivesATokenOfAPromptTheBitsOfDecode) {
+  constexpr std::int64_t kKeys = 1200;
+  for (Form form : {Form{.name = "", .dtype = DType::kF32, .heads = 2, .key_heads = 1, .width = 16},
+                    Form{.name = "", .heads = 2, .key_heads = 1, .width = 16, .sinks = true},
+                    Form{.name = "",
+                    .dtype = kF16,
+                    .heads = 2,
+                    .key_heads = 1,
+                    .width = 16,
+                    .value_width = 72,
+                    .page = 16,
+                    .attrs = {{"window", std::int64_t{700}}, {"softcap", 2.0}}}}) {
+    form.most_tokens = kKeys;
+    form.most_keys = kLong / form.page * form.page + form.page;
+    Compiled prompt(form, kCheckNothing, kInvariant);
+    EXPECT_THAT(prompt.executable.kernels(), ::testing::SizeIs(1));
+    form.most_tokens = 3;
+    Compiled small(form, kCheckNothing, kInvariant);
+    form.decodes = true;
+    Compiled decode(form, kCheckNothing, kInvariant);
+    EXPECT_THAT(decode.executable.kernels(), ::testing::SizeIs(2));
+    EXPECT_TRUE(prompt.matches({{1, 700}, {30, 1100}, {0, 0}, {600, 600}}));
+    const HostTensor whole = prompt.run({{kKeys, kKeys, 2}})[0][1];
+    const HostTensor cut = prompt.run({{1, 77, 1}, {590, 590, 2}, {3, 9, 0}})[0][1];
+    const HostTensor rest = prompt.run({{610, kKeys, 2}, {11, 40, 3}})[0][1];
+    for (std::int64_t token = 0; token < kKeys; ++token) {
+      const HostTensor& chunk = token < 590 ? cut : rest;
+      ASSERT_EQ(token_of(chunk, token < 590 ? 1 + token : token - 590), token_of(whole, token))
+          << token;
+    }
+    for (const std::int64_t token : {0, 1, 100, 511, 512, 513, 700, 1023, 1024, 1100, 1199}) {
+      const Sequence own{1, token + 1, 2};
+      EXPECT_EQ(token_of(small.run({{1, 1500, 1}, own})[0][1], 1), token_of(whole, token)) << token;
+      EXPECT_EQ(token_of(decode.run({own})[0][1], 0), token_of(whole, token)) << token;
+      const HostTensor beside = decode.run({{1, 2000, 1}, own, {1, 5, 0}})[0][1];
+      EXPECT_EQ(token_of(beside, 1), token_of(whole, token)) << token;
+    }
+  }
+}
+
+TEST(InvariantAttention, RunsCleanUnderTheSanitizer) {
+  Compiled compiled({.name = "", .width = 16, .most_tokens = 600, .most_keys = kLong}, kCheckAll,
+                    kInvariant);
+  EXPECT_TRUE(compiled.matches({{1, 600}, {30, 1030}, {1, 1}, {0, 0}}));
+  const auto findings = found_by(compiled.world.device());
+  EXPECT_TRUE(findings.empty()) << findings[0].text();
 }
 
 TEST(PagedAttentionParts, RunCleanUnderTheSanitizer) {

@@ -7,7 +7,8 @@
 // attention, so what a row adds up depends on its position and its keys alone: a tile of keys that
 // another row of the block sees, and it does not, adds nothing.
 //
-// Of parts (ir/attention.h) a tile goes over one segment of keys, and stores what it carries.
+// Of parts (ir/attention.h) a tile goes over one segment of keys, and stores what it carries; in
+// parts, over one after the other, and joins what it carries.
 
 #include <bit>
 
@@ -67,7 +68,7 @@ class PagedTile : public AttentionTile {
     // first.
     const Id heads = narrow(extent(Expr(extents_.key_heads)));
     const std::int64_t parts = Extents::segments(facts_).evaluate({});
-    if (form_.segment) part_ = b_.map(Fn::kRem, {number, integer(parts)});
+    if (form_.makes_parts) part_ = b_.map(Fn::kRem, {number, integer(parts)});
     const Id of_part = divided(number, parts);
     key_head_ = wide(b_.map(Fn::kRem, {of_part, heads}));
     Id tile = b_.map(Fn::kDiv, {of_part, heads});
@@ -163,7 +164,7 @@ class PagedTile : public AttentionTile {
       const Id position = plus(first_position_, divided(first_row_, extents_.group));
       first_key_ = most(minus(position, integer(*form_.window - 1)), integer(0));
     }
-    if (!form_.segment) return;
+    if (!form_.makes_parts) return;
     const Id first = b_.map(Fn::kMul, {part_, integer(*form_.segment)});
     end_key_ = least(end_key_, plus(first, integer(*form_.segment)));
     first_key_ = first_key_ == kNone ? first : most(first_key_, first);
@@ -207,11 +208,14 @@ class PagedTile : public AttentionTile {
   }
 
   /// A sink's weight is 1 where it is the largest score.
-  Start start() override {
-    if (!form_.sinks) return AttentionTile::start();
+  Carried start() override {
+    Carried start = nothing();
+    if (!form_.sinks) return start;
     const Row row = this->row();
     const Id sink = rows_.value(node_.inputs[*form_.sinks], {row.head}, row.mask);
-    return {times(sink, number(std::numbers::log2e / unit_)), column_of(1)};
+    start.most = heads_.joins ? sink : times(sink, number(std::numbers::log2e / unit_));
+    start.sum = column_of(1);
+    return start;
   }
 
   /// Where a tile of keys lies. A number that is out of range is an error of the run, and nothing
@@ -277,8 +281,8 @@ class PagedTile : public AttentionTile {
     return {{row.token, row.head, {col, {width}}}, row.mask};
   }
 
-  void finish(Id most, Id sum, Id output) override {
-    if (!form_.segment) return AttentionTile::finish(most, sum, output);
+  void finish(const Carried& all) override {
+    if (!form_.makes_parts) return AttentionTile::finish(all);
     const Row row = this->row();
     const TensorType& type = body_.type(node_.outputs[0]);
     const auto store = [&](Id value, Id col, const Mask& mask) {
@@ -291,10 +295,10 @@ class PagedTile : public AttentionTile {
     mask.push_back(less(first_key_, end_key_));
     const Dim columns = this->type(2).shape[3];
     const Id col = column(columns, block_, heads_.value_columns, mask);
-    store(output, col, mask);
+    store(all.output, col, mask);
     const std::int64_t behind = columns.evaluate({});
-    store(times(most, number(unit_ * std::numbers::ln2)), b_.integer(behind), row.mask);
-    store(sum, b_.integer(behind + 1), row.mask);
+    store(in_powers_of_e(all.most), b_.integer(behind), row.mask);
+    store(all.sum, b_.integer(behind + 1), row.mask);
   }
 
   Extents extents_;
