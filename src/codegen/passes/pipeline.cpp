@@ -41,13 +41,16 @@ namespace {
 /// An operand that moves to shared memory.
 struct Ring {
   Id operand;
-  DType dtype;
+  DType dtype;  ///< of the dot
   int row_step;
   /// When it is filled: inside the loop, ahead of its use; just before it; or once, before the
   /// loop.
   enum class Filled : std::uint8_t { kAhead, kInPlace, kBefore } filled;
   [[nodiscard]] bool ahead() const { return filled == Filled::kAhead; }
+  bool is_copied = false;  ///< a load; any other goes through registers
+  bool is_cast = false;    ///< a load of another dtype: a slot is cast into a tile just before it
   Id shared = kNone;
+  Id cast = kNone;  ///< that tile
   /// For a load whose offsets grow by the same amount in each step: the offsets of the first
   /// iteration, and elements per unit of the induction variable.
   Id first_offset = kNone, slope = kNone;
@@ -134,12 +137,17 @@ class LoopPipeliner {
         if (p_.at(operand).type.kind == Kind::kShared || find(operand) != nullptr) continue;
         const bool ahead = !outside && ahead_.can_make(operand);
         if (!outside && !ahead && unit.from_registers) continue;
-        const bool load = p_.at(operand).op == Op::kLoad;
-        rings_.push_back({operand, load ? p_.at(operand).dtype : dot.dtype,
-                          unit.row_step(dot, side),
-                          outside ? Ring::Filled::kBefore
-                          : ahead ? Ring::Filled::kAhead
-                                  : Ring::Filled::kInPlace});
+        Ring ring{.operand = operand,
+                  .dtype = dot.dtype,
+                  .row_step = unit.row_step(dot, side),
+                  .filled = outside ? Ring::Filled::kBefore
+                            : ahead ? Ring::Filled::kAhead
+                                    : Ring::Filled::kInPlace};
+        if (const Inst& load = p_.at(operand); load.op == Op::kLoad) {
+          ring.is_copied = ahead || load.dtype == dot.dtype;
+          ring.is_cast = ring.is_copied && load.dtype != dot.dtype;
+        }
+        rings_.push_back(ring);
       }
     }
     // Operands from outside alone are not worth the ring's barriers.
@@ -168,7 +176,7 @@ class LoopPipeliner {
     Cloner first(b_, ahead_, loop_.args[0]);
     for (Ring& ring : rings_) {
       const Inst load = p_.at(ring.operand);
-      if (!ring.ahead() || load.op != Op::kLoad || ahead_.varies(load.args[0])) continue;
+      if (!ring.ahead() || !ring.is_copied || ahead_.varies(load.args[0])) continue;
       const auto slope = slope_of(load.args[1], first);
       if (!slope) continue;
       ring.slope = *slope;
@@ -211,12 +219,17 @@ class LoopPipeliner {
   void allocate(std::span<Ring> rings) {
     for (Ring& ring : rings) {
       const Type type = p_.at(ring.operand).type;
-      ring.shared = b_.append({.op = Op::kAllocShared,
-                               .type = {Kind::kShared, type.rows, type.cols},
-                               .args = {},
-                               .dtype = ring.dtype,
-                               .index = ring.row_step,
-                               .stages = ring.ahead() ? stages_ : 1});
+      const auto tiles = [&](DType dtype, int stages) {
+        return b_.append({.op = Op::kAllocShared,
+                          .type = {Kind::kShared, type.rows, type.cols},
+                          .args = {},
+                          .dtype = dtype,
+                          .index = ring.row_step,
+                          .stages = stages});
+      };
+      ring.shared = tiles(ring.is_copied ? p_.at(ring.operand).dtype : ring.dtype,
+                          ring.ahead() ? stages_ : 1);
+      if (ring.is_cast) ring.cast = tiles(ring.dtype, 1);
     }
   }
 
@@ -244,7 +257,7 @@ class LoopPipeliner {
   template <class ValueOf>
   void fill(const Ring& ring, Id slot, Id position, Id inside, const ValueOf& value_of) {
     const Inst load = p_.at(ring.operand);
-    if (load.op != Op::kLoad || ring.filled == Ring::Filled::kInPlace) {
+    if (!ring.is_copied || ring.filled == Ring::Filled::kInPlace) {
       // The loads are masked past the end, so nothing is read there.
       b_.append({.op = Op::kStoreShared,
                  .type = {},
@@ -287,13 +300,21 @@ class LoopPipeliner {
     std::vector<Id> slots;
     for (std::size_t side = 0; side < 2; ++side) {
       const Ring* const ring = find(dot.args[side]);
-      if (ring != nullptr && ring->filled == Ring::Filled::kInPlace) {
+      const bool is_cast = ring != nullptr && ring->is_cast;
+      if (ring != nullptr && (is_cast || ring->filled == Ring::Filled::kInPlace)) {
         // The barrier of this step was after the last read. This one waits for no copy.
-        fill(*ring, first, kNone, kNone, [](Id operand) { return operand; });
+        if (is_cast) {
+          b_.append({.op = Op::kCastShared,
+                     .type = {},
+                     .args = {ring->cast, first, ring->shared, slot},
+                     .dtype = ring->dtype});
+        } else {
+          fill(*ring, first, kNone, kNone, [](Id operand) { return operand; });
+        }
         b_.append({.op = Op::kWaitGroup, .type = {}, .args = {}, .index = stages_ - 1});
       }
-      if (ring != nullptr) dot.args[side] = ring->shared;
-      slots.push_back(ring != nullptr && ring->ahead() ? slot : first);
+      if (ring != nullptr) dot.args[side] = is_cast ? ring->cast : ring->shared;
+      slots.push_back(ring != nullptr && ring->ahead() && !is_cast ? slot : first);
     }
     dot.args.insert(dot.args.end(), slots.begin(), slots.end());
     p_.at(id) = std::move(dot);
