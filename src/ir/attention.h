@@ -31,6 +31,9 @@ struct Attention {
   /// Of a paged one: the operand with a score for each head that takes a weight of its own, and
   /// has no value.
   std::optional<std::size_t> sinks;
+  /// Of a paged one with 8-bit keys and values: the operand by which keys are multiplied, a number;
+  /// that for values follows.
+  std::optional<std::size_t> scales;
 };
 
 /// Ops that lowering makes of a paged attention. Two of them let its parts run side by side, and
@@ -50,12 +53,16 @@ inline constexpr std::int64_t kSegment = 512;
 [[nodiscard]] bool joins_parts(const Node& node);
 
 /// The operands of `paged_attention` that say where keys are, all i32, and what may stand behind.
+/// The last two are the scales, f32, where keys and values are 8-bit floats.
 enum PagedOperand : std::uint8_t {
   kPageTable = 3,  ///< [sequences, most pages of one]: numbers of pages, in the order of positions
   kKvLengths = 4,  ///< [sequences]: the keys of each
   kQueryStarts = 5,  ///< [sequences + 1]: the first query of each, and the end of the last
   kSinks = 6,        ///< [heads], f32 or as the query
 };
+
+/// Whether a paged attention has sinks, by the number of its operands.
+[[nodiscard]] constexpr bool has_sinks(std::size_t operands) { return operands % 2 == 1; }
 
 /// Of a node whose types have been inferred.
 [[nodiscard]] Attention attention_of(const Graph& graph, const Node& node);

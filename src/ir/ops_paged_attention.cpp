@@ -49,9 +49,27 @@ void check_attributes(const Attrs& attrs) {
   }
 }
 
-std::vector<TensorType> infer(const InferContext& context) {
+/// Keys and values are as the query, or 8-bit floats that have scales.
+void check_dtypes(const InferContext& context) {
   expect_float(kName, context.inputs);
-  expect_same_dtype(kName, context.inputs.first(3));
+  const TensorType& key = context.inputs[1];
+  const std::size_t operands = context.inputs.size();
+  const bool is_scaled = operands > kSinks + 1;
+  const bool fits = is_scaled ? is_float8(key.dtype) : key.dtype == context.inputs[0].dtype;
+  if (!fits || context.inputs[2].dtype != key.dtype) {
+    fail("", "operands are {}, {} scales; expected keys and values of {}",
+         describe(context.inputs.first(3)), is_scaled ? "with" : "without",
+         is_scaled ? "f8e4m3 or f8e5m2"
+                   : fmt::format("{}: 8-bit floats have two scales, the last operands",
+                                 dtype_name(context.inputs[0].dtype)));
+  }
+  for (std::size_t i = operands - 2; is_scaled && i < operands; ++i) {
+    expect_scale(kName, context, i);
+  }
+}
+
+std::vector<TensorType> infer(const InferContext& context) {
+  check_dtypes(context);
   const Shape& query = context.inputs[0].shape;
   const Shape& key = context.inputs[1].shape;
   const Shape& value = context.inputs[2].shape;
@@ -72,7 +90,7 @@ std::vector<TensorType> infer(const InferContext& context) {
          context.inputs[1].str());
   }
   check_tables(context);
-  if (context.inputs.size() > kSinks) {
+  if (has_sinks(context.inputs.size())) {
     const TensorType& sinks = context.inputs[kSinks];
     const DType own = context.inputs[0].dtype;
     if (sinks.shape != Shape{query[1]} || (sinks.dtype != own && sinks.dtype != DType::kF32)) {
@@ -228,7 +246,7 @@ class Evaluation {
       const double* key = x_[1].data.data() + (row * extent(1, 2) + of_key(head)) * width;
       double score = 0;
       for (std::int64_t e = 0; e < width; ++e) score += query[e] * key[e];
-      score *= form_.scale;
+      score *= form_.scale * scale_of(0);
       if (form_.softcap) score = *form_.softcap * std::tanh(score / *form_.softcap);
       scores.push_back(score);
     }
@@ -270,7 +288,12 @@ class Evaluation {
   void add_value(double* result, std::int64_t head, std::int64_t row, double weight) const {
     const std::int64_t columns = extent(2, 3);
     const double* value = x_[2].data.data() + (row * extent(1, 2) + of_key(head)) * columns;
-    for (std::int64_t c = 0; c < columns && weight != 0; ++c) result[c] += weight * value[c];
+    const double scaled = weight * scale_of(1);
+    for (std::int64_t c = 0; c < columns && weight != 0; ++c) result[c] += scaled * value[c];
+  }
+  /// Of keys (0) or values (1).
+  [[nodiscard]] double scale_of(std::size_t which) const {
+    return form_.scales ? x_[*form_.scales + which].data[0] : 1;
   }
 
   const EvalContext& context_;
@@ -296,7 +319,7 @@ void add_paged_attention_ops(std::vector<OpDef>& ops) {
       .name = std::string(kName),
       .op_class = OpClass::kAttention,
       .min_inputs = 6,
-      .max_inputs = 7,
+      .max_inputs = 9,
       .attrs = {{.name = "scale",
                  .type = AttrType::kDouble,
                  .optional = true,
@@ -333,7 +356,7 @@ void add_paged_attention_ops(std::vector<OpDef>& ops) {
   in_parts.infer = infer_in_parts;
   OpDef parts = in_parts;
   parts.name = "paged_attention_parts";
-  parts.max_inputs = 6;
+  parts.max_inputs = 8;
   parts.infer = infer_parts;
   ops.push_back(std::move(whole));
   ops.push_back(std::move(in_parts));

@@ -424,8 +424,8 @@ class Splitter {
   }
 
   bool is_cut(const Node& node) const {
-    const bool has_sinks = node.inputs.size() > kSinks;
-    return decodes(node) || (options_.invariant_attention && (has_sinks || !has_one_segment(node)));
+    return decodes(node) || (options_.invariant_attention &&
+                             (has_sinks(node.inputs.size()) || !has_one_segment(node)));
   }
 
   /// The parts keep the node's name: they check its operands, and errors name it.
@@ -437,14 +437,16 @@ class Splitter {
       rewrite_.copy(node, "paged_attention_in_parts", std::move(inputs), std::move(attrs));
       return;
     }
-    std::vector<ValueId> sinks(
-        inputs.begin() + std::min<std::ptrdiff_t>(kSinks, std::ssize(inputs)), inputs.end());
-    inputs.resize(kSinks);
+    std::optional<ValueId> sinks;
+    if (has_sinks(inputs.size())) {
+      sinks = inputs[kSinks];
+      inputs.erase(inputs.begin() + kSinks);
+    }
     Graph& graph = rewrite_.graph();
     const NodeId parts =
         graph.add_node(node.name, "paged_attention_parts", std::move(inputs), std::move(attrs));
     std::vector<ValueId> operands{graph.node(parts).outputs[0]};
-    operands.insert(operands.end(), sinks.begin(), sinks.end());
+    if (sinks) operands.push_back(*sinks);
     const DType dtype = graph_.type(node.outputs[0]).dtype;
     rewrite_.map(node.outputs[0], add(node, "join_attention_parts", operands, {{"dtype", dtype}}));
   }

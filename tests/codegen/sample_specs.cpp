@@ -204,15 +204,18 @@ void add_gemms(const Samples& add) {
     if (op != "paged_attention") attrs.emplace("segment", std::int64_t{512});
     add(op, b, {b.op(op, {q, k, v, table, lengths, starts}, attrs)});
   }
-  {
+  for (const DType dtype : {bf16, DType::kF8E4M3}) {
     Body b;
     const auto places = [&](Shape shape) { return b.input(DType::kI32, std::move(shape)); };
     const ValueId q = b.input(bf16, {kT, 32, 128});
-    const ValueId k = b.input(bf16, {1000, 64, 4, 128}), v = b.input(bf16, {1000, 64, 4, 128});
+    const ValueId k = b.input(dtype, {1000, 64, 4, 128}), v = b.input(dtype, {1000, 64, 4, 128});
     const ValueId table = places({kT, 64}), lengths = places({kT}), starts = places({kT + 1});
-    add("paged_attention_parts", b,
-        {b.op("paged_attention_parts", {q, k, v, table, lengths, starts},
-              {{"segment", std::int64_t{512}}})});
+    std::vector<ValueId> inputs{q, k, v, table, lengths, starts};
+    if (dtype != bf16) {
+      inputs.insert(inputs.end(), {b.input(DType::kF32, {}), b.input(DType::kF32, {})});
+    }
+    add(dtype == bf16 ? "paged_attention_parts" : "paged_attention_parts_8_bits", b,
+        {b.op("paged_attention_parts", inputs, {{"segment", std::int64_t{512}}})});
   }
   {
     Body b;

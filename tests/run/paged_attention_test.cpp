@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "braid/error.h"
 #include "findings.h"
@@ -35,6 +36,7 @@ struct Form {
   bool sinks = false;
   bool decodes = false;  ///< one token of each sequence, by its type
   std::int64_t most_keys = kMostKeys;
+  std::optional<DType> cache = {};  ///< 8-bit floats, with scales
   [[nodiscard]] std::int64_t most_pages() const { return most_keys / page; }
   [[nodiscard]] std::int64_t pages() const { return kMostSequences * most_pages() + 1; }
 };
@@ -45,7 +47,8 @@ Graph graph_of(const Form& form) {
   b.graph().add_symbol("S", {1, kMostSequences});
   const Dim tokens = form.decodes ? kS : kT;
   const auto cache = [&](const char* name, std::int64_t width) {
-    return b.in(form.dtype, {form.pages(), form.page, form.key_heads, width}, name);
+    return b.in(form.cache.value_or(form.dtype), {form.pages(), form.page, form.key_heads, width},
+                name);
   };
   const ValueId q = b.in(form.dtype, {tokens, form.heads, form.width}, "q");
   const ValueId k = cache("k", form.width), v = cache("v", form.value_width);
@@ -54,6 +57,10 @@ Graph graph_of(const Form& form) {
   const ValueId starts = b.in(kI32, {kS + 1}, "starts");
   std::vector<ValueId> inputs{q, k, v, table, lengths, starts};
   if (form.sinks) inputs.push_back(b.in(DType::kF32, {form.heads}, "sinks"));
+  if (form.cache) {
+    inputs.push_back(b.in(DType::kF32, {}, "k_scale"));
+    inputs.push_back(b.in(DType::kF32, {1}, "v_scale"));
+  }
   const ValueId y = b.node("paged_attention", inputs, form.attrs, "y").outputs[0];
   return b.take({b.op("silu", {y}), y});
 }
@@ -88,7 +95,9 @@ RankTensors inputs_of(const Form& form, const Graph& graph, Batch batch) {
   }
   RankTensors inputs = random_inputs(graph, bindings_of(batch), 11);
   std::vector<std::int64_t> table, lengths, starts{0};
-  const HostTensor& keys = inputs[0][1];  // queries are such numbers, too
+  // Queries are such numbers, too.
+  const HostTensor keys =
+      HostTensor::from_doubles(form.dtype, inputs[0][1].shape, inputs[0][1].to_doubles());
   const std::size_t row =
       static_cast<std::size_t>(form.heads * form.width) * dtype_size(form.dtype);
   std::vector<std::byte> queries;
@@ -182,7 +191,15 @@ INSTANTIATE_TEST_SUITE_P(
         Form{.name = "all_keys", .page = 64, .attrs = kAll},
         Form{.name = "sinks", .dtype = kF16, .sinks = true},
         Form{.name = "sinks_and_window", .heads = 2, .attrs = kCappedWindow, .sinks = true},
-        Form{.name = "three_to_one", .heads = 6, .decodes = true}),
+        Form{.name = "three_to_one", .heads = 6, .decodes = true},
+        Form{.name = "8_bits", .page = 16, .sinks = true, .cache = DType::kF8E4M3},
+        Form{.name = "8_bits_and_window",
+             .dtype = kF16,
+             .width = 80,
+             .value_width = 72,
+             .attrs = kCappedWindow,
+             .cache = DType::kF8E5M2},
+        Form{.name = "8_bits_and_f32", .dtype = DType::kF32, .cache = DType::kF8E4M3}),
     [](const auto& info) { return info.param.name; });
 
 /// The bytes of a token of the result.
@@ -221,7 +238,8 @@ TEST(PagedAttentionRows, KeepTheirBits) {
 
 TEST(PagedAttentionKernel, RunsCleanUnderTheSanitizer) {
   for (const Form& form :
-       {Form{.name = "", .page = 16, .attrs = kWindow}, Form{.name = "", .width = 16}}) {
+       {Form{.name = "", .page = 16, .attrs = kWindow}, Form{.name = "", .width = 16},
+        Form{.name = "", .page = 64, .cache = DType::kF8E4M3}}) {
     Compiled compiled(form, kCheckAll);
     EXPECT_TRUE(compiled.matches({{1, 40}, {33, 70}, {1, kFull}, {0, 0}, {3, 3}}));
     const auto findings = found_by(compiled.world.device());
@@ -236,6 +254,7 @@ TEST(PagedAttentionParts, EqualTheReferenceAndKeepTheirBits) {
   const Batch batch{{1, 1}, {1, 513}, {1, kLong}, {1, 512}, {1, 1300}};
   for (Form form :
        {Form{.name = "", .width = 16}, Form{.name = "", .dtype = kF16, .heads = 8, .sinks = true},
+        Form{.name = "", .sinks = true, .cache = DType::kF8E4M3},
         Form{.name = "",
         .width = 80,
         .value_width = 72,
@@ -266,6 +285,7 @@ TEST(InvariantAttention, GivesATokenOfAPromptTheBitsOfDecode) {
   constexpr std::int64_t kKeys = 1200;
   for (Form form : {Form{.name = "", .dtype = DType::kF32, .heads = 2, .key_heads = 1, .width = 16},
                     Form{.name = "", .heads = 2, .key_heads = 1, .width = 16, .sinks = true},
+                    Form{.name = "", .heads = 2, .width = 16, .cache = DType::kF8E4M3},
                     Form{.name = "",
                     .dtype = kF16,
                     .heads = 2,

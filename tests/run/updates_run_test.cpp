@@ -61,6 +61,17 @@ Graph append() {
   return b.take({k, v, b.op("sum", {v}, {{"dim", std::vector<std::int64_t>{2}}})});
 }
 
+/// Into caches of 8 bits, with scales.
+Graph quantised() {
+  Build b;
+  const ValueId k = b.state(DType::kF8E4M3, {4, 8, 2, 16});
+  const ValueId v = b.state(DType::kF8E5M2, {4, 8, 2, 16});
+  const ValueId rows = b.in(kBF16, {kT, 2, 16});
+  b.op("append_kv", {k, v, rows, b.op("neg", {b.in(kBF16, {kT, 2, 16})}), b.slots(), b.in(kF32, {}),
+                     b.in(kF32, {1})});
+  return b.take({k, v});
+}
+
 /// Rotated keys, and values that a matmul makes.
 Graph fused() {
   Build b;
@@ -170,10 +181,10 @@ Graph functional() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, Updates,
-                         ::testing::Values(Case{"append", append}, Case{"fused", fused},
-                                           Case{"rows", rows}, Case{"slices", slices},
-                                           Case{"functional", functional}, Case{"placed", placed},
-                                           Case{"added", added}),
+                         ::testing::Values(Case{"append", append}, Case{"quantised", quantised},
+                                           Case{"fused", fused}, Case{"rows", rows},
+                                           Case{"slices", slices}, Case{"functional", functional},
+                                           Case{"placed", placed}, Case{"added", added}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 Graph one_write() {

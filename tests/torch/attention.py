@@ -73,17 +73,23 @@ def paged(row):
     table = torch.tensor(free, dtype=torch.int32).view(sequences, pages)
     starts = torch.tensor([0, *itertools.accumulate(new)], dtype=torch.int32)
     query = torch.randn(sum(new), heads * shared, width).to(dtype)
-    cache = torch.randn(2, sequences * pages, size, heads, width).to(dtype)
+    cache = torch.randn(2, sequences * pages, size, heads, width).to(row["cache"] or dtype)
     inputs = {"q": query, "k": cache[0], "v": cache[1], "table": table,
               "lengths": torch.tensor(lengths, dtype=torch.int32), "starts": starts}  # fmt: skip
     sinks = torch.randn(heads * shared).to(dtype) if row["sinks"] else None
     if sinks is not None:
         inputs["sinks"] = sinks
+    scales = [1.0, 1.0]
+    if row["cache"] is not None:
+        inputs["k_scale"], inputs["v_scale"] = torch.rand(2) + 0.5
+        scales = [inputs["k_scale"].item(), inputs["v_scale"].item()]
     scale = width**-0.5
     results = []
     for s, (length, count) in enumerate(zip(lengths, new)):
         q = query[starts[s] : starts[s + 1]].double().transpose(0, 1)
-        k, v = cache[:, table[s].long()].flatten(1, 2)[:, :length].double().permute(0, 2, 1, 3)
+        kept = cache.view(torch.uint8) if row["cache"] is not None else cache
+        kept = kept[:, table[s].long()].flatten(1, 2)[:, :length].view(cache.dtype)
+        k, v = kept.double().permute(0, 2, 1, 3) * torch.tensor(scales).double().view(2, 1, 1, 1)
         scores = q @ k.repeat_interleave(shared, 0).transpose(1, 2) * scale
         if row["softcap"]:
             scores = row["softcap"] * torch.tanh(scores / row["softcap"])
@@ -127,6 +133,7 @@ def cases():
         "window": [0, 1, 100],
         "softcap": [0, 5.0],
         "sinks": [False, True],
+        "cache": [None, torch.float8_e4m3fn, torch.float8_e5m2],
     }
     longest = {"dtype": torch.float16, "heads": 1, "shared": 1, "queries": 4097, "keys": 4097,
                "width": 64, "mask": "causal", "scale": None}  # fmt: skip

@@ -14,6 +14,8 @@ DTYPES = {
     torch.int64: "i64",
     torch.int32: "i32",
     torch.bool: "bool",
+    torch.float8_e4m3fn: "f8e4m3",
+    torch.float8_e5m2: "f8e5m2",
 }
 LIMITS = {torch.float32: 1e-5, torch.float16: 2e-4, torch.bfloat16: 1e-3}
 # Attention rounds its weights to the operands' dtype before they multiply the values.

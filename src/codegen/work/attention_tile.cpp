@@ -57,6 +57,7 @@ HeadTiles::HeadTiles(const Graph& body) {
   key_columns = padded_head(query.shape.back());
   value_columns = padded_head(body.type(node.inputs[2]).shape.back());
   bytes = static_cast<std::int64_t>(dtype_size(query.dtype));
+  key_bytes = static_cast<std::int64_t>(dtype_size(body.type(node.inputs[1]).dtype));
   const Attention form = attention_of(body, node);
   joins = form.segment && !form.makes_parts;
 }
@@ -199,7 +200,7 @@ Carried AttentionTile::over(Id queries, const Keys& keys, const Carried& start) 
   keys_.close_scope();
   rows_.close_scope();
   const std::vector<Id> results = b_.end_for(loop, {new_most, sum, output});
-  return {results[0], results[1], results[2]};
+  return {results[0], results[1], this->output(results[2])};
 }
 
 Id AttentionTile::index(const Extent& along, int rows, int cols, int axis, Mask& mask) {

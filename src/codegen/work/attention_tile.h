@@ -32,7 +32,8 @@ struct Carried {
 /// The extents of a head, and what tiles of it take.
 struct HeadTiles {
   int key_columns, value_columns;  ///< of tiles
-  std::int64_t bytes;              ///< of an element
+  std::int64_t bytes;              ///< of an element of the query
+  std::int64_t key_bytes;          ///< of one of keys and values
   bool joins;                      ///< a row has the output of a segment beside its own
 
   explicit HeadTiles(const Graph& body);
@@ -44,8 +45,9 @@ struct HeadTiles {
   /// Queries, keys and values, and the weights where products take no registers.
   [[nodiscard]] std::int64_t shared_bytes(std::int64_t block, std::int64_t stages) const {
     const std::int64_t weights = bytes == 4 ? block * key_tile() : 0;
-    const std::int64_t ring = stages * key_tile() * (key_columns + value_columns);
-    return bytes * (block * key_columns + ring + weights);
+    const std::int64_t tiles = key_tile() * (key_columns + value_columns);
+    const std::int64_t cast = key_bytes == bytes ? 0 : tiles;
+    return bytes * (block * key_columns + cast + weights) + key_bytes * stages * tiles;
   }
   /// The keys of a tile: part of the order in which weights are added.
   [[nodiscard]] int key_tile() const { return bytes == 2 && widest() <= 64 ? 64 : 32; }
@@ -99,6 +101,8 @@ class AttentionTile {
   virtual tile::Id operand_of_keys(std::size_t input, tile::Id first) = 0;
   /// The scores in units of `unit_`; -inf where a key is hidden, or past the last one.
   virtual tile::Id scores(tile::Id products, tile::Id first) = 0;
+  /// The values by their weights, of what the products of tiles add up to.
+  virtual tile::Id output(tile::Id sums) { return sums; }
   /// Where the row of a block is in the output, with all columns of a value.
   struct Place {
     Coords at;

@@ -263,8 +263,9 @@ class PagedTile : public AttentionTile {
 
   Id scores(Id products, Id first) override {
     Id scores = products;
+    if (form_.scales) scores = times(scores, scale_of(0));
     if (form_.softcap) {
-      scores = b_.map(Fn::kTanh, {times(products, number(form_.scale / *form_.softcap))});
+      scores = b_.map(Fn::kTanh, {times(scores, number(form_.scale / *form_.softcap))});
     }
     const Id key = plus(narrow(first), b_.range(block_, heads_.key_tile(), 1));
     if (!form_.causal) return hidden_unless({less(key, end_key_)}, scores);
@@ -272,6 +273,14 @@ class PagedTile : public AttentionTile {
     Mask seen{b_.map(Fn::kNot, {less(position, key)})};
     if (form_.window) seen.push_back(less(minus(position, integer(*form_.window)), key));
     return hidden_unless(seen, scores);
+  }
+
+  Id output(Id sums) override { return form_.scales ? times(sums, scale_of(1)) : sums; }
+
+  /// Of keys (0) or values (1).
+  Id scale_of(std::size_t which) {
+    const ValueId scale = node_.inputs[*form_.scales + which];
+    return rows_.scalar(scale, Coords(body_.type(scale).shape.size(), {b_.integer(0), {Dim(1)}}));
   }
 
   Place place() override {

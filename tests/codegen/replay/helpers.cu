@@ -332,6 +332,19 @@ __device__ __forceinline__ void load_f32_4(float* v, const float* p, bool ok) {
   v[3] = __uint_as_float(w.w);
 }
 
+__device__ __forceinline__ void load_f8e4m3_8(float* v, const unsigned char* p, bool ok) {
+  uint2 w = make_uint2(0u, 0u);
+  if (ok) w = *(const uint2*)p;
+  v[0] = widen_f8e4m3((unsigned char)(w.x >> 0));
+  v[1] = widen_f8e4m3((unsigned char)(w.x >> 8));
+  v[2] = widen_f8e4m3((unsigned char)(w.x >> 16));
+  v[3] = widen_f8e4m3((unsigned char)(w.x >> 24));
+  v[4] = widen_f8e4m3((unsigned char)(w.y >> 0));
+  v[5] = widen_f8e4m3((unsigned char)(w.y >> 8));
+  v[6] = widen_f8e4m3((unsigned char)(w.y >> 16));
+  v[7] = widen_f8e4m3((unsigned char)(w.y >> 24));
+}
+
 __device__ __forceinline__ unsigned load_flag(const unsigned* p) {
   unsigned v;
   asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
@@ -996,6 +1009,11 @@ __device__ __forceinline__ void wait_group_0() {
   __syncthreads();
 }
 
+__device__ __forceinline__ void wait_group_1() {
+  asm volatile("cp.async.wait_group 1;" ::: "memory");
+  __syncthreads();
+}
+
 __device__ __forceinline__ void wait_group_4() {
   asm volatile("cp.async.wait_group 4;" ::: "memory");
   __syncthreads();
@@ -1114,6 +1132,13 @@ __device__ __forceinline__ float widen_f16(unsigned short x) {
   float y;
   asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
   return y;
+}
+
+__device__ __forceinline__ float widen_f8e4m3(unsigned char x) {
+  const unsigned m = x & 0x7fu;
+  // The exponent's bias is 120 less.
+  const float y = m == 0x7fu ? __uint_as_float(0x7fc00000u) : __uint_as_float(m << 20) * 0x1p120f;
+  return x & 0x80u ? -y : y;
 }
 
 __device__ __forceinline__ unsigned widen_pair_e4m3(unsigned x) {
