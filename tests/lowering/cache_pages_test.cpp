@@ -56,12 +56,17 @@ TEST(CachePages, RefusesOtherCaches) {
   Graph graph;
   const ValueId k = graph.add_input({"k", type});
   const ValueId computed = graph.node(graph.add_node("n", "neg", {k})).outputs[0];
-  EXPECT_THAT(error_text([&] { (void)pages_of(graph, {k, k, computed, k}); }),
-              HasSubstr("second: its cache is f16[9, 32, 2, 16], a node's result; expected an input"));
+  EXPECT_THAT(
+      error_text([&] {
+        (void)pages_of(graph, {k, k, computed, k});
+      }),
+      HasSubstr("second: its cache is f16[9, 32, 2, 16], a node's result; expected an input"));
   Graph uneven;
   const ValueId one = uneven.add_input({"k", type});
   const ValueId two = uneven.add_input({"more", {DType::kF16, {10, 32, 2, 16}}});
-  EXPECT_THAT(error_text([&] { (void)pages_of(uneven, {one, one, two, two}); }),
+  EXPECT_THAT(error_text([&] {
+                (void)pages_of(uneven, {one, one, two, two});
+              }),
               HasSubstr("second: its cache is f16[10, 32, 2, 16], an input; expected"));
   Graph none;
   none.add_input({"k", type});

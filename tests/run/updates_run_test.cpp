@@ -86,6 +86,19 @@ Graph fused() {
   return b.take({k, v});
 }
 
+/// Normed and rotated keys, and values, in one kernel.
+Graph normed() {
+  Build b;
+  const ValueId k = b.state(kBF16, {4, 8, 2, 32});
+  const ValueId v = b.state(kBF16, {4, 8, 2, 32});
+  const ValueId table = b.in(kBF16, {kT, 1, 16});
+  const ValueId norm =
+      b.op("rms_norm", {b.in(kBF16, {kT, 2, 32}), b.in(kBF16, {32})}, {{"eps", 1e-5}});
+  const ValueId turned = b.op("rotary_embedding", {norm, table, table});
+  b.op("append_kv", {k, v, turned, b.in(kBF16, {kT, 2, 32}), b.slots()});
+  return b.take({k, v});
+}
+
 /// Rows that a norm makes, a column of sums, and a summed product of all ranks.
 Graph rows() {
   Build b;
@@ -182,9 +195,10 @@ Graph functional() {
 
 INSTANTIATE_TEST_SUITE_P(Each, Updates,
                          ::testing::Values(Case{"append", append}, Case{"quantised", quantised},
-                                           Case{"fused", fused}, Case{"rows", rows},
-                                           Case{"slices", slices}, Case{"functional", functional},
-                                           Case{"placed", placed}, Case{"added", added}),
+                                           Case{"fused", fused}, Case{"normed", normed},
+                                           Case{"rows", rows}, Case{"slices", slices},
+                                           Case{"functional", functional}, Case{"placed", placed},
+                                           Case{"added", added}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 Graph one_write() {

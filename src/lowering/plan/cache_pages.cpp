@@ -25,7 +25,8 @@ CachePages cache_pages(const Graph& graph) {
       const bool is_input = graph.value(cache).producer < 0;
       if (!is_input || type.shape.empty() || type.shape[0] != pages ||
           (!caches.empty() && count != found.pages)) {
-        throw_invalid(node.name, "its cache is {}, {}; expected an input of as many pages as others",
+        throw_invalid(node.name,
+                      "its cache is {}, {}; expected an input of as many pages as others",
                       type.str(), is_input ? "an input" : "a node's result");
       }
       found.pages = count;
