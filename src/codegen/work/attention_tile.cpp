@@ -188,15 +188,15 @@ Carried AttentionTile::over(Id queries, const Keys& keys, const Carried& start) 
   // A row that has seen nothing yet has no largest score.
   const Id none = b_.map(Fn::kEq, {new_most, number(-kInfinity)});
   const Id base = b_.map(Fn::kSelect, {none, number(0), new_most});
-  const Id down = times(base, number(-unit_));
+  const Id down = b_.times(base, number(-unit_));
   const Id weights = power(scores, down);
   // Exactly 1 where a tile leaves the largest score as it is, as one that the row does not see
   // does.
-  const Id factor = b_.map(Fn::kExp2, {times(b_.map(Fn::kSub, {most, base}), number(unit_))});
+  const Id factor = b_.map(Fn::kExp2, {b_.times(b_.map(Fn::kSub, {most, base}), number(unit_))});
   const Id sum =
-      b_.map(Fn::kAdd, {times(b_.carried(loop, 1), factor), b_.reduce(Fn::kAdd, weights)});
-  const Id output = b_.dot(weights, operand_of_keys(2, first), times(b_.carried(loop, 2), factor),
-                           false, false, dtype);
+      b_.map(Fn::kAdd, {b_.times(b_.carried(loop, 1), factor), b_.reduce(Fn::kAdd, weights)});
+  const Id output = b_.dot(weights, operand_of_keys(2, first),
+                           b_.times(b_.carried(loop, 2), factor), false, false, dtype);
   keys_.close_scope();
   rows_.close_scope();
   const std::vector<Id> results = b_.end_for(loop, {new_most, sum, output});

@@ -118,7 +118,6 @@ class AttentionTile {
   tile::Id narrow(tile::Id id) { return b_.map(tile::Fn::kToI32, {id}); }
   tile::Id wide(tile::Id id) { return b_.map(tile::Fn::kToI64, {id}); }
   tile::Id fit(tile::Id id) { return facts_.narrow ? narrow(id) : wide(id); }
-  tile::Id times(tile::Id a, tile::Id b) { return b_.map(tile::Fn::kMul, {a, b}); }
   tile::Id number(double value) { return b_.constant(tile::Kind::kF32, value); }
   tile::Id extent(const Expr& expr) { return scalar_of(b_, expr, body_.symbols()); }
   [[nodiscard]] const TensorType& type(std::size_t input) const {
@@ -132,7 +131,7 @@ class AttentionTile {
   }
   /// A score in units of `unit_` in powers of e.
   tile::Id in_powers_of_e(tile::Id score) {
-    return times(score, number(unit_ * std::numbers::ln2));
+    return b_.times(score, number(unit_ * std::numbers::ln2));
   }
   tile::Id hidden_unless(const Mask& conditions, tile::Id scores) {
     for (const tile::Id condition : conditions) {

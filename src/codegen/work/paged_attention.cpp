@@ -73,7 +73,7 @@ class PagedTile : public AttentionTile {
     key_head_ = wide(b_.map(Fn::kRem, {of_part, heads}));
     Id tile = b_.map(Fn::kDiv, {of_part, heads});
     if (form_.causal) {
-      tile = minus(minus(narrow(extent(extents_.tiles(block_))), integer(1)), tile);
+      tile = b_.minus(b_.minus(narrow(extent(extents_.tiles(block_))), integer(1)), tile);
     }
     find_rows(tile);
     find_keys();
@@ -81,12 +81,9 @@ class PagedTile : public AttentionTile {
 
  private:
   Id integer(std::int64_t value) { return b_.integer(value, Kind::kI32); }
-  Id plus(Id a, Id b) { return b_.map(Fn::kAdd, {a, b}); }
-  Id minus(Id a, Id b) { return b_.map(Fn::kSub, {a, b}); }
   Id divided(Id a, std::int64_t by) { return by == 1 ? a : b_.map(Fn::kDiv, {a, integer(by)}); }
   Id least(Id a, Id b) { return b_.map(Fn::kMin, {a, b}); }
   Id most(Id a, Id b) { return b_.map(Fn::kMax, {a, b}); }
-  Id less(Id a, Id b) { return b_.map(Fn::kLt, {a, b}); }
 
   /// An element of one of the operands of one dim, at a scalar index.
   Id element(PagedOperand operand, Id at, const Mask& mask = {}) {
@@ -101,20 +98,20 @@ class PagedTile : public AttentionTile {
   /// Each of the first pieces checks the sequence of its number, in the order of the evaluator (ir/
   /// ops_paged_attention.cpp).
   void check_sequence(Id number) {
-    const Id exists = less(number, sequences_);
-    const Id next = plus(number, integer(1));
+    const Id exists = b_.less(number, sequences_);
+    const Id next = b_.plus(number, integer(1));
     const Id first = element(kQueryStarts, number, {exists});
     const Id end = element(kQueryStarts, next, {exists});
     const Id keys = element(kKvLengths, number, {exists});
-    const Id count = minus(end, first);
-    const Id past = plus(tokens_, integer(1));
+    const Id count = b_.minus(end, first);
+    const Id past = b_.plus(tokens_, integer(1));
     const Id is_last = b_.map(Fn::kEq, {next, sequences_});
-    check(kQueryStarts, first, integer(1), less(number, integer(1)));
+    check(kQueryStarts, first, integer(1), b_.less(number, integer(1)));
     check(kQueryStarts, end, past, exists);
     check(kQueryStarts, count, past, exists);
-    check(kQueryStarts, minus(tokens_, end), integer(1), is_last);
-    check(kKvLengths, keys, plus(most_keys_, integer(1)), exists);
-    check(kQueryStarts, count, plus(keys, integer(1)), exists);
+    check(kQueryStarts, b_.minus(tokens_, end), integer(1), is_last);
+    check(kKvLengths, keys, b_.plus(most_keys_, integer(1)), exists);
+    check(kQueryStarts, count, b_.plus(keys, integer(1)), exists);
   }
 
   /// The first query of a sequence, within all of them whatever the operand says.
@@ -123,7 +120,7 @@ class PagedTile : public AttentionTile {
   }
   /// The tiles in front of a sequence that begins there.
   Id tiles_before(Id sequence, Id start) {
-    return plus(divided(b_.map(Fn::kMul, {start, integer(extents_.group)}), block_), sequence);
+    return b_.plus(divided(b_.map(Fn::kMul, {start, integer(extents_.group)}), block_), sequence);
   }
 
   /// The last sequence that does not begin behind the tile, and the rows of the tile.
@@ -134,39 +131,39 @@ class PagedTile : public AttentionTile {
         b_.begin_for(b_.integer(0), b_.integer(halvings), b_.integer(1), {integer(0), sequences_});
     rows_.open_scope();
     const Id low = b_.carried(loop, 0), high = b_.carried(loop, 1);
-    const Id middle = divided(plus(low, high), 2);
-    const Id is_behind = less(tile, tiles_before(middle, start_of(middle)));
+    const Id middle = divided(b_.plus(low, high), 2);
+    const Id is_behind = b_.less(tile, tiles_before(middle, start_of(middle)));
     rows_.close_scope();
     sequence_ = b_.end_for(loop, {b_.map(Fn::kSelect, {is_behind, low, middle}),
                                   b_.map(Fn::kSelect, {is_behind, middle, high})})[0];
     start_ = start_of(sequence_);
-    const Id end = most(start_, start_of(plus(sequence_, integer(1))));
-    queries_ = minus(end, start_);
+    const Id end = most(start_, start_of(b_.plus(sequence_, integer(1))));
+    queries_ = b_.minus(end, start_);
     row_end_ = b_.map(Fn::kMul, {queries_, integer(extents_.group)});
-    const Id own = minus(tile, tiles_before(sequence_, start_));
+    const Id own = b_.minus(tile, tiles_before(sequence_, start_));
     first_row_ = b_.map(Fn::kMul, {most(own, integer(0)), integer(block_)});
   }
 
   /// The keys that the rows of the tile see; none where it has no row.
   void find_keys() {
     const Id given = element(kKvLengths, sequence_);
-    const Id fits =
-        b_.map(Fn::kAnd, {less(integer(-1), given), less(given, plus(most_keys_, integer(1)))});
+    const Id fits = b_.map(
+        Fn::kAnd, {b_.less(integer(-1), given), b_.less(given, b_.plus(most_keys_, integer(1)))});
     const Id length = b_.map(Fn::kSelect, {fits, given, integer(0)});
-    first_position_ = minus(length, queries_);
-    const Id last_row = minus(least(plus(first_row_, integer(block_)), row_end_), integer(1));
+    first_position_ = b_.minus(length, queries_);
+    const Id last_row = b_.minus(least(b_.plus(first_row_, integer(block_)), row_end_), integer(1));
     Id end = length;
     if (form_.causal) {
-      end = plus(plus(first_position_, divided(last_row, extents_.group)), integer(1));
+      end = b_.plus(b_.plus(first_position_, divided(last_row, extents_.group)), integer(1));
     }
-    end_key_ = b_.map(Fn::kSelect, {less(first_row_, row_end_), end, integer(0)});
+    end_key_ = b_.map(Fn::kSelect, {b_.less(first_row_, row_end_), end, integer(0)});
     if (form_.window) {
-      const Id position = plus(first_position_, divided(first_row_, extents_.group));
-      first_key_ = most(minus(position, integer(*form_.window - 1)), integer(0));
+      const Id position = b_.plus(first_position_, divided(first_row_, extents_.group));
+      first_key_ = most(b_.minus(position, integer(*form_.window - 1)), integer(0));
     }
     if (!form_.makes_parts) return;
     const Id first = b_.map(Fn::kMul, {part_, integer(*form_.segment)});
-    end_key_ = least(end_key_, plus(first, integer(*form_.segment)));
+    end_key_ = least(end_key_, b_.plus(first, integer(*form_.segment)));
     first_key_ = first_key_ == kNone ? first : most(first_key_, first);
   }
 
@@ -186,17 +183,17 @@ class PagedTile : public AttentionTile {
     Mask mask;
   };
   Row row() {
-    const Id index = plus(first_row_, b_.range(block_, 1, 0));
+    const Id index = b_.plus(first_row_, b_.range(block_, 1, 0));
     const Id query = divided(index, extents_.group);
     Id head = wide(key_head_);
     if (extents_.group > 1) {
       const Id in_group = b_.map(Fn::kRem, {index, integer(extents_.group)});
-      head = plus(fit(b_.map(Fn::kMul, {key_head_, b_.integer(extents_.group)})), fit(in_group));
+      head = b_.plus(fit(b_.map(Fn::kMul, {key_head_, b_.integer(extents_.group)})), fit(in_group));
     }
-    return {{fit(plus(start_, query)), {extents_.tokens}},
+    return {{fit(b_.plus(start_, query)), {extents_.tokens}},
             {head, {extents_.heads}},
             query,
-            {less(index, row_end_)}};
+            {b_.less(index, row_end_)}};
   }
 
   Id queries() override {
@@ -213,7 +210,7 @@ class PagedTile : public AttentionTile {
     if (!form_.sinks) return start;
     const Row row = this->row();
     const Id sink = rows_.value(node_.inputs[*form_.sinks], {row.head}, row.mask);
-    start.most = heads_.joins ? sink : times(sink, number(std::numbers::log2e / unit_));
+    start.most = heads_.joins ? sink : b_.times(sink, number(std::numbers::log2e / unit_));
     start.sum = column_of(1);
     return start;
   }
@@ -223,13 +220,13 @@ class PagedTile : public AttentionTile {
   void begin_keys(Id first) override {
     const std::int64_t page = extents_.keys_of_page();
     const int tile = heads_.key_tile();
-    const Id position = plus(narrow(first), b_.range(tile, 1, 0));
-    is_seen_ = {less(position, end_key_)};
-    if (form_.window) is_seen_.push_back(b_.map(Fn::kNot, {less(position, first_key_)}));
+    const Id position = b_.plus(narrow(first), b_.range(tile, 1, 0));
+    is_seen_ = {b_.less(position, end_key_)};
+    if (form_.window) is_seen_.push_back(b_.map(Fn::kNot, {b_.less(position, first_key_)}));
     const Axis sequence{wide(sequence_), {extents_.sequences}};
     Id number, exists;
     if (page >= tile) {  // one for all
-      exists = less(narrow(first), end_key_);
+      exists = b_.less(narrow(first), end_key_);
       const Axis slot{wide(divided(narrow(first), page)), {extents_.most_pages}};
       number = rows_.scalar(node_.inputs[kPageTable], {sequence, slot}, {exists});
       // Only scalars vary from tile to tile.
@@ -263,19 +260,19 @@ class PagedTile : public AttentionTile {
 
   Id scores(Id products, Id first) override {
     Id scores = products;
-    if (form_.scales) scores = times(scores, scale_of(0));
+    if (form_.scales) scores = b_.times(scores, scale_of(0));
     if (form_.softcap) {
-      scores = b_.map(Fn::kTanh, {times(scores, number(form_.scale / *form_.softcap))});
+      scores = b_.map(Fn::kTanh, {b_.times(scores, number(form_.scale / *form_.softcap))});
     }
-    const Id key = plus(narrow(first), b_.range(block_, heads_.key_tile(), 1));
-    if (!form_.causal) return hidden_unless({less(key, end_key_)}, scores);
-    const Id position = plus(first_position_, row().query);
-    Mask seen{b_.map(Fn::kNot, {less(position, key)})};
-    if (form_.window) seen.push_back(less(minus(position, integer(*form_.window)), key));
+    const Id key = b_.plus(narrow(first), b_.range(block_, heads_.key_tile(), 1));
+    if (!form_.causal) return hidden_unless({b_.less(key, end_key_)}, scores);
+    const Id position = b_.plus(first_position_, row().query);
+    Mask seen{b_.map(Fn::kNot, {b_.less(position, key)})};
+    if (form_.window) seen.push_back(b_.less(b_.minus(position, integer(*form_.window)), key));
     return hidden_unless(seen, scores);
   }
 
-  Id output(Id sums) override { return form_.scales ? times(sums, scale_of(1)) : sums; }
+  Id output(Id sums) override { return form_.scales ? b_.times(sums, scale_of(1)) : sums; }
 
   /// Of keys (0) or values (1).
   Id scale_of(std::size_t which) {
@@ -301,7 +298,7 @@ class PagedTile : public AttentionTile {
     };
     // Without a key in the segment nobody reads the values.
     Mask mask = row.mask;
-    mask.push_back(less(first_key_, end_key_));
+    mask.push_back(b_.less(first_key_, end_key_));
     const Dim columns = this->type(2).shape[3];
     const Id col = column(columns, block_, heads_.value_columns, mask);
     store(all.output, col, mask);
