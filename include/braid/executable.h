@@ -80,6 +80,11 @@ class BRAID_API Executable {
   /// all inputs, parameters and outputs saves the arenas "parameters" and "io".
   static std::vector<ArenaReport> memory_estimate(const Graph& graph, const World& world,
                                                   const PassConfig& passes = {});
+  /// How many pages each cache of the graph's paged attentions may have, so that memory_estimate()
+  /// of the graph with so many is at most `bytes` in all; 0 where nothing fits. Every cache has as
+  /// many, the first dim of an input. Throws kInvalidArgument for a graph without such caches.
+  static std::int64_t pages_that_fit(const Graph& graph, const World& world, std::int64_t bytes,
+                                     const PassConfig& passes = {});
   /// A second instance of the same program, to run beside this one in another thread. Nothing is
   /// compiled or loaded again. It has its own arenas, flags and streams, but shares the parameters,
   /// bound or in their arena, so that weights exist once. Its states are its own, and other

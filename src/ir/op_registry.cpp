@@ -154,6 +154,14 @@ void expect_float(std::string_view op, std::span<const TensorType> inputs) {
        inputs[0].str());
 }
 
+void expect_scale(std::string_view op, const InferContext& context, std::size_t operand) {
+  const TensorType& scale = context.inputs[operand];
+  const bool is_one = std::ranges::all_of(scale.shape, [](const Dim& d) { return d == Dim(1); });
+  if (scale.dtype == DType::kF32 && is_one) return;
+  fail(fmt::format("/inputs/{}", operand), "the scale of {} is {}; expected f32[]", op,
+       scale.str());
+}
+
 std::size_t normalize_axis(std::int64_t axis, std::size_t rank, const std::string& place) {
   const auto signed_rank = static_cast<std::int64_t>(rank);
   if (axis < -signed_rank || axis >= signed_rank) {

@@ -57,6 +57,8 @@ void expect_same_dtype(std::string_view op, std::span<const TensorType> inputs,
                        std::size_t first = 0);
 /// Throws when operand 0 is not f32, f16 or bf16.
 void expect_float(std::string_view op, std::span<const TensorType> inputs);
+/// Throws when operand `operand` is not one number of f32.
+void expect_scale(std::string_view op, const InferContext& context, std::size_t operand);
 /// Throws when operand `operand` is not i32 or i64.
 void expect_indices(std::string_view op, const InferContext& context, std::size_t operand);
 /// An index of a rank into a dim of `extent` elements. As in PyTorch's ops of these names, negative

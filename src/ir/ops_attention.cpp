@@ -202,8 +202,10 @@ Attention attention_of(const Graph& graph, const Node& node) {
       form.window = std::min(*window, kWidest);
     }
     if (const auto* softcap = node.attr<double>("softcap")) form.softcap = *softcap;
-    if (node.inputs.size() > kSinks) form.sinks = kSinks;
+    if (has_sinks(node.inputs.size())) form.sinks = kSinks;
+    if (node.inputs.size() > kSinks + 1) form.scales = node.inputs.size() - 2;
     if (const auto* segment = node.attr<std::int64_t>("segment")) form.segment = *segment;
+    form.makes_parts = node.op_name() == "paged_attention_parts";
     return form;
   }
   if (*node.attr<bool>("enable_gqa")) {

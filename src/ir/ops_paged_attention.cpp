@@ -49,9 +49,27 @@ void check_attributes(const Attrs& attrs) {
   }
 }
 
-std::vector<TensorType> infer(const InferContext& context) {
+/// Keys and values are as the query, or 8-bit floats that have scales.
+void check_dtypes(const InferContext& context) {
   expect_float(kName, context.inputs);
-  expect_same_dtype(kName, context.inputs.first(3));
+  const TensorType& key = context.inputs[1];
+  const std::size_t operands = context.inputs.size();
+  const bool is_scaled = operands > kSinks + 1;
+  const bool fits = is_scaled ? is_float8(key.dtype) : key.dtype == context.inputs[0].dtype;
+  if (!fits || context.inputs[2].dtype != key.dtype) {
+    fail("", "operands are {}, {} scales; expected keys and values of {}",
+         describe(context.inputs.first(3)), is_scaled ? "with" : "without",
+         is_scaled ? "f8e4m3 or f8e5m2"
+                   : fmt::format("{}: 8-bit floats have two scales, the last operands",
+                                 dtype_name(context.inputs[0].dtype)));
+  }
+  for (std::size_t i = operands - 2; is_scaled && i < operands; ++i) {
+    expect_scale(kName, context, i);
+  }
+}
+
+std::vector<TensorType> infer(const InferContext& context) {
+  check_dtypes(context);
   const Shape& query = context.inputs[0].shape;
   const Shape& key = context.inputs[1].shape;
   const Shape& value = context.inputs[2].shape;
@@ -72,7 +90,7 @@ std::vector<TensorType> infer(const InferContext& context) {
          context.inputs[1].str());
   }
   check_tables(context);
-  if (context.inputs.size() > kSinks) {
+  if (has_sinks(context.inputs.size())) {
     const TensorType& sinks = context.inputs[kSinks];
     const DType own = context.inputs[0].dtype;
     if (sinks.shape != Shape{query[1]} || (sinks.dtype != own && sinks.dtype != DType::kF32)) {
@@ -84,10 +102,15 @@ std::vector<TensorType> infer(const InferContext& context) {
   return {{context.inputs[0].dtype, {query[0], query[1], value[3]}}};
 }
 
-/// Segments that a row of the page table has room for.
-std::int64_t segments(const InferContext& context) {
+std::int64_t segment_of(const InferContext& context) {
   const auto segment = get_attr<std::int64_t>(context.attrs, "segment");
   if (segment < 1) fail("/attrs/segment", "found {}; expected at least 1", segment);
+  return segment;
+}
+
+/// Segments that a row of the page table has room for.
+std::int64_t segments(const InferContext& context) {
+  const std::int64_t segment = segment_of(context);
   const Shape& table = context.inputs[kPageTable].shape;
   if (!table[1].is_constant()) {
     fail("/inputs/3", "found {}; expected a constant number of pages",
@@ -100,6 +123,11 @@ std::int64_t segments(const InferContext& context) {
 std::vector<TensorType> infer_parts(const InferContext& context) {
   const Shape result = infer(context)[0].shape;
   return {{DType::kF32, {segments(context), result[0], result[1], result[2] + 2}}};
+}
+
+std::vector<TensorType> infer_in_parts(const InferContext& context) {
+  static_cast<void>(segment_of(context));
+  return infer(context);
 }
 
 std::vector<TensorType> infer_join(const InferContext& context) {
@@ -189,8 +217,8 @@ class Evaluation {
       const std::vector<std::int64_t> rows = rows_of(s, hidden, seen);
       for (std::int64_t head = 0; head < extent(0, 1); ++head) {
         const std::vector<double> scores = scores_of(token, head, rows);
-        form_.segment ? store_parts(token, head, hidden, rows, scores)
-                      : store(token, head, rows, scores);
+        form_.makes_parts ? store_parts(token, head, hidden, rows, scores)
+                          : store(token, head, rows, scores);
       }
     }
   }
@@ -218,7 +246,7 @@ class Evaluation {
       const double* key = x_[1].data.data() + (row * extent(1, 2) + of_key(head)) * width;
       double score = 0;
       for (std::int64_t e = 0; e < width; ++e) score += query[e] * key[e];
-      score *= form_.scale;
+      score *= form_.scale * scale_of(0);
       if (form_.softcap) score = *form_.softcap * std::tanh(score / *form_.softcap);
       scores.push_back(score);
     }
@@ -260,7 +288,12 @@ class Evaluation {
   void add_value(double* result, std::int64_t head, std::int64_t row, double weight) const {
     const std::int64_t columns = extent(2, 3);
     const double* value = x_[2].data.data() + (row * extent(1, 2) + of_key(head)) * columns;
-    for (std::int64_t c = 0; c < columns && weight != 0; ++c) result[c] += weight * value[c];
+    const double scaled = weight * scale_of(1);
+    for (std::int64_t c = 0; c < columns && weight != 0; ++c) result[c] += scaled * value[c];
+  }
+  /// Of keys (0) or values (1).
+  [[nodiscard]] double scale_of(std::size_t which) const {
+    return form_.scales ? x_[*form_.scales + which].data[0] : 1;
   }
 
   const EvalContext& context_;
@@ -286,7 +319,7 @@ void add_paged_attention_ops(std::vector<OpDef>& ops) {
       .name = std::string(kName),
       .op_class = OpClass::kAttention,
       .min_inputs = 6,
-      .max_inputs = 7,
+      .max_inputs = 9,
       .attrs = {{.name = "scale",
                  .type = AttrType::kDouble,
                  .optional = true,
@@ -317,12 +350,16 @@ void add_paged_attention_ops(std::vector<OpDef>& ops) {
       .evaluate = evaluate,
       .checked = {kPageTable, kKvLengths, kQueryStarts},
   };
-  OpDef parts = whole;
+  OpDef in_parts = whole;
+  in_parts.name = "paged_attention_in_parts";
+  in_parts.attrs.push_back({.name = "segment", .type = AttrType::kInt, .about = "Keys of a part"});
+  in_parts.infer = infer_in_parts;
+  OpDef parts = in_parts;
   parts.name = "paged_attention_parts";
-  parts.max_inputs = 6;
-  parts.attrs.push_back({.name = "segment", .type = AttrType::kInt, .about = "Keys of a part"});
+  parts.max_inputs = 8;
   parts.infer = infer_parts;
   ops.push_back(std::move(whole));
+  ops.push_back(std::move(in_parts));
   ops.push_back(std::move(parts));
   ops.push_back(
       {.name = "join_attention_parts",

@@ -282,20 +282,30 @@ EvalTensors evaluate_slice_scatter(const EvalContext& context, const EvalTensors
 }
 
 /// The last dims of a cache are those of a row of keys or values; those before them are its slots.
+/// Rows have its dtype, or the cache has 8-bit floats, and two scales follow the slots.
 std::vector<TensorType> infer_append(const InferContext& context) {
   const Shape slots = infer_indices(kAppend, context, 4).shape;
+  const bool is_scaled = context.inputs.size() > 5;
+  if (is_scaled && context.inputs.size() < 7) {
+    fail("/inputs/5", "append_kv has one scale; expected one of keys and one of values, or none");
+  }
+  for (std::size_t i = 5; i < context.inputs.size(); ++i) expect_scale(kAppend, context, i);
   for (const std::size_t i : {0, 1}) {
     const TensorType& cache = context.inputs[i];
     const TensorType& rows = context.inputs[2 + i];
     const std::size_t dims = rows.shape.size();
-    const bool fits = dims > 1 && cache.shape.size() >= dims && cache.dtype == rows.dtype &&
+    const bool has_dtype =
+        is_scaled ? is_float8(cache.dtype) && is_float(rows.dtype) && !is_float8(rows.dtype)
+                  : cache.dtype == rows.dtype;
+    const bool fits = dims > 1 && cache.shape.size() >= dims && has_dtype &&
                       rows.shape[0] == slots[0] &&
                       std::equal(rows.shape.begin() + 1, rows.shape.end(),
                                  cache.shape.end() - static_cast<std::ptrdiff_t>(dims) + 1);
     if (fits) continue;
     fail(fmt::format("/inputs/{}", 2 + i),
-         "append_kv writes {} into {}; expected {} rows that have its dtype and its last dims",
-         rows.str(), cache.str(), slots[0].str());
+         "append_kv writes {} into {}; expected {} rows that have {} and its last dims", rows.str(),
+         cache.str(), slots[0].str(),
+         is_scaled ? "f32, f16 or bf16 where it has 8-bit floats," : "its dtype");
   }
   return {context.inputs[0], context.inputs[1]};
 }
@@ -306,7 +316,15 @@ EvalTensors evaluate_append(const EvalContext& context, const EvalTensors& input
     for (const std::size_t i : {0, 1}) {
       const std::size_t row = elements_behind(operands[2 + i], 0);
       const std::size_t slots = row == 0 ? 0 : results[i].size() / row;
-      put_parts(results[i], operands[2 + i], row, slots,
+      EvalTensor rows = operands[2 + i];
+      if (operands.size() > 5) {
+        const double scale = operands[5 + i].data[0];
+        rows.dtype = results[i].dtype;
+        for (double& x : rows.data) {
+          x = round_to(rows.dtype, round_to(DType::kF32, x / scale));
+        }
+      }
+      put_parts(results[i], rows, row, slots,
                 places_of(context, &operands - inputs.data(), operands[4].integers,
                           static_cast<std::int64_t>(slots)));
     }
@@ -375,7 +393,7 @@ void add_update_ops(std::vector<OpDef>& ops) {
       .name = std::string(kAppend),
       .op_class = OpClass::kMutation,
       .min_inputs = 5,
-      .max_inputs = 5,
+      .max_inputs = 7,
       .attrs = {},
       .infer = infer_append,
       .flops = flops_per_element(0),

@@ -112,15 +112,25 @@ class Functionalizer {
   }
 
   /// The keys' or the values' cache with its new rows: seen as [slots, ...], rows are replaced.
+  /// Of 8-bit floats each row is divided by the scale first.
   ValueId append(const Node& node, std::size_t i) {
     const Shape& cache = graph_.type(node.inputs[i]).shape;
     Shape slots = graph_.type(node.inputs[2 + i]).shape;
     slots[0] = -1;
     const ValueId rows =
         add(node, "view", {rewrite_(node.inputs[i])}, {{"shape", std::move(slots)}});
-    const ValueId now = rewrite_.add(node.name, "index_copy",
-                                     {rows, rewrite_(node.inputs[4]), rewrite_(node.inputs[2 + i])},
-                                     {{"dim", std::int64_t{0}}});
+    ValueId more = rewrite_(node.inputs[2 + i]);
+    if (node.inputs.size() > 5) {
+      const DType dtype = graph_.type(node.inputs[i]).dtype;
+      if (graph_.type(node.inputs[2 + i]).dtype != DType::kF32) {
+        more = add(node, "to", {more}, {{"dtype", DType::kF32}});
+      }
+      more = add(node, "div", {more, rewrite_(node.inputs[5 + i])}, {});
+      more = add(node, "to", {more}, {{"dtype", dtype}});
+    }
+    const ValueId now =
+        rewrite_.add(node.name, "index_copy", {rows, rewrite_(node.inputs[4]), more},
+                     {{"dim", std::int64_t{0}}});
     return add(node, "view", {now}, {{"shape", cache}});
   }
 

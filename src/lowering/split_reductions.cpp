@@ -35,7 +35,10 @@
 //
 // A paged_attention whose sequences have one token each, by its types, always becomes parts of
 // kSegment keys and what joins them (ir/attention.h), where there is room for more than one: a
-// row's bits must not depend on how many there are.
+// row's bits must not depend on how many there are. With `invariant-attention` any other one goes
+// over the same segments, one after the other in one kernel, and joins them as these are joined. So
+// a row has the same bits in a prompt and in decode. One segment that has no sinks is joined with
+// nothing, and stays as it is.
 namespace braid {
 namespace {
 
@@ -53,6 +56,10 @@ constexpr ReasonCode kSplit{"split_reductions.split",
 constexpr ReasonCode kSegments{"split_reductions.segments",
                                "one token of each sequence: parts of {keys} keys run side by side"};
 
+constexpr ReasonCode kInOrder{"split_reductions.in_order",
+                              "parts of {keys} keys one after the other, as where each sequence "
+                              "has one token: --invariant-attention"};
+
 constexpr ReasonCode kTuned{"split_reductions.tuned", "tuned: {what}"};
 constexpr ReasonCode kNotTuned{"split_reductions.not_tuned", "not tuned: {why}"};
 
@@ -62,6 +69,10 @@ constexpr std::int64_t kLeastK = 256;
 /// computes them would fuse with their sum.
 constexpr std::int64_t kLeastElements = 8;
 
+struct SplitOptions {
+  bool invariant_attention = false;
+};
+
 class Splitter {
  public:
   Splitter(const Graph& graph, PassContext& context)
@@ -70,7 +81,8 @@ class Splitter {
         device_(device_model(context.target)),
         kinds_(graph),
         choose_tuned_(context),
-        rewrite_(graph) {}
+        rewrite_(graph),
+        options_(read_options<SplitOptions>(split_reductions, context.config)) {}
 
   /// The new graph; nothing where nothing is split.
   std::optional<Graph> run() {
@@ -78,9 +90,10 @@ class Splitter {
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       const NodeId id = i;
       const Node& node = graph_.node(id);
-      if (has_parts(node)) {
+      if (node.op_name() == "paged_attention") {
+        if (!is_cut(node)) continue;
         cuts.emplace(id, Cut{});
-        context_.applied(kPass, node.name, Reason(kSegments, kSegment));
+        context_.applied(kPass, node.name, Reason(decodes(node) ? kSegments : kInOrder, kSegment));
         continue;
       }
       if (!reduces(node) || !graph_.value(node.outputs[0]).comm_group.empty()) continue;
@@ -398,27 +411,42 @@ class Splitter {
     finish(node, x);
   }
 
-  /// Whether it is an attention of one token in each sequence, with room for several segments.
-  bool has_parts(const Node& node) const {
-    if (node.op_name() != "paged_attention") return false;
+  /// Whether a row of the attention's page table has room for one segment of keys alone.
+  bool has_one_segment(const Node& node) const {
+    const Dim& pages = shape(node.inputs[kPageTable])[1];
+    return pages.max(graph_.symbols()) * shape(node.inputs[1])[1].evaluate({}) <= kSegment;
+  }
+
+  /// Whether it is an attention of one token in each sequence, and its parts are known.
+  bool decodes(const Node& node) const {
     const Shape& table = shape(node.inputs[kPageTable]);
-    if (shape(node.inputs[0])[0] != table[0] || !table[1].is_constant()) return false;
-    return (table[1] * shape(node.inputs[1])[1].evaluate({})).evaluate({}) > kSegment;
+    return shape(node.inputs[0])[0] == table[0] && table[1].is_constant() && !has_one_segment(node);
+  }
+
+  bool is_cut(const Node& node) const {
+    return decodes(node) || (options_.invariant_attention &&
+                             (has_sinks(node.inputs.size()) || !has_one_segment(node)));
   }
 
   /// The parts keep the node's name: they check its operands, and errors name it.
   void split_attention(const Node& node) {
     std::vector<ValueId> inputs = rewrite_(node.inputs);
-    std::vector<ValueId> sinks(
-        inputs.begin() + std::min<std::ptrdiff_t>(kSinks, std::ssize(inputs)), inputs.end());
-    inputs.resize(kSinks);
     Attrs attrs = node.attrs;
     attrs.emplace("segment", kSegment);
+    if (!decodes(node)) {
+      rewrite_.copy(node, "paged_attention_in_parts", std::move(inputs), std::move(attrs));
+      return;
+    }
+    std::optional<ValueId> sinks;
+    if (has_sinks(inputs.size())) {
+      sinks = inputs[kSinks];
+      inputs.erase(inputs.begin() + kSinks);
+    }
     Graph& graph = rewrite_.graph();
     const NodeId parts =
         graph.add_node(node.name, "paged_attention_parts", std::move(inputs), std::move(attrs));
     std::vector<ValueId> operands{graph.node(parts).outputs[0]};
-    operands.insert(operands.end(), sinks.begin(), sinks.end());
+    if (sinks) operands.push_back(*sinks);
     const DType dtype = graph_.type(node.outputs[0]).dtype;
     rewrite_.map(node.outputs[0], add(node, "join_attention_parts", operands, {{"dtype", dtype}}));
   }
@@ -438,7 +466,16 @@ class Splitter {
   std::unordered_map<NodeId, Choice> choices_;  ///< by kind of node
   ChooseTuned choose_tuned_;
   Rewriter rewrite_;
+  SplitOptions options_;
 };
+
+constexpr PassOption kOptions[] = {
+    {.name = "invariant-attention",
+     .variable = kVariable<&SplitOptions::invariant_attention>,
+     .meaning = "a row of paged_attention has the same bits in a prompt and in decode",
+     .said = "{}",
+     .off = "",
+     .on = "paged_attention in prompts by the segments of decode"}};
 
 }  // namespace
 
@@ -448,6 +485,7 @@ constinit const Pass split_reductions{
     .run = [](const Graph& graph, PassContext& context) -> std::optional<Graph> {
       return Splitter(graph, context).run();
     },
-    .cuts_sums = true};
+    .cuts_sums = true,
+    .options = kOptions};
 
 }  // namespace braid

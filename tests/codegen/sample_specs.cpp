@@ -194,25 +194,28 @@ void add_gemms(const Samples& add) {
         {b.op("scaled_dot_product_attention", {q, k, v},
               {{"is_causal", true}, {"enable_gqa", true}})});
   }
-  {
+  for (const std::string op : {"paged_attention", "paged_attention_in_parts"}) {
     Body b;
     const ValueId q = b.input(bf16, {kT, 8, 128});
     const ValueId k = b.input(bf16, {1000, 16, 2, 128}), v = b.input(bf16, {1000, 16, 2, 128});
     const auto places = [&](Shape shape) { return b.input(DType::kI32, std::move(shape)); };
     const ValueId table = places({20, 64}), lengths = places({20}), starts = places({21});
-    add("paged_attention", b,
-        {b.op("paged_attention", {q, k, v, table, lengths, starts},
-              {{"window", std::int64_t{500}}, {"softcap", 30.0}})});
+    Attrs attrs{{"window", std::int64_t{500}}, {"softcap", 30.0}};
+    if (op != "paged_attention") attrs.emplace("segment", std::int64_t{512});
+    add(op, b, {b.op(op, {q, k, v, table, lengths, starts}, attrs)});
   }
-  {
+  for (const DType dtype : {bf16, DType::kF8E4M3}) {
     Body b;
     const auto places = [&](Shape shape) { return b.input(DType::kI32, std::move(shape)); };
     const ValueId q = b.input(bf16, {kT, 32, 128});
-    const ValueId k = b.input(bf16, {1000, 64, 4, 128}), v = b.input(bf16, {1000, 64, 4, 128});
+    const ValueId k = b.input(dtype, {1000, 64, 4, 128}), v = b.input(dtype, {1000, 64, 4, 128});
     const ValueId table = places({kT, 64}), lengths = places({kT}), starts = places({kT + 1});
-    add("paged_attention_parts", b,
-        {b.op("paged_attention_parts", {q, k, v, table, lengths, starts},
-              {{"segment", std::int64_t{512}}})});
+    std::vector<ValueId> inputs{q, k, v, table, lengths, starts};
+    if (dtype != bf16) {
+      inputs.insert(inputs.end(), {b.input(DType::kF32, {}), b.input(DType::kF32, {})});
+    }
+    add(dtype == bf16 ? "paged_attention_parts" : "paged_attention_parts_8_bits", b,
+        {b.op("paged_attention_parts", inputs, {{"segment", std::int64_t{512}}})});
   }
   {
     Body b;

@@ -17,7 +17,7 @@ namespace {
 
 bool made_by_lowering(const OpDef& op) {
   const OpClass op_class = op.op_class;
-  return op.name.ends_with("attention_parts") || op_class == OpClass::kKernel ||
+  return op.name.ends_with("_parts") || op_class == OpClass::kKernel ||
          op_class == OpClass::kFusedMatmul || op_class == OpClass::kChunk ||
          op_class == OpClass::kPeerCopy || op_class == OpClass::kCopy;
 }

@@ -113,6 +113,18 @@ TEST(PagedAttention, RefusesWhatDoesNotFit) {
   types.push_back({kF32, {2}});
   EXPECT_TRUE(is_error(refused(types, kPaged), "n/inputs/6", "expected f32[4] or f32"));
   types.pop_back();
+  types.insert(types.end(), 2, {kF32, {}});
+  EXPECT_TRUE(is_error(refused(types, kPaged), "n", "f32[5, 16, 2, 8], with scales; expected"));
+  types[1].dtype = types[2].dtype = DType::kF8E4M3;
+  EXPECT_EQ(refused(types, kPaged), "no error");
+  types[2].dtype = DType::kF8E5M2;
+  EXPECT_TRUE(is_error(refused(types, kPaged), "n", "expected keys and values of f8e4m3 or"));
+  types[2].dtype = DType::kF8E4M3;
+  types[7] = {kF32, {4}};
+  EXPECT_TRUE(is_error(refused(types, kPaged), "n/inputs/7", "f32[4]; expected f32[]"));
+  types.resize(6);
+  EXPECT_TRUE(is_error(refused(types, kPaged), "n", "8-bit floats have two scales"));
+  types[1].dtype = types[2].dtype = kF32;
   types[1].shape[1] = types[2].shape[1] = 24;
   EXPECT_TRUE(is_error(refused(types, kPaged), "n/inputs/1", "expected pages of 16, 32"));
   const auto with_attrs = [](Attrs attrs) {
@@ -127,9 +139,9 @@ TEST(PagedAttention, RefusesWhatDoesNotFit) {
 
 /// Heads of one element: a sequence with one query of 17 keys, and one with two queries of 2 keys.
 /// Key and value of position p are p, but for p = 16 of the first.
-Values paged(Attrs attrs, bool has_sink = false) {
+Values paged(Attrs attrs, bool has_sink = false, const Values& scales = {}) {
   attrs.emplace("scale", std::log(2.0));
-  const TensorType cache{kF32, {4, 16, 1, 1}};
+  const TensorType cache{scales.empty() ? kF32 : DType::kF8E4M3, {4, 16, 1, 1}};
   Values pages(64, 100);  // those of pages that nobody has would show
   for (std::size_t p = 0; p < 16; ++p) pages[48 + p] = 0;
   pages[16] = 5;               // the first's position 16
@@ -141,6 +153,10 @@ Values paged(Attrs attrs, bool has_sink = false) {
   if (has_sink) {
     types.push_back({kF32, {1}});
     values.push_back({std::log(4.0)});
+  }
+  for (const double scale : scales) {
+    types.push_back({kF32, {}});
+    values.push_back({scale});
   }
   Values result = computed_one(types, kPaged, std::move(attrs), values);
   for (double& x : result) x = std::round(x * 1e6) / 1e6;
@@ -155,6 +171,13 @@ TEST(PagedAttention, TokensSeeTheKeysOfTheirSequence) {
   // A sink of weight 4.
   EXPECT_EQ(paged({{"window", std::int64_t{1}}}, true),
             (Values{1, std::round(2.0 / 6 * 1e6) / 1e6, 1}));
+}
+
+TEST(PagedAttention, CachesOf8BitsAreMultipliedByTheirScales) {
+  // Scores of 2 and 4, so weights 4 and 16, and values 0.5 and 1.
+  EXPECT_EQ(paged({{"causal", false}}, false, {2, 0.5})[1], 18.0 / 20);
+  EXPECT_EQ(paged({{"window", std::int64_t{1}}}, true, {2, 0.5}),
+            (Values{0.5, 0.25, std::round(16.0 / 20 * 1e6) / 1e6}));
 }
 
 }  // namespace

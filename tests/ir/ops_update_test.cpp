@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
 #include "support.h"
@@ -146,6 +148,17 @@ TEST(AppendKv, WritesRowsOfBothCaches) {
   EXPECT_EQ(results[1], (Values{40, 6, 7, 30}));
 }
 
+TEST(AppendKv, DividesRowsOf8BitCachesByTheirScales) {
+  const TensorType k{DType::kF8E4M3, {2, 2, 1}}, v{DType::kF8E5M2, {2, 2, 1}};
+  const TensorType rows{DType::kBF16, {3, 1}}, scale{kF32, {}};
+  const auto results = computed(
+      {k, v, rows, rows, {kI32, {3}}, scale, scale}, "append_kv", {},
+      {{{1, 2, 3, 4}, {5, 6, 7, 8}, {10, -2000, 6.5}, {30, 1e7, 2.5}, {3, 0, 1}, {2}, {0.5}}})[0];
+  // 1000 is above the largest, and 3.25 a midpoint; 5 is 4 · 1.25, and e5m2 has an infinity.
+  EXPECT_EQ(results[0], (Values{-448, 3.25, 3, 5}));
+  EXPECT_EQ(results[1], (Values{std::numeric_limits<double>::infinity(), 5, 7, 64}));
+}
+
 TEST(AppendKv, RefusesRowsThatDoNotFit) {
   const TensorType cache{kF32, {4, 16, 2, 8}};
   const TensorType slots{kI32, {sym("T")}};
@@ -156,6 +169,17 @@ TEST(AppendKv, RefusesRowsThatDoNotFit) {
   EXPECT_EQ(of({t, 2, 8}, {t, 2, 8}), "no error");
   EXPECT_TRUE(is_error(of({t, 2, 4}, {t, 2, 8}), "n/inputs/2", "append_kv writes f32[T, 2, 4]"));
   EXPECT_TRUE(is_error(of({t, 2, 8}, {1, 2, 8}), "n/inputs/3", "expected T rows"));
+  const TensorType rows{kF32, {t, 2, 8}}, scale{kF32, {}};
+  std::vector<TensorType> types{cache, cache, rows, rows, slots, scale};
+  EXPECT_TRUE(is_error(refused(types, "append_kv"), "n/inputs/5", "one of keys and one of values"));
+  types.push_back({kF32, {2}});
+  EXPECT_TRUE(is_error(refused(types, "append_kv"), "n/inputs/6", "expected f32[]"));
+  types[6] = scale;
+  EXPECT_TRUE(is_error(refused(types, "append_kv"), "n/inputs/2", "where it has 8-bit floats"));
+  types[0].dtype = types[1].dtype = DType::kF8E4M3;
+  EXPECT_EQ(refused(types, "append_kv"), "no error");
+  types.resize(5);
+  EXPECT_TRUE(is_error(refused(types, "append_kv"), "n/inputs/2", "its dtype"));
   EXPECT_TRUE(is_error(error_of([&] {
                          const TensorType one{kF32, {2, 1}};
                          (void)computed_one({one, one, {kF32, {1, 1}}, {kF32, {1, 1}}, {kI32, {1}}},

@@ -13,6 +13,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 const std::string kX = input("x", R"("T", 6)");
 const std::string kX2 = kX + "," + input("x2", R"("T", 6)");
@@ -96,6 +97,26 @@ TEST(Fuse, NormWithPrologueAndEpilogue) {
       R"("y", "r")");
   EXPECT_THAT(lines(graph),
               ElementsAre("y:0, y:1 = elementwise{add+rms_norm+silu}(x, x2, g)", "-> y:1, y:0"));
+}
+
+TEST(Fuse, RotaryEmbeddingOfANormOfWhatIsInMemory) {
+  const auto kernels = [](const std::string& nodes) {
+    PassContext context;
+    const std::string inputs = input("x", R"("T", 3, 4)") + "," + input("g", "4") + "," +
+                               input("table", R"("T", 1, 2)") + "," + input("wide", R"("T", 1, 6)");
+    return lines(fused(graph_of(inputs, nodes, R"("r")"), context));
+  };
+  const std::string rotated = "," + node("r", "rotary_embedding", R"("n", "table", "table")");
+  EXPECT_THAT(kernels(norm("n", "x") + rotated),
+              ElementsAre("r = elementwise{rms_norm+rotary_embedding}(x, g, table)", "-> r"));
+  // An element that is computed would be so twice.
+  EXPECT_THAT(kernels(node("s", "silu", R"("x")") + "," + norm("n", "s") + rotated), SizeIs(3));
+  EXPECT_THAT(kernels(norm("m", "x") + "," + node("n", "silu", R"("m")") + rotated), SizeIs(3));
+  // The other element is one of another row.
+  EXPECT_THAT(
+      kernels(norm("m", "x") + "," + node("n", "view", R"("m")", R"("shape": ["T", 1, 12])") + "," +
+              node("r", "rotary_embedding", R"("n", "wide", "wide")")),
+      SizeIs(3));
 }
 
 TEST(Fuse, TransposeThatOnlyMatmulsReadIsInsideThem) {

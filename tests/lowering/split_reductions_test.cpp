@@ -67,7 +67,7 @@ TEST(SplitReductions, WeightThatIsTransposed) {
 }
 
 TEST(SplitReductions, AttentionOfOneTokenInEachSequence) {
-  const auto attention = [](const char* tokens, const char* pages) {
+  const auto attention = [](const char* tokens, const char* pages, bool has_sinks = false) {
     const auto i32 = [](const char* name, const std::string& shape) {
       return std::string(R"(, {"name": ")") + name + R"(", "dtype": "i32", "shape": [)" + shape +
              "]}";
@@ -75,8 +75,10 @@ TEST(SplitReductions, AttentionOfOneTokenInEachSequence) {
     return graph_of(input16("q", std::string(tokens) + ", 4, 16") + "," +
                         input16("k", "40, 64, 2, 16") + "," + input16("v", "40, 64, 2, 8") +
                         i32("table", std::string(R"("T", )") + pages) + i32("lengths", R"("T")") +
-                        i32("starts", R"("T + 1")"),
-                    node("y", "paged_attention", R"("q", "k", "v", "table", "lengths", "starts")",
+                        i32("starts", R"("T + 1")") + "," + input16("sinks", "4"),
+                    node("y", "paged_attention",
+                         std::string(R"("q", "k", "v", "table", "lengths", "starts")") +
+                             (has_sinks ? R"(, "sinks")" : ""),
                          R"("window": 900)"),
                     R"("y")");
   };
@@ -92,6 +94,21 @@ TEST(SplitReductions, AttentionOfOneTokenInEachSequence) {
   // Room for one segment, or tokens of any sequence.
   EXPECT_EQ(split(attention(R"("T")", "8"), context).nodes().size(), 1U);
   EXPECT_EQ(split(attention(R"(7)", "20"), context).nodes().size(), 1U);
+
+  // With the option one kernel goes over the same parts, but for one that is joined with nothing.
+  context.config.options["invariant-attention"] = "true";
+  EXPECT_EQ(split(graph, context).nodes().size(), 2U);
+  const auto only_op = [&](const Graph& of) {
+    const Graph result = split(of, context);
+    EXPECT_EQ(result.nodes().size(), 1U);
+    expect_close(of, result);
+    return std::string(result.nodes()[0].op_name());
+  };
+  EXPECT_EQ(only_op(attention(R"(7)", "20")), "paged_attention_in_parts");
+  EXPECT_THAT(remarks_of(context, "y"), Contains(HasSubstr("one after the other")));
+  EXPECT_EQ(only_op(attention(R"(7)", "8", true)), "paged_attention_in_parts");
+  EXPECT_EQ(only_op(attention(R"(7)", R"("T")", true)), "paged_attention_in_parts");
+  EXPECT_EQ(only_op(attention(R"(7)", "8")), "paged_attention");
 }
 
 TEST(SplitReductions, ColumnAndFullReductions) {

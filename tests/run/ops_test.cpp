@@ -385,6 +385,23 @@ std::vector<Case> gather_cases() {
            }});
     }
   }
+  for (const bool interleaved : {false, true}) {
+    // Norms of heads, and of all heads together, which are more than a block holds.
+    for (const std::int64_t heads : {1, 320}) {
+      cases.push_back(
+          {fmt::format("rotary_of_norm_{}{}", heads, interleaved ? "_interleaved" : ""),
+           [=](Build& b) {
+             const std::int64_t row = heads * 64;
+             const ValueId x = b.in(kBF16, {kT, 2, row});
+             const ValueId norm = heads == 1
+                                      ? b.op("rms_norm", {x, b.in(kBF16, {row})}, {{"eps", 1e-5}})
+                                      : b.op("layer_norm", {x}, {{"eps", 1e-5}});
+             const ValueId apart = b.op("view", {norm}, {{"shape", Shape{kT, 2 * heads, 64}}});
+             const ValueId cos = b.in(kBF16, {kT, 1, 32}), sin = b.in(kBF16, {kT, 1, 32});
+             b.out(b.op("rotary_embedding", {apart, cos, sin}, {{"interleaved", interleaved}}));
+           }});
+    }
+  }
   cases.push_back({"embedding", [](Build& b) {
                      const ValueId e = b.op("embedding", {b.in(kF16, {50, 96}), b.in(kI64, {kT})});
                      b.out(e);

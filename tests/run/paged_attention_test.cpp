@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "braid/error.h"
 #include "findings.h"
@@ -35,6 +37,7 @@ struct Form {
   bool sinks = false;
   bool decodes = false;  ///< one token of each sequence, by its type
   std::int64_t most_keys = kMostKeys;
+  std::optional<DType> cache = {};  ///< 8-bit floats, with scales
   [[nodiscard]] std::int64_t most_pages() const { return most_keys / page; }
   [[nodiscard]] std::int64_t pages() const { return kMostSequences * most_pages() + 1; }
 };
@@ -45,7 +48,8 @@ Graph graph_of(const Form& form) {
   b.graph().add_symbol("S", {1, kMostSequences});
   const Dim tokens = form.decodes ? kS : kT;
   const auto cache = [&](const char* name, std::int64_t width) {
-    return b.in(form.dtype, {form.pages(), form.page, form.key_heads, width}, name);
+    return b.in(form.cache.value_or(form.dtype), {form.pages(), form.page, form.key_heads, width},
+                name);
   };
   const ValueId q = b.in(form.dtype, {tokens, form.heads, form.width}, "q");
   const ValueId k = cache("k", form.width), v = cache("v", form.value_width);
@@ -54,6 +58,10 @@ Graph graph_of(const Form& form) {
   const ValueId starts = b.in(kI32, {kS + 1}, "starts");
   std::vector<ValueId> inputs{q, k, v, table, lengths, starts};
   if (form.sinks) inputs.push_back(b.in(DType::kF32, {form.heads}, "sinks"));
+  if (form.cache) {
+    inputs.push_back(b.in(DType::kF32, {}, "k_scale"));
+    inputs.push_back(b.in(DType::kF32, {1}, "v_scale"));
+  }
   const ValueId y = b.node("paged_attention", inputs, form.attrs, "y").outputs[0];
   return b.take({b.op("silu", {y}), y});
 }
@@ -88,7 +96,9 @@ RankTensors inputs_of(const Form& form, const Graph& graph, Batch batch) {
   }
   RankTensors inputs = random_inputs(graph, bindings_of(batch), 11);
   std::vector<std::int64_t> table, lengths, starts{0};
-  const HostTensor& keys = inputs[0][1];  // queries are such numbers, too
+  // Queries are such numbers, too.
+  const HostTensor keys =
+      HostTensor::from_doubles(form.dtype, inputs[0][1].shape, inputs[0][1].to_doubles());
   const std::size_t row =
       static_cast<std::size_t>(form.heads * form.width) * dtype_size(form.dtype);
   std::vector<std::byte> queries;
@@ -115,7 +125,7 @@ RankTensors inputs_of(const Form& form, const Graph& graph, Batch batch) {
 }
 
 struct Compiled {
-  explicit Compiled(const Form& of, Checks checks = kCheckNothing)
+  explicit Compiled(const Form& of, Checks checks = kCheckNothing, const PassConfig& passes = {})
       : form(of),
         graph(graph_of(of)),
         world(World::open([&] {
@@ -124,7 +134,7 @@ struct Compiled {
           options.sanitize = checks;
           return options;
         }())),
-        executable(Executable::compile(graph, world)) {}
+        executable(Executable::compile(graph, world, passes)) {}
 
   RankTensors run(const Batch& batch) {
     return testing::run_once(executable, graph, bindings_of(batch), inputs_of(form, graph, batch));
@@ -182,7 +192,15 @@ INSTANTIATE_TEST_SUITE_P(
         Form{.name = "all_keys", .page = 64, .attrs = kAll},
         Form{.name = "sinks", .dtype = kF16, .sinks = true},
         Form{.name = "sinks_and_window", .heads = 2, .attrs = kCappedWindow, .sinks = true},
-        Form{.name = "three_to_one", .heads = 6, .decodes = true}),
+        Form{.name = "three_to_one", .heads = 6, .decodes = true},
+        Form{.name = "8_bits", .page = 16, .sinks = true, .cache = DType::kF8E4M3},
+        Form{.name = "8_bits_and_window",
+             .dtype = kF16,
+             .width = 80,
+             .value_width = 72,
+             .attrs = kCappedWindow,
+             .cache = DType::kF8E5M2},
+        Form{.name = "8_bits_and_f32", .dtype = DType::kF32, .cache = DType::kF8E4M3}),
     [](const auto& info) { return info.param.name; });
 
 /// The bytes of a token of the result.
@@ -221,11 +239,47 @@ TEST(PagedAttentionRows, KeepTheirBits) {
 
 TEST(PagedAttentionKernel, RunsCleanUnderTheSanitizer) {
   for (const Form& form :
-       {Form{.name = "", .page = 16, .attrs = kWindow}, Form{.name = "", .width = 16}}) {
+       {Form{.name = "", .page = 16, .attrs = kWindow}, Form{.name = "", .width = 16},
+        Form{.name = "", .page = 64, .cache = DType::kF8E4M3}}) {
     Compiled compiled(form, kCheckAll);
     EXPECT_TRUE(compiled.matches({{1, 40}, {33, 70}, {1, kFull}, {0, 0}, {3, 3}}));
     const auto findings = found_by(compiled.world.device());
     EXPECT_TRUE(findings.empty()) << findings[0].text();
+  }
+}
+
+// A query that sees one key gives its value, whichever it is.
+TEST(PagedAttentionKernel, CastsEveryElementOf8Bits) {
+  constexpr std::int64_t kWidth = 64;
+  for (const DType cache : {DType::kF8E4M3, DType::kF8E5M2}) {
+    for (const DType dtype : {kBF16, kF16, DType::kF32}) {
+      Compiled compiled({.name = "",
+                         .dtype = dtype,
+                         .heads = 1,
+                         .key_heads = 1,
+                         .width = 16,
+                         .value_width = kWidth,
+                         .page = 16,
+                         .cache = cache});
+      const Batch batch(256 / kWidth, Sequence{1, 1});
+      RankTensors inputs = inputs_of(compiled.form, compiled.graph, batch);
+      std::ranges::fill(inputs[0][0].data, std::byte{0});  // a weight is 1
+      HostTensor all{cache, {256}, {}};
+      for (std::int64_t i = 0; i < 256; ++i) {
+        all.data.push_back(static_cast<std::byte>(i));
+        const std::int64_t page = page_number(compiled.form, {1, 1, i / kWidth}, 0);
+        inputs[0][2].data[static_cast<std::size_t>((page * 16 * kWidth) + (i % kWidth))] =
+            all.data.back();
+      }
+      inputs[0][7] = HostTensor::from_doubles(DType::kF32, {1}, std::vector<double>{1});
+      const HostTensor found =
+          testing::run_once(compiled.executable, compiled.graph, bindings_of(batch), inputs)[0][1];
+      for (std::size_t i = 0; i < 256; ++i) {
+        const double x = found.to_doubles()[i], expected = all.to_doubles()[i];
+        EXPECT_TRUE(x == expected || (std::isnan(x) && std::isnan(expected)))
+            << dtype_name(cache) << " " << dtype_name(dtype) << " " << i << ": " << x;
+      }
+    }
   }
 }
 
@@ -236,6 +290,7 @@ TEST(PagedAttentionParts, EqualTheReferenceAndKeepTheirBits) {
   const Batch batch{{1, 1}, {1, 513}, {1, kLong}, {1, 512}, {1, 1300}};
   for (Form form :
        {Form{.name = "", .width = 16}, Form{.name = "", .dtype = kF16, .heads = 8, .sinks = true},
+        Form{.name = "", .sinks = true, .cache = DType::kF8E4M3},
         Form{.name = "",
         .width = 80,
         .value_width = 72,
@@ -256,6 +311,59 @@ TEST(PagedAttentionParts, EqualTheReferenceAndKeepTheirBits) {
           << s;
     }
   }
+}
+
+const PassConfig kInvariant{.options = {{"invariant-attention", "true"}}};
+
+// A token has the same bits in decode, alone and among others, as in a prompt or any chunk of one,
+// in tiles of any height.
+TEST(InvariantAttention, GivesATokenOfAPromptTheBitsOfDecode) {
+  constexpr std::int64_t kKeys = 1200;
+  for (Form form : {Form{.name = "", .dtype = DType::kF32, .heads = 2, .key_heads = 1, .width = 16},
+                    Form{.name = "", .heads = 2, .key_heads = 1, .width = 16, .sinks = true},
+                    Form{.name = "", .heads = 2, .width = 16, .cache = DType::kF8E4M3},
+                    Form{.name = "",
+                    .dtype = kF16,
+                    .heads = 2,
+                    .key_heads = 1,
+                    .width = 16,
+                    .value_width = 72,
+                    .page = 16,
+                    .attrs = {{"window", std::int64_t{700}}, {"softcap", 2.0}}}}) {
+    form.most_tokens = kKeys;
+    form.most_keys = kLong / form.page * form.page + form.page;
+    Compiled prompt(form, kCheckNothing, kInvariant);
+    EXPECT_THAT(prompt.executable.kernels(), ::testing::SizeIs(1));
+    form.most_tokens = 3;
+    Compiled small(form, kCheckNothing, kInvariant);
+    form.decodes = true;
+    Compiled decode(form, kCheckNothing, kInvariant);
+    EXPECT_THAT(decode.executable.kernels(), ::testing::SizeIs(2));
+    EXPECT_TRUE(prompt.matches({{1, 700}, {30, 1100}, {0, 0}, {600, 600}}));
+    const HostTensor whole = prompt.run({{kKeys, kKeys, 2}})[0][1];
+    const HostTensor cut = prompt.run({{1, 77, 1}, {590, 590, 2}, {3, 9, 0}})[0][1];
+    const HostTensor rest = prompt.run({{610, kKeys, 2}, {11, 40, 3}})[0][1];
+    for (std::int64_t token = 0; token < kKeys; ++token) {
+      const HostTensor& chunk = token < 590 ? cut : rest;
+      ASSERT_EQ(token_of(chunk, token < 590 ? 1 + token : token - 590), token_of(whole, token))
+          << token;
+    }
+    for (const std::int64_t token : {0, 1, 100, 511, 512, 513, 700, 1023, 1024, 1100, 1199}) {
+      const Sequence own{1, token + 1, 2};
+      EXPECT_EQ(token_of(small.run({{1, 1500, 1}, own})[0][1], 1), token_of(whole, token)) << token;
+      EXPECT_EQ(token_of(decode.run({own})[0][1], 0), token_of(whole, token)) << token;
+      const HostTensor beside = decode.run({{1, 2000, 1}, own, {1, 5, 0}})[0][1];
+      EXPECT_EQ(token_of(beside, 1), token_of(whole, token)) << token;
+    }
+  }
+}
+
+TEST(InvariantAttention, RunsCleanUnderTheSanitizer) {
+  Compiled compiled({.name = "", .width = 16, .most_tokens = 600, .most_keys = kLong}, kCheckAll,
+                    kInvariant);
+  EXPECT_TRUE(compiled.matches({{1, 600}, {30, 1030}, {1, 1}, {0, 0}}));
+  const auto findings = found_by(compiled.world.device());
+  EXPECT_TRUE(findings.empty()) << findings[0].text();
 }
 
 TEST(PagedAttentionParts, RunCleanUnderTheSanitizer) {

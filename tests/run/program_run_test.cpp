@@ -85,6 +85,40 @@ TEST(MemoryEstimate, IsWhatIsAllocated) {
   EXPECT_THAT(estimated, HasSubstr("symmetric:tp"));
 }
 
+TEST(PagesThatFit, FillTheBytesThatAreGiven) {
+  const auto with_pages = [](std::int64_t pages) {
+    const std::string path = testing::source_directory() + "/examples/llama_attention.json";
+    std::string text = read_text(path, kMaxGraphBytes);
+    const std::string old = "[32, 16, 2, 64]";
+    for (std::size_t at = text.find(old); at != std::string::npos; at = text.find(old)) {
+      text.replace(at, old.size(), fmt::format("[{},16, 2, 64]", pages));
+    }
+    return parse_graph(text);
+  };
+  const Graph graph = with_pages(32);
+  const World world = open_world(world_size(graph));
+  const auto needs = [&](std::int64_t pages) {
+    std::int64_t bytes = 0;
+    for (const ArenaReport& arena : Executable::memory_estimate(with_pages(pages), world)) {
+      bytes += arena.bytes;
+    }
+    return bytes;
+  };
+  // 16 keys and 16 values, of 2 heads of 64 elements.
+  EXPECT_EQ(needs(33) - needs(32), 2 * 16 * 2 * 64 * 2);
+  for (const std::int64_t pages : {1, 32, 1000}) {
+    const std::int64_t bytes = needs(pages);
+    EXPECT_EQ(Executable::pages_that_fit(graph, world, bytes), pages);
+    EXPECT_EQ(Executable::pages_that_fit(graph, world, bytes - 1), pages - 1);
+    EXPECT_EQ(Executable::pages_that_fit(graph, world, needs(pages + 1) - 1), pages);
+  }
+  EXPECT_EQ(Executable::pages_that_fit(graph, world, 1000), 0);
+  const Graph other =
+      load_graph(fmt::format("{}/examples/llama_mlp.json", testing::source_directory()));
+  EXPECT_EQ(testing::error_of([&] { (void)Executable::pages_that_fit(other, world, 1000); }),
+            "llama_mlp: has no paged_attention; expected one");
+}
+
 class ProgramRun : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ProgramRun, IsTheRunOfTheGraphBitForBit) {

@@ -61,6 +61,17 @@ Graph append() {
   return b.take({k, v, b.op("sum", {v}, {{"dim", std::vector<std::int64_t>{2}}})});
 }
 
+/// Into caches of 8 bits, with scales.
+Graph quantised() {
+  Build b;
+  const ValueId k = b.state(DType::kF8E4M3, {4, 8, 2, 16});
+  const ValueId v = b.state(DType::kF8E5M2, {4, 8, 2, 16});
+  const ValueId rows = b.in(kBF16, {kT, 2, 16});
+  b.op("append_kv", {k, v, rows, b.op("neg", {b.in(kBF16, {kT, 2, 16})}), b.slots(), b.in(kF32, {}),
+                     b.in(kF32, {1})});
+  return b.take({k, v});
+}
+
 /// Rotated keys, and values that a matmul makes.
 Graph fused() {
   Build b;
@@ -72,6 +83,19 @@ Graph fused() {
   b.op("index_copy_", {k, slots, turned}, along(0));
   const ValueId y = b.op("mm", {b.in(kF32, {kT, 40}), b.in(kF32, {40, 24})});
   b.op("index_copy_", {v, slots, b.op("silu", {y})}, along(0));
+  return b.take({k, v});
+}
+
+/// Normed and rotated keys, and values, in one kernel.
+Graph normed() {
+  Build b;
+  const ValueId k = b.state(kBF16, {4, 8, 2, 32});
+  const ValueId v = b.state(kBF16, {4, 8, 2, 32});
+  const ValueId table = b.in(kBF16, {kT, 1, 16});
+  const ValueId norm =
+      b.op("rms_norm", {b.in(kBF16, {kT, 2, 32}), b.in(kBF16, {32})}, {{"eps", 1e-5}});
+  const ValueId turned = b.op("rotary_embedding", {norm, table, table});
+  b.op("append_kv", {k, v, turned, b.in(kBF16, {kT, 2, 32}), b.slots()});
   return b.take({k, v});
 }
 
@@ -170,7 +194,8 @@ Graph functional() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, Updates,
-                         ::testing::Values(Case{"append", append}, Case{"fused", fused},
+                         ::testing::Values(Case{"append", append}, Case{"quantised", quantised},
+                                           Case{"fused", fused}, Case{"normed", normed},
                                            Case{"rows", rows}, Case{"slices", slices},
                                            Case{"functional", functional}, Case{"placed", placed},
                                            Case{"added", added}),

@@ -403,10 +403,33 @@ class Analysis {
 
   void place_gather(const Node& node) {
     const Token at = token(node.outputs[0]);
-    if (!takes_indices(node) && !is_moved_input(body_, node.inputs[0])) {
-      return refuse("rotary_embedding reads each element twice: its operand must be in memory");
+    const bool turns = !takes_indices(node) && !is_moved_input(body_, node.inputs[0]);
+    if (turns && (at != kFull || !is_norm_of_inputs(node.inputs[0]))) {
+      return refuse(
+          "rotary_embedding reads each element twice: its operand must be in memory, or a norm of "
+          "what is there");
     }
-    ask_operands(node, [&](std::size_t i) { return beyond(at, &node, i); });
+    ask_operands(node,
+                 [&](std::size_t i) { return turns && i == 0 ? kFull : beyond(at, &node, i); });
+  }
+
+  /// Whether an operand of a rotary_embedding is a norm, perhaps in other dims, of inputs. So its
+  /// other element has the same row, whose sums are known, and is the norm of another one in
+  /// memory.
+  bool is_norm_of_inputs(ValueId rotated) const {
+    ValueId value = rotated;
+    while (!is_input(value)) {
+      const Node& node = body_.node(body_.value(value).producer);
+      if (node.op->op_class == OpClass::kNorm) {
+        const Dim &row = shape(node.inputs[0]).back(), &head = shape(rotated).back();
+        return row.is_constant() && head.is_constant() && row.constant() % head.constant() == 0 &&
+               std::ranges::all_of(node.inputs,
+                                   [&](ValueId input) { return is_moved_input(body_, input); });
+      }
+      if (node.op->op_class != OpClass::kView || node.op->view != View::kFlat) return false;
+      value = node.inputs[0];
+    }
+    return false;
   }
 
   const Graph& body_;

@@ -370,6 +370,9 @@ void Printer::instruction(Id id) {
     case Op::kStoreShared:
       store_to_shared(id);
       break;
+    case Op::kCastShared:
+      cast_in_shared(id);
+      break;
     case Op::kCommitGroup:
       if (copies_in_groups(p_.target)) out_.line(preamble_.commit_group() + "();");
       break;

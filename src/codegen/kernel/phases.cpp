@@ -53,7 +53,7 @@ class Assembly {
       if (closing == kNone) closing = is_closing();
       mark(Mark::kMeet);
       if (some_ != 0) {
-        closing = b_.map(Fn::kAnd, {is_some_, b_.map(Fn::kLt, {b_.integer(0), closing})});
+        closing = b_.both(is_some_, b_.less(b_.integer(0), closing));
       }
       meet_alike(b_.program_id(), closing);
     }
@@ -67,9 +67,6 @@ class Assembly {
     std::optional<Pieces> pieces;
   };
 
-  Id times(Id a, Id b) { return b_.map(Fn::kMul, {a, b}); }
-  Id plus(Id a, Id b) { return b_.map(Fn::kAdd, {a, b}); }
-  Id minus(Id a, Id b) { return b_.map(Fn::kSub, {a, b}); }
   Id world() { return b_.integer(facts_.world()); }
   Id rank_of(Id number) { return b_.map(Fn::kRem, {number, world()}); }
   Id is_closing() {
@@ -137,7 +134,7 @@ class Assembly {
     const Id quarter = b_.map(Fn::kDiv, {b_.num_programs(), b_.integer(4)});
     some_blocks_ =
         b_.map(Fn::kMin, {b_.integer(some_), b_.map(Fn::kMax, {b_.integer(1), quarter})});
-    is_some_ = b_.map(Fn::kLt, {b_.program_id(), some_blocks_});
+    is_some_ = b_.less(b_.program_id(), some_blocks_);
   }
 
   void meet(const Phase& phase) {
@@ -163,7 +160,7 @@ class Assembly {
   /// Each meeting has a slot for each block that meets.
   Id next_slot(Id block) {
     const auto before = [&] { return some_ == 0 ? b_.num_programs() : b_.integer(some_); };
-    return slot_ = slot_ == kNone ? block : plus(before(), slot_);
+    return slot_ = slot_ == kNone ? block : b_.plus(before(), slot_);
   }
 
   // --- pieces ------------------------------------------------------------------------------------
@@ -222,23 +219,23 @@ class Assembly {
 
   Numbers dealt(const Phase& phase, const Pieces& pieces) {
     const Id of_rank = b_.scalar(pieces.count, pieces.divisor);
-    const Id end = is_by_rank(phase.order) ? times(world(), of_rank) : of_rank;
+    const Id end = is_by_rank(phase.order) ? b_.times(world(), of_rank) : of_rank;
     const Id block = b_.program_id();
     if (phase.role.who == Role::Who::kAll) return {block, end, b_.num_programs(), of_rank};
     if (phase.role.who == Role::Who::kSome) {
       return {b_.map(Fn::kSelect, {is_some_, block, end}), end, some_blocks_, of_rank};
     }
-    return {b_.map(Fn::kSelect, {is_some_, end, minus(block, some_blocks_)}), end,
-            minus(b_.num_programs(), some_blocks_), of_rank};
+    return {b_.map(Fn::kSelect, {is_some_, end, b_.minus(block, some_blocks_)}), end,
+            b_.minus(b_.num_programs(), some_blocks_), of_rank};
   }
 
   Numbers owned(const Pieces& pieces) {
     const Id rank = own_rank(b_, facts_.group());
     const Id ranks = world();
     const Id block = b_.map(Fn::kRem, {b_.program_id(), ranks});
-    const Id turn = b_.map(Fn::kRem, {minus(plus(rank, ranks), block), ranks});
-    const Id first = plus(b_.program_id(), times(turn, b_.num_programs()));
-    const Id step = times(b_.num_programs(), ranks);
+    const Id turn = b_.map(Fn::kRem, {b_.minus(b_.plus(rank, ranks), block), ranks});
+    const Id first = b_.plus(b_.program_id(), b_.times(turn, b_.num_programs()));
+    const Id step = b_.times(b_.num_programs(), ranks);
     const Id count = b_.scalar(pieces.count, pieces.divisor);
     return {first, count, step, count};
   }
@@ -248,7 +245,7 @@ class Assembly {
     if (order == Order::kOfOwners) {
       result.rank = [this, number] {
         const Id turn = b_.map(Fn::kDiv, {number, b_.num_programs()});
-        return rank_of(plus(b_.program_id(), turn));
+        return rank_of(b_.plus(b_.program_id(), turn));
       };
     } else if (is_by_rank(order)) {
       // 32 bits wide, for a 64-bit division is a call.
@@ -258,7 +255,8 @@ class Assembly {
       result.number = b_.map(Fn::kRem, {whole, narrow(of_rank)});
       result.rank = [this, order, turn] {
         const Id own = own_rank(b_, facts_.group());
-        return rank_of(plus(order == Order::kOwnFirst ? own : plus(own, b_.integer(1)), turn));
+        return rank_of(
+            b_.plus(order == Order::kOwnFirst ? own : b_.plus(own, b_.integer(1)), turn));
       };
       result.await = [this, turn](Id rank, Id number) { await(turn, rank, number); };
     }
@@ -270,16 +268,16 @@ class Assembly {
 
   void raise(Id number, std::int64_t flags) {
     const Id end = b_.integer(flags);
-    const Id is_awaited = b_.map(Fn::kLt, {number, end});
-    b_.signal(plus(b_.integer(first_flag_), number), own_rank(b_, facts_.group()), is_awaited);
+    const Id is_awaited = b_.less(number, end);
+    b_.signal(b_.plus(b_.integer(first_flag_), number), own_rank(b_, facts_.group()), is_awaited);
   }
 
   void await(Id turn, Id rank, Id piece) {
-    const Id remote = b_.map(Fn::kLt, {b_.integer(0), turn});
+    const Id remote = b_.less(b_.integer(0), turn);
     const Id of_rank = b_.integer(pieces_for(Role::Who::kSome) / facts_.world());
-    const Id arrival = plus(times(minus(turn, b_.integer(1)), of_rank), piece);
+    const Id arrival = b_.plus(b_.times(b_.minus(turn, b_.integer(1)), of_rank), piece);
     mark(Mark::kWait, rank, piece);
-    b_.wait(plus(b_.integer(first_flag_), arrival), own_rank(b_, facts_.group()), remote);
+    b_.wait(b_.plus(b_.integer(first_flag_), arrival), own_rank(b_, facts_.group()), remote);
     mark(Mark::kMultiply, rank, piece);
   }
 

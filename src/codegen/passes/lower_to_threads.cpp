@@ -195,6 +195,12 @@ class Lowering {
           one_of_copies(inst);
           inst.addresses = {in_shared(inst.args[0], layout(inst))};
           break;
+        case Op::kCastShared:
+          inst.width = layout(inst).vector_width();
+          one_of_copies(inst);
+          inst.addresses = {in_shared(inst.args[0], layout(inst)),
+                            in_shared(inst.args[2], layout(inst))};
+          break;
         case Op::kReduce:
           reduce(inst);
           break;

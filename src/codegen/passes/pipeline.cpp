@@ -14,7 +14,8 @@
 // before it. An inner loop first waits until the previous round's copies have landed and all warps
 // have read them.
 //
-// An operand from outside the loop is one tile that is filled before it. An operand that depends on
+// An operand from outside the loop is one tile that is filled before it, or before the loop around
+// it where it comes from outside of that, too. An operand that depends on
 // carried values or other dots stays in registers, or is put into a tile just before an f32 dot,
 // which reads shared memory alone. Everything else in the body stays in place; index checks are
 // done with the copies where possible. A loop that waits for peers is left alone: nothing moves
@@ -24,6 +25,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <span>
 
 #include "braid/error.h"
 #include "codegen/passes/ahead.h"
@@ -38,27 +41,36 @@ namespace {
 /// An operand that moves to shared memory.
 struct Ring {
   Id operand;
-  DType dtype;
+  DType dtype;  ///< of the dot
   int row_step;
   /// When it is filled: inside the loop, ahead of its use; just before it; or once, before the
   /// loop.
   enum class Filled : std::uint8_t { kAhead, kInPlace, kBefore } filled;
   [[nodiscard]] bool ahead() const { return filled == Filled::kAhead; }
+  bool is_copied = false;  ///< a load; any other goes through registers
+  bool is_cast = false;    ///< a load of another dtype: a slot is cast into a tile just before it
   Id shared = kNone;
+  Id cast = kNone;  ///< that tile
   /// For a load whose offsets grow by the same amount in each step: the offsets of the first
   /// iteration, and elements per unit of the induction variable.
   Id first_offset = kNone, slope = kNone;
 };
 
+/// The loop around one, if there is one.
+struct Around {
+  std::set<Id> inside;      ///< what it has, its carried values too
+  std::vector<Id>* before;  ///< the block that it will end
+};
+
 class LoopPipeliner {
  public:
-  LoopPipeliner(Program& p, Id loop, int num_stages, bool nested)
+  LoopPipeliner(Program& p, Id loop, int num_stages, const Around* around)
       : p_(p),
         b_(p),
         loop_id_(loop),
         loop_(p.at(loop)),
         stages_(num_stages),
-        nested_(nested),
+        around_(around),
         ahead_(p, loop_, /*loads=*/true) {}
 
   /// Transforms the loop; returns the instructions to place before it.
@@ -67,21 +79,21 @@ class LoopPipeliner {
     std::vector<Id> before;
     if (rings_.empty()) return before;
     if (stages_ < 2) throw_internal("pipeline", "num_stages must be at least 2");
+    const auto is_outer = [&](const Ring& ring) { return is_further_out(ring); };
+    const auto inner = std::stable_partition(rings_.begin(), rings_.end(), is_outer);
+    if (inner != rings_.begin()) {
+      b_.set_block(around_->before);
+      const std::span<Ring> outer(rings_.begin(), inner);
+      allocate(outer);
+      fill_once(outer);
+    }
     b_.set_block(&before);
-    for (Ring& ring : rings_) {
-      const Type type = p_.at(ring.operand).type;
-      ring.shared = b_.append({.op = Op::kAllocShared,
-                               .type = {Kind::kShared, type.rows, type.cols},
-                               .args = {},
-                               .dtype = ring.dtype,
-                               .index = ring.row_step,
-                               .stages = ring.ahead() ? stages_ : 1});
+    const std::span<Ring> others(inner, rings_.end());
+    allocate(others);
+    if (around_ != nullptr) {
+      b_.append({.op = Op::kWaitGroup, .type = {}, .args = {}, .index = 0});
     }
-    if (nested_) b_.append({.op = Op::kWaitGroup, .type = {}, .args = {}, .index = 0});
-    for (const Ring& ring : rings_) {
-      if (ring.filled != Ring::Filled::kBefore) continue;
-      fill(ring, b_.integer(0), kNone, kNone, [](Id id) { return id; });
-    }
+    fill_once(others);
     find_slopes();
     const Id low = loop_.args[0];
     const Id step = loop_.args[2];
@@ -125,12 +137,17 @@ class LoopPipeliner {
         if (p_.at(operand).type.kind == Kind::kShared || find(operand) != nullptr) continue;
         const bool ahead = !outside && ahead_.can_make(operand);
         if (!outside && !ahead && unit.from_registers) continue;
-        const bool load = p_.at(operand).op == Op::kLoad;
-        rings_.push_back({operand, load ? p_.at(operand).dtype : dot.dtype,
-                          unit.row_step(dot, side),
-                          outside ? Ring::Filled::kBefore
-                          : ahead ? Ring::Filled::kAhead
-                                  : Ring::Filled::kInPlace});
+        Ring ring{.operand = operand,
+                  .dtype = dot.dtype,
+                  .row_step = unit.row_step(dot, side),
+                  .filled = outside ? Ring::Filled::kBefore
+                            : ahead ? Ring::Filled::kAhead
+                                    : Ring::Filled::kInPlace};
+        if (const Inst& load = p_.at(operand); load.op == Op::kLoad) {
+          ring.is_copied = ahead || load.dtype == dot.dtype;
+          ring.is_cast = ring.is_copied && load.dtype != dot.dtype;
+        }
+        rings_.push_back(ring);
       }
     }
     // Operands from outside alone are not worth the ring's barriers.
@@ -159,7 +176,7 @@ class LoopPipeliner {
     Cloner first(b_, ahead_, loop_.args[0]);
     for (Ring& ring : rings_) {
       const Inst load = p_.at(ring.operand);
-      if (!ring.ahead() || load.op != Op::kLoad || ahead_.varies(load.args[0])) continue;
+      if (!ring.ahead() || !ring.is_copied || ahead_.varies(load.args[0])) continue;
       const auto slope = slope_of(load.args[1], first);
       if (!slope) continue;
       ring.slope = *slope;
@@ -199,6 +216,37 @@ class LoopPipeliner {
     }
   }
 
+  void allocate(std::span<Ring> rings) {
+    for (Ring& ring : rings) {
+      const Type type = p_.at(ring.operand).type;
+      const auto tiles = [&](DType dtype, int stages) {
+        return b_.append({.op = Op::kAllocShared,
+                          .type = {Kind::kShared, type.rows, type.cols},
+                          .args = {},
+                          .dtype = dtype,
+                          .index = ring.row_step,
+                          .stages = stages});
+      };
+      ring.shared = tiles(ring.is_copied ? p_.at(ring.operand).dtype : ring.dtype,
+                          ring.ahead() ? stages_ : 1);
+      if (ring.is_cast) ring.cast = tiles(ring.dtype, 1);
+    }
+  }
+
+  /// Fills those of the operands from outside.
+  void fill_once(std::span<const Ring> rings) {
+    for (const Ring& ring : rings) {
+      if (ring.filled != Ring::Filled::kBefore) continue;
+      fill(ring, b_.integer(0), kNone, kNone, [](Id id) { return id; });
+    }
+  }
+
+  /// Whether the ring is filled before the loop around this one.
+  [[nodiscard]] bool is_further_out(const Ring& ring) const {
+    return ring.filled == Ring::Filled::kBefore && around_ != nullptr &&
+           !around_->inside.contains(ring.operand);
+  }
+
   const Ring* find(Id operand) const {
     const auto it = std::find_if(rings_.begin(), rings_.end(),
                                  [&](const Ring& ring) { return ring.operand == operand; });
@@ -209,7 +257,7 @@ class LoopPipeliner {
   template <class ValueOf>
   void fill(const Ring& ring, Id slot, Id position, Id inside, const ValueOf& value_of) {
     const Inst load = p_.at(ring.operand);
-    if (load.op != Op::kLoad || ring.filled == Ring::Filled::kInPlace) {
+    if (!ring.is_copied || ring.filled == Ring::Filled::kInPlace) {
       // The loads are masked past the end, so nothing is read there.
       b_.append({.op = Op::kStoreShared,
                  .type = {},
@@ -252,13 +300,21 @@ class LoopPipeliner {
     std::vector<Id> slots;
     for (std::size_t side = 0; side < 2; ++side) {
       const Ring* const ring = find(dot.args[side]);
-      if (ring != nullptr && ring->filled == Ring::Filled::kInPlace) {
+      const bool is_cast = ring != nullptr && ring->is_cast;
+      if (ring != nullptr && (is_cast || ring->filled == Ring::Filled::kInPlace)) {
         // The barrier of this step was after the last read. This one waits for no copy.
-        fill(*ring, first, kNone, kNone, [](Id operand) { return operand; });
+        if (is_cast) {
+          b_.append({.op = Op::kCastShared,
+                     .type = {},
+                     .args = {ring->cast, first, ring->shared, slot},
+                     .dtype = ring->dtype});
+        } else {
+          fill(*ring, first, kNone, kNone, [](Id operand) { return operand; });
+        }
         b_.append({.op = Op::kWaitGroup, .type = {}, .args = {}, .index = stages_ - 1});
       }
-      if (ring != nullptr) dot.args[side] = ring->shared;
-      slots.push_back(ring != nullptr && ring->ahead() ? slot : first);
+      if (ring != nullptr) dot.args[side] = is_cast ? ring->cast : ring->shared;
+      slots.push_back(ring != nullptr && ring->ahead() && !is_cast ? slot : first);
     }
     dot.args.insert(dot.args.end(), slots.begin(), slots.end());
     p_.at(id) = std::move(dot);
@@ -269,21 +325,27 @@ class LoopPipeliner {
   Id loop_id_;
   Inst loop_;
   int stages_;
-  bool nested_;
+  const Around* around_;
   Ahead ahead_;
   std::vector<Ring> rings_;
 };
 
-void pipeline_block(Program& p, std::vector<Id>& block, int num_stages, bool nested) {
+void pipeline_block(Program& p, std::vector<Id>& block, int num_stages, const Around* around) {
   std::vector<Id> out;
   for (Id id : block) {
     if (!p.at(id).body.empty()) {
       std::vector<Id> body = std::move(p.at(id).body);
-      pipeline_block(p, body, num_stages, nested || p.at(id).op == Op::kFor);
+      if (p.at(id).op == Op::kFor) {
+        Around own{{body.begin(), body.end()}, &out};
+        own.inside.insert(p.at(id).body_args.begin(), p.at(id).body_args.end());
+        pipeline_block(p, body, num_stages, &own);
+      } else {
+        pipeline_block(p, body, num_stages, around);
+      }
       p.at(id).body = std::move(body);
     }
     if (p.at(id).op == Op::kFor) {
-      const std::vector<Id> before = LoopPipeliner(p, id, num_stages, nested).run();
+      const std::vector<Id> before = LoopPipeliner(p, id, num_stages, around).run();
       out.insert(out.end(), before.begin(), before.end());
     }
     out.push_back(id);
@@ -293,6 +355,6 @@ void pipeline_block(Program& p, std::vector<Id>& block, int num_stages, bool nes
 
 }  // namespace
 
-void pipeline(Program& p, int num_stages) { pipeline_block(p, p.body, num_stages, false); }
+void pipeline(Program& p, int num_stages) { pipeline_block(p, p.body, num_stages, nullptr); }
 
 }  // namespace braid::tile

@@ -26,6 +26,12 @@ class Builder {
   Id num_programs() { return append({.op = Op::kNumPrograms, .type = {Kind::kI64}, .args = {}}); }
   Id range(int rows, int cols, int axis);
   Id map(Fn fn, std::vector<Id> args, DType dtype = DType::kF32);
+  Id plus(Id a, Id b) { return map(Fn::kAdd, {a, b}); }
+  Id minus(Id a, Id b) { return map(Fn::kSub, {a, b}); }
+  Id times(Id a, Id b) { return map(Fn::kMul, {a, b}); }
+  Id less(Id a, Id b) { return map(Fn::kLt, {a, b}); }
+  Id both(Id a, Id b) { return map(Fn::kAnd, {a, b}); }
+  Id inverse(Id a) { return map(Fn::kNot, {a}); }
   Id round(DType dtype, Id value) {
     if (dtype == DType::kF32 || dtype == DType::kI64) return value;
     return map(Fn::kRound, {value}, dtype);

@@ -278,6 +278,11 @@ class Verifier {
         shared(args[0], args[1]);
         same_shape(args[2], type(args[0]), "the value");
         break;
+      case Op::kCastShared:
+        shared(args[0], args[1]);
+        shared(args[2], args[3]);
+        same_shape(args[2], type(args[0]), "the tile that it casts");
+        break;
       case Op::kAcquire:
       case Op::kAwait:
       case Op::kRelease:

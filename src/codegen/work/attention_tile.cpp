@@ -57,6 +57,9 @@ HeadTiles::HeadTiles(const Graph& body) {
   key_columns = padded_head(query.shape.back());
   value_columns = padded_head(body.type(node.inputs[2]).shape.back());
   bytes = static_cast<std::int64_t>(dtype_size(query.dtype));
+  key_bytes = static_cast<std::int64_t>(dtype_size(body.type(node.inputs[1]).dtype));
+  const Attention form = attention_of(body, node);
+  joins = form.segment && !form.makes_parts;
 }
 
 std::vector<Config> attention_configs(const BodyFacts& facts, const Target& target,
@@ -121,13 +124,58 @@ AttentionTile::AttentionTile(const Piece& piece)
       rows_(b_, facts_, block_),
       keys_(b_, facts_, heads_.key_tile()) {}
 
+Carried joined(tile::Builder& b, const Carried& carried, const Carried& part) {
+  const auto number = [&](double value) { return b.constant(Kind::kF32, value); };
+  const Id most = b.map(Fn::kMax, {carried.most, part.most});
+  const Id none = b.map(Fn::kEq, {most, number(-kInfinity)});
+  const Id base = b.map(Fn::kSelect, {none, number(0), most});
+  const auto factor = [&](Id own) {
+    const Id above = b.map(Fn::kSub, {own, base});
+    return b.map(Fn::kExp2, {b.map(Fn::kMul, {above, number(std::numbers::log2e)})});
+  };
+  const Id before = factor(carried.most), its = factor(part.most);
+  const auto sum = [&](Id so_far, Id more) {
+    return b.map(Fn::kFma, {more, its, b.map(Fn::kMul, {so_far, before})});
+  };
+  // The values of a part in which a row sees nothing may not have been written.
+  const Id is_empty = b.map(Fn::kEq, {part.most, number(-kInfinity)});
+  const Id output = b.map(Fn::kSelect, {is_empty, number(0), part.output});
+  return {most, sum(carried.sum, part.sum), sum(carried.output, output)};
+}
+
 void AttentionTile::emit() {
   const Id queries = this->queries();
-  const Start start = this->start();
-  const std::vector<Id> nothing{start.most, start.sum,
-                                b_.splat(Kind::kF32, block_, heads_.value_columns, 0)};
-  const Keys keys = this->keys();
-  const Id loop = b_.begin_for(keys.first, keys.end, b_.integer(heads_.key_tile()), nothing);
+  if (heads_.joins) {
+    finish(over_segments(queries, keys()));
+  } else {
+    const Carried start = this->start();
+    finish(over(queries, keys(), start));
+  }
+}
+
+Carried AttentionTile::over_segments(Id queries, const Keys& keys) {
+  const Carried start = this->start();
+  const Id segment = b_.integer(*form_.segment);
+  const Id first = b_.map(Fn::kMul, {b_.map(Fn::kDiv, {keys.first, segment}), segment});
+  const Id loop = b_.begin_for(first, keys.end, segment, {start.most, start.sum, start.output});
+  const Id begin = b_.induction(loop);
+  const Keys own{b_.map(Fn::kMax, {begin, keys.first}),
+                 b_.map(Fn::kMin, {b_.map(Fn::kAdd, {begin, segment}), keys.end})};
+  rows_.open_scope();
+  keys_.open_scope();
+  Carried part = over(queries, own, nothing());
+  part.most = in_powers_of_e(part.most);
+  const Carried all =
+      joined(b_, {b_.carried(loop, 0), b_.carried(loop, 1), b_.carried(loop, 2)}, part);
+  keys_.close_scope();
+  rows_.close_scope();
+  const std::vector<Id> results = b_.end_for(loop, {all.most, all.sum, all.output});
+  return {results[0], results[1], results[2]};
+}
+
+Carried AttentionTile::over(Id queries, const Keys& keys, const Carried& start) {
+  const Id loop = b_.begin_for(keys.first, keys.end, b_.integer(heads_.key_tile()),
+                               {start.most, start.sum, start.output});
   const Id most = b_.carried(loop, 0);
   const Id first = b_.induction(loop);
   rows_.open_scope();
@@ -142,19 +190,19 @@ void AttentionTile::emit() {
   // A row that has seen nothing yet has no largest score.
   const Id none = b_.map(Fn::kEq, {new_most, number(-kInfinity)});
   const Id base = b_.map(Fn::kSelect, {none, number(0), new_most});
-  const Id down = times(base, number(-unit_));
+  const Id down = b_.times(base, number(-unit_));
   const Id weights = power(scores, down);
   // Exactly 1 where a tile leaves the largest score as it is, as one that the row does not see
   // does.
-  const Id factor = b_.map(Fn::kExp2, {times(b_.map(Fn::kSub, {most, base}), number(unit_))});
+  const Id factor = b_.map(Fn::kExp2, {b_.times(b_.map(Fn::kSub, {most, base}), number(unit_))});
   const Id sum =
-      b_.map(Fn::kAdd, {times(b_.carried(loop, 1), factor), b_.reduce(Fn::kAdd, weights)});
-  const Id output = b_.dot(weights, operand_of_keys(2, first), times(b_.carried(loop, 2), factor),
-                           false, false, dtype);
+      b_.map(Fn::kAdd, {b_.times(b_.carried(loop, 1), factor), b_.reduce(Fn::kAdd, weights)});
+  const Id output = b_.dot(weights, operand_of_keys(2, first),
+                           b_.times(b_.carried(loop, 2), factor), false, false, dtype);
   keys_.close_scope();
   rows_.close_scope();
   const std::vector<Id> results = b_.end_for(loop, {new_most, sum, output});
-  finish(results[0], results[1], results[2]);
+  return {results[0], results[1], this->output(results[2])};
 }
 
 Id AttentionTile::index(const Extent& along, int rows, int cols, int axis, Mask& mask) {
@@ -165,12 +213,13 @@ Id AttentionTile::index(const Extent& along, int rows, int cols, int axis, Mask&
   return index;
 }
 
-void AttentionTile::finish(Id /*most*/, Id sum, Id output) {
+void AttentionTile::finish(const Carried& all) {
   const Place place = this->place();
-  const Id nothing = b_.map(Fn::kEq, {sum, number(0)});
+  const Id nothing = b_.map(Fn::kEq, {all.sum, number(0)});
   // One division for a row: a weight of 1 is part of each sum.
-  const Id share = b_.map(Fn::kDiv, {number(1), b_.map(Fn::kSelect, {nothing, number(1), sum})});
-  const Id result = b_.round(body_.type(node_.outputs[0]).dtype, times(output, share));
+  const Id by = b_.map(Fn::kSelect, {nothing, number(1), all.sum});
+  const Id share = b_.map(Fn::kDiv, {number(1), by});
+  const Id result = b_.round(body_.type(node_.outputs[0]).dtype, b_.times(all.output, share));
   rows_.define(node_.outputs[0], [result](const Coords&, const Mask&) { return result; });
   for (std::size_t i = 0; i < body_.outputs().size(); ++i) rows_.store(i, place.at, place.mask);
 }

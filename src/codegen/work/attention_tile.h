@@ -21,20 +21,33 @@ namespace braid {
 /// The columns of a tile that holds a head.
 [[nodiscard]] int padded_head(const Dim& extent);
 
+/// What rows have once they have seen some keys: the largest score, the sum of the weights, and the
+/// values by their weights.
+struct Carried {
+  tile::Id most, sum, output;
+};
+/// The same after a segment of keys more, of which `part` says it; scores in powers of e.
+[[nodiscard]] Carried joined(tile::Builder& b, const Carried& carried, const Carried& part);
+
 /// The extents of a head, and what tiles of it take.
 struct HeadTiles {
   int key_columns, value_columns;  ///< of tiles
-  std::int64_t bytes;              ///< of an element
+  std::int64_t bytes;              ///< of an element of the query
+  std::int64_t key_bytes;          ///< of one of keys and values
+  bool joins;                      ///< a row has the output of a segment beside its own
 
   explicit HeadTiles(const Graph& body);
   [[nodiscard]] int widest() const { return std::max(key_columns, value_columns); }
   /// So that a thread's part of the output leaves room for the scores.
-  [[nodiscard]] int rows_of_warp() const { return bytes == 2 && widest() <= 128 ? 32 : 16; }
+  [[nodiscard]] int rows_of_warp() const {
+    return bytes == 2 && widest() <= 128 && !joins ? 32 : 16;
+  }
   /// Queries, keys and values, and the weights where products take no registers.
   [[nodiscard]] std::int64_t shared_bytes(std::int64_t block, std::int64_t stages) const {
     const std::int64_t weights = bytes == 4 ? block * key_tile() : 0;
-    const std::int64_t ring = stages * key_tile() * (key_columns + value_columns);
-    return bytes * (block * key_columns + ring + weights);
+    const std::int64_t tiles = key_tile() * (key_columns + value_columns);
+    const std::int64_t cast = key_bytes == bytes ? 0 : tiles;
+    return bytes * (block * key_columns + cast + weights) + key_bytes * stages * tiles;
   }
   /// The keys of a tile: part of the order in which weights are added.
   [[nodiscard]] int key_tile() const { return bytes == 2 && widest() <= 64 ? 64 : 32; }
@@ -79,20 +92,17 @@ class AttentionTile {
     tile::Id first, end;
   };
   virtual Keys keys() = 0;
-  /// What each row has before its first key: its largest score, in units of `unit_`, and the sum of
-  /// its weights, [block, 1].
-  struct Start {
-    tile::Id most, sum;
-  };
-  virtual Start start() {
-    return {column_of(-std::numeric_limits<double>::infinity()), column_of(0)};
-  }
+  /// What each row has before its first key: [block, 1], [block, 1] and [block, value columns].
+  /// Scores are in units of `unit_`, where segments are joined in powers of e.
+  virtual Carried start() { return nothing(); }
   /// What the tile of keys from `first` on takes, at the head of the loop.
   virtual void begin_keys(tile::Id /*first*/) {}
   /// The tile of the key (1) or the value (2) from key `first` on.
   virtual tile::Id operand_of_keys(std::size_t input, tile::Id first) = 0;
   /// The scores in units of `unit_`; -inf where a key is hidden, or past the last one.
   virtual tile::Id scores(tile::Id products, tile::Id first) = 0;
+  /// The values by their weights, of what the products of tiles add up to.
+  virtual tile::Id output(tile::Id sums) { return sums; }
   /// Where the row of a block is in the output, with all columns of a value.
   struct Place {
     Coords at;
@@ -101,20 +111,28 @@ class AttentionTile {
   virtual Place place() = 0;
   /// Stores what a row has at the end: here the mean of the values by their weights. A row that
   /// sees no key gives zeros.
-  virtual void finish(tile::Id most, tile::Id sum, tile::Id output);
+  virtual void finish(const Carried& all);
 
   // What it does so with.
 
   tile::Id narrow(tile::Id id) { return b_.map(tile::Fn::kToI32, {id}); }
   tile::Id wide(tile::Id id) { return b_.map(tile::Fn::kToI64, {id}); }
   tile::Id fit(tile::Id id) { return facts_.narrow ? narrow(id) : wide(id); }
-  tile::Id times(tile::Id a, tile::Id b) { return b_.map(tile::Fn::kMul, {a, b}); }
   tile::Id number(double value) { return b_.constant(tile::Kind::kF32, value); }
   tile::Id extent(const Expr& expr) { return scalar_of(b_, expr, body_.symbols()); }
   [[nodiscard]] const TensorType& type(std::size_t input) const {
     return body_.type(node_.inputs[input]);
   }
   tile::Id column_of(double value) { return b_.splat(tile::Kind::kF32, block_, 1, value); }
+  /// Of a row that has seen no key.
+  Carried nothing() {
+    return {column_of(-std::numeric_limits<double>::infinity()), column_of(0),
+            b_.splat(tile::Kind::kF32, block_, heads_.value_columns, 0)};
+  }
+  /// A score in units of `unit_` in powers of e.
+  tile::Id in_powers_of_e(tile::Id score) {
+    return b_.times(score, number(unit_ * std::numbers::ln2));
+  }
   tile::Id hidden_unless(const Mask& conditions, tile::Id scores) {
     for (const tile::Id condition : conditions) {
       scores = b_.map(tile::Fn::kSelect,
@@ -147,6 +165,10 @@ class AttentionTile {
   double unit_ = std::numbers::log2e;  ///< of scores, in powers of 2
 
  private:
+  /// What rows have after the keys, one tile of them after the other.
+  Carried over(tile::Id queries, const Keys& keys, const Carried& start);
+  /// The same, but segment by segment.
+  Carried over_segments(tile::Id queries, const Keys& keys);
   /// 2^(score * unit + down)
   tile::Id power(tile::Id score, tile::Id down) {
     return b_.map(tile::Fn::kExp2, {b_.map(tile::Fn::kFma, {score, number(unit_), down})});

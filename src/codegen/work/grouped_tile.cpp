@@ -85,8 +85,8 @@ class Finder {
       return b_.map(Fn::kSelect, {part.is_here, value, b_.carried(loop, index)});
     };
     const std::vector<Id> found =
-        b_.end_for(loop, {end, plus(before.tiles, part.tiles), chosen(part.row, 2), chosen(end, 3),
-                          chosen(narrow(number), 4)});
+        b_.end_for(loop, {end, b_.plus(before.tiles, part.tiles), chosen(part.row, 2),
+                          chosen(end, 3), chosen(narrow(number), 4)});
     // No tile is both among the groups' and past them.
     const Part rest = part_of({found[0], found[1]}, rows_);
     const auto or_rest = [&](Id value, Id otherwise) {
@@ -100,44 +100,42 @@ class Finder {
   Found halve(Id pieces) {
     check_all(pieces);
     const Expr room = numbers_of_groups(piece_.facts, piece_.config.at("BLOCK_M"));
-    const Id by_rows = less(rows_, narrow(b_.scalar(room)));
+    const Id by_rows = b_.less(rows_, narrow(b_.scalar(room)));
     const Dim& groups = groups_of(piece_.facts);
     const Id count = narrow(piece_.scalar(groups));
     const auto key = [&](Id group, Id first) {
-      return select(by_rows, first, plus(b_.map(Fn::kDiv, {first, block_m_}), group));
+      return select(by_rows, first, b_.plus(b_.map(Fn::kDiv, {first, block_m_}), group));
     };
     const auto most = static_cast<std::uint64_t>(groups.max(piece_.facts.body.symbols())) + 1;
     const Id loop = b_.begin_for(b_.integer(0), b_.integer(std::bit_width(most)), b_.integer(1),
-                                 {integer(0), plus(count, integer(1))});
+                                 {integer(0), b_.plus(count, integer(1))});
     emitter_.open_scope();
     const Id low = b_.carried(loop, 0), high = b_.carried(loop, 1);
-    const Id middle = b_.map(Fn::kDiv, {plus(low, high), integer(2)});
-    const Id is_behind = less(above_, key(middle, first_of(middle)));
+    const Id middle = b_.map(Fn::kDiv, {b_.plus(low, high), integer(2)});
+    const Id is_behind = b_.less(above_, key(middle, first_of(middle)));
     emitter_.close_scope();
     const Id group =
         b_.end_for(loop, {select(is_behind, low, middle), select(is_behind, middle, high)})[0];
     const Id first = first_of(group);
-    const Id has_weight = less(group, count);
+    const Id has_weight = b_.less(group, count);
     const Id end = b_.map(Fn::kMax, {first, within(end_at(group, has_weight), has_weight)});
-    const Id own = minus(above_, key(group, first));
-    const Id row = plus(first, select(by_rows, own, b_.map(Fn::kMul, {own, block_m_})));
+    const Id own = b_.minus(above_, key(group, first));
+    const Id row = b_.plus(first, select(by_rows, own, b_.times(own, block_m_)));
     const Id begins = b_.map(Fn::kEq, {b_.map(Fn::kRem, {own, block_m_}), integer(0)});
-    const Id is_tile = b_.map(Fn::kAnd, {less(row, end), either(inverse(by_rows), begins)});
+    const Id is_tile = b_.both(b_.less(row, end), either(b_.inverse(by_rows), begins));
     return result(select(is_tile, row, integer(0)), select(is_tile, end, integer(0)),
-                  select(b_.map(Fn::kAnd, {is_tile, has_weight}), group, integer(-1)));
+                  select(b_.both(is_tile, has_weight), group, integer(-1)));
   }
 
  private:
   Id integer(std::int64_t value) { return b_.integer(value, Kind::kI32); }
-  Id less(Id a, Id b) { return b_.map(Fn::kLt, {a, b}); }
   Id select(Id condition, Id a, Id b) { return b_.map(Fn::kSelect, {condition, a, b}); }
-  Id inverse(Id a) { return b_.map(Fn::kNot, {a}); }
-  Id either(Id a, Id b) { return inverse(b_.map(Fn::kAnd, {inverse(a), inverse(b)})); }
+  Id either(Id a, Id b) { return b_.inverse(b_.both(b_.inverse(a), b_.inverse(b))); }
 
   /// A weight of -1: none.
   Found result(Id row, Id end, Id weight) {
     const Dim& depth = piece_.facts.body.type(matmul_of(piece_.facts).inputs[1]).shape[1];
-    const Id has_weight = less(b_.integer(-1), weight);
+    const Id has_weight = b_.less(b_.integer(-1), weight);
     return {row,
             {.weight = b_.map(Fn::kToI64, {b_.map(Fn::kMax, {weight, integer(0)})}),
              .end = end,
@@ -155,8 +153,8 @@ class Finder {
     return select(condition, row, rows_);
   }
   Id first_of(Id group) {
-    const Id exists = less(integer(0), group);
-    return select(exists, within(end_at(minus(group, integer(1)), exists), exists), integer(0));
+    const Id exists = b_.less(integer(0), group);
+    return select(exists, within(end_at(b_.minus(group, integer(1)), exists), exists), integer(0));
   }
 
   /// The pieces share the checks of all offsets.
@@ -167,13 +165,13 @@ class Finder {
     const Id all = b_.integer(1, Kind::kPred);
     const Id end = end_at(group, all);
     check(end);
-    check(minus(within(end, all), first_of(group)));
+    check(b_.minus(within(end, all), first_of(group)));
     emitter_.close_scope();
     b_.end_for(loop, {});
   }
   void check(Id found) {
     const auto node = static_cast<int>(&matmul_of(piece_.facts) - piece_.facts.body.nodes().data());
-    b_.check_index(found, plus(rows_, b_.integer(1)), kNone, node);
+    b_.check_index(found, b_.plus(rows_, b_.integer(1)), kNone, node);
   }
 
   /// Those of the groups so far.
@@ -186,8 +184,6 @@ class Finder {
   };
 
   Id narrow(Id a) { return b_.map(Fn::kToI32, {a}); }
-  Id plus(Id a, Id b) { return b_.map(Fn::kAdd, {a, b}); }
-  Id minus(Id a, Id b) { return b_.map(Fn::kSub, {a, b}); }
 
   /// Where a group ends; an end beyond all rows, or before its begin, is an error of the run, and
   /// the next row that is in order is taken.
@@ -197,17 +193,17 @@ class Finder {
     check(given);
     // One that is negative has been told, and could overflow here.
     const Id end = b_.map(Fn::kMin, {b_.map(Fn::kMax, {given, b_.integer(0, Kind::kI32)}), rows_});
-    check(minus(end, first));
+    check(b_.minus(end, first));
     return b_.map(Fn::kMax, {first, end});
   }
 
   Part part_of(const Rows& before, Id end) {
-    const Id rounded = plus(minus(end, before.end), minus(block_m_, b_.integer(1, Kind::kI32)));
+    const Id rounded =
+        b_.plus(b_.minus(end, before.end), b_.minus(block_m_, b_.integer(1, Kind::kI32)));
     const Id tiles = b_.map(Fn::kDiv, {rounded, block_m_});
-    const Id own = minus(above_, before.tiles);
-    const Id is_here =
-        b_.map(Fn::kAnd, {b_.map(Fn::kLt, {b_.integer(-1), own}), b_.map(Fn::kLt, {own, tiles})});
-    return {is_here, plus(before.end, b_.map(Fn::kMul, {own, block_m_})), tiles};
+    const Id own = b_.minus(above_, before.tiles);
+    const Id is_here = b_.both(b_.less(b_.integer(-1), own), b_.less(own, tiles));
+    return {is_here, b_.plus(before.end, b_.times(own, block_m_)), tiles};
   }
 
   const Piece& piece_;

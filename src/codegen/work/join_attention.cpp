@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numbers>
 
 #include "codegen/body/emitter.h"
 #include "codegen/work/attention_tile.h"
@@ -60,27 +59,22 @@ class JoinTile {
                                    {carried.most, carried.sum, carried.output});
       emitter_.open_scope();
       carried = {b_.carried(loop, 0), b_.carried(loop, 1), b_.carried(loop, 2)};
-      carried = joined(carried, b_.induction(loop), together);
+      carried = joined_from(carried, b_.induction(loop), together);
       emitter_.close_scope();
       const std::vector<Id> ends = b_.end_for(loop, {carried.most, carried.sum, carried.output});
       carried = {ends[0], ends[1], ends[2]};
     }
-    carried = joined(carried, b_.integer(whole), parts - whole);
+    carried = joined_from(carried, b_.integer(whole), parts - whole);
     const Id nothing = b_.map(Fn::kEq, {carried.sum, number(0)});
     const Id by = b_.map(Fn::kSelect, {nothing, number(1), carried.sum});
     const Id share = b_.map(Fn::kDiv, {number(1), by});
-    const Id result =
-        b_.round(body_.type(node_.outputs[0]).dtype, b_.map(Fn::kMul, {carried.output, share}));
+    const Id result = b_.round(body_.type(node_.outputs[0]).dtype, b_.times(carried.output, share));
     emitter_.define(node_.outputs[0], [result](const Coords&, const Mask&) { return result; });
     const Coords at{row_, {col_, {facts_.space.back()}}};
     for (std::size_t i = 0; i < body_.outputs().size(); ++i) emitter_.store(i, at, is_column_);
   }
 
  private:
-  struct Carried {
-    Id most, sum, output;
-  };
-
   Id number(double value) { return b_.constant(Kind::kF32, value); }
   [[nodiscard]] std::int64_t width() const { return facts_.space.back().evaluate({}); }
 
@@ -90,30 +84,14 @@ class JoinTile {
     return emitter_.value(node_.inputs[0], {{part, {shape[0]}}, row_, {col, {shape[3]}}}, mask);
   }
 
-  Carried joined(Carried carried, Id first, std::int64_t count) {
+  Carried joined_from(Carried carried, Id first, std::int64_t count) {
     std::vector<Carried> parts;
     for (std::int64_t i = 0; i < count; ++i) {
       const Id part = b_.map(Fn::kAdd, {first, b_.integer(i)});
       parts.push_back({load(part, b_.integer(width()), exists_),
                        load(part, b_.integer(width() + 1), exists_), load(part, col_, is_column_)});
     }
-    for (const Carried& part : parts) {
-      const Id most = b_.map(Fn::kMax, {carried.most, part.most});
-      const Id none = b_.map(Fn::kEq, {most, number(-kInfinity)});
-      const Id base = b_.map(Fn::kSelect, {none, number(0), most});
-      const auto factor = [&](Id own) {
-        const Id above = b_.map(Fn::kSub, {own, base});
-        return b_.map(Fn::kExp2, {b_.map(Fn::kMul, {above, number(std::numbers::log2e)})});
-      };
-      const Id before = factor(carried.most), its = factor(part.most);
-      const auto sum = [&](Id so_far, Id more) {
-        return b_.map(Fn::kFma, {more, its, b_.map(Fn::kMul, {so_far, before})});
-      };
-      // The values of a part in which a row sees nothing have not been written.
-      const Id is_empty = b_.map(Fn::kEq, {part.most, number(-kInfinity)});
-      const Id output = b_.map(Fn::kSelect, {is_empty, number(0), part.output});
-      carried = {most, sum(carried.sum, part.sum), sum(carried.output, output)};
-    }
+    for (const Carried& part : parts) carried = joined(b_, carried, part);
     return carried;
   }
 

@@ -63,39 +63,35 @@ class Routing {
     const Id ones = triangle(rows_, [](Id, Id) { return tile::kNone; });
     Id loop = begin_loop({zeros});
     Choices choices = next(loop, /*checks=*/true);
-    const Id is_below = both(choices.exist, less(choices.expert, expert_));
+    const Id is_below = b_.both(choices.exist, b_.less(choices.expert, expert_));
     const Id sums = b_.end_for(loop, {product(ones, as_number(is_below), b_.carried(loop, 0))})[0];
     emitter_.close_scope();
     const Id below = row_sum(sums);
 
-    const Id above = triangle(rows_, [&](Id row, Id col) { return less(col, row); });
-    const Id up_to = triangle(kColumns, [&](Id row, Id col) { return inverse(less(col, row)); });
+    const Id above = triangle(rows_, [&](Id row, Id col) { return b_.less(col, row); });
+    const Id up_to =
+        triangle(kColumns, [&](Id row, Id col) { return b_.inverse(b_.less(col, row)); });
     loop = begin_loop({below});
     choices = next(loop, /*checks=*/false);
-    const Id is_mine = both(choices.exist, b_.map(Fn::kEq, {choices.expert, expert_}));
+    const Id is_mine = b_.both(choices.exist, b_.map(Fn::kEq, {choices.expert, expert_}));
     const Id mine = as_number(is_mine);
     const Id first = b_.carried(loop, 0);
-    const Id before = plus(first, row_sum(product(above, mine, zeros)));
-    const Id place = minus(plus(before, whole(product(mine, up_to, zeros))), b_.integer(1));
+    const Id before = b_.plus(first, row_sum(product(above, mine, zeros)));
+    const Id place = b_.minus(b_.plus(before, whole(product(mine, up_to, zeros))), b_.integer(1));
     store(kRoutedPlaces, choices.number, place, is_mine);
     const Id token = b_.map(Fn::kDiv, {choices.number, piece_.scalar(piece_.facts.space[1])});
     store(kRoutedTokens, place, token, is_mine);
     store(kRoutedExperts, place, b_.spread(expert_, rows_, kColumns), is_mine);
-    const Id end = b_.end_for(loop, {plus(first, row_sum(product(ones, mine, zeros)))})[0];
+    const Id end = b_.end_for(loop, {b_.plus(first, row_sum(product(ones, mine, zeros)))})[0];
     emitter_.close_scope();
 
-    const Id is_first = less(b_.range(rows_, 1, 0), b_.integer(1));
+    const Id is_first = b_.less(b_.range(rows_, 1, 0), b_.integer(1));
     store(kRoutedEnds, b_.spread(expert_, rows_, 1), end, is_first);
   }
 
  private:
   Id narrow(Id a) { return b_.map(Fn::kToI32, {a}); }
   Id wide(Id a) { return b_.map(Fn::kToI64, {a}); }
-  Id plus(Id a, Id b) { return b_.map(Fn::kAdd, {a, b}); }
-  Id minus(Id a, Id b) { return b_.map(Fn::kSub, {a, b}); }
-  Id less(Id a, Id b) { return b_.map(Fn::kLt, {a, b}); }
-  Id both(Id a, Id b) { return b_.map(Fn::kAnd, {a, b}); }
-  Id inverse(Id a) { return b_.map(Fn::kNot, {a}); }
   Id whole(Id a) { return b_.map(Fn::kSaturate, {a}, DType::kI64); }
 
   Id as_number(Id condition) {
@@ -108,7 +104,7 @@ class Routing {
     const Id row = b_.range(size, size, 0);
     const Id col = b_.range(size, size, 1);
     Id holds = condition(row, col);
-    if (holds == tile::kNone) holds = less(col, b_.integer(size));
+    if (holds == tile::kNone) holds = b_.less(col, b_.integer(size));
     return as_number(holds);
   }
   Id product(Id a, Id b, Id sum) { return b_.dot(a, b, sum, false, false, DType::kF16); }
@@ -127,17 +123,17 @@ class Routing {
     Id exist;
   };
   Choices next(Id loop, bool checks) {
-    const Id at = plus(b_.map(Fn::kMul, {b_.range(rows_, kColumns, 0), b_.integer(kColumns)}),
-                       b_.range(rows_, kColumns, 1));
-    const Id number = plus(narrow(b_.induction(loop)), at);
-    const Id exist = less(number, count_);
+    const Id at = b_.plus(b_.times(b_.range(rows_, kColumns, 0), b_.integer(kColumns)),
+                          b_.range(rows_, kColumns, 1));
+    const Id number = b_.plus(narrow(b_.induction(loop)), at);
+    const Id exist = b_.less(number, count_);
     const Id given = emitter_.value(node_.inputs[0], {{number, piece_.facts.space}}, {exist});
     const Id experts = piece_.scalar(experts_of(piece_.facts));
     if (checks) {
       const auto node = static_cast<int>(&node_ - body_.nodes().data());
       b_.check_index(given, experts, exist, protocol::check_of(node, 0));
     }
-    const Id last = minus(experts, b_.integer(1));
+    const Id last = b_.minus(experts, b_.integer(1));
     const Id expert = b_.map(Fn::kMin, {b_.map(Fn::kMax, {given, b_.integer(0)}), last});
     return {number, expert, exist};
   }

@@ -7,7 +7,8 @@
 // attention, so what a row adds up depends on its position and its keys alone: a tile of keys that
 // another row of the block sees, and it does not, adds nothing.
 //
-// Of parts (ir/attention.h) a tile goes over one segment of keys, and stores what it carries.
+// Of parts (ir/attention.h) a tile goes over one segment of keys, and stores what it carries; in
+// parts, over one after the other, and joins what it carries.
 
 #include <algorithm>
 #include <bit>
@@ -68,12 +69,12 @@ class PagedTile : public AttentionTile {
     // first.
     const Id heads = narrow(extent(Expr(extents_.key_heads)));
     const std::int64_t parts = Extents::segments(facts_).evaluate({});
-    if (form_.segment) part_ = b_.map(Fn::kRem, {number, integer(parts)});
+    if (form_.makes_parts) part_ = b_.map(Fn::kRem, {number, integer(parts)});
     const Id of_part = divided(number, parts);
     key_head_ = wide(b_.map(Fn::kRem, {of_part, heads}));
     Id tile = b_.map(Fn::kDiv, {of_part, heads});
     if (form_.causal) {
-      tile = minus(minus(narrow(extent(extents_.tiles(block_))), integer(1)), tile);
+      tile = b_.minus(b_.minus(narrow(extent(extents_.tiles(block_))), integer(1)), tile);
     }
     find_rows(tile);
     find_keys();
@@ -86,12 +87,9 @@ class PagedTile : public AttentionTile {
     return std::min(*form_.window, pages * extents_.keys_of_page());
   }
   Id integer(std::int64_t value) { return b_.integer(value, Kind::kI32); }
-  Id plus(Id a, Id b) { return b_.map(Fn::kAdd, {a, b}); }
-  Id minus(Id a, Id b) { return b_.map(Fn::kSub, {a, b}); }
   Id divided(Id a, std::int64_t by) { return by == 1 ? a : b_.map(Fn::kDiv, {a, integer(by)}); }
   Id least(Id a, Id b) { return b_.map(Fn::kMin, {a, b}); }
   Id most(Id a, Id b) { return b_.map(Fn::kMax, {a, b}); }
-  Id less(Id a, Id b) { return b_.map(Fn::kLt, {a, b}); }
 
   /// An element of one of the operands of one dim, at a scalar index.
   Id element(PagedOperand operand, Id at, const Mask& mask = {}) {
@@ -106,20 +104,20 @@ class PagedTile : public AttentionTile {
   /// Each of the first pieces checks the sequence of its number, in the order of the evaluator (ir/
   /// ops_paged_attention.cpp).
   void check_sequence(Id number) {
-    const Id exists = less(number, sequences_);
-    const Id next = plus(number, integer(1));
+    const Id exists = b_.less(number, sequences_);
+    const Id next = b_.plus(number, integer(1));
     const Id first = element(kQueryStarts, number, {exists});
     const Id end = element(kQueryStarts, next, {exists});
     const Id keys = element(kKvLengths, number, {exists});
-    const Id count = minus(end, first);
-    const Id past = plus(tokens_, integer(1));
+    const Id count = b_.minus(end, first);
+    const Id past = b_.plus(tokens_, integer(1));
     const Id is_last = b_.map(Fn::kEq, {next, sequences_});
-    check(kQueryStarts, first, integer(1), less(number, integer(1)));
+    check(kQueryStarts, first, integer(1), b_.less(number, integer(1)));
     check(kQueryStarts, end, past, exists);
     check(kQueryStarts, count, past, exists);
-    check(kQueryStarts, minus(tokens_, end), integer(1), is_last);
-    check(kKvLengths, keys, plus(most_keys_, integer(1)), exists);
-    check(kQueryStarts, count, plus(keys, integer(1)), exists);
+    check(kQueryStarts, b_.minus(tokens_, end), integer(1), is_last);
+    check(kKvLengths, keys, b_.plus(most_keys_, integer(1)), exists);
+    check(kQueryStarts, count, b_.plus(keys, integer(1)), exists);
   }
 
   /// The first query of a sequence, within all of them whatever the operand says.
@@ -128,7 +126,7 @@ class PagedTile : public AttentionTile {
   }
   /// The tiles in front of a sequence that begins there.
   Id tiles_before(Id sequence, Id start) {
-    return plus(divided(b_.map(Fn::kMul, {start, integer(extents_.group)}), block_), sequence);
+    return b_.plus(divided(b_.map(Fn::kMul, {start, integer(extents_.group)}), block_), sequence);
   }
 
   /// The last sequence that does not begin behind the tile, and the rows of the tile.
@@ -139,41 +137,41 @@ class PagedTile : public AttentionTile {
         b_.begin_for(b_.integer(0), b_.integer(halvings), b_.integer(1), {integer(0), sequences_});
     rows_.open_scope();
     const Id low = b_.carried(loop, 0), high = b_.carried(loop, 1);
-    const Id middle = divided(plus(low, high), 2);
-    const Id is_behind = less(tile, tiles_before(middle, start_of(middle)));
+    const Id middle = divided(b_.plus(low, high), 2);
+    const Id is_behind = b_.less(tile, tiles_before(middle, start_of(middle)));
     rows_.close_scope();
     sequence_ = b_.end_for(loop, {b_.map(Fn::kSelect, {is_behind, low, middle}),
                                   b_.map(Fn::kSelect, {is_behind, middle, high})})[0];
     const Id start = start_of(sequence_);
-    end_ = most(start, start_of(plus(sequence_, integer(1))));
-    const Id own = most(minus(tile, tiles_before(sequence_, start)), integer(0));
+    end_ = most(start, start_of(b_.plus(sequence_, integer(1))));
+    const Id own = most(b_.minus(tile, tiles_before(sequence_, start)), integer(0));
     const auto rows = [&](Id count, std::int64_t of) {
       return b_.map(Fn::kMul, {count, integer(of)});
     };
-    first_row_ = plus(rows(start, extents_.group), rows(own, block_));
+    first_row_ = b_.plus(rows(start, extents_.group), rows(own, block_));
     row_end_ = rows(end_, extents_.group);
   }
 
   /// The keys that the rows of the tile see; none where it has no row.
   void find_keys() {
     const Id given = element(kKvLengths, sequence_);
-    const Id fits =
-        b_.map(Fn::kAnd, {less(integer(-1), given), less(given, plus(most_keys_, integer(1)))});
+    const Id fits = b_.map(
+        Fn::kAnd, {b_.less(integer(-1), given), b_.less(given, b_.plus(most_keys_, integer(1)))});
     const Id length = b_.map(Fn::kSelect, {fits, given, integer(0)});
-    past_ = minus(length, end_);
-    const Id last_row = minus(least(plus(first_row_, integer(block_)), row_end_), integer(1));
+    past_ = b_.minus(length, end_);
+    const Id last_row = b_.minus(least(b_.plus(first_row_, integer(block_)), row_end_), integer(1));
     Id end = length;
     if (form_.causal) {
-      end = plus(plus(past_, divided(last_row, extents_.group)), integer(1));
+      end = b_.plus(b_.plus(past_, divided(last_row, extents_.group)), integer(1));
     }
-    end_key_ = b_.map(Fn::kSelect, {less(first_row_, row_end_), end, integer(0)});
+    end_key_ = b_.map(Fn::kSelect, {b_.less(first_row_, row_end_), end, integer(0)});
     if (form_.window) {
-      const Id position = plus(past_, divided(first_row_, extents_.group));
-      first_key_ = most(minus(position, integer(window() - 1)), integer(0));
+      const Id position = b_.plus(past_, divided(first_row_, extents_.group));
+      first_key_ = most(b_.minus(position, integer(window() - 1)), integer(0));
     }
-    if (!form_.segment) return;
+    if (!form_.makes_parts) return;
     const Id first = b_.map(Fn::kMul, {part_, integer(*form_.segment)});
-    end_key_ = least(end_key_, plus(first, integer(*form_.segment)));
+    end_key_ = least(end_key_, b_.plus(first, integer(*form_.segment)));
     first_key_ = first_key_ == kNone ? first : most(first_key_, first);
   }
 
@@ -192,15 +190,15 @@ class PagedTile : public AttentionTile {
     Mask mask;
   };
   Row row() {
-    const Id index = plus(first_row_, b_.range(block_, 1, 0));
+    const Id index = b_.plus(first_row_, b_.range(block_, 1, 0));
     Id head = wide(key_head_);
     if (extents_.group > 1) {
       const Id in_group = b_.map(Fn::kRem, {index, integer(extents_.group)});
-      head = plus(fit(b_.map(Fn::kMul, {key_head_, b_.integer(extents_.group)})), fit(in_group));
+      head = b_.plus(fit(b_.map(Fn::kMul, {key_head_, b_.integer(extents_.group)})), fit(in_group));
     }
     return {{fit(divided(index, extents_.group)), {extents_.tokens}},
             {head, {extents_.heads}},
-            {less(index, row_end_)}};
+            {b_.less(index, row_end_)}};
   }
 
   Id queries() override {
@@ -212,11 +210,14 @@ class PagedTile : public AttentionTile {
   }
 
   /// A sink's weight is 1 where it is the largest score.
-  Start start() override {
-    if (!form_.sinks) return AttentionTile::start();
+  Carried start() override {
+    Carried start = nothing();
+    if (!form_.sinks) return start;
     const Row row = this->row();
     const Id sink = rows_.value(node_.inputs[*form_.sinks], {row.head}, row.mask);
-    return {times(sink, number(std::numbers::log2e / unit_)), column_of(1)};
+    start.most = heads_.joins ? sink : b_.times(sink, number(std::numbers::log2e / unit_));
+    start.sum = column_of(1);
+    return start;
   }
 
   /// Where a tile of keys lies. A number that is out of range is an error of the run, and nothing
@@ -224,9 +225,9 @@ class PagedTile : public AttentionTile {
   void begin_keys(Id first) override {
     const std::int64_t page = extents_.keys_of_page();
     const int tile = heads_.key_tile();
-    const Id position = plus(narrow(first), b_.range(tile, 1, 0));
-    is_seen_ = {less(position, end_key_)};
-    if (form_.window) is_seen_.push_back(b_.map(Fn::kNot, {less(position, first_key_)}));
+    const Id position = b_.plus(narrow(first), b_.range(tile, 1, 0));
+    is_seen_ = {b_.less(position, end_key_)};
+    if (form_.window) is_seen_.push_back(b_.map(Fn::kNot, {b_.less(position, first_key_)}));
     const Id local = b_.range(tile, 1, 0);
     Id number = page_at(narrow(first));
     if (page >= tile) {
@@ -235,8 +236,8 @@ class PagedTile : public AttentionTile {
       keys_at_ = {{wide(divided(inside, tile)), {page / tile}}, {local, {tile}}};
     } else {
       for (std::int64_t key = page; key < tile; key += page) {
-        const Id is_before = less(local, integer(key));
-        const Id here = page_at(plus(narrow(first), integer(key)));
+        const Id is_before = b_.less(local, integer(key));
+        const Id here = page_at(b_.plus(narrow(first), integer(key)));
         number = b_.map(Fn::kSelect, {is_before, number, here});
       }
       keys_at_ = {{fit(b_.map(Fn::kRem, {local, integer(page)})), {extents_.page}}};
@@ -250,9 +251,9 @@ class PagedTile : public AttentionTile {
   /// key, or one behind it in the page.
   Id page_at(Id key) {
     const std::int64_t page = extents_.keys_of_page();
-    Id exists = less(key, end_key_);
+    Id exists = b_.less(key, end_key_);
     if (form_.window) {
-      exists = b_.map(Fn::kAnd, {exists, less(first_key_, plus(key, integer(page)))});
+      exists = b_.map(Fn::kAnd, {exists, b_.less(first_key_, b_.plus(key, integer(page)))});
     }
     const Axis slot{wide(divided(key, page)), {extents_.most_pages}};
     const Id number = narrow(rows_.scalar(
@@ -279,20 +280,29 @@ class PagedTile : public AttentionTile {
 
   Id scores(Id products, Id first) override {
     Id scores = products;
+    if (form_.scales) scores = b_.times(scores, scale_of(0));
     if (form_.softcap) {
-      scores = b_.map(Fn::kTanh, {times(products, number(form_.scale / *form_.softcap))});
+      scores = b_.map(Fn::kTanh, {b_.times(scores, number(form_.scale / *form_.softcap))});
     }
-    const Id key = plus(narrow(first), b_.range(block_, heads_.key_tile(), 1));
-    if (!form_.causal) return hidden_unless({less(key, end_key_)}, scores);
+    const Id key = b_.plus(narrow(first), b_.range(block_, heads_.key_tile(), 1));
+    if (!form_.causal) return hidden_unless({b_.less(key, end_key_)}, scores);
     // A row r is of the position past + r / group. It sees a key k if r / group >= k - past, which
     // is r >= (k - past) · group.
-    const Id row = plus(first_row_, b_.range(block_, 1, 0));
-    const Id first_seen = b_.map(Fn::kMul, {minus(key, past_), integer(extents_.group)});
-    Mask seen{b_.map(Fn::kNot, {less(row, first_seen)})};
+    const Id row = b_.plus(first_row_, b_.range(block_, 1, 0));
+    const Id first_seen = b_.map(Fn::kMul, {b_.minus(key, past_), integer(extents_.group)});
+    Mask seen{b_.map(Fn::kNot, {b_.less(row, first_seen)})};
     if (form_.window) {
-      seen.push_back(less(row, plus(first_seen, integer(window() * extents_.group))));
+      seen.push_back(b_.less(row, b_.plus(first_seen, integer(window() * extents_.group))));
     }
     return hidden_unless(seen, scores);
+  }
+
+  Id output(Id sums) override { return form_.scales ? b_.times(sums, scale_of(1)) : sums; }
+
+  /// Of keys (0) or values (1).
+  Id scale_of(std::size_t which) {
+    const ValueId scale = node_.inputs[*form_.scales + which];
+    return rows_.scalar(scale, Coords(body_.type(scale).shape.size(), {b_.integer(0), {Dim(1)}}));
   }
 
   Place place() override {
@@ -302,8 +312,8 @@ class PagedTile : public AttentionTile {
     return {{row.token, row.head, {col, {width}}}, row.mask};
   }
 
-  void finish(Id most, Id sum, Id output) override {
-    if (!form_.segment) return AttentionTile::finish(most, sum, output);
+  void finish(const Carried& all) override {
+    if (!form_.makes_parts) return AttentionTile::finish(all);
     const Row row = this->row();
     const TensorType& type = body_.type(node_.outputs[0]);
     const auto store = [&](Id value, Id col, const Mask& mask) {
@@ -313,13 +323,13 @@ class PagedTile : public AttentionTile {
     };
     // Without a key in the segment nobody reads the values.
     Mask mask = row.mask;
-    mask.push_back(less(first_key_, end_key_));
+    mask.push_back(b_.less(first_key_, end_key_));
     const Dim columns = this->type(2).shape[3];
     const Id col = column(columns, block_, heads_.value_columns, mask);
-    store(output, col, mask);
+    store(all.output, col, mask);
     const std::int64_t behind = columns.evaluate({});
-    store(times(most, number(unit_ * std::numbers::ln2)), b_.integer(behind), row.mask);
-    store(sum, b_.integer(behind + 1), row.mask);
+    store(in_powers_of_e(all.most), b_.integer(behind), row.mask);
+    store(all.sum, b_.integer(behind + 1), row.mask);
   }
 
   Extents extents_;

@@ -56,7 +56,7 @@ class Selection {
     const Id left = comes_after(b_.carried(loop, 0), b_.carried(loop, 1));
     const Id best = best_of(left);
     const Id far = b_.integer(kMost);
-    const Id found = both(left, is_same(best));
+    const Id found = b_.both(left, is_same(best));
     const Id index = b_.reduce(Fn::kMin, b_.map(Fn::kSelect, {found, column_, far}));
     // Its own bits: zeros of both signs are equal.
     const Id is_it = b_.map(Fn::kEq, {column_, index});
@@ -87,27 +87,26 @@ class Selection {
     }
   }
 
-  Id inverse(Id a) { return b_.map(Fn::kNot, {a}); }
-  Id both(Id a, Id b) { return b_.map(Fn::kAnd, {a, b}); }
-  Id either(Id a, Id b) { return inverse(both(inverse(a), inverse(b))); }
-  Id is_nan(Id a) { return inverse(b_.map(Fn::kEq, {a, a})); }
+  Id either(Id a, Id b) { return b_.inverse(b_.both(b_.inverse(a), b_.inverse(b))); }
+  Id is_nan(Id a) { return b_.inverse(b_.map(Fn::kEq, {a, a})); }
   Id below_all() { return floats_ ? b_.constant(Kind::kF32, -kInfinity) : b_.integer(kLeast); }
 
   /// Where an element equals the row's value.
   Id is_same(Id value) {
     const Id same = b_.map(Fn::kEq, {x_, value});
-    return floats_ ? either(same, both(is_nan_, is_nan(value))) : same;
+    return floats_ ? either(same, b_.both(is_nan_, is_nan(value))) : same;
   }
 
   /// Which elements come after this one in the order.
   Id comes_after(Id value, Id index) {
-    Id after = largest_ ? b_.map(Fn::kLt, {x_, value}) : b_.map(Fn::kLt, {value, x_});
+    Id after = largest_ ? b_.less(x_, value) : b_.less(value, x_);
     if (floats_) {
       const Id last = is_nan(value);
-      after = either(after, largest_ ? both(last, inverse(is_nan_)) : both(is_nan_, inverse(last)));
+      after = either(after, largest_ ? b_.both(last, b_.inverse(is_nan_))
+                                     : b_.both(is_nan_, b_.inverse(last)));
     }
-    after = either(after, both(is_same(value), b_.map(Fn::kLt, {index, column_})));
-    return exists_ == kNone ? after : both(after, exists_);
+    after = either(after, b_.both(is_same(value), b_.less(index, column_)));
+    return exists_ == kNone ? after : b_.both(after, exists_);
   }
 
   Id best_of(Id left) {
@@ -117,13 +116,13 @@ class Selection {
     if (largest_) return best(Fn::kMax, left, below_all());
     if (!floats_) return best(Fn::kMin, left, b_.integer(kMost));
     // The least is a number as long as there is one.
-    const Id numbers = both(left, inverse(is_nan_));
+    const Id numbers = b_.both(left, b_.inverse(is_nan_));
     const Id least = best(Fn::kMin, numbers, b_.constant(Kind::kF32, kInfinity));
     const Id count = b_.reduce(
         Fn::kMax,
         b_.map(Fn::kSelect, {numbers, b_.spread(b_.integer(1), b_.type(x_).rows, b_.type(x_).cols),
                              b_.integer(0)}));
-    const Id none = b_.map(Fn::kLt, {count, b_.integer(1)});
+    const Id none = b_.less(count, b_.integer(1));
     return b_.map(Fn::kSelect, {none, b_.constant(Kind::kF32, kNan), least});
   }
 

@@ -21,8 +21,10 @@
 // each kernel that reads them (index arithmetic, no memory traffic); so is a transpose that only
 // matmuls read, and an index_select that only grouped matmuls read. A matmul takes in the casts and
 // scales of its operands, and attention what computes its queries element by element
-// (rotary_embedding). Values that others still read become further outputs, so nothing is computed
-// twice. A cat of more tensors than a kernel takes becomes a tree of cats first. Refuses a merge
+// (rotary_embedding). A rotary_embedding joins the norm in front of it, of which it reads each
+// element twice, and an update joins both: q/k norm, rotation and append are one kernel. Values
+// that others still read become further outputs, so nothing is computed twice. A cat of more
+// tensors than a kernel takes becomes a tree of cats first. Refuses a merge
 //   - that the template cannot express (codegen answers that);
 //   - that could close a cycle through a node outside (see `level`);
 //   - that would repeat work: an operand computed inside a matmul, or a small value computed once

@@ -13,7 +13,10 @@
 #include "ir/fail.h"
 #include "ir/mapped.h"
 #include "ir/poison.h"
+#include "lowering/plan/cache_pages.h"
+#include "lowering/plan/lay_out.h"
 #include "lowering/plan/variants.h"
+#include "pack/interval.h"
 #include "runtime/compile/artifact.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/exec/bound_tensor.h"
@@ -109,6 +112,25 @@ Executable Executable::load(const std::string& path, const World& world) {
 std::vector<ArenaReport> Executable::memory_estimate(const Graph& graph, const World& world,
                                                      const PassConfig& passes) {
   return arena_reports(world.impl().lower(graph, passes));
+}
+
+std::int64_t Executable::pages_that_fit(const Graph& graph, const World& world, std::int64_t bytes,
+                                        const PassConfig& passes) {
+  const CachePages caches = cache_pages(graph);
+  std::int64_t room = bytes, of_one = 0;
+  for (const ArenaReport& arena : memory_estimate(graph, world, passes)) room -= arena.bytes;
+  for (const std::int64_t page : caches.bytes) {
+    room += caches.pages * page;
+    of_one += page;
+  }
+  const auto all = [&](std::int64_t pages) {
+    std::int64_t sum = 0;
+    for (const std::int64_t page : caches.bytes) sum += round_up(pages * page, kBufferAlignment);
+    return sum;
+  };
+  std::int64_t pages = std::max<std::int64_t>(0, room / of_one);
+  while (pages > 0 && all(pages) > room) --pages;
+  return pages;
 }
 
 void Executable::save(const std::string& directory) const {

@@ -94,6 +94,25 @@ __device__ __forceinline__ void bad_index(Record* record, int step, int node, lo
   record->extent = extent;
 }
 
+__device__ __forceinline__ void cast_f8e4m3_bf16_8(unsigned short* to, const unsigned char* from, bool ok) {
+  const uint2 w = *(const uint2*)from;
+  uint4 y;
+  const unsigned nan0 = ((w.x & 0x7f7f7f7fu) + 0x01010101u) & 0x80808080u;
+  y.x = cast_pair_f8e4m3_bf16(__byte_perm(w.x, 0u, 0x1404), spread_signs(nan0, 0x9988u));
+  y.y = cast_pair_f8e4m3_bf16(__byte_perm(w.x, 0u, 0x3424), spread_signs(nan0, 0xbbaau));
+  const unsigned nan1 = ((w.y & 0x7f7f7f7fu) + 0x01010101u) & 0x80808080u;
+  y.z = cast_pair_f8e4m3_bf16(__byte_perm(w.y, 0u, 0x1404), spread_signs(nan1, 0x9988u));
+  y.w = cast_pair_f8e4m3_bf16(__byte_perm(w.y, 0u, 0x3424), spread_signs(nan1, 0xbbaau));
+  if (ok) *(uint4*)to = y;
+}
+
+__device__ __forceinline__ unsigned cast_pair_f8e4m3_bf16(unsigned p, unsigned nan) {
+  unsigned y;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;"
+      : "=r"(y) : "r"((p & 0x80008000u) | (p & 0x7f007f00u) >> 4), "r"(0x7b807b80u), "r"(nan));
+  return y;
+}
+
 __device__ __forceinline__ bool claim(Record* record, unsigned kind) {
   return atomicCAS(&record->kind, 0u, kind) == 0u;
 }
@@ -767,6 +786,12 @@ __device__ __forceinline__ void signal_one(const Comm& c, const Peers& peers, in
 
 extern __shared__ __align__(1024) unsigned char smem[];
 
+__device__ __forceinline__ unsigned spread_signs(unsigned x, unsigned which) {
+  unsigned y;
+  asm("prmt.b32 %0, %1, 0, %2;" : "=r"(y) : "r"(x), "r"(which));
+  return y;
+}
+
 __device__ __forceinline__ void stmatrix(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
                :: "r"(to), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
@@ -993,6 +1018,11 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot
 
 __device__ __forceinline__ void wait_group_0() {
   asm volatile("cp.async.wait_group 0;" ::: "memory");
+  __syncthreads();
+}
+
+__device__ __forceinline__ void wait_group_1() {
+  asm volatile("cp.async.wait_group 1;" ::: "memory");
   __syncthreads();
 }
 
