@@ -35,6 +35,23 @@ constexpr std::string_view kWidenE5M2 =
   return y;
 }
 )";
+// Two of four bytes, which stand in the upper halves of 16 bits: their exponents are as far from
+// the right ones as a power of two says. A flag in the top bit of a byte makes its element NaN.
+constexpr std::string_view kCastPairE4M3 =
+    R"(__device__ __forceinline__ unsigned cast_pair_f8e4m3_{0}(unsigned p, unsigned nan) {{
+  unsigned y;
+  asm("fma.rn.{0}x2 %0, %1, %2, %3;"
+      : "=r"(y) : "r"((p & 0x80008000u) | (p & 0x7f007f00u) >> {1}), "r"({2}u), "r"(nan));
+  return y;
+}}
+)";
+constexpr std::string_view kSpreadSigns =
+    R"(__device__ __forceinline__ unsigned spread_signs(unsigned x, unsigned which) {
+  unsigned y;
+  asm("prmt.b32 %0, %1, 0, %2;" : "=r"(y) : "r"(x), "r"(which));
+  return y;
+}
+)";
 constexpr std::string_view kNarrowPair =
     R"(__device__ __forceinline__ unsigned narrow_pair_{0}(float x, float y) {{
   unsigned w;
@@ -295,6 +312,50 @@ std::string Preamble::store(DType dtype, int width) {
   }
   text += fmt::format("  if (ok) *({}*)p = w;\n}}\n", words_type(bytes));
   return need(kAccess, name, text);
+}
+
+std::string Preamble::cast(DType from, DType to, int width) {
+  const std::string name = fmt::format("cast_{}_{}_{}", dtype_name(from), dtype_name(to), width);
+  std::string text =
+      fmt::format("__device__ __forceinline__ void {}({}* to, const {}* from, bool ok) {{\n", name,
+                  memory_type(to), memory_type(from));
+  if (!is_float8(from) || dtype_size(to) != 2 || width % 4 != 0) {
+    text += fmt::format("  float v[{}];\n  {}(v, from, true);\n  {}(to, v, ok);\n}}\n", width,
+                        load(from, width), store(to, width));
+    return need(kMath, name, text);
+  }
+  // All bits of an e5m2 are the upper half of an f16. Of an e4m3, 127 with any sign is NaN.
+  const bool is_half = from == DType::kF8E5M2;
+  if (!is_half) {
+    need(kTypes, "spread_signs", std::string(kSpreadSigns));
+    need(kTypes, fmt::format("cast_pair_f8e4m3_{}", dtype_name(to)),
+         to == DType::kBF16 ? fmt::format(kCastPairE4M3, "bf16", 4, "0x7b807b80")
+                            : fmt::format(kCastPairE4M3, "f16", 1, "0x5c005c00"));
+  }
+  text += fmt::format("  const {0} w = *(const {0}*)from;\n  {1} y;\n", words_type(width),
+                      words_type(2 * width));
+  for (int i = 0; i < width / 2; ++i) {
+    const std::string w = word(width, i / 2);
+    const bool first = i % 2 == 0;
+    if (first && !is_half) {
+      text += fmt::format(
+          "  const unsigned nan{} = (({} & 0x7f7f7f7fu) + 0x01010101u) & 0x80808080u;\n", i / 2, w);
+    }
+    std::string value = fmt::format("__byte_perm({}, 0u, {})", w, first ? "0x1404" : "0x3424");
+    if (!is_half) {
+      value = fmt::format("cast_pair_f8e4m3_{}({}, spread_signs(nan{}, {}))", dtype_name(to), value,
+                          i / 2, first ? "0x9988u" : "0xbbaau");
+    } else if (to == DType::kBF16) {
+      text += fmt::format("  const unsigned h{} = {};\n", i, value);
+      value = fmt::format("{}({}, {})",
+                          need(kTypes, "narrow_pair_bf16", fmt::format(kNarrowPair, "bf16")),
+                          widened(DType::kF16, fmt::format("(unsigned short)h{}", i)),
+                          widened(DType::kF16, fmt::format("(unsigned short)(h{} >> 16)", i)));
+    }
+    text += fmt::format("  y{} = {};\n", word(2 * width, i).substr(1), value);
+  }
+  text += fmt::format("  if (ok) *({}*)to = y;\n}}\n", words_type(2 * width));
+  return need(kMath, name, text);
 }
 
 std::string Preamble::round(DType dtype) {

@@ -29,6 +29,8 @@ class Preamble {
   std::string load(DType dtype, int width);
   /// `void f(E* p, const V* v, bool ok)`: converts and stores elements in one access.
   std::string store(DType dtype, int width);
+  /// `void f(E* to, const F* from, bool ok)`: elements of another dtype.
+  std::string cast(DType from, DType to, int width);
   std::string round(DType dtype);
   /// An expression: an element as in memory becomes a computed value.
   std::string widened(DType dtype, const std::string& element);

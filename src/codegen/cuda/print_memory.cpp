@@ -203,19 +203,14 @@ void Printer::store_to_shared(Id id) {
 
 void Printer::cast_in_shared(Id id) {
   const Inst& inst = p_.at(id);
-  const std::string load = preamble_.load(p_.at(inst.args[2]).dtype, inst.width);
-  const std::string store = preamble_.store(inst.dtype, inst.width);
+  const std::string cast = preamble_.cast(p_.at(inst.args[2]).dtype, inst.dtype, inst.width);
   const std::string first = first_copy(inst);
   const std::string to = slot_pointer(inst.args[0], ref(inst.args[1]));
   const std::string from = slot_pointer(inst.args[2], ref(inst.args[3]));
-  out_.line("{");
-  out_.line(fmt::format("float piece[{}];", inst.width));
   each(layout(inst.layout).registers(), inst.width, [&](std::string_view i) {
-    return fmt::format("{}(piece, {} + {}, true), {}({} + {}, piece, {});", load, from,
-                       offset(inst.addresses[1], i), store, to, offset(inst.addresses[0], i),
-                       first.empty() ? "true" : first);
+    return fmt::format("{}({} + {}, {} + {}, {});", cast, to, offset(inst.addresses[0], i), from,
+                       offset(inst.addresses[1], i), first.empty() ? "true" : first);
   });
-  out_.line("}");
 }
 
 }  // namespace braid::tile

@@ -94,6 +94,25 @@ __device__ __forceinline__ void bad_index(Record* record, int step, int node, lo
   record->extent = extent;
 }
 
+__device__ __forceinline__ void cast_f8e4m3_bf16_8(unsigned short* to, const unsigned char* from, bool ok) {
+  const uint2 w = *(const uint2*)from;
+  uint4 y;
+  const unsigned nan0 = ((w.x & 0x7f7f7f7fu) + 0x01010101u) & 0x80808080u;
+  y.x = cast_pair_f8e4m3_bf16(__byte_perm(w.x, 0u, 0x1404), spread_signs(nan0, 0x9988u));
+  y.y = cast_pair_f8e4m3_bf16(__byte_perm(w.x, 0u, 0x3424), spread_signs(nan0, 0xbbaau));
+  const unsigned nan1 = ((w.y & 0x7f7f7f7fu) + 0x01010101u) & 0x80808080u;
+  y.z = cast_pair_f8e4m3_bf16(__byte_perm(w.y, 0u, 0x1404), spread_signs(nan1, 0x9988u));
+  y.w = cast_pair_f8e4m3_bf16(__byte_perm(w.y, 0u, 0x3424), spread_signs(nan1, 0xbbaau));
+  if (ok) *(uint4*)to = y;
+}
+
+__device__ __forceinline__ unsigned cast_pair_f8e4m3_bf16(unsigned p, unsigned nan) {
+  unsigned y;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;"
+      : "=r"(y) : "r"((p & 0x80008000u) | (p & 0x7f007f00u) >> 4), "r"(0x7b807b80u), "r"(nan));
+  return y;
+}
+
 __device__ __forceinline__ bool claim(Record* record, unsigned kind) {
   return atomicCAS(&record->kind, 0u, kind) == 0u;
 }
@@ -330,19 +349,6 @@ __device__ __forceinline__ void load_f32_4(float* v, const float* p, bool ok) {
   v[1] = __uint_as_float(w.y);
   v[2] = __uint_as_float(w.z);
   v[3] = __uint_as_float(w.w);
-}
-
-__device__ __forceinline__ void load_f8e4m3_8(float* v, const unsigned char* p, bool ok) {
-  uint2 w = make_uint2(0u, 0u);
-  if (ok) w = *(const uint2*)p;
-  v[0] = widen_f8e4m3((unsigned char)(w.x >> 0));
-  v[1] = widen_f8e4m3((unsigned char)(w.x >> 8));
-  v[2] = widen_f8e4m3((unsigned char)(w.x >> 16));
-  v[3] = widen_f8e4m3((unsigned char)(w.x >> 24));
-  v[4] = widen_f8e4m3((unsigned char)(w.y >> 0));
-  v[5] = widen_f8e4m3((unsigned char)(w.y >> 8));
-  v[6] = widen_f8e4m3((unsigned char)(w.y >> 16));
-  v[7] = widen_f8e4m3((unsigned char)(w.y >> 24));
 }
 
 __device__ __forceinline__ unsigned load_flag(const unsigned* p) {
@@ -780,6 +786,12 @@ __device__ __forceinline__ void signal_one(const Comm& c, const Peers& peers, in
 
 extern __shared__ __align__(1024) unsigned char smem[];
 
+__device__ __forceinline__ unsigned spread_signs(unsigned x, unsigned which) {
+  unsigned y;
+  asm("prmt.b32 %0, %1, 0, %2;" : "=r"(y) : "r"(x), "r"(which));
+  return y;
+}
+
 __device__ __forceinline__ void stmatrix(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
                :: "r"(to), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
@@ -1132,13 +1144,6 @@ __device__ __forceinline__ float widen_f16(unsigned short x) {
   float y;
   asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
   return y;
-}
-
-__device__ __forceinline__ float widen_f8e4m3(unsigned char x) {
-  const unsigned m = x & 0x7fu;
-  // The exponent's bias is 120 less.
-  const float y = m == 0x7fu ? __uint_as_float(0x7fc00000u) : __uint_as_float(m << 20) * 0x1p120f;
-  return x & 0x80u ? -y : y;
 }
 
 __device__ __forceinline__ unsigned widen_pair_e4m3(unsigned x) {

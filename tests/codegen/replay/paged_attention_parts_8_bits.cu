@@ -1,4 +1,4 @@
-// narrow_pair_bf16, widen_f8e4m3, load_f32_1, load_f8e4m3_8, load_i32_1, store_bf16_8, store_f32_1, store_f32_2, exp2_approx, max_f32, smem, shared_address, commit_group, copy_async_16, wait_group_0, wait_group_1, ldmatrix, ldmatrix_trans, mma_bf16_bf16, pack_bf16, Record, claim, bad_index
+// cast_pair_f8e4m3_bf16, narrow_pair_bf16, spread_signs, load_f32_1, load_i32_1, store_f32_1, store_f32_2, cast_f8e4m3_bf16_8, exp2_approx, max_f32, smem, shared_address, commit_group, copy_async_16, wait_group_0, wait_group_1, ldmatrix, ldmatrix_trans, mma_bf16_bf16, pack_bf16, Record, claim, bad_index
 extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attention_parts(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, Record* record, int step, long long p5, unsigned char* __restrict__ p6, unsigned char* __restrict__ p7, unsigned char* __restrict__ p8, unsigned char* __restrict__ p9, unsigned char* __restrict__ p10, unsigned char* __restrict__ p11, unsigned char* __restrict__ p12, long long p13) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
@@ -214,12 +214,9 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
     }
     commit_group();
     const int v148 = (int)v142;
-    {
-      float piece[8];
 #pragma unroll
-      for (int i = 0; i < 128; i += 8)
-        load_f8e4m3_8(piece, (unsigned char*)(smem + 4096 + (int)v304 * 4096) + ((at11 ^ (i / 8 % 4 * 32)) + i % 8 + i / 8 % 16 * 256), true), store_bf16_8((unsigned short*)(smem + 12288) + ((at10 ^ (i / 8 % 4 * 16)) + i % 8 + i / 8 % 16 * 256), piece, true);
-    }
+    for (int i = 0; i < 128; i += 8)
+      cast_f8e4m3_bf16_8((unsigned short*)(smem + 12288) + ((at10 ^ (i / 8 % 4 * 16)) + i % 8 + i / 8 % 16 * 256), (unsigned char*)(smem + 4096 + (int)v304 * 4096) + ((at11 ^ (i / 8 % 4 * 32)) + i % 8 + i / 8 % 16 * 256), true);
     wait_group_1();
     float v187[16];
 #pragma unroll
@@ -340,12 +337,9 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
     for (int i = 0; i < 64; ++i)
       v214[i] = v145[i] * v378[i / 2 % 2];
-    {
-      float piece[8];
 #pragma unroll
-      for (int i = 0; i < 128; i += 8)
-        load_f8e4m3_8(piece, (unsigned char*)(smem + 20480 + (int)v304 * 4096) + ((at11 ^ (i / 8 % 4 * 32)) + i % 8 + i / 8 % 16 * 256), true), store_bf16_8((unsigned short*)(smem + 28672) + ((at10 ^ (i / 8 % 4 * 16)) + i % 8 + i / 8 % 16 * 256), piece, true);
-    }
+    for (int i = 0; i < 128; i += 8)
+      cast_f8e4m3_bf16_8((unsigned short*)(smem + 28672) + ((at10 ^ (i / 8 % 4 * 16)) + i % 8 + i / 8 % 16 * 256), (unsigned char*)(smem + 20480 + (int)v304 * 4096) + ((at11 ^ (i / 8 % 4 * 32)) + i % 8 + i / 8 % 16 * 256), true);
     wait_group_1();
     {
       const unsigned b = shared + 28672;
