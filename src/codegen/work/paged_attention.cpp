@@ -210,7 +210,9 @@ class PagedTile : public AttentionTile {
     if (!form_.sinks) return start;
     const Row row = this->row();
     const Id sink = rows_.value(node_.inputs[*form_.sinks], {row.head}, row.mask);
-    start.most = heads_.joins ? sink : b_.times(sink, number(std::numbers::log2e / unit_));
+    // In a layout of its own: the loop carries it as its products have it.
+    start.most = b_.convert_layout(
+        heads_.joins ? sink : b_.times(sink, number(std::numbers::log2e / unit_)));
     start.sum = column_of(1);
     return start;
   }
@@ -303,8 +305,9 @@ class PagedTile : public AttentionTile {
     const Id col = column(columns, block_, heads_.value_columns, mask);
     store(all.output, col, mask);
     const std::int64_t behind = columns.evaluate({});
-    store(in_powers_of_e(all.most), b_.integer(behind), row.mask);
-    store(all.sum, b_.integer(behind + 1), row.mask);
+    // In layouts of their own, as in `start`.
+    store(b_.convert_layout(in_powers_of_e(all.most)), b_.integer(behind), row.mask);
+    store(b_.convert_layout(all.sum), b_.integer(behind + 1), row.mask);
   }
 
   Extents extents_;

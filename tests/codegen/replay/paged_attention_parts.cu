@@ -1,4 +1,4 @@
-// narrow_pair_bf16, load_f32_1, load_i32_1, store_f32_1, store_f32_2, exp2_approx, max_f32, smem, shared_address, commit_group, copy_async_16, wait_group_0, ldmatrix, ldmatrix_trans, mma_bf16_bf16, pack_bf16, Record, claim, bad_index
+// narrow_pair_bf16, load_i32_1, store_f32_1, store_f32_2, exp2_approx, max_f32, smem, shared_address, commit_group, copy_async_16, wait_group_0, ldmatrix, ldmatrix_trans, mma_bf16_bf16, pack_bf16, Record, claim, bad_index
 extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attention_parts(long long p0, unsigned char* __restrict__ p1, unsigned char* __restrict__ p2, Record* record, int step, long long p5, unsigned char* __restrict__ p6, unsigned char* __restrict__ p7, unsigned char* __restrict__ p8, unsigned char* __restrict__ p9, unsigned char* __restrict__ p10, long long p11) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
@@ -6,17 +6,15 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
   const int col1 = lane % 16 * 8;
   const int row2 = lane / 16 % 2;
   const int col3 = lane % 16 * 8;
-  const int col4 = lane % 4 * 2;
+  const int row4 = lane / 4 % 8;
   const int col5 = lane % 4 * 2;
-  const int row6 = lane / 4 % 8;
+  const int col6 = lane % 4 * 2;
   const int at7 = (lane % 32 * 16) ^ (lane / 16 % 2 * 16);
   const int at8 = (lane % 32 * 16) ^ (lane / 16 % 2 * 16);
   const int at9 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 256;
   const int at10 = ((lane % 8 * 16) ^ (lane / 8 % 2 * 16)) + lane % 8 * 256 + lane / 16 % 2 * 2048;
-  const int at12 = lane % 4 + lane / 16 % 2 * 4;
-  const int at13 = lane / 16 % 2;
-  const int at14 = lane / 4 % 8;
-  const int at15 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 256;
+  const int at11 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 256;
+  const int at13 = lane % 4 + lane / 16 % 2 * 4;
   const int v2 = (int)p0;
   const int v4 = (int)(long long)blockIdx.x;
   const bool v5 = v4 < v2;
@@ -130,84 +128,84 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
   for (int i = 0; i < 64; i += 8)
     copy_async_16(shared + 0 + ((at7 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 8 * 512), (const unsigned short*)p6 + (v130[i / 8 % 8] + (col1 + i % 8)), 1 && v124[i / 8 % 8]);
-  const bool v253 = v139 < v140;
-  const int v258 = (int)v139;
-  const bool v263 = v258 < v111;
-  long long v264;
-  load_i32_1(&v264, (const int*)p7 + ((v71 * 64) + ((long long)(v258 / 64))), v263);
-  const int v265 = (int)v264;
-  const long long v278 = (((((int)v265) * 32768) + (((long long)((v258 % 64) / 32)) * 16384)) + (v41 * 128)) * 2;
-  unsigned char* const v279 = p8 + v278;
-  int v282[16];
+  const bool v255 = v139 < v140;
+  const int v260 = (int)v139;
+  const bool v265 = v260 < v111;
+  long long v266;
+  load_i32_1(&v266, (const int*)p7 + ((v71 * 64) + ((long long)(v260 / 64))), v265);
+  const int v267 = (int)v266;
+  const long long v280 = (((((int)v267) * 32768) + (((long long)((v260 % 64) / 32)) * 16384)) + (v41 * 128)) * 2;
+  unsigned char* const v281 = p8 + v280;
+  int v284[16];
 #pragma unroll
   for (int i = 0; i < 16; ++i)
-    v282[i] = (row2 + i % 16 * 2) * 512;
-  const bool v288 = -1 < v265;
-  const bool v291 = v265 < 1000;
-  bool v292[16];
+    v284[i] = (row2 + i % 16 * 2) * 512;
+  const bool v290 = -1 < v267;
+  const bool v293 = v267 < 1000;
+  bool v294[16];
 #pragma unroll
   for (int i = 0; i < 16; ++i)
-    v292[i] = (((v258 + (row2 + i % 16 * 2)) < v111) && v288) && v291;
+    v294[i] = (((v260 + (row2 + i % 16 * 2)) < v111) && v290) && v293;
 #pragma unroll 4
   for (int i = 0; i < 128; i += 8)
-    copy_async_16(shared + 4096 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v279 + (v282[i / 8 % 16] + (col3 + i % 8)), v253 && v292[i / 8 % 16]);
-  unsigned char* const v295 = p9 + v278;
+    copy_async_16(shared + 4096 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v281 + (v284[i / 8 % 16] + (col3 + i % 8)), v255 && v294[i / 8 % 16]);
+  unsigned char* const v297 = p9 + v280;
 #pragma unroll 4
   for (int i = 0; i < 128; i += 8)
-    copy_async_16(shared + 20480 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v295 + (v282[i / 8 % 16] + (col3 + i % 8)), v253 && v292[i / 8 % 16]);
+    copy_async_16(shared + 20480 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v297 + (v284[i / 8 % 16] + (col3 + i % 8)), v255 && v294[i / 8 % 16]);
   {
     bool bad = false;
     long long index = 0;
-    if (v263 && (v265 < 0 || v265 >= 1000)) bad = true, index = v265;
+    if (v265 && (v267 < 0 || v267 >= 1000)) bad = true, index = v267;
     if (bad) bad_index(record, step, 196608, index, 1000);
   }
   commit_group();
-  float v143[8];
+  float v143[2];
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 2; ++i)
     v143[i] = __int_as_float(0xff800000);
-  float v144[8];
+  float v144[2];
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 2; ++i)
     v144[i] = 0.0f;
   float v145[64];
 #pragma unroll
   for (int i = 0; i < 64; ++i)
     v145[i] = 0.0f;
-  int v300 = 0;
-  int v302 = 1;
+  int v302 = 0;
+  int v304 = 1;
   for (long long v142 = v139; v142 < v140; v142 += 32) {
     wait_group_0();
-    const long long v306 = v142 + 32;
-    const bool v307 = v306 < v140;
-    const int v312 = (int)v306;
-    const bool v317 = v312 < v111;
-    long long v318;
-    load_i32_1(&v318, (const int*)p7 + ((v71 * 64) + ((long long)(v312 / 64))), v317);
-    const int v319 = (int)v318;
-    const long long v332 = (((((int)v319) * 32768) + (((long long)((v312 % 64) / 32)) * 16384)) + (v41 * 128)) * 2;
-    unsigned char* const v333 = p8 + v332;
-    int v336[16];
+    const long long v308 = v142 + 32;
+    const bool v309 = v308 < v140;
+    const int v314 = (int)v308;
+    const bool v319 = v314 < v111;
+    long long v320;
+    load_i32_1(&v320, (const int*)p7 + ((v71 * 64) + ((long long)(v314 / 64))), v319);
+    const int v321 = (int)v320;
+    const long long v334 = (((((int)v321) * 32768) + (((long long)((v314 % 64) / 32)) * 16384)) + (v41 * 128)) * 2;
+    unsigned char* const v335 = p8 + v334;
+    int v338[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v336[i] = (row2 + i % 16 * 2) * 512;
-    const bool v342 = -1 < v319;
-    const bool v345 = v319 < 1000;
-    bool v346[16];
+      v338[i] = (row2 + i % 16 * 2) * 512;
+    const bool v344 = -1 < v321;
+    const bool v347 = v321 < 1000;
+    bool v348[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v346[i] = (((v312 + (row2 + i % 16 * 2)) < v111) && v342) && v345;
+      v348[i] = (((v314 + (row2 + i % 16 * 2)) < v111) && v344) && v347;
 #pragma unroll 4
     for (int i = 0; i < 128; i += 8)
-      copy_async_16(shared + 4096 + (int)v302 * 8192 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v333 + (v336[i / 8 % 16] + (col3 + i % 8)), v307 && v346[i / 8 % 16]);
-    unsigned char* const v349 = p9 + v332;
+      copy_async_16(shared + 4096 + (int)v304 * 8192 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v335 + (v338[i / 8 % 16] + (col3 + i % 8)), v309 && v348[i / 8 % 16]);
+    unsigned char* const v351 = p9 + v334;
 #pragma unroll 4
     for (int i = 0; i < 128; i += 8)
-      copy_async_16(shared + 20480 + (int)v302 * 8192 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v349 + (v336[i / 8 % 16] + (col3 + i % 8)), v307 && v346[i / 8 % 16]);
+      copy_async_16(shared + 20480 + (int)v304 * 8192 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 16 * 512), (const unsigned short*)v351 + (v338[i / 8 % 16] + (col3 + i % 8)), v309 && v348[i / 8 % 16]);
     {
       bool bad = false;
       long long index = 0;
-      if (v317 && (v319 < 0 || v319 >= 1000)) bad = true, index = v319;
+      if (v319 && (v321 < 0 || v321 >= 1000)) bad = true, index = v321;
       if (bad) bad_index(record, step, 196608, index, 1000);
     }
     commit_group();
@@ -218,7 +216,7 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
       v189[i] = 0.0f;
     {
       const unsigned a = shared + 0;
-      const unsigned b = shared + 4096 + (int)v300 * 8192;
+      const unsigned b = shared + 4096 + (int)v302 * 8192;
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
         unsigned fa[1][4], fb[4][2];
@@ -239,98 +237,70 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       v192[i] = v99 + v114[i];
-    int v366[2];
+    int v368[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v366[i] = v99 + ((v91 + (row6 + i % 2 * 8)) / 8);
+      v368[i] = v99 + ((v91 + (row4 + i % 2 * 8)) / 8);
     float v196[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v196[i] = (!(v366[i / 2 % 2] < (v148 + (col5 + i % 2 + i / 4 % 4 * 8)))) ? v189[i] : __int_as_float(0xff800000);
-    float v369[2];
+      v196[i] = (!(v368[i / 2 % 2] < (v148 + (col6 + i % 2 + i / 4 % 4 * 8)))) ? v189[i] : __int_as_float(0xff800000);
+    float v197[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v369[i] = __int_as_float(0xff800000);
+      v197[i] = __int_as_float(0xff800000);
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v369[i / 2 % 2] = max_f32(v369[i / 2 % 2], v196[i]);
+      v197[i / 2 % 2] = max_f32(v197[i / 2 % 2], v196[i]);
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v369[i] = max_f32(v369[i], __shfl_xor_sync(0xffffffffu, v369[i], 1));
+      v197[i] = max_f32(v197[i], __shfl_xor_sync(0xffffffffu, v197[i], 1));
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v369[i] = max_f32(v369[i], __shfl_xor_sync(0xffffffffu, v369[i], 2));
-    float v197[8];
+      v197[i] = max_f32(v197[i], __shfl_xor_sync(0xffffffffu, v197[i], 2));
+    float v198[2];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v197[i] = __shfl_sync(0xffffffffu, v369[(i / 4 % 2)], (at12 + i % 4 * 8));
-    float v198[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
+    for (int i = 0; i < 2; ++i)
       v198[i] = max_f32(v143[i], v197[i]);
-    float v201[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v201[i] = (v198[i] == __int_as_float(0xff800000)) ? 0.0f : v198[i];
-    float v203[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v203[i] = v201[i] * -0.127517431f;
-    float v370[2];
-    float* const s370 = (float*)(smem + 36864);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      store_f32_1(s370 + (at13 + i % 8 * 2), v203 + i, (lane & 15) == 0);
-    __syncthreads();
+    float v201[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      load_f32_1(v370 + i, s370 + (at14 + i % 2 * 8), true);
+      v201[i] = (v198[i] == __int_as_float(0xff800000)) ? 0.0f : v198[i];
+    float v203[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      v203[i] = v201[i] * -0.127517431f;
     float v206[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v206[i] = exp2_approx((__fmaf_rn(v196[i], 0.127517431f, v370[i / 2 % 2])));
-    float v209[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v209[i] = exp2_approx(((v143[i] - v201[i]) * 0.127517431f));
-    float v371[2];
+      v206[i] = exp2_approx((__fmaf_rn(v196[i], 0.127517431f, v203[i / 2 % 2])));
+    float v209[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v371[i] = 0.0f;
+      v209[i] = exp2_approx(((v143[i] - v201[i]) * 0.127517431f));
+    float v211[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      v211[i] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v371[i / 2 % 2] = v371[i / 2 % 2] + v206[i];
+      v211[i / 2 % 2] = v211[i / 2 % 2] + v206[i];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v371[i] = v371[i] + __shfl_xor_sync(0xffffffffu, v371[i], 1);
+      v211[i] = v211[i] + __shfl_xor_sync(0xffffffffu, v211[i], 1);
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v371[i] = v371[i] + __shfl_xor_sync(0xffffffffu, v371[i], 2);
-    float v211[8];
+      v211[i] = v211[i] + __shfl_xor_sync(0xffffffffu, v211[i], 2);
+    float v212[2];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v211[i] = __shfl_sync(0xffffffffu, v371[(i / 4 % 2)], (at12 + i % 4 * 8));
-    float v212[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
+    for (int i = 0; i < 2; ++i)
       v212[i] = (v144[i] * v209[i]) + v211[i];
-    float v372[2];
-    float* const s372 = (float*)(smem + 36864);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      store_f32_1(s372 + (at13 + i % 8 * 2), v209 + i, (lane & 15) == 0);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-      load_f32_1(v372 + i, s372 + (at14 + i % 2 * 8), true);
     float v213[64];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v213[i] = v145[i] * v372[i / 2 % 2];
+      v213[i] = v145[i] * v209[i / 2 % 2];
     {
-      const unsigned b = shared + 20480 + (int)v300 * 8192;
+      const unsigned b = shared + 20480 + (int)v302 * 8192;
 #pragma unroll
       for (int k = 0; k < 2; ++k) {
         unsigned fa[1][4], fb[16][2];
@@ -339,7 +309,7 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
           for (int w = 0; w < 4; ++w) fa[m][w] = pack_bf16(v206 + ((m * 2 + k) * 4 + w) * 2);
 #pragma unroll
         for (int n = 0; n < 16; n += 2)
-          ldmatrix_trans(fb[n], b + ((at15 ^ (n / 2 % 8 * 32)) + k % 2 * 4096));
+          ldmatrix_trans(fb[n], b + ((at11 ^ (n / 2 % 8 * 32)) + k % 2 * 4096));
 #pragma unroll
         for (int m = 0; m < 1; ++m) {
 #pragma unroll
@@ -347,21 +317,21 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
         }
       }
     }
-    const int v356 = v300 + 1;
-    const int v360 = (v356 < 2) ? v356 : 0;
-    const int v361 = v302 + 1;
-    const int v363 = (v361 < 2) ? v361 : 0;
+    const int v358 = v302 + 1;
+    const int v362 = (v358 < 2) ? v358 : 0;
+    const int v363 = v304 + 1;
+    const int v365 = (v363 < 2) ? v363 : 0;
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
+    for (int i = 0; i < 2; ++i)
       v143[i] = v198[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
+    for (int i = 0; i < 2; ++i)
       v144[i] = v212[i];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
       v145[i] = v213[i];
-    v300 = v360;
-    v302 = v363;
+    v302 = v362;
+    v304 = v365;
   }
   const bool v221 = v109 < v111;
   const int v225 = v38 * ((int)p11);
@@ -374,31 +344,39 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v234[i] = v124[i] && v221;
-  int v373[2];
+  int v371[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v373[i] = v91 + (row6 + i % 2 * 8);
-  int v382[2];
+    v371[i] = v91 + (row4 + i % 2 * 8);
+  int v380[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v382[i] = (((int)(v75 + (v373[i] / 8))) * 4160) + ((v120 + ((int)(v373[i] % 8))) * 130);
-  bool v385[2];
+    v380[i] = (((int)(v75 + (v371[i] / 8))) * 4160) + ((v120 + ((int)(v371[i] % 8))) * 130);
+  bool v383[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v385[i] = (v373[i] < v84) && v221;
+    v383[i] = (v371[i] < v84) && v221;
 #pragma unroll
   for (int i = 0; i < 64; i += 2)
-    store_f32_2((float*)v233 + (v382[i / 2 % 2] + (col4 + i % 2 + i / 4 % 16 * 8)), v145 + i, v385[i / 2 % 2]);
-  float v237[8];
+    store_f32_2((float*)v233 + (v380[i / 2 % 2] + (col5 + i % 2 + i / 4 % 16 * 8)), v145 + i, v383[i / 2 % 2]);
+  float v237[2];
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 2; ++i)
     v237[i] = v143[i] * 0.0883883476f;
-  unsigned char* const v240 = p10 + ((v225 + 128) * 4);
+  float v238[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store_f32_1((float*)v240 + v230[i], v237 + i, (lane & 15) == 0 && v124[i]);
-  unsigned char* const v245 = p10 + ((v225 + 129) * 4);
+    v238[i] = __shfl_sync(0xffffffffu, v237[(i / 4 % 2)], (at13 + i % 4 * 8));
+  unsigned char* const v241 = p10 + ((v225 + 128) * 4);
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store_f32_1((float*)v245 + v230[i], v144 + i, (lane & 15) == 0 && v124[i]);
+    store_f32_1((float*)v241 + v230[i], v238 + i, (lane & 15) == 0 && v124[i]);
+  float v244[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v244[i] = __shfl_sync(0xffffffffu, v144[(i / 4 % 2)], (at13 + i % 4 * 8));
+  unsigned char* const v247 = p10 + ((v225 + 129) * 4);
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    store_f32_1((float*)v247 + v230[i], v244 + i, (lane & 15) == 0 && v124[i]);
 }

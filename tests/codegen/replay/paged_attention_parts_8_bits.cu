@@ -6,19 +6,17 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
   const int col1 = lane % 16 * 8;
   const int row2 = lane / 8 % 4;
   const int col3 = lane % 8 * 16;
-  const int col4 = lane % 4 * 2;
-  const int col6 = lane % 4 * 2;
-  const int row7 = lane / 4 % 8;
+  const int row4 = lane / 4 % 8;
+  const int col5 = lane % 4 * 2;
+  const int col7 = lane % 4 * 2;
   const int at8 = (lane % 32 * 16) ^ (lane / 16 % 2 * 16);
   const int at9 = (lane % 32 * 16) ^ (lane / 8 % 4 * 16);
   const int at10 = (lane % 32 * 8) ^ (lane / 16 % 2 * 8);
   const int at11 = (lane % 32 * 8) ^ (lane / 16 % 2 * 16);
   const int at12 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 256;
   const int at13 = ((lane % 8 * 16) ^ (lane / 8 % 2 * 16)) + lane % 8 * 256 + lane / 16 % 2 * 2048;
-  const int at15 = lane % 4 + lane / 16 % 2 * 4;
-  const int at16 = lane / 16 % 2;
-  const int at17 = lane / 4 % 8;
-  const int at18 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 256;
+  const int at14 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 256;
+  const int at16 = lane % 4 + lane / 16 % 2 * 4;
   const int v2 = (int)p0;
   const int v4 = (int)(long long)blockIdx.x;
   const bool v5 = v4 < v2;
@@ -132,91 +130,91 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
   for (int i = 0; i < 64; i += 8)
     copy_async_16(shared + 0 + ((at8 ^ (i / 8 % 4 * 32)) + i % 8 * 2 + i / 8 % 8 * 512), (const unsigned short*)p6 + (v130[i / 8 % 8] + (col1 + i % 8)), 1 && v124[i / 8 % 8]);
-  const bool v259 = v139 < v140;
-  const int v264 = (int)v139;
-  const bool v269 = v264 < v111;
-  long long v270;
-  load_i32_1(&v270, (const int*)p7 + ((v71 * 64) + ((long long)(v264 / 64))), v269);
-  const int v271 = (int)v270;
-  const long long v282 = ((((int)v271) * 32768) + (((long long)((v264 % 64) / 32)) * 16384)) + (v41 * 128);
-  unsigned char* const v283 = p8 + v282;
-  int v286[8];
+  const bool v261 = v139 < v140;
+  const int v266 = (int)v139;
+  const bool v271 = v266 < v111;
+  long long v272;
+  load_i32_1(&v272, (const int*)p7 + ((v71 * 64) + ((long long)(v266 / 64))), v271);
+  const int v273 = (int)v272;
+  const long long v284 = ((((int)v273) * 32768) + (((long long)((v266 % 64) / 32)) * 16384)) + (v41 * 128);
+  unsigned char* const v285 = p8 + v284;
+  int v288[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v286[i] = (row2 + i % 8 * 4) * 512;
-  const bool v292 = -1 < v271;
-  const bool v295 = v271 < 1000;
-  bool v296[8];
+    v288[i] = (row2 + i % 8 * 4) * 512;
+  const bool v294 = -1 < v273;
+  const bool v297 = v273 < 1000;
+  bool v298[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v296[i] = (((v264 + (row2 + i % 8 * 4)) < v111) && v292) && v295;
+    v298[i] = (((v266 + (row2 + i % 8 * 4)) < v111) && v294) && v297;
 #pragma unroll
   for (int i = 0; i < 128; i += 16)
-    copy_async_16(shared + 4096 + ((at9 ^ (i / 16 % 2 * 64)) + i % 16 + i / 16 % 8 * 512), (const unsigned char*)v283 + (v286[i / 16 % 8] + (col3 + i % 16)), v259 && v296[i / 16 % 8]);
-  unsigned char* const v299 = p10 + v282;
+    copy_async_16(shared + 4096 + ((at9 ^ (i / 16 % 2 * 64)) + i % 16 + i / 16 % 8 * 512), (const unsigned char*)v285 + (v288[i / 16 % 8] + (col3 + i % 16)), v261 && v298[i / 16 % 8]);
+  unsigned char* const v301 = p10 + v284;
 #pragma unroll
   for (int i = 0; i < 128; i += 16)
-    copy_async_16(shared + 20480 + ((at9 ^ (i / 16 % 2 * 64)) + i % 16 + i / 16 % 8 * 512), (const unsigned char*)v299 + (v286[i / 16 % 8] + (col3 + i % 16)), v259 && v296[i / 16 % 8]);
+    copy_async_16(shared + 20480 + ((at9 ^ (i / 16 % 2 * 64)) + i % 16 + i / 16 % 8 * 512), (const unsigned char*)v301 + (v288[i / 16 % 8] + (col3 + i % 16)), v261 && v298[i / 16 % 8]);
   {
     bool bad = false;
     long long index = 0;
-    if (v269 && (v271 < 0 || v271 >= 1000)) bad = true, index = v271;
+    if (v271 && (v273 < 0 || v273 >= 1000)) bad = true, index = v273;
     if (bad) bad_index(record, step, 196608, index, 1000);
   }
   commit_group();
-  float v143[8];
+  float v143[2];
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 2; ++i)
     v143[i] = __int_as_float(0xff800000);
-  float v144[8];
+  float v144[2];
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 2; ++i)
     v144[i] = 0.0f;
   float v145[64];
 #pragma unroll
   for (int i = 0; i < 64; ++i)
     v145[i] = 0.0f;
-  int v304 = 0;
-  int v306 = 1;
+  int v306 = 0;
+  int v308 = 1;
   for (long long v142 = v139; v142 < v140; v142 += 32) {
     wait_group_0();
-    const long long v310 = v142 + 32;
-    const bool v311 = v310 < v140;
-    const int v316 = (int)v310;
-    const bool v321 = v316 < v111;
-    long long v322;
-    load_i32_1(&v322, (const int*)p7 + ((v71 * 64) + ((long long)(v316 / 64))), v321);
-    const int v323 = (int)v322;
-    const long long v334 = ((((int)v323) * 32768) + (((long long)((v316 % 64) / 32)) * 16384)) + (v41 * 128);
-    unsigned char* const v335 = p8 + v334;
-    int v338[8];
+    const long long v312 = v142 + 32;
+    const bool v313 = v312 < v140;
+    const int v318 = (int)v312;
+    const bool v323 = v318 < v111;
+    long long v324;
+    load_i32_1(&v324, (const int*)p7 + ((v71 * 64) + ((long long)(v318 / 64))), v323);
+    const int v325 = (int)v324;
+    const long long v336 = ((((int)v325) * 32768) + (((long long)((v318 % 64) / 32)) * 16384)) + (v41 * 128);
+    unsigned char* const v337 = p8 + v336;
+    int v340[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v338[i] = (row2 + i % 8 * 4) * 512;
-    const bool v344 = -1 < v323;
-    const bool v347 = v323 < 1000;
-    bool v348[8];
+      v340[i] = (row2 + i % 8 * 4) * 512;
+    const bool v346 = -1 < v325;
+    const bool v349 = v325 < 1000;
+    bool v350[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v348[i] = (((v316 + (row2 + i % 8 * 4)) < v111) && v344) && v347;
+      v350[i] = (((v318 + (row2 + i % 8 * 4)) < v111) && v346) && v349;
 #pragma unroll
     for (int i = 0; i < 128; i += 16)
-      copy_async_16(shared + 4096 + (int)v306 * 4096 + ((at9 ^ (i / 16 % 2 * 64)) + i % 16 + i / 16 % 8 * 512), (const unsigned char*)v335 + (v338[i / 16 % 8] + (col3 + i % 16)), v311 && v348[i / 16 % 8]);
-    unsigned char* const v351 = p10 + v334;
+      copy_async_16(shared + 4096 + (int)v308 * 4096 + ((at9 ^ (i / 16 % 2 * 64)) + i % 16 + i / 16 % 8 * 512), (const unsigned char*)v337 + (v340[i / 16 % 8] + (col3 + i % 16)), v313 && v350[i / 16 % 8]);
+    unsigned char* const v353 = p10 + v336;
 #pragma unroll
     for (int i = 0; i < 128; i += 16)
-      copy_async_16(shared + 20480 + (int)v306 * 4096 + ((at9 ^ (i / 16 % 2 * 64)) + i % 16 + i / 16 % 8 * 512), (const unsigned char*)v351 + (v338[i / 16 % 8] + (col3 + i % 16)), v311 && v348[i / 16 % 8]);
+      copy_async_16(shared + 20480 + (int)v308 * 4096 + ((at9 ^ (i / 16 % 2 * 64)) + i % 16 + i / 16 % 8 * 512), (const unsigned char*)v353 + (v340[i / 16 % 8] + (col3 + i % 16)), v313 && v350[i / 16 % 8]);
     {
       bool bad = false;
       long long index = 0;
-      if (v321 && (v323 < 0 || v323 >= 1000)) bad = true, index = v323;
+      if (v323 && (v325 < 0 || v325 >= 1000)) bad = true, index = v325;
       if (bad) bad_index(record, step, 196608, index, 1000);
     }
     commit_group();
     const int v148 = (int)v142;
 #pragma unroll
     for (int i = 0; i < 128; i += 8)
-      cast_f8e4m3_bf16_8((unsigned short*)(smem + 12288) + ((at10 ^ (i / 8 % 4 * 16)) + i % 8 + i / 8 % 16 * 256), (unsigned char*)(smem + 4096 + (int)v304 * 4096) + ((at11 ^ (i / 8 % 4 * 32)) + i % 8 + i / 8 % 16 * 256), true);
+      cast_f8e4m3_bf16_8((unsigned short*)(smem + 12288) + ((at10 ^ (i / 8 % 4 * 16)) + i % 8 + i / 8 % 16 * 256), (unsigned char*)(smem + 4096 + (int)v306 * 4096) + ((at11 ^ (i / 8 % 4 * 32)) + i % 8 + i / 8 % 16 * 256), true);
     wait_group_1();
     float v187[16];
 #pragma unroll
@@ -247,99 +245,71 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
     for (int i = 0; i < 8; ++i)
       v193[i] = v99 + v114[i];
-    int v372[2];
+    int v374[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v372[i] = v99 + ((v91 + (row7 + i % 2 * 8)) / 8);
+      v374[i] = v99 + ((v91 + (row4 + i % 2 * 8)) / 8);
     float v197[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v197[i] = (!(v372[i / 2 % 2] < (v148 + (col6 + i % 2 + i / 4 % 4 * 8)))) ? (v187[i] * v189) : __int_as_float(0xff800000);
-    float v375[2];
+      v197[i] = (!(v374[i / 2 % 2] < (v148 + (col7 + i % 2 + i / 4 % 4 * 8)))) ? (v187[i] * v189) : __int_as_float(0xff800000);
+    float v198[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v375[i] = __int_as_float(0xff800000);
+      v198[i] = __int_as_float(0xff800000);
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v375[i / 2 % 2] = max_f32(v375[i / 2 % 2], v197[i]);
+      v198[i / 2 % 2] = max_f32(v198[i / 2 % 2], v197[i]);
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v375[i] = max_f32(v375[i], __shfl_xor_sync(0xffffffffu, v375[i], 1));
+      v198[i] = max_f32(v198[i], __shfl_xor_sync(0xffffffffu, v198[i], 1));
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v375[i] = max_f32(v375[i], __shfl_xor_sync(0xffffffffu, v375[i], 2));
-    float v198[8];
+      v198[i] = max_f32(v198[i], __shfl_xor_sync(0xffffffffu, v198[i], 2));
+    float v199[2];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v198[i] = __shfl_sync(0xffffffffu, v375[(i / 4 % 2)], (at15 + i % 4 * 8));
-    float v199[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
+    for (int i = 0; i < 2; ++i)
       v199[i] = max_f32(v143[i], v198[i]);
-    float v202[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v202[i] = (v199[i] == __int_as_float(0xff800000)) ? 0.0f : v199[i];
-    float v204[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v204[i] = v202[i] * -0.127517431f;
-    float v376[2];
-    float* const s376 = (float*)(smem + 36864);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      store_f32_1(s376 + (at16 + i % 8 * 2), v204 + i, (lane & 15) == 0);
-    __syncthreads();
+    float v202[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      load_f32_1(v376 + i, s376 + (at17 + i % 2 * 8), true);
+      v202[i] = (v199[i] == __int_as_float(0xff800000)) ? 0.0f : v199[i];
+    float v204[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      v204[i] = v202[i] * -0.127517431f;
     float v207[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v207[i] = exp2_approx((__fmaf_rn(v197[i], 0.127517431f, v376[i / 2 % 2])));
-    float v210[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v210[i] = exp2_approx(((v143[i] - v202[i]) * 0.127517431f));
-    float v377[2];
+      v207[i] = exp2_approx((__fmaf_rn(v197[i], 0.127517431f, v204[i / 2 % 2])));
+    float v210[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v377[i] = 0.0f;
+      v210[i] = exp2_approx(((v143[i] - v202[i]) * 0.127517431f));
+    float v212[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      v212[i] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v377[i / 2 % 2] = v377[i / 2 % 2] + v207[i];
+      v212[i / 2 % 2] = v212[i / 2 % 2] + v207[i];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v377[i] = v377[i] + __shfl_xor_sync(0xffffffffu, v377[i], 1);
+      v212[i] = v212[i] + __shfl_xor_sync(0xffffffffu, v212[i], 1);
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v377[i] = v377[i] + __shfl_xor_sync(0xffffffffu, v377[i], 2);
-    float v212[8];
+      v212[i] = v212[i] + __shfl_xor_sync(0xffffffffu, v212[i], 2);
+    float v213[2];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v212[i] = __shfl_sync(0xffffffffu, v377[(i / 4 % 2)], (at15 + i % 4 * 8));
-    float v213[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
+    for (int i = 0; i < 2; ++i)
       v213[i] = (v144[i] * v210[i]) + v212[i];
-    float v378[2];
-    float* const s378 = (float*)(smem + 36864);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      store_f32_1(s378 + (at16 + i % 8 * 2), v210 + i, (lane & 15) == 0);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-      load_f32_1(v378 + i, s378 + (at17 + i % 2 * 8), true);
     float v214[64];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v214[i] = v145[i] * v378[i / 2 % 2];
+      v214[i] = v145[i] * v210[i / 2 % 2];
 #pragma unroll
     for (int i = 0; i < 128; i += 8)
-      cast_f8e4m3_bf16_8((unsigned short*)(smem + 28672) + ((at10 ^ (i / 8 % 4 * 16)) + i % 8 + i / 8 % 16 * 256), (unsigned char*)(smem + 20480 + (int)v304 * 4096) + ((at11 ^ (i / 8 % 4 * 32)) + i % 8 + i / 8 % 16 * 256), true);
+      cast_f8e4m3_bf16_8((unsigned short*)(smem + 28672) + ((at10 ^ (i / 8 % 4 * 16)) + i % 8 + i / 8 % 16 * 256), (unsigned char*)(smem + 20480 + (int)v306 * 4096) + ((at11 ^ (i / 8 % 4 * 32)) + i % 8 + i / 8 % 16 * 256), true);
     wait_group_1();
     {
       const unsigned b = shared + 28672;
@@ -351,7 +321,7 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
           for (int w = 0; w < 4; ++w) fa[m][w] = pack_bf16(v207 + ((m * 2 + k) * 4 + w) * 2);
 #pragma unroll
         for (int n = 0; n < 16; n += 2)
-          ldmatrix_trans(fb[n], b + ((at18 ^ (n / 2 % 8 * 32)) + k % 2 * 4096));
+          ldmatrix_trans(fb[n], b + ((at14 ^ (n / 2 % 8 * 32)) + k % 2 * 4096));
 #pragma unroll
         for (int m = 0; m < 1; ++m) {
 #pragma unroll
@@ -359,21 +329,21 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
         }
       }
     }
-    const int v362 = v304 + 1;
-    const int v366 = (v362 < 2) ? v362 : 0;
-    const int v367 = v306 + 1;
-    const int v369 = (v367 < 2) ? v367 : 0;
+    const int v364 = v306 + 1;
+    const int v368 = (v364 < 2) ? v364 : 0;
+    const int v369 = v308 + 1;
+    const int v371 = (v369 < 2) ? v369 : 0;
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
+    for (int i = 0; i < 2; ++i)
       v143[i] = v199[i];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
+    for (int i = 0; i < 2; ++i)
       v144[i] = v213[i];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
       v145[i] = v214[i];
-    v304 = v366;
-    v306 = v369;
+    v306 = v368;
+    v308 = v371;
   }
   float v223;
   load_f32_1(&v223, (const float*)p11 + 0, true);
@@ -392,31 +362,39 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v238[i] = v124[i] && v225;
-  int v379[2];
+  int v377[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v379[i] = v91 + (row7 + i % 2 * 8);
-  int v388[2];
+    v377[i] = v91 + (row4 + i % 2 * 8);
+  int v386[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v388[i] = (((int)(v75 + (v379[i] / 8))) * 4160) + ((v120 + ((int)(v379[i] % 8))) * 130);
-  bool v391[2];
+    v386[i] = (((int)(v75 + (v377[i] / 8))) * 4160) + ((v120 + ((int)(v377[i] % 8))) * 130);
+  bool v389[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v391[i] = (v379[i] < v84) && v225;
+    v389[i] = (v377[i] < v84) && v225;
 #pragma unroll
   for (int i = 0; i < 64; i += 2)
-    store_f32_2((float*)v237 + (v388[i / 2 % 2] + (col4 + i % 2 + i / 4 % 16 * 8)), v224 + i, v391[i / 2 % 2]);
-  float v241[8];
+    store_f32_2((float*)v237 + (v386[i / 2 % 2] + (col5 + i % 2 + i / 4 % 16 * 8)), v224 + i, v389[i / 2 % 2]);
+  float v241[2];
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 2; ++i)
     v241[i] = v143[i] * 0.0883883476f;
-  unsigned char* const v244 = p12 + ((v229 + 128) * 4);
+  float v242[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store_f32_1((float*)v244 + v234[i], v241 + i, (lane & 15) == 0 && v124[i]);
-  unsigned char* const v249 = p12 + ((v229 + 129) * 4);
+    v242[i] = __shfl_sync(0xffffffffu, v241[(i / 4 % 2)], (at16 + i % 4 * 8));
+  unsigned char* const v245 = p12 + ((v229 + 128) * 4);
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store_f32_1((float*)v249 + v234[i], v144 + i, (lane & 15) == 0 && v124[i]);
+    store_f32_1((float*)v245 + v234[i], v242 + i, (lane & 15) == 0 && v124[i]);
+  float v248[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    v248[i] = __shfl_sync(0xffffffffu, v144[(i / 4 % 2)], (at16 + i % 4 * 8));
+  unsigned char* const v251 = p12 + ((v229 + 129) * 4);
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    store_f32_1((float*)v251 + v234[i], v248 + i, (lane & 15) == 0 && v124[i]);
 }
