@@ -93,7 +93,7 @@ class PagedTile : public AttentionTile {
         rows_.scalar(node_.inputs[operand], {{wide(at), {type(operand).shape[0]}}}, mask));
   }
   void check(PagedOperand operand, Id found, Id end, Id mask) {
-    const auto node = static_cast<int>(&node_ - body_.nodes().data());
+    const int node = facts_.number_of(node_);
     b_.check_index(found, wide(end), mask, protocol::check_of(node, operand));
   }
 
@@ -239,7 +239,7 @@ class PagedTile : public AttentionTile {
     }
     number = narrow(number);  // as in memory
     const Id pages = extent(Expr(extents_.pages));
-    const auto node = static_cast<int>(&node_ - body_.nodes().data());
+    const int node = facts_.number_of(node_);
     b_.check_index(number, pages, exists, protocol::check_of(node, kPageTable));
     is_seen_.push_back(b_.map(Fn::kLt, {b_.integer(-1), number}));
     is_seen_.push_back(b_.map(Fn::kLt, {number, pages}));
