@@ -86,18 +86,56 @@ TEST(JoinKernels, AreRightInManyInterleavings) {
   }
 }
 
+constexpr LayerSizes kSmall{.tokens = 24,
+                            .hidden = 256,
+                            .inner = 352,
+                            .heads = 4,
+                            .key_heads = 2,
+                            .width = 64,
+                            .page = 16,
+                            .pages = 4};
+
+// An index of a kernel behind another one.
+TEST(JoinKernels, AnErrorNamesItsNode) {
+  const Graph graph = llama_layer(kSmall);
+  RankTensors inputs = random_inputs(graph, {}, 1);
+  HostTensor& slots = inputs[0][3];
+  ASSERT_EQ(graph.inputs()[3].name, "slots");
+  std::vector<double> values = slots.to_doubles();
+  values[7] = 64;
+  slots = HostTensor::from_doubles(slots.dtype, slots.shape, values);
+  const std::string expected = error_of([&] { (void)evaluate(graph, inputs, {}); });
+  EXPECT_NE(expected.find("append"), std::string::npos) << expected;
+  const World world = World::open(world_options(1));
+  Executable executable = Executable::compile(graph, world, joining());
+  executable.prepare({});
+  set_inputs(executable, graph, inputs);
+  executable.run();
+  EXPECT_EQ(error_of([&] { executable.synchronize(); }), expected);
+}
+
 TEST(JoinKernels, ALlamaLayerAppendsAndAttends) {
-  const Graph graph = llama_layer({.tokens = 24,
-                                   .hidden = 256,
-                                   .inner = 352,
-                                   .heads = 4,
-                                   .key_heads = 2,
-                                   .width = 64,
-                                   .page = 16,
-                                   .pages = 4});
+  const Graph graph = llama_layer(kSmall);
   EXPECT_LE(launches(graph), 3);
   EXPECT_TRUE(matches_reference_and_unfused(graph, {}, 1, joining()));
   EXPECT_TRUE(runs_clean(graph, {}, 1, joining()));
+}
+
+// The update would lie in the place of what the next kernel reads as it was.
+TEST(JoinKernels, WhatIsUpdatedIsNotReadBesideIt) {
+  GraphBuilder b(kMost);
+  const ValueId table =
+      b.op("softmax", {b.in(DType::kF32, {64, 256})}, {{"dim", std::int64_t{-1}}});
+  const ValueId rows = b.in(DType::kF32, {3, 256});
+  const ValueId index = b.op("arange", {},
+                             {{"start", std::int64_t{5}},
+                              {"end", std::int64_t{8}},
+                              {"step", std::int64_t{1}},
+                              {"dtype", DType::kI64}});
+  const ValueId now = b.op("index_copy", {table, index, rows}, {{"dim", std::int64_t{0}}});
+  const ValueId change = b.op("sub", {now, table});
+  const Graph graph = b.take({b.op("sum", {change}, {{"dim", std::vector<std::int64_t>{1}}})});
+  EXPECT_TRUE(matches_reference_and_unfused(graph, {{"T", 1}}, 1, joining()));
 }
 
 /// A row's sum has one order, however many warps add it.
