@@ -114,6 +114,16 @@ const DeviceModel& device_model(const Target& target) {
   return *best;
 }
 
+std::int64_t sure_blocks(const DeviceModel& device, int threads, std::int64_t shared_bytes) {
+  constexpr std::int64_t kRegisters = 65536, kMostOfThread = 256, kReservedShared = 1024;
+  const Architecture& limits = architecture(device.sm);
+  const std::int64_t blocks =
+      std::min({kRegisters / (kMostOfThread * threads), std::int64_t{limits.threads / threads},
+                std::int64_t{limits.blocks},
+                device.shared_kib * std::int64_t{1024} / (shared_bytes + kReservedShared)});
+  return std::max<std::int64_t>(1, blocks);
+}
+
 std::string device_names() {
   std::string names;
   for (const DeviceModel& device : kDevices) {

@@ -56,6 +56,10 @@ inline constexpr double kMemoryShare = 0.9;
 [[nodiscard]] const DeviceModel* device_model_of_gpu(std::string_view gpu, int sm);
 /// The device that the target names, else the first of the newest architecture not above it.
 [[nodiscard]] const DeviceModel& device_model(const Target& target);
+/// How many blocks of that many threads and bytes of shared memory a multiprocessor is sure to hold
+/// at a time, however many registers a thread has.
+[[nodiscard]] std::int64_t sure_blocks(const DeviceModel& device, int threads,
+                                       std::int64_t shared_bytes);
 /// "A100, H100, ..."
 [[nodiscard]] std::string device_names();
 

@@ -241,9 +241,14 @@ const Node* update_of(const Graph& graph, ValueId value) {
 }
 
 std::optional<std::size_t> updated_input(const Graph& body, ValueId output) {
-  const Node* update = update_of(body, output);
-  if (update == nullptr) return std::nullopt;
-  ValueId value = update->inputs[0];
+  const Value& result = body.value(output);
+  if (result.producer < 0) return std::nullopt;
+  const Node& node = body.node(result.producer);
+  const std::vector<Update> updates = updates_of(node);
+  const auto update =
+      std::ranges::find(updates, static_cast<std::size_t>(result.result), &Update::result);
+  if (update == updates.end()) return std::nullopt;
+  ValueId value = node.inputs[update->operand];
   while (body.value(value).producer >= 0) {
     const Node& view = body.node(body.value(value).producer);
     if (view.op->view != View::kFlat) return std::nullopt;

@@ -20,6 +20,7 @@
   PASS(lower_collectives)                            \
   PASS(split_joined_matmuls)                         \
   PASS(fuse)                                         \
+  PASS(join_kernels)                                 \
   PASS(align_runtimes)                               \
   PASS(sink_waits)                                   \
   PASS(raise_comms)                                  \

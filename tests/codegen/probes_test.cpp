@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "codegen/cuda/print_cuda.h"
-#include "codegen/kernel/kernel.h"
+#include "codegen/kernel/joined.h"
 #include "codegen/passes/lower.h"
 #include "codegen/protocol.h"
 #include "codegen/tile/text.h"
@@ -388,11 +388,10 @@ Program of_phases(std::vector<Phase> phases) {
   Graph body;
   const ValueId x = body.add_input({"x", {DType::kF32, {kTiles * kColumns}}});
   body.add_output(x);
-  const Kernel kernel{
-      .name = "k",
-      .phases = std::move(phases),
-      .room = [](const BodyFacts&, const Config&, const Target&, int) { return std::int64_t{5}; }};
-  Program program = build_phases(kernel, BodyFacts{body}, {}, Target{}, 1);
+  const Kernel kernel{.name = "k", .phases = std::move(phases)};
+  const Config none;
+  const Stage stage{kernel, BodyFacts{body}, none};
+  Program program = build_phases({&stage, 1}, /*room=*/5);
   program.num_warps = 2;
   program.entry = "k";
   verify(program);

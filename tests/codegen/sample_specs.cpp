@@ -1,5 +1,6 @@
 #include "codegen/sample_specs.h"
 
+#include <algorithm>
 #include <functional>
 
 namespace braid::testing {
@@ -9,7 +10,7 @@ class Body {
  public:
   explicit Body(std::int64_t world = 4) {
     graph_->add_symbol("T", {1, 256, 1});
-    graph_->add_group("tp", {world, true, {}});
+    if (world > 0) graph_->add_group("tp", {world, true, {}});
   }
   ValueId input(DType dtype, Shape shape) {
     return graph_->add_input(
@@ -353,6 +354,34 @@ void add_collectives(const Samples& add) {
   }
 }
 
+/// A norm with the number of warps that the matmul of its rows has, and that matmul.
+void add_joined(const Samples& add) {
+  constexpr std::int64_t kWidth = 4096;
+  constexpr std::int64_t kNoGroup = 0;
+  Body norm(kNoGroup), matmul(kNoGroup);
+  const KernelSpec rows = norm.done(
+      {norm.op("rms_norm",
+               {norm.input(DType::kBF16, {kT, kWidth}), norm.input(DType::kBF16, {kWidth})},
+               {{"eps", 1e-5}})},
+      add.target);
+  const KernelSpec tiles =
+      matmul.done({matmul.op("mm", {matmul.input(DType::kBF16, {kT, kWidth}),
+                                    matmul.input(DType::kBF16, {kWidth, 256})})},
+                  add.target);
+  const std::vector<Config> all = candidates(*tiles.body, add.target, /*resident=*/true);
+  const Config of_rows{{"num_warps", 4}};
+  const Config of_tiles = *std::ranges::find_if(
+      all, [&](const Config& config) { return config.at("num_warps") == of_rows.at("num_warps"); });
+  Body b;
+  const auto kernel = [&](std::vector<ValueId> inputs, const KernelSpec& spec, Config config) {
+    return b.op("kernel", std::move(inputs), {{"body", spec.body}, {"config", std::move(config)}});
+  };
+  const ValueId x = b.input(DType::kBF16, {kT, kWidth});
+  const ValueId n = kernel({x, b.input(DType::kBF16, {kWidth})}, rows, of_rows);
+  add("joined_norm_gemm", b,
+      {n, kernel({n, b.input(DType::kBF16, {kWidth, 256})}, tiles, of_tiles)});
+}
+
 }  // namespace
 
 std::vector<SampleSpec> sample_specs(const Target& target) {
@@ -361,6 +390,7 @@ std::vector<SampleSpec> sample_specs(const Target& target) {
   add_rows(add);
   add_gemms(add);
   add_collectives(add);
+  add_joined(add);
   return out;
 }
 

@@ -10,7 +10,7 @@
 #include "braid/error.h"
 #include "codegen/cuda/print_cuda.h"
 #include "codegen/device_model.h"
-#include "codegen/kernel/kernel.h"
+#include "codegen/kernel/joined.h"
 #include "codegen/kernel/rough_time.h"
 #include "codegen/sample_specs.h"
 #include "codegen/work/work.h"
@@ -58,7 +58,8 @@ TEST(Templates, ABodyFindsItsKernelByAsking) {
   EXPECT_EQ(find_kernel(*neg).name, "elementwise");
 
   const KernelSpec spec{neg, {{"num_warps", 2}}};
-  const tile::Program program = build_program(kProbe, spec, Target{}, 1);
+  const Stage stage{kProbe, analyze(*neg), spec.config};
+  const tile::Program program = build_program({&stage, 1}, spec, Target{}, 1);
   EXPECT_EQ(program.entry, "probe_neg");
   EXPECT_NE(tile::print_cuda(program).find("probe_neg("), std::string::npos);
 }

@@ -97,17 +97,21 @@ TEST(Residency, RanksOfADeviceCount) {
 // From each stream the largest counts, among those that no event orders with the step.
 // Blocks that wait for each other are resident together as well.
 TEST(Residency, AMeetingOfBlocksCounts) {
-  const auto local = [](int blocks) {
+  const auto local = [](int blocks, int threads = 256) {
     Program program = program_of({{kBarrier, 0, blocks}});
     program.arenas[0] = {ArenaKind::kState, "", program.arenas[0].bytes};
     program.steps[0].kind = Kind::kLaunch;
     Requirements& needs = program.kernels[0].needs;
     needs.comm_group.clear();
     needs.meets = false;
+    needs.threads = threads;
     return program;
   };
   EXPECT_EQ(problem(local(108)), "");
   EXPECT_THAT(problem(local(109)), HasSubstr("with 109 blocks"));
+  // Two of them have 255 registers for each thread.
+  EXPECT_EQ(problem(local(216, 128)), "");
+  EXPECT_THAT(problem(local(217, 128)), HasSubstr("with 109 blocks"));
 }
 
 TEST(Residency, ManyStreams) {

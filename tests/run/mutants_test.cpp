@@ -151,8 +151,11 @@ class Judge {
   /// work, a row in the second half of a tile) another does.
   Judge(const char* text, const char* all_reduce, std::vector<std::int64_t> sizes,
         int ranks_per_device = 1)
+      : Judge(text, testing::all_reduce_by(all_reduce), std::move(sizes), ranks_per_device) {}
+  Judge(const char* text, PassConfig config, std::vector<std::int64_t> sizes,
+        int ranks_per_device = 1)
       : graph_(parse_graph(text)),
-        config_(testing::all_reduce_by(all_reduce)),
+        config_(std::move(config)),
         sizes_(std::move(sizes)),
         ranks_per_device_(ranks_per_device) {
     const auto device = open_checked();
@@ -356,6 +359,19 @@ bool allowed(std::string_view kernel, const Mutant& mutant) {
   });
 }
 
+/// A norm, a matmul of its rows, and rows of that: kernels that are joined.
+constexpr const char* kJoined = R"({
+    "braid": 1, "name": "mutants", "symbols": {"T": {"min": 1, "max": 40}},
+    "inputs": [
+      {"name": "x", "dtype": "bf16", "shape": ["T", 256]},
+      {"name": "g", "dtype": "bf16", "shape": [256], "kind": "parameter"},
+      {"name": "w", "dtype": "bf16", "shape": [256, 4096], "kind": "parameter"}],
+    "nodes": [
+      {"name": "n", "op": "rms_norm", "inputs": ["x", "g"], "attrs": {"eps": 1e-5}},
+      {"name": "m", "op": "mm", "inputs": ["n", "w"]},
+      {"name": "y", "op": "softmax", "inputs": ["m"], "attrs": {"dim": -1}}],
+    "outputs": ["y"]})";
+
 struct Case {
   const char* name;
   const char* graph;
@@ -412,6 +428,26 @@ TEST_P(Mutants, EveryOneIsFound) {
     }
   }
   EXPECT_GT(count, 30U);
+}
+
+TEST(Mutants, OfTheMeetingsOfJoinedKernelsAreFound) {
+  const Judge judge(kJoined, PassConfig{.enable = {"join_kernels"}}, {5, 40});
+  ASSERT_EQ(judge.kernels().size(), 1);
+  const auto& kernel = judge.kernels()[0];
+  EXPECT_EQ(judge.verdict(kernel.entry, kernel.ptx), "");
+  // A change that a compiler spread over several places is found at one of them.
+  std::map<std::string, bool> changes;
+  for (const Mutant& mutant : testing::mutants_of(kernel.ptx, kernel.cuda)) {
+    const bool is_meeting = mutant.source.find("meet_blocks") != std::string::npos;
+    // The deadline, a nanosecond later.
+    if (!is_meeting || mutant.change.starts_with("setp")) continue;
+    bool& is_found = changes[mutant.change];
+    for (const char* schedule : {"", "delay:1", "delay:2", "delay:3", "1"}) {
+      is_found = is_found || !judge.verdict(kernel.entry, mutant.ptx, schedule).empty();
+    }
+  }
+  EXPECT_GE(changes.size(), 3U);
+  for (const auto& [change, is_found] : changes) EXPECT_TRUE(is_found) << change << " survives";
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Mutants,

@@ -11,10 +11,12 @@
 namespace braid {
 namespace {
 
-/// Small all-reduces would all go as packets.
-PassConfig all_reduces_of(std::uint64_t seed) {
+/// Small all-reduces would all go as packets. Kernels of every fourth graph are joined.
+PassConfig passes_of(std::uint64_t seed) {
   constexpr const char* kAlgorithms[] = {"", "one_shot", "two_shot"};
-  return {.all_reduce = kAlgorithms[seed % 3]};
+  PassConfig config{.all_reduce = kAlgorithms[seed % 3]};
+  if (seed % 4 == 0) config.enable = {"join_kernels"};
+  return config;
 }
 
 // Sharded so that ctest runs them side by side. A failure prints the seed; BRAID_SEED=<base>
@@ -31,7 +33,7 @@ TEST_P(RandomGraph, EqualsTheReference) {
     const std::int64_t sizes[] = {1, 2, 7, 16, 33};
     const Bindings bindings{{"T", sizes[random() % 5]}};
     // Compiled a second time, so every other graph only.
-    const PassConfig config = all_reduces_of(seed);
+    const PassConfig config = passes_of(seed);
     const auto matches = [&](std::uint64_t inputs, bool but_for_ties) {
       return i % 2 == 0 ? testing::matches_reference_and_unfused(graph, bindings, inputs, config,
                                                                  but_for_ties)
@@ -58,7 +60,7 @@ TEST_P(RandomGraph, RunsCleanUnderTheSanitizer) {
   const std::uint64_t seed =
       testing::base_seed() + 7'000'000 + static_cast<std::uint64_t>(GetParam());
   const Graph graph = testing::random_graph(seed);
-  ASSERT_TRUE(testing::runs_clean(graph, {{"T", 7}}, seed, all_reduces_of(seed))) << to_text(graph);
+  ASSERT_TRUE(testing::runs_clean(graph, {{"T", 7}}, seed, passes_of(seed))) << to_text(graph);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, RandomGraph, ::testing::Range(0, 20));

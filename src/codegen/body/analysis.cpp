@@ -481,6 +481,9 @@ std::size_t BodyFacts::output_apart() const {
   const auto& outputs = body.outputs();
   return static_cast<std::size_t>(std::ranges::find(outputs, apart) - outputs.begin());
 }
+int BodyFacts::number_of(const Node& node) const {
+  return nodes_before + static_cast<int>(&node - body.nodes().data());
+}
 Shape BodyFacts::kept_dims() const { return select_dims(space, reduced, false); }
 Shape BodyFacts::reduced_dims() const { return select_dims(space, reduced, true); }
 const std::string& BodyFacts::group() const {

@@ -30,11 +30,17 @@ struct BodyFacts {
   ValueId apart = -1;
   std::vector<bool> per_row = {};  ///< per value: one element per row, not one per point
   bool narrow = false;             ///< 32-bit indices reach everything
+  /// Of a kernel that is joined with others (kernel/joined.h): its blocks are all resident, and its
+  /// nodes come behind so many.
+  bool resident = false;
+  int nodes_before = 0;
 
   /// Which output is computed apart; a number past them all where none is.
   [[nodiscard]] std::size_t output_apart() const;
   [[nodiscard]] Shape kept_dims() const;
   [[nodiscard]] Shape reduced_dims() const;
+  /// What the error record calls a node.
+  [[nodiscard]] int number_of(const Node& node) const;
   /// That of the collective; without one, the first.
   [[nodiscard]] const std::string& group() const;
   [[nodiscard]] std::int64_t world() const;

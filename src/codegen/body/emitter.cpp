@@ -236,8 +236,7 @@ Id BodyEmitter::checked_index(const Node& node, const Dim& extent, const Coords&
   const auto* group = node.attr<std::string>("group");
   const Id all =
       group == nullptr ? end : b_.map(Fn::kMul, {end, b_.integer(group_of(body_, node).size)});
-  b_.check_index(index, all, conjunction(mask, b_.type(index).cols),
-                 static_cast<int>(&node - body_.nodes().data()));
+  b_.check_index(index, all, conjunction(mask, b_.type(index).cols), facts_.number_of(node));
   if (group != nullptr) {
     index = b_.map(Fn::kSub, {index, b_.map(Fn::kMul, {own_rank(b_, *group), end})});
   }

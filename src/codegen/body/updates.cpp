@@ -56,7 +56,7 @@ BodyEmitter::Target BodyEmitter::target(const Node& update, const Coords& at, Ma
   }
   const std::size_t dim = source_dim(body_, update);
   const Mask given = mask;
-  const int node = static_cast<int>(&update - body_.nodes().data());
+  const int node = facts_.number_of(update);
   std::vector<Axis> places;
   for (std::size_t i = 1; i + 1 < update.inputs.size(); ++i) {
     const Dim& extent = whole[dim + i - 1];

@@ -11,13 +11,21 @@ void Printer::reduce(Id id) {
   const Inst& operand = p_.at(inst.args[0]);
   const Layout& from = layout(operand.layout);
   const Kind kind = inst.type.kind;
-  const std::string v = name(id);
-  const int count = registers(id);
+  const ReductionParts parts = reduction_parts(from);
+  const int further = parts.further();
+  const int rows = registers(id);
+  const int count = rows * further;
+  // Sums of further parts have registers of their own until the end.
+  const std::string v = name(id) + (further > 1 ? "_parts" : "");
   const std::string identity = kind == Kind::kF32 ? float_text(float_identity(inst.fn))
                                                   : integer_text(integer_identity(inst.fn));
   declare(id);
+  if (further > 1) out_.line(fmt::format("{} {}[{}];", c_type(kind), v, count));
   each(count, 1, [&](std::string_view i) { return fmt::format("{}[{}] = {};", v, i, identity); });
-  const LinearMap slots = column_registers(from, layout(inst.layout));
+  LinearMap slots = column_registers(from, layout(inst.layout));
+  for (std::size_t k = 0; k < parts.bits.size(); ++k) {
+    slots.images[parts.bits[k]] = static_cast<std::uint32_t>(rows << k);
+  }
   each(from.registers(), 1, [&](std::string_view i) {
     const std::string at = fmt::format("{}[{}]", v, position_text({{i, slots}}));
     return fmt::format("{} = {};", at,
@@ -31,26 +39,39 @@ void Printer::reduce(Id id) {
       return fmt::format("{} = {};", at, combined(inst.fn, kind, at, other));
     });
   }
-  if (inst.warps == 0) return;
+  if (inst.warps == 0) {
+    for (int k = 0; k < further && further > 1; ++k) {
+      each(rows, 1, [&](std::string_view i) {
+        const std::string at = fmt::format("{}[{}]", name(id), i);
+        const std::string part = fmt::format("{}[{} + {}]", v, i, k * rows);
+        return fmt::format("{} = {};", at, k == 0 ? part : combined(inst.fn, kind, at, part));
+      });
+    }
+    return;
+  }
   preamble_.shared();
   const std::string scratch = fmt::format("s{}", id);
   out_.line(fmt::format("{0}* const {1} = ({0}*)(smem + {2});", c_type(kind), scratch,
                         inst.shared_offset));
   if (inst.barrier) out_.line("__syncthreads();");
   out_.line(fmt::format("if ((lane & {}) == 0) {{", inst.lanes));
-  each(count, 1, [&](std::string_view i) {
-    return fmt::format("{}[{}] = {}[{}];", scratch, offset(inst.addresses[0], i), v, i);
-  });
+  for (int k = 0; k < further; ++k) {
+    each(rows, 1, [&](std::string_view i) {
+      const std::string at = offset(inst.addresses[0], i);
+      if (k == 0) return fmt::format("{}[{}] = {}[{}];", scratch, at, v, i);
+      return fmt::format("{}[{} + {}] = {}[{} + {}];", scratch, at, k * parts.of_warps, v, i,
+                         k * rows);
+    });
+  }
   out_.line("}");
   out_.line("__syncthreads();");
-  const int partial = layout(inst.addresses[1]).cols / inst.type.rows;
-  each(count, 1, [&](std::string_view i) {
-    return fmt::format("{}[{}] = {}[{}];", v, i, scratch, offset(inst.addresses[1], i));
+  each(rows, 1, [&](std::string_view i) {
+    return fmt::format("{}[{}] = {}[{}];", name(id), i, scratch, offset(inst.addresses[1], i));
   });
   out_.line("#pragma unroll");
-  out_.line(fmt::format("for (int w = 1; w < {}; ++w) {{", partial));
-  each(count, 1, [&](std::string_view i) {
-    const std::string at = fmt::format("{}[{}]", v, i);
+  out_.line(fmt::format("for (int w = 1; w < {}; ++w) {{", parts.count()));
+  each(rows, 1, [&](std::string_view i) {
+    const std::string at = fmt::format("{}[{}]", name(id), i);
     const std::string other = fmt::format("{}[{} + w]", scratch, offset(inst.addresses[1], i));
     return fmt::format("{} = {};", at, combined(inst.fn, kind, at, other));
   });

@@ -37,19 +37,9 @@ struct Kernel {
                        int ranks_per_device) = nullptr;
 };
 
-/// The tile program before the passes.
-[[nodiscard]] tile::Program build_phases(const Kernel& kernel, const BodyFacts& facts,
-                                         const Config& config, const Target& target,
-                                         int ranks_per_device);
-
 /// All kernels; the first that matches a body is the body's.
 [[nodiscard]] std::span<const Kernel> kernels();
 [[nodiscard]] const Kernel& find_kernel(const Graph& body,
                                         std::span<const Kernel> among = kernels());
-
-/// The tile program of a spec after all passes. Throws kInvalidArgument where the kernel refuses
-/// the body, or the target has too little shared memory.
-[[nodiscard]] tile::Program build_program(const Kernel& kernel, const KernelSpec& spec,
-                                          const Target& target, int ranks_per_device);
 
 }  // namespace braid

@@ -4,9 +4,9 @@
 // then one for each piece that is awaited.
 
 #include <algorithm>
-#include <limits>
 
 #include "codegen/body/emitter.h"
+#include "codegen/kernel/joined.h"
 #include "codegen/kernel/kernel.h"
 #include "codegen/protocol.h"
 #include "codegen/tile/fragments.h"
@@ -21,35 +21,43 @@ using tile::kNone;
 
 class Assembly {
  public:
-  Assembly(const Kernel& kernel, const BodyFacts& facts, const Config& config, std::int64_t room)
-      : kernel_(kernel), facts_(facts), config_(config), room_(room), b_(program_) {
-    for (const Phase& phase : kernel.phases) {
-      parts_.push_back({phase, phase.work->pieces(facts, config)});
-      meetings_ += phase.meet == Meet::kAlike || phase.meet == Meet::kAll ? 1 : 0;
-      meets_here_ = meets_here_ || phase.meet == Meet::kHere;
-      if (const Role& role = phase.role; role.who == Role::Who::kSome) {
-        some_ = std::min(config.at(std::string(role.setting)), pieces_for(Role::Who::kSome));
+  Assembly(std::span<const Stage> stages, std::int64_t room)
+      : stage_(stages.data()), room_(room), b_(program_) {
+    for (const Stage& stage : stages) {
+      const bool is_joined = &stage != stages.data();
+      for (const Phase& phase : stage.kernel.phases) {
+        const Meet meet =
+            is_joined && &phase == stage.kernel.phases.data() ? Meet::kHere : phase.meet;
+        parts_.push_back({stage, phase, meet, phase.work->pieces(stage.facts, stage.config)});
+        meetings_ += meet == Meet::kAlike || meet == Meet::kAll ? 1 : 0;
+        meets_here_ = meets_here_ || meet == Meet::kHere;
+        if (const Role& role = phase.role; role.who == Role::Who::kSome) {
+          some_ =
+              std::min(stage.config.at(std::string(role.setting)), pieces_for(Role::Who::kSome));
+        }
       }
     }
-    const auto marks = config.find(kMarksSetting);
-    marks_ = marks != config.end() && marks->second != 0;
+    const auto marks = stage_->config.find(kMarksSetting);
+    marks_ = marks != stage_->config.end() && marks->second != 0;
   }
 
   tile::Program build() {
     set_sizes();
-    if (program_.communicates) b_.communicate(facts_.group(), static_cast<int>(facts_.world()));
-    Id closing = kernel_.closes && some_ == 0 ? is_closing() : kNone;
+    if (program_.communicates) b_.communicate(facts().group(), static_cast<int>(facts().world()));
+    Id closing = stage_->kernel.closes && some_ == 0 ? is_closing() : kNone;
     if (some_ != 0) choose_some();
     for (const Part& part : parts_) {
-      meet(part.phase);
+      stage_ = &part.stage;
+      b_.set_operands(stage_->operands);
+      meet(part);
       if (!part.pieces) continue;
-      if (has_ring(config_)) {
+      if (has_ring(stage_->config)) {
         run_roles(*part.phase.work, one_each_ ? Numbers{} : dealt(part.phase, *part.pieces));
       } else {
         run(part.phase, *part.pieces);
       }
     }
-    if (kernel_.closes) {
+    if (stage_->kernel.closes) {
       if (closing == kNone) closing = is_closing();
       mark(Mark::kMeet);
       if (some_ != 0) {
@@ -63,14 +71,17 @@ class Assembly {
 
  private:
   struct Part {
+    const Stage& stage;
     const Phase& phase;
+    Meet meet;
     std::optional<Pieces> pieces;
   };
 
-  Id world() { return b_.integer(facts_.world()); }
+  const BodyFacts& facts() const { return stage_->facts; }
+  Id world() { return b_.integer(facts().world()); }
   Id rank_of(Id number) { return b_.map(Fn::kRem, {number, world()}); }
   Id is_closing() {
-    return b_.param({.kind = KernelParam::Kind::kClosing, .group = facts_.group()});
+    return b_.param({.kind = KernelParam::Kind::kClosing, .group = facts().group()});
   }
   void mark(Mark::What what, Id rank = kNone, Id number = kNone) {
     if (!marks_) return;
@@ -84,16 +95,16 @@ class Assembly {
   }
   /// Of the first phase that these blocks do: at most so many pieces.
   std::int64_t pieces_for(Role::Who who) const {
-    for (const auto& [phase, pieces] : parts_) {
+    for (const auto& [stage, phase, meet, pieces] : parts_) {
       if (!pieces || phase.role.who != who) continue;
-      const std::int64_t ranks = is_by_rank(phase.order) ? facts_.world() : 1;
-      return (Expr(ranks) * pieces->count).max(facts_.body.symbols());
+      const std::int64_t ranks = is_by_rank(phase.order) ? stage.facts.world() : 1;
+      return (Expr(ranks) * pieces->count).max(stage.facts.body.symbols());
     }
     return 0;
   }
 
   void set_sizes() {
-    for (const auto& [phase, pieces] : parts_) {
+    for (const auto& [stage, phase, meet, pieces] : parts_) {
       if (!pieces) continue;
       program_.columns = std::min(program_.columns, pieces->columns);
       program_.warps_m = std::max(program_.warps_m, pieces->warps_m);
@@ -104,8 +115,8 @@ class Assembly {
     if (meets_here_) return set_grid_of_phases();
     if (!program_.communicates) {
       const Expr& count = parts_.front().pieces->count;
-      one_each_ =
-          parts_.front().phase.order != Order::kListed && count.max(facts_.body.symbols()) <= room_;
+      one_each_ = parts_.front().phase.order != Order::kListed &&
+                  count.max(facts().body.symbols()) <= room_;
       program_.grid = one_each_ ? count : min(count, Expr(room_));
       return;
     }
@@ -114,15 +125,15 @@ class Assembly {
         pieces_for(Role::Who::kAll) + some_ + pieces_for(Role::Who::kOthers);
     program_.grid = std::clamp(wanted, least, std::max(least, room_));
     const std::int64_t blocks = some_ == 0 ? program_.grid.evaluate({}) : some_;
-    first_flag_ = (meetings_ + (kernel_.closes ? 1 : 0)) * blocks;
+    first_flag_ = (meetings_ + (stage_->kernel.closes ? 1 : 0)) * blocks;
     program_.flag_slots += first_flag_;
   }
 
   /// Blocks for the phase with the most pieces, as far as there is room: all wait for each other.
   void set_grid_of_phases() {
     std::int64_t wanted = 1;
-    for (const auto& [phase, pieces] : parts_) {
-      if (pieces) wanted = std::max(wanted, pieces->count.max(facts_.body.symbols()));
+    for (const auto& [stage, phase, meet, pieces] : parts_) {
+      if (pieces) wanted = std::max(wanted, pieces->count.max(stage.facts.body.symbols()));
     }
     program_.grid = std::min(wanted, std::max<std::int64_t>(1, room_));
   }
@@ -137,15 +148,16 @@ class Assembly {
     is_some_ = b_.less(b_.program_id(), some_blocks_);
   }
 
-  void meet(const Phase& phase) {
-    if (phase.meet == Meet::kAlike) {
+  void meet(const Part& part) {
+    const Phase& phase = part.phase;
+    if (part.meet == Meet::kAlike) {
       mark(Mark::kMeet);
       const Id block = phase.role.who == Role::Who::kOne ? b_.integer(0) : b_.program_id();
       meet_alike(block, phase.role.who == Role::Who::kSome ? is_some_ : kNone);
-    } else if (phase.meet == Meet::kAll) {
+    } else if (part.meet == Meet::kAll) {
       b_.signal(next_slot(b_.program_id()));
       b_.wait_slots(b_.integer(0), b_.num_programs());
-    } else if (phase.meet == Meet::kHere) {
+    } else if (part.meet == Meet::kHere) {
       b_.meet_blocks();
     }
   }
@@ -171,7 +183,7 @@ class Assembly {
     Id of_rank;  ///< so many are one rank's
   };
 
-  Piece piece(Id number) { return {b_, facts_, config_, number}; }
+  Piece piece(Id number) { return {b_, facts(), stage_->config, number}; }
 
   void run(const Phase& phase, const Pieces& pieces) {
     const Work& work = *phase.work;
@@ -179,13 +191,13 @@ class Assembly {
     // What all pieces read comes first, or, where it is worked out who does them, after that: the
     // order of a kernel's parameters.
     const bool is_plain = phase.role.who == Role::Who::kAll && !is_by_rank(phase.order);
-    if (is_plain && work.prepare != nullptr) work.prepare(b_, facts_);
+    if (is_plain && work.prepare != nullptr) work.prepare(b_, facts());
     Numbers numbers = phase.order == Order::kOwned ? owned(pieces) : dealt(phase, pieces);
     const bool is_listed = phase.order == Order::kListed;
-    const Phase::List list = is_listed ? phase.list(b_, facts_) : Phase::List{};
+    const Phase::List list = is_listed ? phase.list(b_, facts()) : Phase::List{};
     // However many the list is said to have, there are no more pieces.
     if (is_listed) numbers.end = b_.map(Fn::kMin, {list.count, numbers.end});
-    if (!is_plain && work.prepare != nullptr) work.prepare(b_, facts_);
+    if (!is_plain && work.prepare != nullptr) work.prepare(b_, facts());
     const Id loop = b_.begin_for(numbers.first, numbers.end, numbers.step, {});
     const Id place = b_.induction(loop);
     const Id number = is_listed ? b_.load_scalar(list.numbers, place, kNone, DType::kI32) : place;
@@ -197,7 +209,7 @@ class Assembly {
   /// All do the same pieces in the same order, each its part of them.
   void run_roles(const Work& work, const Numbers& numbers) {
     const RingWork& by_ring = *work.by_ring;
-    const std::vector<Id> shared = by_ring.allocate(b_, facts_, config_);
+    const std::vector<Id> shared = by_ring.allocate(b_, facts(), stage_->config);
     const auto role = [&](int warps, int registers, const auto& part) {
       const Id role = b_.begin_role(warps, registers);
       const Id none = b_.integer(0, tile::Kind::kI32);
@@ -211,7 +223,7 @@ class Assembly {
       b_.end_role(role);
     };
     // Of two groups of warps that compute, each thread takes registers of the one that copies.
-    const auto warps = static_cast<int>(config_.at("num_warps"));
+    const auto warps = static_cast<int>(stage_->config.at("num_warps"));
     const bool moves = warps > tile::kWarpsOfGroup;
     role(warps, moves ? 232 : 0, by_ring.compute);
     role(tile::kWarpsOfGroup, moves ? 40 : 0, by_ring.fill);
@@ -230,7 +242,7 @@ class Assembly {
   }
 
   Numbers owned(const Pieces& pieces) {
-    const Id rank = own_rank(b_, facts_.group());
+    const Id rank = own_rank(b_, facts().group());
     const Id ranks = world();
     const Id block = b_.map(Fn::kRem, {b_.program_id(), ranks});
     const Id turn = b_.map(Fn::kRem, {b_.minus(b_.plus(rank, ranks), block), ranks});
@@ -254,7 +266,7 @@ class Assembly {
       const Id turn = result.turn = b_.map(Fn::kDiv, {whole, narrow(of_rank)});
       result.number = b_.map(Fn::kRem, {whole, narrow(of_rank)});
       result.rank = [this, order, turn] {
-        const Id own = own_rank(b_, facts_.group());
+        const Id own = own_rank(b_, facts().group());
         return rank_of(
             b_.plus(order == Order::kOwnFirst ? own : b_.plus(own, b_.integer(1)), turn));
       };
@@ -269,21 +281,19 @@ class Assembly {
   void raise(Id number, std::int64_t flags) {
     const Id end = b_.integer(flags);
     const Id is_awaited = b_.less(number, end);
-    b_.signal(b_.plus(b_.integer(first_flag_), number), own_rank(b_, facts_.group()), is_awaited);
+    b_.signal(b_.plus(b_.integer(first_flag_), number), own_rank(b_, facts().group()), is_awaited);
   }
 
   void await(Id turn, Id rank, Id piece) {
     const Id remote = b_.less(b_.integer(0), turn);
-    const Id of_rank = b_.integer(pieces_for(Role::Who::kSome) / facts_.world());
+    const Id of_rank = b_.integer(pieces_for(Role::Who::kSome) / facts().world());
     const Id arrival = b_.plus(b_.times(b_.minus(turn, b_.integer(1)), of_rank), piece);
     mark(Mark::kWait, rank, piece);
-    b_.wait(b_.plus(b_.integer(first_flag_), arrival), own_rank(b_, facts_.group()), remote);
+    b_.wait(b_.plus(b_.integer(first_flag_), arrival), own_rank(b_, facts().group()), remote);
     mark(Mark::kMultiply, rank, piece);
   }
 
-  const Kernel& kernel_;
-  const BodyFacts& facts_;
-  const Config& config_;
+  const Stage* stage_;  ///< whose phases are emitted
   std::int64_t room_;
   tile::Program program_;
   tile::Builder b_;
@@ -301,12 +311,8 @@ class Assembly {
 
 }  // namespace
 
-tile::Program build_phases(const Kernel& kernel, const BodyFacts& facts, const Config& config,
-                           const Target& target, int ranks_per_device) {
-  const std::int64_t room = kernel.room == nullptr
-                                ? std::numeric_limits<std::int64_t>::max()
-                                : kernel.room(facts, config, target, ranks_per_device);
-  return Assembly(kernel, facts, config, room).build();
+tile::Program build_phases(std::span<const Stage> stages, std::int64_t room) {
+  return Assembly(stages, room).build();
 }
 
 }  // namespace braid

@@ -27,10 +27,16 @@ using Config = std::map<std::string, std::int64_t>;
 /// groups that it uses. A collective in a body has an `algorithm` and, except for packets, reads a
 /// value with that `comm_group`: an input, or an output that the kernel writes to its arena before
 /// it signals.
+///
+/// The nodes of a body may also be kernels, each with its body and configuration: joined kernels
+/// (kernel/joined.h).
 struct KernelSpec {
   std::shared_ptr<const Graph> body;
   Config config;
 };
+[[nodiscard]] bool is_joined(const Graph& body);
+/// The configuration of joined kernels: their number of warps.
+[[nodiscard]] Config joined_config(const Graph& body);
 
 /// What a tensor map says of an operand that lies in memory as a dense matrix [rows, columns], of
 /// which bulk copies take `box` rows and kMapRowBytes of columns at a time, swizzled by 128 bytes.
@@ -175,8 +181,10 @@ inline constexpr std::string_view kLeavesSetting = "leaves";
 /// What it reads of a config.
 [[nodiscard]] std::vector<Setting> settings(const Graph& body);
 [[nodiscard]] Config default_config(const Graph& body, const Target& target);
-/// The configurations that a tuner may choose from; all give the same results.
-[[nodiscard]] std::vector<Config> candidates(const Graph& body, const Target& target);
+/// The configurations that a tuner may choose from; all give the same results. `resident`: as one
+/// of joined kernels.
+[[nodiscard]] std::vector<Config> candidates(const Graph& body, const Target& target,
+                                             bool resident = false);
 
 /// The requirements of a kernel. `ranks_per_device` bounds the grid of a kernel that waits
 /// (docs/architecture.md, Communication).

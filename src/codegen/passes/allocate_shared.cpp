@@ -41,10 +41,10 @@ int scratch_bytes(const Program& p, const Inst& inst) {
     case Op::kAllocRing:
       return inst.stages * 16;
     case Op::kReduce: {
-      // One partial result for each row and each warp along the columns.
-      int warps = 1;
-      for (Coord c : layout(p.at(inst.args[0])).warp) warps *= c.col != 0 ? 2 : 1;
-      return warps > 1 ? inst.type.rows * warps * value_bytes(inst.type.kind) : 0;
+      // One partial result for each row and each part of its columns.
+      const ReductionParts parts = reduction_parts(layout(p.at(inst.args[0])));
+      if (parts.of_warps == 1) return 0;
+      return inst.type.rows * parts.count() * value_bytes(inst.type.kind);
     }
     case Op::kConvertLayout: {
       const Conversion conversion = convert(layout(p.at(inst.args[0])), layout(inst));

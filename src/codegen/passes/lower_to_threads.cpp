@@ -319,9 +319,8 @@ class Lowering {
     inst.lanes = bits_where(from.lane, moves_column);
     inst.warps = bits_where(from.warp, moves_column);
     if (inst.warps == 0) return;
-    // One partial result for each row and each warp along the columns, with the columns' adjacent.
-    int columns = 1;
-    for (Coord c : from.warp) columns *= c.col != 0 ? 2 : 1;
+    // One partial result for each row and each part of its columns, with the columns' adjacent.
+    const int columns = reduction_parts(from).count();
     const Layout result = layout(inst);
     const int size = inst.type.rows * columns;
     const LinearMap by_row{[&] {

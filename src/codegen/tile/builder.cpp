@@ -73,7 +73,19 @@ Id Builder::detached(Inst inst) {
   return static_cast<Id>(p_.insts.size()) - 1;
 }
 
-Id Builder::param(const KernelParam& what, std::int64_t divisor) {
+KernelParam Builder::in_program(KernelParam what) const {
+  using enum KernelParam::Kind;
+  const bool is_input = what.kind == kInput;
+  if (operands_.outputs.empty() || (!is_input && what.kind != kOutput)) return what;
+  const auto& operands = is_input ? operands_.inputs : operands_.outputs;
+  const Operands::Operand& operand = operands[static_cast<std::size_t>(what.index)];
+  what.kind = operand.is_output ? kOutput : kInput;
+  what.index = operand.index;
+  return what;
+}
+
+Id Builder::param(const KernelParam& of_body, std::int64_t divisor) {
+  const KernelParam what = in_program(of_body);
   const auto [known, is_new] =
       params_.try_emplace(text_of(what), static_cast<int>(p_.params.size()));
   if (is_new) p_.params.push_back({what, divisor});

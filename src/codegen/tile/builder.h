@@ -4,12 +4,22 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "codegen/protocol.h"
 #include "codegen/tile/tile.h"
 
 namespace braid::tile {
+
+/// Which operands of a program a body's are, by the body's numbers; empty: those of these numbers.
+struct Operands {
+  struct Operand {
+    bool is_output;
+    int index;
+  };
+  std::vector<Operand> inputs, outputs;
+};
 
 /// Appends instructions to a program. It folds integer constants and reuses equal pure
 /// instructions, to keep the text small.
@@ -18,6 +28,8 @@ class Builder {
   explicit Builder(Program& program);
 
   Id param(const KernelParam& what, std::int64_t divisor = 1);
+  /// What parameters for operands mean from here on.
+  void set_operands(Operands operands) { operands_ = std::move(operands); }
   /// The value of an expression over symbols: a constant, or an i64 parameter.
   Id scalar(const Expr& expr, std::int64_t divisor = 1);
   Id constant(Kind kind, double value);
@@ -182,7 +194,10 @@ class Builder {
   Id open(Id id);
   void close(Id id);
 
+  [[nodiscard]] KernelParam in_program(KernelParam what) const;
+
   Program& p_;
+  Operands operands_;
   std::vector<Id>* block_;
   struct OpenLoop {
     Id id;

@@ -193,6 +193,25 @@ LinearMap column_registers(const Layout& wide, const Layout& narrow) {
   return out;
 }
 
+ReductionParts reduction_parts(const Layout& from) {
+  ReductionParts parts;
+  int most = 0;
+  for (const Coord c : from.warp) {
+    parts.of_warps *= c.col != 0 ? 2 : 1;
+    most = std::max(most, c.col);
+  }
+  for (const Coord c : from.lane) {
+    if (c.col == 0) return parts;
+    most = std::max(most, c.col);
+  }
+  for (std::size_t bit = 0; bit < from.reg.size(); ++bit) {
+    const Coord c = from.reg[bit];
+    if (c.row != 0 || c.col <= most || 2 * parts.count() > ReductionParts::kMostParts) continue;
+    parts.bits.push_back(bit);
+  }
+  return parts;
+}
+
 SharedLayout SharedLayout::swizzled(int rows, int cols, int element_bytes, int row_step) {
   const int piece = 16 / element_bytes;
   if (row_step == kPanels) {

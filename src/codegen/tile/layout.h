@@ -80,6 +80,20 @@ struct Conversion {
 /// The register of `narrow`, a tile of one column, for each register of `wide`.
 [[nodiscard]] LinearMap column_registers(const Layout& wide, const Layout& narrow);
 
+/// How a reduction over the columns of a layout adds up: a thread what lies in its registers, then
+/// lanes, then warps, one after the other. Where all lanes of a warp have the same row, registers
+/// whose columns lie above those of lanes and warps are not added in the thread, but stand for
+/// further warps, up to kMostParts in all. So the order of a row of blocked tiles does not depend
+/// on the number of warps.
+struct ReductionParts {
+  static constexpr int kMostParts = 32;
+  int of_warps = 1;               ///< warps along the columns
+  std::vector<std::size_t> bits;  ///< of a register's number: those that stand for warps
+  [[nodiscard]] int further() const { return 1 << bits.size(); }
+  [[nodiscard]] int count() const { return of_warps * further(); }
+};
+[[nodiscard]] ReductionParts reduction_parts(const Layout& from);
+
 /// A row-major tile in shared memory, swizzled in 16-byte pieces to avoid bank conflicts: eight
 /// consecutive rows of one column piece lie in different banks. Element (row, col) is at row * cols
 /// + (col ^ (phase(row) * piece)).

@@ -166,7 +166,7 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
   const std::int64_t room =
       std::min({kParts * (kPartRegisters / (registers * 32)) / t.warps,
                 device.shared_kib * std::int64_t{1024} / (shared_bytes(p, t, use) + 1024),
-                std::int64_t{48} / t.warps});
+                std::int64_t{use.resident ? 8 : 48} / t.warps});
 
   const double steps = number(divide_up(p.k, t.k));
   const double k = steps * number(t.k);

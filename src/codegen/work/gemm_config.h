@@ -20,6 +20,7 @@ struct GemmUse {
   bool gathers = false;      ///< the left operand is gathered, and loaded as an input is
   bool rows_follow = false;  ///< rows that are reduced over ranks: tiles go through shared memory
   bool waits = false;        ///< it waits for peers: one block per multiprocessor
+  bool resident = false;     ///< all its blocks stay, as many as are sure to be resident at once
   std::int64_t copying = 0;  ///< multiprocessors that do something else
   bool rings = false;        ///< bulk copies can bring its operands (work.h)
 };

@@ -633,7 +633,9 @@ bool is_reshaped(const Graph& body, ValueId value, ValueId base) {
 namespace {
 
 GemmUse use_of(const BodyFacts& facts, const Config&) {
-  return {.rows = facts.space[facts.space.size() - 2], .rings = can_use_ring(facts)};
+  return {.rows = facts.space[facts.space.size() - 2],
+          .resident = facts.resident,
+          .rings = !facts.resident && can_use_ring(facts)};
 }
 
 Raster raster_of(const BodyFacts& facts, const Config& config) {

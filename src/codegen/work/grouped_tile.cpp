@@ -170,7 +170,7 @@ class Finder {
     b_.end_for(loop, {});
   }
   void check(Id found) {
-    const auto node = static_cast<int>(&matmul_of(piece_.facts) - piece_.facts.body.nodes().data());
+    const int node = piece_.facts.number_of(matmul_of(piece_.facts));
     b_.check_index(found, b_.plus(rows_, b_.integer(1)), kNone, node);
   }
 

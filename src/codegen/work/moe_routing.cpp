@@ -130,7 +130,7 @@ class Routing {
     const Id given = emitter_.value(node_.inputs[0], {{number, piece_.facts.space}}, {exist});
     const Id experts = piece_.scalar(experts_of(piece_.facts));
     if (checks) {
-      const auto node = static_cast<int>(&node_ - body_.nodes().data());
+      const int node = piece_.facts.number_of(node_);
       b_.check_index(given, experts, exist, protocol::check_of(node, 0));
     }
     const Id last = b_.minus(experts, b_.integer(1));

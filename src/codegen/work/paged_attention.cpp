@@ -97,7 +97,7 @@ class PagedTile : public AttentionTile {
         rows_.scalar(node_.inputs[operand], {{wide(at), {type(operand).shape[0]}}}, mask));
   }
   void check(PagedOperand operand, Id found, Id end, Id mask) {
-    const auto node = static_cast<int>(&node_ - body_.nodes().data());
+    const int node = facts_.number_of(node_);
     b_.check_index(found, wide(end), mask, protocol::check_of(node, operand));
   }
 
@@ -258,7 +258,7 @@ class PagedTile : public AttentionTile {
     const Axis slot{wide(divided(key, page)), {extents_.most_pages}};
     const Id number = narrow(rows_.scalar(
         node_.inputs[kPageTable], {{wide(sequence_), {extents_.sequences}}, slot}, {exists}));
-    const auto node = static_cast<int>(&node_ - body_.nodes().data());
+    const int node = facts_.number_of(node_);
     b_.check_index(number, extent(Expr(extents_.pages)), exists,
                    protocol::check_of(node, kPageTable));
     return number;

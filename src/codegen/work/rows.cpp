@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
+#include "codegen/device_model.h"
 #include "ir/collective.h"
 #include "ir/numel.h"
 
@@ -40,10 +42,11 @@ std::vector<Config> row_configs(const BodyFacts& facts, std::int64_t by_default)
   if (facts.rows == Rows::kWide) return {base};
   std::int64_t least = 1;
   if (facts.rows == Rows::kHeld) {
-    // As long as eight elements per thread hold a row, its threads and their order stay as they
-    // are: more of them, or more elements of each, hold more rows.
+    // A thread holds eight elements of a row, so that many rows are on their way; where it must
+    // agree with others on the number of warps, more. Its sum is the same (tile::ReductionParts).
     const std::int64_t width = max_numel(facts.reduced_dims(), facts.body.symbols());
-    least = std::max<std::int64_t>(1, round_up_to_power_of_two(width) / (32 * kTogether));
+    const std::int64_t elements = kTogether * (facts.resident ? 4 : 1);
+    least = std::max<std::int64_t>(1, round_up_to_power_of_two(width) / (32 * elements));
     if (least > own) return {base};
   }
   for (const std::int64_t warps : {1, 2, 4, 8, 16}) {
@@ -442,11 +445,26 @@ bool runs_as(Algorithm algorithm, const Graph& body) {
          });
 }
 
+namespace {
+
+/// Each block waits for memory in front of each of its pieces.
+double resident_ns(const BodyFacts& facts, const Config& config, const Bindings& bindings,
+                   const Target& target) {
+  const DeviceModel& device = device_model(target);
+  const auto threads = static_cast<int>(32 * config.at("num_warps"));
+  const auto blocks = static_cast<double>(device.sms * sure_blocks(device, threads, 0));
+  const auto pieces = static_cast<double>(row_pieces(facts, config).count.evaluate(bindings));
+  return std::ceil(pieces / blocks) * architecture(device.sm).memory_clocks / device.ghz;
+}
+
+}  // namespace
+
 extern const Work kRows{
     .settings = kRowSettings,
     .refuse = [](const BodyFacts& facts) { return facts.refusal; },
     .configs = [](const BodyFacts& facts,
                   const Target&) { return row_configs(facts, row_warps(facts)); },
+    .resident_ns = resident_ns,
     .pieces = each_row,
     .emit = [](const Piece& piece) { emit_rows(piece); },
 };

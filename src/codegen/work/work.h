@@ -73,6 +73,10 @@ struct Work {
   /// A rough time of its matmuls in their tiles, without the launch.
   double (*rough_ns)(const BodyFacts& facts, const Config& config, const Bindings& bindings,
                      const Target& target) = nullptr;
+  /// The same of a work without matmuls, as one of joined kernels: its blocks are few, and wait for
+  /// memory more often.
+  double (*resident_ns)(const BodyFacts& facts, const Config& config, const Bindings& bindings,
+                        const Target& target) = nullptr;
   /// Nothing where this body leaves it nothing to do.
   std::optional<Pieces> (*pieces)(const BodyFacts& facts, const Config& config);
   /// Emits what all pieces read, such as a pointer, in front of them.

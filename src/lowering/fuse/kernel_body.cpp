@@ -74,7 +74,12 @@ bool runs_in_kernels(const Node& node) {
 
 void check_spec(const std::string& place, const KernelSpec& spec) {
   const Graph& body = *spec.body;
+  const bool joined = is_joined(body);
   for (const Node& node : body.nodes()) {
+    if (joined && node.op->op_class == OpClass::kKernel) {
+      check_spec(place + "/body/" + node.name + "/attrs", spec_of(node));
+      continue;
+    }
     if (runs_in_kernels(node)) continue;
     throw_invalid(place + "/body", "'{}' is {}; expected nodes that run inside a kernel", node.name,
                   node.op_name());
@@ -88,10 +93,11 @@ void check_spec(const std::string& place, const KernelSpec& spec) {
   }
 }
 
-void check_kernel(const Node& kernel) {
-  check_spec(kernel.name + "/attrs",
-             {*kernel.attr<std::shared_ptr<const Graph>>("body"), *kernel.attr<Config>("config")});
+KernelSpec spec_of(const Node& kernel) {
+  return {*kernel.attr<std::shared_ptr<const Graph>>("body"), *kernel.attr<Config>("config")};
 }
+
+void check_kernel(const Node& kernel) { check_spec(kernel.name + "/attrs", spec_of(kernel)); }
 
 std::shared_ptr<const Graph> make_body(const Graph& graph, std::span<const NodeId> nodes,
                                        std::span<const ValueId> inputs,

@@ -19,6 +19,9 @@ namespace braid {
                                                      std::span<const ValueId> inputs,
                                                      std::span<const ValueId> outputs);
 
+/// Of a kernel node.
+[[nodiscard]] KernelSpec spec_of(const Node& kernel);
+
 /// Throws kInvalidArgument at `place` for a spec whose body is no kernel, or whose config does not
 /// fit it.
 void check_spec(const std::string& place, const KernelSpec& spec);

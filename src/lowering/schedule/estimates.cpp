@@ -14,7 +14,8 @@ template <class Is>
 bool any_within(const Node& node, const Is& is) {
   if (node.op->op_class != OpClass::kKernel) return is(node);
   const Graph& body = **node.attr<std::shared_ptr<const Graph>>("body");
-  return std::ranges::any_of(body.nodes(), is);
+  return std::ranges::any_of(body.nodes(),
+                             [&](const Node& inner) { return any_within(inner, is); });
 }
 
 }  // namespace

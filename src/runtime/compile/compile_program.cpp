@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "braid/error.h"
+#include "lowering/fuse/kernel_body.h"
 #include "lowering/plan/variants.h"
 #include "runtime/compile/compile_request.h"
 #include "runtime/compile/disk_cache.h"
@@ -17,9 +18,10 @@ namespace braid {
 std::string op_names(const KernelSpec& spec) {
   std::string names;
   if (spec.body == nullptr) return names;
+  const bool joined = is_joined(*spec.body);
   for (const Node& node : spec.body->nodes()) {
-    if (!names.empty()) names += '+';
-    names += node.op_name();
+    if (!names.empty()) names += joined ? ", " : "+";
+    names += joined ? op_names(spec_of(node)) : std::string(node.op_name());
   }
   return names;
 }

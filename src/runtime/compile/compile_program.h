@@ -46,7 +46,7 @@ void compile_sources(ProgramCode& code, std::span<const std::size_t> which, cons
 /// Prints every kernel, and compiles it or takes it from the cache.
 [[nodiscard]] ProgramCode compile_program(const Program& program, const CompileTools& tools = {});
 
-/// The ops that a kernel computes, in program order: "mm+silu".
+/// The ops that a kernel computes, in program order: "mm+silu"; of joined kernels "rms_norm, mm".
 [[nodiscard]] std::string op_names(const KernelSpec& spec);
 
 /// One report per source. Grids are those at `bindings`, or the largest if it is null. With

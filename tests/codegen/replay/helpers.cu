@@ -400,6 +400,36 @@ __device__ __forceinline__ float max_f32(float a, float b) {
 
 __device__ __forceinline__ long long max_i64(long long a, long long b) { return a > b ? a : b; }
 
+// All blocks of the grid meet. False when one did not come in time; then the block must leave.
+__device__ __forceinline__ bool meet_blocks(unsigned* counter, Record* record, int step,
+                                            long long timeout) {
+  __syncthreads();
+  bool lost = false;
+  if (threadIdx.x == 0) {
+    const unsigned own = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1u) : 1u;
+    unsigned before, seen;
+    unsigned long long start, now;
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;"
+                 : "=r"(before) : "l"(counter), "r"(own) : "memory");
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+    do {
+      asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
+      asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+      lost = (long long)(now - start) > timeout;
+    } while (((before ^ seen) & 0x80000000u) == 0u && !lost);
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    lost = ((before ^ seen) & 0x80000000u) == 0u;
+    if (lost && claim(record, 1)) {
+      record->step = step;
+      record->block = blockIdx.x;
+      record->expected = ~before & 0x80000000u;
+      record->seen = seen;
+    }
+  }
+  return !__syncthreads_or(lost);
+}
+
 __device__ __forceinline__ long long min_i64(long long a, long long b) { return a < b ? a : b; }
 
 __device__ __forceinline__ void mma_bf16_bf16(float* c, const unsigned* a, const unsigned* b) {
