@@ -13,6 +13,7 @@
 `braid.export` turns a model of transformers into a folder that `braid.Model` runs.
 """
 
+import importlib
 from typing import Any, Mapping
 
 import numpy as np
@@ -29,6 +30,7 @@ from .errors import (
 from .executable import Executable, Plan, SymbolInfo, TensorInfo
 from .graph import Graph, GraphLike, world_size
 from .library import version
+from .model import Model
 from .world import Stream, World
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "InternalError",
     "InvalidArgument",
     "MissingEnvironment",
+    "Model",
     "OutOfMemory",
     "Plan",
     "Stream",
@@ -65,3 +68,10 @@ def run(
 ) -> dict[str, list[np.ndarray]]:
     """Compiles a graph and runs it once: see `compile` and `Executable.run`."""
     return compile(graph, **options).run(inputs, **symbols)
+
+
+def __getattr__(name: str) -> Any:
+    # PyTorch is needed for exports alone.
+    if name == "export":
+        return importlib.import_module(".export", __name__)
+    raise AttributeError(f"module {__name__} has no attribute {name}")

@@ -87,14 +87,6 @@ class Executable(library.Owner):
         library.call("braid_bind_dlpack", self._handle, rank, name.encode(), managed)
         self._bound[rank, name] = (tensor, capsule)
 
-    def bind_host(self, name: str, tensor: tensors.HostTensor, rank: int = 0) -> None:
-        """`bind` for memory of this process on the cpu device that no array describes, such as a
-        mapped file of bf16."""
-        library.call(
-            "braid_bind", self._handle, rank, name.encode(), ctypes.byref(tensor.view)
-        )
-        self._bound[rank, name] = tensor
-
     def plan(self, **symbols: int) -> Plan:
         """Does all that can fail or is slow, for one value of each symbol. Until another plan is
         made or launched, `set` and `get` expect its shapes."""
@@ -117,11 +109,12 @@ class Executable(library.Owner):
             )
 
     def get(self, name: str, shape: Sequence[int], rank: int = 0) -> np.ndarray:
-        """A copy of an output of the last run, or of an input or state that it may have changed."""
+        """A copy of an output of the last run, or of an input or state that it may have changed.
+        What is bf16, which NumPy lacks, comes as float32, without a loss."""
         dtype = next((i.dtype for i in self.outputs + self.inputs if i.name == name), None)
         if dtype is None:
             raise InvalidArgument(f"{name}: there is no such tensor; expected an output or input")
-        result = np.empty(shape, tensors.numpy_dtype(dtype))
+        result = np.empty(shape, np.uint16 if dtype == "bf16" else tensors.numpy_dtype(dtype))
         library.call(
             "braid_get_output",
             self._handle,
@@ -130,6 +123,8 @@ class Executable(library.Owner):
             ctypes.c_void_p(result.ctypes.data),
             ctypes.c_size_t(result.nbytes),
         )
+        if dtype == "bf16":
+            return (result.astype(np.uint32) << 16).view(np.float32)
         return result
 
     def launch(self, plan: Plan, streams: "Sequence[Stream]" = ()) -> None:

@@ -57,14 +57,14 @@ class HostTensor(NamedTuple):
 
 
 def numpy_dtype(dtype: str) -> np.dtype:
-    """NumPy's dtype for one of a graph; bf16 and f8 need the package ml_dtypes."""
+    """NumPy's dtype for one of a graph; f8 needs the package ml_dtypes."""
     if dtype in _NUMPY:
         return np.dtype(_NUMPY[dtype])
     try:
         import ml_dtypes
     except ImportError:
         raise MissingEnvironment(
-            f"{dtype}: NumPy has no such dtype; install ml_dtypes, or pass a DLPack tensor"
+            f"{dtype}: NumPy has no such dtype; install ml_dtypes, or bind a DLPack tensor"
         ) from None
     return np.dtype(getattr(ml_dtypes, _ML_DTYPES[dtype]))
 

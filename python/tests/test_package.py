@@ -16,7 +16,7 @@ def sum_graph(dtype="f32"):
     rows, tp = g.symbol("T", max=8), g.group("tp", 2)
     x = g.input("x", dtype, [rows, 8], per_rank=True)
     reduced = g.node("all_reduce", [x], reduce_op="sum", group=tp)
-    g.output(g.node("wait_tensor", [reduced], name="y"))
+    g.output(g.node("wait_tensor", [reduced], "y"))
     return g
 
 
