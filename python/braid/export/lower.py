@@ -57,6 +57,10 @@ class _Unsupported(Exception):
     pass
 
 
+# Stands for a tensor without elements, such as what a rotary embedding of all of a head leaves alone.
+_EMPTY = ""
+
+
 _HANDLERS: dict[str, Callable[..., Any]] = {}
 
 
@@ -78,6 +82,8 @@ _ELEMENTWISE = {
         " sqrt sub tanh where"
     ).split()
 }
+# Ops of which a second one with the same operands is left out: what models repeat for each layer.
+_PURE = {"cos", "mul", "permute", "sin", "to", "transpose", "view"}
 # Ops that only hand on their operand, here.
 _IDENTITIES = {
     "aten::alias", "aten::clone", "aten::contiguous", "aten::detach", "aten::dropout",
@@ -110,6 +116,7 @@ class Lowering:
         self._symbols: dict[sympy.Symbol, sympy.Symbol] = {}
         self._module = ""
         self._names: dict[str, int] = {}
+        self._emitted: dict[tuple[Any, ...], str] = {}
 
     def run(self, symbols: dict[str, tuple[str, int]]) -> Value:
         """Lowers what the output needs. `symbols` has an input and a dim whose extent, less what is
@@ -220,11 +227,15 @@ class Lowering:
     def emit(
         self, op: str, inputs: Sequence[Any], dtype: str, shape: list[Extent], /, **attrs: Any
     ) -> str:
-        """A node named after the module that it comes from."""
+        """A node named after the module that it comes from, or an equal one that there is."""
+        key = (op, *inputs, str(attrs))
+        if op in _PURE and key in self._emitted:
+            return self._emitted[key]
         stem = f"{self._module}.{op}" if self._module else op
         number = self._names[stem] = self._names.get(stem, 0) + 1
         name = stem if number == 1 else f"{stem}_{number}"
         self.graph.node(op, inputs, name, **attrs)
+        self._emitted[key] = name
         self.dtypes[name], self.shapes[name] = dtype, shape
         return name
 
@@ -335,6 +346,10 @@ class Lowering:
     def cast(self, value: Value, dtype: str) -> Value:
         return Value(self.cast_name(value.name, dtype), value.axes)
 
+    def forget(self) -> None:
+        """Emits anew what it has emitted until now, which may have been changed."""
+        self._emitted.clear()
+
     def enter(self, module: str) -> None:
         """Names nodes from now on after this module."""
         self._module = module
@@ -377,7 +392,7 @@ def _source_of(node: torch.fx.Node) -> str:
     """The line of the model, not of torch or this package."""
     frames = re.findall(r'File "([^"]+)", line (\d+), in .*\n\s*(.*)', node.meta.get("stack_trace") or "")
     for file, line, text in reversed(frames):
-        if "/torch/" not in file and "/braid/export/" not in file:
+        if "/site-packages/torch/" not in file and "/braid/export/" not in file:
             return f"{file}:{line}: {text}"
     return "no source line is known"
 
@@ -479,7 +494,11 @@ def _slice(low: Lowering, node, self_: Value, dim=0, start=None, end=None, step=
     dim = _dim(dim, self_.rank)
     before = node.all_input_nodes[0].meta["val"].shape[dim]
     after = node.meta["val"].shape[dim]
-    if low.extent(before) == low.extent(after) or self_.axes[dim] is None:
+    if low.extent(before) == low.extent(after):
+        return self_
+    if low.extent(after) == 0:
+        return Value(_EMPTY, self_.axes)
+    if self_.axes[dim] is None:
         return self_
     attrs = {"dim": self_.axes[dim], "start": low.extent(start or 0)}
     if end is not None and not (isinstance(end, int) and end >= 2**62):
@@ -502,14 +521,18 @@ def _select(low: Lowering, node, self_: Value, dim: int, index: int) -> Value:
     )
 
 
-def _parts(low: Lowering, node, value: Value, op: str, dim: int, **attrs: Any) -> list[Value]:
-    dim = _dim(dim, value.rank)
+@_lowers("aten::split", "aten::split_with_sizes")
+def _split(low: Lowering, node, self_: Value, dim: int = 0, **sizes: Any) -> list[Value]:
+    (size,) = sizes.values()
+    size = low.extents(size) if isinstance(size, (list, tuple)) else low.extent(size)
+    value, dim = self_, _dim(dim, self_.rank)
     if value.axes[dim] is None:
         value = low.whole(node.all_input_nodes[0], value)
     parts = node.meta["val"]
     shapes = [[low.extent(part.shape[d]) for d in value.order()] for part in parts]
     dtype = low.dtypes[value.name]
-    name = low.emit(op, [value.name], dtype, shapes[0], dim=value.axes[dim], **attrs)
+    axis = value.axes[dim]
+    name = low.emit("split", [value.name], dtype, shapes[0], dim=axis, split_size=size)
     result = []
     for i, shape in enumerate(shapes):
         of = f"{name}:{i}" if len(parts) > 1 else name
@@ -518,22 +541,18 @@ def _parts(low: Lowering, node, value: Value, op: str, dim: int, **attrs: Any) -
     return result
 
 
-@_lowers("aten::split", "aten::split_with_sizes")
-def _split(low: Lowering, node, self_: Value, dim: int = 0, **sizes: Any) -> list[Value]:
-    (size,) = sizes.values()
-    size = low.extents(size) if isinstance(size, (list, tuple)) else low.extent(size)
-    return _parts(low, node, self_, "split", dim, split_size=size)
-
-
 @_lowers("aten::chunk")
 def _chunk(low: Lowering, node, self_: Value, chunks: int, dim: int = 0) -> list[Value]:
-    return _parts(low, node, self_, "chunk", dim, chunks=chunks)
+    return _split(low, node, self_, dim, size=node.meta["val"][0].shape[dim])
 
 
 @_lowers("aten::cat")
 def _cat(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
     dim = _dim(dim, node.meta["val"].ndim)
-    sources = node.args[0]
+    kept = [i for i, value in enumerate(tensors) if value.name != _EMPTY]
+    tensors, sources = [tensors[i] for i in kept], [node.args[0][i] for i in kept]
+    if len(tensors) == 1:
+        return tensors[0]
     lead = max(tensors, key=lambda v: len(v.order()))
     same = [d for d, axis in enumerate(lead.axes) if axis is not None]
     alike = all([d for d, axis in enumerate(v.axes) if axis is not None] == same for v in tensors)
@@ -553,6 +572,17 @@ def _cat(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
 @_lowers("aten::_to_copy", "aten::to")
 def _to(low: Lowering, node, self_: Value, **_: Any) -> Value:
     return low.cast(self_, DTYPES[node.meta["val"].dtype])
+
+
+@_lowers("aten::type_as")
+def _type_as(low: Lowering, node, self_: Value, other: Value) -> Value:
+    return low.cast(self_, low.dtypes[other.name])
+
+
+@_lowers("aten::copy")
+def _copy(low: Lowering, node, self_: Value, src: Value, **_: Any) -> Value:
+    src = Value(src.name, (None,) * (self_.rank - src.rank) + src.axes)
+    return low.cast(src, DTYPES[node.meta["val"].dtype])
 
 
 @_lowers("aten::rsub")
@@ -592,7 +622,7 @@ def _scalar(low: Lowering, node, s: Any, **_: Any) -> Value:
     return _filled(low, node, _number(s))
 
 
-@_lowers("aten::zeros", "aten::zeros_like", "aten::new_zeros")
+@_lowers("aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::new_empty", "aten::empty")
 def _zeros(low: Lowering, node, **_: Any) -> Value:
     return _filled(low, node, 0)
 
@@ -719,6 +749,26 @@ def _gather(low: Lowering, node, self_: Value, dim: int, index: Value, **_: Any)
     )
 
 
+@_lowers("aten::scatter")
+def _scatter(low: Lowering, node, self_: Value, dim: int, index: Value, **of: Any) -> Value:
+    given = dict(zip(("self", "index", "src"), node.all_input_nodes))
+    if "value" not in of or of.get("reduce"):
+        raise _Unsupported("scatter of a tensor, or one that reduces")
+    self_, index = low.whole(given["self"], self_), low.whole(given["index"], index)
+    return low.emit_like(
+        node, "scatter", [self_.name, index.name], self_, dim=dim, value=_number(of["value"])
+    )
+
+
+@_lowers("aten::slice_scatter")
+def _slice_scatter(low: Lowering, node, self_: Value, src: Value, dim=0, start=None, end=None, step=1):
+    whole, part = (low.whole(n, v) for n, v in zip(node.all_input_nodes, (self_, src)))
+    attrs = {"dim": dim, "start": low.extent(start or 0), "step": step}
+    if end is not None and not (isinstance(end, int) and end >= 2**62):
+        attrs["end"] = low.extent(end)
+    return low.emit_like(node, "slice_scatter", [whole.name, part.name], whole, **attrs)
+
+
 # Matmuls.
 
 
@@ -774,7 +824,7 @@ def _attention(
     flat = []
     for tensor, each in zip(tensors, (query, key, value)):
         shape = low.extents(tensor.meta["val"].shape)
-        each = low.ordered(each, [dim for dim in (2, 1, 3) if each.axes[dim] is not None])
+        each = low.ordered(each, [dim for dim in (0, 2, 1, 3) if each.axes[dim] is not None])
         flat.append(low.viewed(each, [shape[2], shape[1], shape[3]], (None, 1, 0, 2)))
     caches = [
         low.caches(layer, kind, low.shapes[each.name][1:], low.dtypes[each.name])

@@ -48,7 +48,7 @@ _RMS_NORMS = [
 
 _TURNED = _op("cat", _op("neg", _op("slice", "x", bind="high")), _op("slice", "x", bind="low"))
 _ROTATED = _op("add", _op("mul", "x", "cos"), _op("mul", _TURNED, "sin"))
-_A, _B = _op("chunk", "x", part="0", bind="low"), _op("chunk", "x", part="1", bind="low")
+_A, _B = _op("split", "x", part="0", bind="low"), _op("split", "x", part="1", bind="low")
 _ROTATED_HALVES = _op(
     "cat",
     _op("sub", _op("mul", _A, "cos"), _op("mul", _B, "sin")),
@@ -68,6 +68,7 @@ class Rewriting:
         self._halves: dict[str, str | None] = {}
 
     def run(self) -> None:
+        self._low.forget()
         for node in reversed(self._graph.nodes):  # a part of a norm may look like one
             self._rms_norm(node)
         self._drop_unused()
@@ -162,7 +163,7 @@ class Rewriting:
         last, half = len(shape) - 1, shape[-1] // 2
         low = found["low"]["attrs"]
         if "high" not in found:
-            return low == {"dim": last, "chunks": 2}
+            return low == {"dim": last, "split_size": half}
         high = found["high"]["attrs"]
         return (
             low["dim"] == high["dim"] == last

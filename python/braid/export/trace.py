@@ -78,7 +78,8 @@ def _experts(
     module: nn.Module, x: torch.Tensor, choices: torch.Tensor, weights: torch.Tensor, **_: Any
 ) -> torch.Tensor:
     if hasattr(module, "limit"):
-        activation = "clamped_swiglu"
+        known = (module.alpha, module.limit) == (1.702, 7.0)
+        activation = "clamped_swiglu" if known else f"alpha {module.alpha}, limit {module.limit}"
     else:
         name = type(module.act_fn).__name__
         activation = _ACTIVATIONS.get(name, name)

@@ -3,6 +3,8 @@
 import torch
 import transformers
 
+torch.set_num_threads(1)  # small models are quicker so
+
 _SIZES = {
     "vocab_size": 160,
     "hidden_size": 64,
@@ -12,29 +14,46 @@ _SIZES = {
     "num_key_value_heads": 4,
     "head_dim": 16,
     "max_position_embeddings": 256,
-    "initializer_range": 0.1,
+    "initializer_range": 0.05,
     "pad_token_id": 0,
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
-# What each has beside the sizes above.
+# What each has beside the sizes above. Windows are shorter than the longest prompt.
 MODELS = {
     "Llama": {},
-}
+    "Qwen3": {},
+    "Mistral": {"sliding_window": 20},
+    "Phi3": {"sliding_window": 20},
+    "Olmo2": {},
+    "Gemma3": {"sliding_window": 20, "layer_types": ["sliding_attention", "full_attention"]},
+    "Mixtral": {"num_local_experts": 4},
+    "Qwen3Moe": {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 48},
+    "GptOss": {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 20},
+    "DeepseekV3": {
+        "num_key_value_heads": 8, "q_lora_rank": 32, "kv_lora_rank": 32, "qk_nope_head_dim": 16,
+        "qk_rope_head_dim": 16, "v_head_dim": 16, "n_routed_experts": 8, "n_group": 2, "topk_group": 1,
+        "num_experts_per_tok": 2, "moe_intermediate_size": 48, "first_k_dense_replace": 1,
+    },
+}  # fmt: skip
+_CONFIGS = {"Gemma3": "Gemma3TextConfig"}
+# How much larger than random the embeddings are, 8 where nothing else is said: OLMo 2 norms what a
+# layer adds, which is large then.
+_STREAMS = {"Olmo2": 64}
 
 
 def make(name, seed=1, **more):
     """A model in f32. Norms get weights that are not all equal, and embeddings are large beside what a
     layer adds, as in trained models: else the roundings of bf16 would grow from layer to layer."""
     torch.manual_seed(seed)
-    config = getattr(transformers, f"{name}Config")(**{**_SIZES, **MODELS[name], **more})
+    config = getattr(transformers, _CONFIGS.get(name, f"{name}Config"))(**{**_SIZES, **MODELS[name], **more})
     config._attn_implementation = "eager"
     model = getattr(transformers, f"{name}ForCausalLM")(config).eval()
     for parameter in model.parameters():
         parameter.requires_grad_(False)
         if parameter.ndim == 1:
             parameter += 0.3 * torch.randn_like(parameter)
-    model.get_input_embeddings().weight.mul_(8)
+    model.get_input_embeddings().weight.mul_(_STREAMS.get(name, 8))
     return model
 
 
