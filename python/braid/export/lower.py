@@ -7,6 +7,7 @@ an op needs the elements in another order.
 """
 
 import dataclasses
+import functools
 import operator
 import re
 from typing import Any, Callable, Iterable, Sequence
@@ -133,13 +134,12 @@ class Lowering:
         for node in graph.nodes:
             if node not in needed or node is output:
                 continue
-            if any(self._values.get(each) is _Unsupported for each in node.all_input_nodes):
-                self._values[node] = _Unsupported  # what it needs has been named
-                continue
+            self._values[node] = _Unsupported
             try:
-                self._values[node] = self._lower(node)
+                handler = self._handler(node)
+                if all(self._values[each] is not _Unsupported for each in node.all_input_nodes):
+                    self._values[node] = handler(node)
             except _Unsupported as problem:
-                self._values[node] = _Unsupported
                 problems[f"{_module_of(node) or 'the model'}: {problem}; {_source_of(node)}"] = None
         if problems:
             raise CannotExport(
@@ -161,28 +161,32 @@ class Lowering:
         (free,) = expression.free_symbols
         self._symbols[free] = sympy.Symbol(symbol, integer=True, positive=True)
 
-    def _lower(self, node: torch.fx.Node) -> Any:
+    def _handler(self, node: torch.fx.Node) -> Callable[[torch.fx.Node], Any]:
+        """What lowers a node once its operands are."""
         if node.op == "placeholder":
-            return self._placeholder(node)
-        if node.op != "call_function":
-            raise _Unsupported(f"{node.op} {node.target}")
+            return self._placeholder
         value = node.meta.get("val")
         if isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)):
-            return value
+            return lambda _: value
         if node.target is operator.getitem:
-            return self._values[node.args[0]][node.args[1]]
+            return lambda node: self._values[node.args[0]][node.args[1]]
         if not isinstance(node.target, torch._ops.OpOverload):
-            raise _Unsupported(str(node.target))
+            raise _Unsupported(f"{node.op} {node.target}")
         op = node.target._schema.name
-        self.enter(_module_of(node))
-        arguments = self._arguments(node)
         if op in _ELEMENTWISE:
-            return self._elementwise(node, _ELEMENTWISE[op], arguments)
-        if op in _IDENTITIES:
-            return next(iter(arguments.values()))
-        if op not in _HANDLERS:
+            handler = functools.partial(Lowering._elementwise, op=_ELEMENTWISE[op])
+        elif op in _IDENTITIES:
+            handler = _identity
+        elif op in _HANDLERS:
+            handler = _HANDLERS[op]
+        else:
             raise _Unsupported(op.removeprefix("aten::"))
-        return _HANDLERS[op](self, node, **arguments)
+
+        def lower(node: torch.fx.Node) -> Any:
+            self.enter(_module_of(node))
+            return handler(self, node, **self._arguments(node))
+
+        return lower
 
     def _placeholder(self, node: torch.fx.Node) -> Value:
         signature = self.program.graph_signature
@@ -309,7 +313,7 @@ class Lowering:
             axes[dim] = axis
         return names, tuple(axes)
 
-    def _elementwise(self, node: torch.fx.Node, op: str, arguments: dict[str, Any]) -> Value:
+    def _elementwise(self, node: torch.fx.Node, *, op: str, **arguments: Any) -> Value:
         operands = [
             arguments.pop(name)
             for name in ("condition", "self_", "mask", "other", "exponent", "value")
@@ -417,6 +421,10 @@ def _product(extents: Sequence[Extent]) -> Extent:
 
 def _dim(dim: int, rank: int) -> int:
     return dim + rank if dim < 0 else dim
+
+
+def _identity(low: Lowering, node: torch.fx.Node, **arguments: Any) -> Any:
+    return next(iter(arguments.values()))
 
 
 # Shapes.
@@ -587,7 +595,7 @@ def _copy(low: Lowering, node, self_: Value, src: Value, **_: Any) -> Value:
 
 @_lowers("aten::rsub")
 def _rsub(low: Lowering, node, self_: Value, other: Any, alpha: float = 1) -> Value:
-    return low._elementwise(node, "sub", {"self_": other, "other": low._scaled(node, self_, alpha)})
+    return low._elementwise(node, op="sub", self_=other, other=low._scaled(node, self_, alpha))
 
 
 @_lowers("aten::clamp", "aten::clamp_min", "aten::clamp_max")

@@ -68,7 +68,9 @@ def of_folder(folder: str | os.PathLike[str], dtype: str | None) -> Source:
     files = _files(folder)
     config = AutoConfig.from_pretrained(folder, local_files_only=True)
     with _parameters_on_meta():
-        model = AutoModelForCausalLM.from_config(config, dtype=DTYPES.get(dtype or "", "auto"))
+        kept = DTYPES[dtype] if dtype else config.dtype or torch.float32
+        model = AutoModelForCausalLM.from_config(config, dtype=kept)
+    model.tie_weights()
     names = _checkpoint_names(model, files)
     missing = [name for name, _ in model.named_parameters() if name not in names]
     if missing:

@@ -4,6 +4,8 @@ import torch
 import transformers
 
 torch.set_num_threads(1)  # small models are quicker so
+transformers.utils.logging.set_verbosity_error()
+transformers.utils.logging.disable_progress_bar()
 
 _SIZES = {
     "vocab_size": 160,
