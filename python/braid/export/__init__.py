@@ -20,7 +20,7 @@ from torch import nn
 from .. import safetensors
 from ..errors import InvalidArgument
 from ..graph import Extent, Graph
-from . import plan, source
+from . import aten_rows, aten_shapes, plan, source  # noqa: F401  they register what they lower
 from .lower import DTYPES, CannotExport, Lowering
 from .patterns import Rewriting
 from .trace import trace

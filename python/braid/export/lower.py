@@ -1,4 +1,5 @@
-"""From ATen ops, as torch.export leaves them, to a graph of braid's.
+"""From ATen ops, as torch.export leaves them, to a graph of braid's. aten_shapes.py and aten_rows.py
+have what lowers each op.
 
 A traced tensor has a batch dim of one, and its heads in front of its tokens. In the graph a `Value`
 stands for it, which has the tensor's dims in the order of memory, mostly tokens first, and no dim that
@@ -48,24 +49,25 @@ class Value:
 
     def order(self) -> list[int]:
         """The tensor's dims in the order of the value's."""
-        return sorted((d for d, axis in enumerate(self.axes) if axis is not None), key=self._axis)
-
-    def _axis(self, dim: int) -> int:
-        return self.axes[dim]
+        dims = (dim for dim, axis in enumerate(self.axes) if axis is not None)
+        return sorted(dims, key=self.axes.__getitem__)
 
 
-class _Unsupported(Exception):
-    pass
+class Unsupported(Exception):
+    """What a handler cannot lower, for `CannotExport` to name."""
 
 
 # Stands for a tensor without elements, such as what a rotary embedding of all of a head leaves alone.
-_EMPTY = ""
+EMPTY = ""
 
 
 _HANDLERS: dict[str, Callable[..., Any]] = {}
 
 
-def _lowers(*names: str):
+def lowers(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers what lowers ops of these names. It gets the lowering, the traced node, and the op's
+    arguments by their names in its schema, `self` as `self_`, with tensors as values."""
+
     def register(handler: Callable[..., Any]) -> Callable[..., Any]:
         _HANDLERS.update(dict.fromkeys(names, handler))
         return handler
@@ -134,12 +136,12 @@ class Lowering:
         for node in graph.nodes:
             if node not in needed or node is output:
                 continue
-            self._values[node] = _Unsupported
+            self._values[node] = Unsupported
             try:
                 handler = self._handler(node)
-                if all(self._values[each] is not _Unsupported for each in node.all_input_nodes):
+                if all(self._values[each] is not Unsupported for each in node.all_input_nodes):
                     self._values[node] = handler(node)
-            except _Unsupported as problem:
+            except Unsupported as problem:
                 problems[f"{_module_of(node) or 'the model'}: {problem}; {_source_of(node)}"] = None
         if problems:
             raise CannotExport(
@@ -171,16 +173,16 @@ class Lowering:
         if node.target is operator.getitem:
             return lambda node: self._values[node.args[0]][node.args[1]]
         if not isinstance(node.target, torch._ops.OpOverload):
-            raise _Unsupported(f"{node.op} {node.target}")
+            raise Unsupported(f"{node.op} {node.target}")
         op = node.target._schema.name
         if op in _ELEMENTWISE:
-            handler = functools.partial(Lowering._elementwise, op=_ELEMENTWISE[op])
+            handler = functools.partial(Lowering.elementwise, op=_ELEMENTWISE[op])
         elif op in _IDENTITIES:
             handler = _identity
         elif op in _HANDLERS:
             handler = _HANDLERS[op]
         else:
-            raise _Unsupported(op.removeprefix("aten::"))
+            raise Unsupported(op.removeprefix("aten::"))
 
         def lower(node: torch.fx.Node) -> Any:
             self.enter(_module_of(node))
@@ -193,12 +195,12 @@ class Lowering:
         tensor = node.meta["val"]
         shape, dtype = self.extents(tensor.shape), DTYPES.get(tensor.dtype)
         if dtype is None:
-            raise _Unsupported(f"{node.name} is {tensor.dtype}")
+            raise Unsupported(f"{node.name} is {tensor.dtype}")
         name = self._inputs.get(node.name)
         if name is None:
             of = signature.inputs_to_parameters | signature.inputs_to_buffers
             if node.name not in of:
-                raise _Unsupported(f"the constant {node.name}, which the model makes as it runs")
+                raise Unsupported(f"the constant {node.name}, which the model makes as it runs")
             name = self._parameter(of[node.name])
             if name not in self.shapes:
                 self.graph.input(name, dtype, shape, "parameter", per_rank=name in self.cuts)
@@ -274,6 +276,13 @@ class Lowering:
         name = self.emit("view", [value.name], self.dtypes[value.name], shape, shape=shape)
         return Value(name, tuple(axes))
 
+    def without(self, value: Value, gone: set[int]) -> Value:
+        """The value without dims of one element."""
+        kept = [dim for dim in value.order() if dim not in gone]
+        shape = [self.shapes[value.name][value.axes[dim]] for dim in kept]
+        axes = [kept.index(dim) if dim in kept else None for dim in range(value.rank)]
+        return self.viewed(value, shape, axes)
+
     def whole(self, node: torch.fx.Node, value: Value) -> Value:
         """With all its dims, also those that were only inserted or expanded, in the tensor's order:
         `node` is the traced tensor."""
@@ -313,17 +322,17 @@ class Lowering:
             axes[dim] = axis
         return names, tuple(axes)
 
-    def _elementwise(self, node: torch.fx.Node, *, op: str, **arguments: Any) -> Value:
+    def elementwise(self, node: torch.fx.Node, *, op: str, **arguments: Any) -> Value:
         operands = [
             arguments.pop(name)
             for name in ("condition", "self_", "mask", "other", "exponent", "value")
             if name in arguments
         ]
         if (alpha := arguments.pop("alpha", 1)) != 1:
-            operands[1] = self._scaled(node, operands[1], alpha)
+            operands[1] = self.scaled(node, operands[1], alpha)
         attrs = {name: value for name, value in arguments.items() if value is not None}
         if attrs and op not in ("div",):
-            raise _Unsupported(f"{op} with {', '.join(attrs)}")
+            raise Unsupported(f"{op} with {', '.join(attrs)}")
         tensors = [v for v in operands if isinstance(v, Value)]
         identity = {"mul": 1, "div": 1, "add": 0, "sub": 0}.get(op)
         if len(operands) == 2 and operands[1] == identity and not isinstance(operands[1], Value):
@@ -331,10 +340,10 @@ class Lowering:
                 return operands[0]
         names, axes = self.aligned(tensors, node.meta["val"].ndim)
         given = iter(names)
-        inputs = [next(given) if isinstance(v, Value) else _number(v) for v in operands]
+        inputs = [next(given) if isinstance(v, Value) else number(v) for v in operands]
         return self.emit_like(node, op, inputs, Value("", axes), **attrs)
 
-    def _scaled(self, node: torch.fx.Node, operand: Any, by: float) -> Any:
+    def scaled(self, node: torch.fx.Node, operand: Any, by: float) -> Any:
         if not isinstance(operand, Value):
             return operand * by
         name = operand.name
@@ -401,10 +410,11 @@ def _source_of(node: torch.fx.Node) -> str:
     return "no source line is known"
 
 
-def _number(value: Any) -> Any:
+def number(value: Any) -> Any:
+    """A number that a graph may have as an operand."""
     if isinstance(value, (int, float, bool)):
         return value
-    raise _Unsupported(f"the operand {value}")
+    raise Unsupported(f"the operand {value}")
 
 
 def _product(extents: Sequence[Extent]) -> Extent:
@@ -419,462 +429,10 @@ def _product(extents: Sequence[Extent]) -> Extent:
     return str(sympy.expand(product)).replace(" ", "")
 
 
-def _dim(dim: int, rank: int) -> int:
+def dim_of(dim: int, rank: int) -> int:
+    """A dim that counts from the front."""
     return dim + rank if dim < 0 else dim
 
 
 def _identity(low: Lowering, node: torch.fx.Node, **arguments: Any) -> Any:
     return next(iter(arguments.values()))
-
-
-# Shapes.
-
-
-@_lowers("aten::transpose")
-def _transpose(low: Lowering, node, self_: Value, dim0: int, dim1: int) -> Value:
-    axes = list(self_.axes)
-    a, b = _dim(dim0, len(axes)), _dim(dim1, len(axes))
-    axes[a], axes[b] = axes[b], axes[a]
-    return Value(self_.name, tuple(axes))
-
-
-@_lowers("aten::t")
-def _t(low: Lowering, node, self_: Value) -> Value:
-    return Value(self_.name, self_.axes[::-1])
-
-
-@_lowers("aten::permute")
-def _permute(low: Lowering, node, self_: Value, dims: list[int]) -> Value:
-    return Value(self_.name, tuple(self_.axes[dim] for dim in dims))
-
-
-@_lowers("aten::unsqueeze")
-def _unsqueeze(low: Lowering, node, self_: Value, dim: int) -> Value:
-    dim = _dim(dim, self_.rank + 1)
-    return Value(self_.name, self_.axes[:dim] + (None,) + self_.axes[dim:])
-
-
-@_lowers("aten::squeeze")
-def _squeeze(low: Lowering, node, self_: Value, dim: Any = None) -> Value:
-    sizes = node.all_input_nodes[0].meta["val"].shape
-    dims = range(self_.rank) if dim is None else [dim] if isinstance(dim, int) else dim
-    gone = {d % self_.rank for d in dims if sizes[d] == 1}
-    kept = [d for d in range(self_.rank) if d not in gone]
-    if any(self_.axes[d] is not None for d in gone):
-        self_ = _without(low, self_, gone)
-    return Value(self_.name, tuple(self_.axes[d] for d in kept))
-
-
-def _without(low: Lowering, value: Value, gone: set[int]) -> Value:
-    """The value without dims of one element."""
-    kept = [dim for dim in value.order() if dim not in gone]
-    shape = [low.shapes[value.name][value.axes[dim]] for dim in kept]
-    axes = [kept.index(dim) if dim in kept else None for dim in range(value.rank)]
-    return low.viewed(value, shape, axes)
-
-
-@_lowers("aten::expand")
-def _expand(low: Lowering, node, self_: Value, size: list[Any], implicit: bool = False) -> Value:
-    value = Value(self_.name, (None,) * (len(size) - self_.rank) + self_.axes)
-    wanted = low.extents(node.meta["val"].shape)
-    grown = {
-        dim
-        for dim, axis in enumerate(value.axes)
-        if axis is not None and low.shapes[value.name][axis] != wanted[dim]
-    }
-    return _without(low, value, grown) if grown else value
-
-
-@_lowers("aten::view", "aten::reshape", "aten::_unsafe_view", "aten::flatten", "aten::unflatten")
-def _view(low: Lowering, node, self_: Value, **_: Any) -> Value:
-    source = node.all_input_nodes[0]
-    before, after = low.extents(source.meta["val"].shape), low.extents(node.meta["val"].shape)
-    expanded = [d for d, axis in enumerate(self_.axes) if axis is None and before[d] != 1]
-    value = low.whole(source, self_) if expanded else low.plain(self_)
-    kept = [dim for dim, extent in enumerate(after) if extent != 1]
-    shape = [after[dim] for dim in kept]
-    axes = [kept.index(dim) if dim in kept else None for dim in range(len(after))]
-    return low.viewed(value, shape, axes)
-
-
-@_lowers("aten::slice")
-def _slice(low: Lowering, node, self_: Value, dim=0, start=None, end=None, step=1) -> Value:
-    dim = _dim(dim, self_.rank)
-    before = node.all_input_nodes[0].meta["val"].shape[dim]
-    after = node.meta["val"].shape[dim]
-    if low.extent(before) == low.extent(after):
-        return self_
-    if low.extent(after) == 0:
-        return Value(_EMPTY, self_.axes)
-    if self_.axes[dim] is None:
-        return self_
-    attrs = {"dim": self_.axes[dim], "start": low.extent(start or 0)}
-    if end is not None and not (isinstance(end, int) and end >= 2**62):
-        attrs["end"] = low.extent(end)
-    if step != 1:
-        attrs["step"] = step
-    return low.emit_like(node, "slice", [self_.name], self_, **attrs)
-
-
-@_lowers("aten::select")
-def _select(low: Lowering, node, self_: Value, dim: int, index: int) -> Value:
-    dim = _dim(dim, self_.rank)
-    axis = self_.axes[dim]
-    axes = self_.axes[:dim] + self_.axes[dim + 1 :]
-    if axis is None:
-        return Value(self_.name, axes)
-    axes = tuple(a - 1 if a is not None and a > axis else a for a in axes)
-    return low.emit_like(
-        node, "select", [self_.name], Value("", axes), dim=axis, index=low.extent(index)
-    )
-
-
-@_lowers("aten::split", "aten::split_with_sizes")
-def _split(low: Lowering, node, self_: Value, dim: int = 0, **sizes: Any) -> list[Value]:
-    (size,) = sizes.values()
-    size = low.extents(size) if isinstance(size, (list, tuple)) else low.extent(size)
-    value, dim = self_, _dim(dim, self_.rank)
-    if value.axes[dim] is None:
-        value = low.whole(node.all_input_nodes[0], value)
-    parts = node.meta["val"]
-    shapes = [[low.extent(part.shape[d]) for d in value.order()] for part in parts]
-    dtype = low.dtypes[value.name]
-    axis = value.axes[dim]
-    name = low.emit("split", [value.name], dtype, shapes[0], dim=axis, split_size=size)
-    result = []
-    for i, shape in enumerate(shapes):
-        of = f"{name}:{i}" if len(parts) > 1 else name
-        low.dtypes[of], low.shapes[of] = dtype, shape
-        result.append(Value(of, value.axes))
-    return result
-
-
-@_lowers("aten::chunk")
-def _chunk(low: Lowering, node, self_: Value, chunks: int, dim: int = 0) -> list[Value]:
-    return _split(low, node, self_, dim, size=node.meta["val"][0].shape[dim])
-
-
-@_lowers("aten::cat")
-def _cat(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
-    dim = _dim(dim, node.meta["val"].ndim)
-    kept = [i for i, value in enumerate(tensors) if value.name != _EMPTY]
-    tensors, sources = [tensors[i] for i in kept], [node.args[0][i] for i in kept]
-    if len(tensors) == 1:
-        return tensors[0]
-    lead = max(tensors, key=lambda v: len(v.order()))
-    same = [d for d, axis in enumerate(lead.axes) if axis is not None]
-    alike = all([d for d, axis in enumerate(v.axes) if axis is not None] == same for v in tensors)
-    if alike and dim in same:
-        values = [low.ordered(value, lead.order()) for value in tensors]
-    else:
-        values = [low.whole(source, value) for source, value in zip(sources, tensors)]
-        lead = values[0]
-    return low.emit_like(
-        node, "cat", [v.name for v in values], values[0], dim=values[0].axes[dim]
-    )
-
-
-# Elements.
-
-
-@_lowers("aten::_to_copy", "aten::to")
-def _to(low: Lowering, node, self_: Value, **_: Any) -> Value:
-    return low.cast(self_, DTYPES[node.meta["val"].dtype])
-
-
-@_lowers("aten::type_as")
-def _type_as(low: Lowering, node, self_: Value, other: Value) -> Value:
-    return low.cast(self_, low.dtypes[other.name])
-
-
-@_lowers("aten::copy")
-def _copy(low: Lowering, node, self_: Value, src: Value, **_: Any) -> Value:
-    src = Value(src.name, (None,) * (self_.rank - src.rank) + src.axes)
-    return low.cast(src, DTYPES[node.meta["val"].dtype])
-
-
-@_lowers("aten::rsub")
-def _rsub(low: Lowering, node, self_: Value, other: Any, alpha: float = 1) -> Value:
-    return low._elementwise(node, op="sub", self_=other, other=low._scaled(node, self_, alpha))
-
-
-@_lowers("aten::clamp", "aten::clamp_min", "aten::clamp_max")
-def _clamp(low: Lowering, node, self_: Value, **limits: Any) -> Value:
-    attrs = {name: _number(value) for name, value in limits.items() if value is not None}
-    return low.emit_like(node, "clamp", [self_.name], self_, **attrs)
-
-
-@_lowers("aten::gelu")
-def _gelu(low: Lowering, node, self_: Value, approximate: str) -> Value:
-    return low.emit_like(node, "gelu", [self_.name], self_, approximate=approximate)
-
-
-@_lowers("aten::softplus")
-def _softplus(low: Lowering, node, self_: Value, beta: float, threshold: float) -> Value:
-    return low.emit_like(node, "softplus", [self_.name], self_, beta=beta, threshold=threshold)
-
-
-def _filled(low: Lowering, node, value: float) -> Value:
-    tensor = node.meta["val"]
-    dtype = DTYPES[tensor.dtype]
-    return Value(low.emit("full", [], dtype, [], value=value, dtype=dtype), (None,) * tensor.ndim)
-
-
-@_lowers("aten::full", "aten::full_like", "aten::new_full")
-def _full(low: Lowering, node, fill_value: Any, **_: Any) -> Value:
-    return _filled(low, node, _number(fill_value))
-
-
-@_lowers("aten::scalar_tensor")
-def _scalar(low: Lowering, node, s: Any, **_: Any) -> Value:
-    return _filled(low, node, _number(s))
-
-
-@_lowers("aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::new_empty", "aten::empty")
-def _zeros(low: Lowering, node, **_: Any) -> Value:
-    return _filled(low, node, 0)
-
-
-@_lowers("aten::ones", "aten::ones_like", "aten::new_ones")
-def _ones(low: Lowering, node, **_: Any) -> Value:
-    return _filled(low, node, 1)
-
-
-@_lowers("aten::arange")
-def _arange(low: Lowering, node, end: Any, start: Any = 0, step: Any = 1, **_: Any) -> Value:
-    tensor = node.meta["val"]
-    dtype, shape = DTYPES[tensor.dtype], low.extents(tensor.shape)
-    attrs = {"start": low.extent(start), "end": low.extent(end), "step": low.extent(step)}
-    return Value(low.emit("arange", [], dtype, shape, dtype=dtype, **attrs), (0,))
-
-
-# Rows.
-
-
-@_lowers("aten::mean", "aten::sum", "aten::amax", "aten::amin", "aten::prod", "aten::any", "aten::all")
-def _reduction(low: Lowering, node, self_: Value, dim: Any = None, keepdim=False, dtype=None) -> Value:
-    op = node.target._schema.name.removeprefix("aten::")
-    if dtype is not None:
-        self_ = low.cast(self_, DTYPES[dtype])
-    dims = range(self_.rank) if dim is None or dim == [] else [dim] if isinstance(dim, int) else dim
-    dims = [_dim(d, self_.rank) for d in dims]
-    if any(self_.axes[d] is None for d in dims):
-        self_ = low.whole(node.all_input_nodes[0], self_)
-    axes = [self_.axes[d] for d in dims]
-    kept = [d for d in self_.order() if d not in dims]
-    shape = [low.shapes[self_.name][self_.axes[d]] for d in kept]
-    name = low.emit(op, [self_.name], DTYPES[node.meta["val"].dtype], shape, dim=sorted(axes))
-    result = tuple(kept.index(d) if d in kept else None for d in range(self_.rank))
-    return Value(name, result if keepdim else tuple(a for d, a in enumerate(result) if d not in dims))
-
-
-def _last(low: Lowering, node, value: Value, dim: int) -> int:
-    """The axis of a dim along which rows lie."""
-    axis = value.axes[_dim(dim, value.rank)]
-    if axis is None:
-        raise _Unsupported(f"{node.target} along a dim that was inserted")
-    return axis
-
-
-@_lowers("aten::softmax", "aten::_softmax", "aten::_safe_softmax")
-def _softmax(low: Lowering, node, self_: Value, dim: int, dtype=None, half_to_float=False) -> Value:
-    self_ = low.cast(self_, DTYPES[node.meta["val"].dtype])
-    return low.emit_like(node, "softmax", [self_.name], self_, dim=_last(low, node, self_, dim))
-
-
-@_lowers("aten::cumsum")
-def _cumsum(low: Lowering, node, self_: Value, dim: int, dtype=None) -> Value:
-    if dtype is not None:
-        self_ = low.cast(self_, DTYPES[dtype])
-    return low.emit_like(node, "cumsum", [self_.name], self_, dim=_last(low, node, self_, dim))
-
-
-@_lowers("aten::topk", "aten::sort")
-def _topk(low: Lowering, node, self_: Value, dim: int = -1, **attrs: Any) -> list[Value]:
-    op = node.target._schema.name.removeprefix("aten::")
-    attrs.pop("stable", None)
-    shape = [low.extent(node.meta["val"][0].shape[d]) for d in self_.order()]
-    name = low.emit(
-        op, [self_.name], low.dtypes[self_.name], shape, dim=_last(low, node, self_, dim), **attrs
-    )
-    for i, tensor in enumerate(node.meta["val"]):
-        low.dtypes[f"{name}:{i}"], low.shapes[f"{name}:{i}"] = DTYPES[tensor.dtype], shape
-    return [Value(f"{name}:{i}", self_.axes) for i in range(2)]
-
-
-@_lowers("aten::rms_norm")
-def _rms_norm(low: Lowering, node, input: Value, normalized_shape, weight=None, eps=None) -> Value:
-    if len(normalized_shape) != 1 or eps is None:
-        raise _Unsupported("rms_norm over several dims or without eps")
-    value = low.ordered(input, [d for d in input.order() if d != input.rank - 1] + [input.rank - 1])
-    operands = [value.name] + ([weight.name] if weight else [])
-    return low.emit_like(node, "rms_norm", operands, value, eps=eps)
-
-
-@_lowers("aten::layer_norm")
-def _layer_norm(low: Lowering, node, input: Value, normalized_shape, weight, bias, eps, **_) -> Value:
-    if len(normalized_shape) != 1:
-        raise _Unsupported("layer_norm over several dims")
-    value = low.ordered(input, [d for d in input.order() if d != input.rank - 1] + [input.rank - 1])
-    operands = [value.name] + [each.name for each in (weight, bias) if each]
-    return low.emit_like(node, "layer_norm", operands, value, eps=eps)
-
-
-@_lowers("aten::embedding")
-def _embedding(low: Lowering, node, weight: Value, indices: Value, **_: Any) -> Value:
-    axes = indices.axes + (len(indices.order()),)
-    attrs = {"group": "tp"} if weight.name in low.cuts else {}
-    rows = low.emit_like(node, "embedding", [weight.name, indices.name], Value("", axes), **attrs)
-    if not attrs:
-        return rows
-    return low.waited("all_reduce", rows, low.shapes[rows.name], reduce_op="sum")
-
-
-@_lowers("aten::index")
-def _index(low: Lowering, node, self_: Value, indices: list[Value | None]) -> Value:
-    """One index of one dim."""
-    given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
-    if len(given) != 1 or len(given[0][1].order()) != 1 or given[0][1].rank != 1:
-        raise _Unsupported("index with several tensors, or one of several dims")
-    ((dim, index),) = given
-    return low.emit_like(
-        node, "index_select", [self_.name, index.name], self_, dim=_last(low, node, self_, dim)
-    )
-
-
-@_lowers("aten::index_select")
-def _index_select(low: Lowering, node, self_: Value, dim: int, index: Value) -> Value:
-    return low.emit_like(
-        node, "index_select", [self_.name, index.name], self_, dim=_last(low, node, self_, dim)
-    )
-
-
-@_lowers("aten::gather")
-def _gather(low: Lowering, node, self_: Value, dim: int, index: Value, **_: Any) -> Value:
-    index = low.ordered(index, self_.order())
-    return low.emit_like(
-        node, "gather", [self_.name, index.name], self_, dim=_last(low, node, self_, dim)
-    )
-
-
-@_lowers("aten::scatter")
-def _scatter(low: Lowering, node, self_: Value, dim: int, index: Value, **of: Any) -> Value:
-    given = dict(zip(("self", "index", "src"), node.all_input_nodes))
-    if "value" not in of or of.get("reduce"):
-        raise _Unsupported("scatter of a tensor, or one that reduces")
-    self_, index = low.whole(given["self"], self_), low.whole(given["index"], index)
-    return low.emit_like(
-        node, "scatter", [self_.name, index.name], self_, dim=dim, value=_number(of["value"])
-    )
-
-
-@_lowers("aten::slice_scatter")
-def _slice_scatter(low: Lowering, node, self_: Value, src: Value, dim=0, start=None, end=None, step=1):
-    whole, part = (low.whole(n, v) for n, v in zip(node.all_input_nodes, (self_, src)))
-    attrs = {"dim": dim, "start": low.extent(start or 0), "step": step}
-    if end is not None and not (isinstance(end, int) and end >= 2**62):
-        attrs["end"] = low.extent(end)
-    return low.emit_like(node, "slice_scatter", [whole.name, part.name], whole, **attrs)
-
-
-# Matmuls.
-
-
-@_lowers("aten::linear")
-def _linear(low: Lowering, node, input: Value, weight: Value, bias: Value | None = None) -> Value:
-    rows = low.rows(input)
-    dtype = low.dtypes[rows.name]
-    outs, ins = low.shapes[weight.name]
-    turned = low.emit("transpose", [weight.name], dtype, [ins, outs], dim0=0, dim1=1)
-    count = low.shapes[rows.name][0]
-    name = low.emit("mm", [rows.name, turned], dtype, [count, outs])
-    if bias is not None:
-        name = low.emit("add", [name, bias.name], dtype, [count, outs])
-    lead = [dim for dim in input.order() if dim != input.rank - 1]
-    shape = [low.extent(node.meta["val"].shape[dim]) for dim in [*lead, input.rank - 1]]
-    axes = [lead.index(dim) if dim in lead else None for dim in range(input.rank - 1)]
-    return low.viewed(Value(name, (0, 1)), shape, [*axes, len(lead)])
-
-
-@_lowers("aten::mm", "aten::bmm")
-def _mm(low: Lowering, node, self_: Value, mat2: Value) -> Value:
-    op = node.target._schema.name.removeprefix("aten::")
-    operands = [low.whole(s, v) for s, v in zip(node.all_input_nodes, (self_, mat2))]
-    return low.emit_like(node, op, [v.name for v in operands], operands[0])
-
-
-# Ops of ops.py.
-
-
-@_lowers("braid::all_reduce")
-def _all_reduce(low: Lowering, node, x: Value) -> Value:
-    return low.waited("all_reduce", x, low.shapes[x.name], reduce_op="sum")
-
-
-@_lowers("braid::all_gather")
-def _all_gather(low: Lowering, node, x: Value, ranks: int) -> Value:
-    shape = [low.extent(node.meta["val"].shape[dim]) for dim in x.order()]
-    return low.waited("all_gather_into_tensor", x, shape, dim=_last(low, node, x, -1))
-
-
-@_lowers("braid::shard")
-def _shard(low: Lowering, node, x: Value, ranks: int) -> Value:
-    return low.emit_like(node, "shard", [x.name], x, dim=_last(low, node, x, -1), group="tp")
-
-
-@_lowers("braid::attention")
-def _attention(
-    low: Lowering, node, query: Value, key: Value, value: Value, sinks, layer, scale, window, softcap, problem
-) -> Value:
-    if problem:
-        raise _Unsupported(f"attention with {problem}")
-    tensors = node.all_input_nodes[:3]
-    flat = []
-    for tensor, each in zip(tensors, (query, key, value)):
-        shape = low.extents(tensor.meta["val"].shape)
-        each = low.ordered(each, [dim for dim in (0, 2, 1, 3) if each.axes[dim] is not None])
-        flat.append(low.viewed(each, [shape[2], shape[1], shape[3]], (None, 1, 0, 2)))
-    caches = [
-        low.caches(layer, kind, low.shapes[each.name][1:], low.dtypes[each.name])
-        for kind, each in (("keys", flat[1]), ("values", flat[2]))
-    ]
-    operands = [*caches, flat[1].name, flat[2].name, "slots"]
-    low.emit("append_kv", operands, low.dtypes[flat[1].name], [])
-    operands = [flat[0].name, *caches, "page_table", "lengths", "starts"]
-    if sinks is not None:
-        operands.append(low.cast(sinks, low.dtypes[flat[0].name]).name)
-    attrs = {"scale": scale, "window": window, "softcap": softcap}
-    return low.emit_like(
-        node, "paged_attention", operands, flat[0], **{k: v for k, v in attrs.items() if v}
-    )
-
-
-@_lowers("braid::experts")
-def _experts(
-    low: Lowering,
-    node,
-    x: Value,
-    choices: Value,
-    weights: Value,
-    gate_up: Value,
-    down: Value,
-    gate_up_bias,
-    down_bias,
-    activation,
-    interleaved,
-    transposed,
-) -> Value:
-    if activation not in ("swiglu", "clamped_swiglu"):
-        raise _Unsupported(f"experts with the activation {activation}")
-    operands = [x.name, choices.name, weights.name]
-    for matrix in (gate_up, down):
-        name = matrix.name
-        if not transposed:
-            experts, outs, ins = low.shapes[name]
-            shape = [experts, ins, outs]
-            name = low.emit("transpose", [name], low.dtypes[name], shape, dim0=1, dim1=2)
-        operands.append(name)
-    if gate_up_bias is not None:
-        operands += [gate_up_bias.name, down_bias.name]
-    attrs = {"activation": activation, "interleaved": interleaved}
-    return low.emit_like(node, "moe_experts", operands, x, **attrs)

@@ -47,8 +47,8 @@ class _Applied:
         self.ranks = ranks
         self.cuts: dict[str, Cut] = {}
         self._modules = dict(model.named_modules())
-        self._names = {id(p): name for name, p in model.named_parameters()}
-        self._local: dict[int, nn.Parameter] = {}
+        self._names = {p: name for name, p in model.named_parameters()}
+        self._local: dict[nn.Parameter, nn.Parameter] = {}  # the part of each whole
         problems = []
         for pattern, style in plan.items():
             rule = re.compile(re.escape(pattern).replace(r"\*", r"[^.]+"))
@@ -138,18 +138,16 @@ class _Applied:
     def _cut(self, module: nn.Module, parameter: str, cut: Cut) -> None:
         """Parameters that are tied stay so."""
         whole = getattr(module, parameter)
-        if id(whole) not in self._local:
-            name = self._names.get(id(whole))
-            if name is None:
-                return  # it is a part already
+        if whole not in self._names:  # it is a part already
+            return
+        if whole not in self._local:
             shape = list(whole.shape)
             if shape[cut.dim] % (cut.pieces * cut.blocks) != 0:
                 raise InvalidArgument(
-                    f"{name}: {shape[cut.dim]} elements along dim {cut.dim}; expected a multiple of "
-                    f"{cut.pieces * cut.blocks}"
+                    f"{self._names[whole]}: {shape[cut.dim]} elements along dim {cut.dim}; expected a "
+                    f"multiple of {cut.pieces * cut.blocks}"
                 )
             shape[cut.dim] //= cut.pieces
-            self._local[id(whole)] = nn.Parameter(whole.new_empty(shape), requires_grad=False)
-            self._kept = getattr(self, "_kept", []) + [whole]  # so that its id stays its own
-            self.cuts[name] = cut
-        setattr(module, parameter, self._local[id(whole)])
+            self._local[whole] = nn.Parameter(whole.new_empty(shape), requires_grad=False)
+            self.cuts[self._names[whole]] = cut
+        setattr(module, parameter, self._local[whole])
