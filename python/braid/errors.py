@@ -34,6 +34,10 @@ class Cancelled(Error):
     """A callback, or `Executable.cancel`, ended the call."""
 
 
+class CannotExport(Error):
+    """What a model has and a graph cannot: a line for each op, with module and source."""
+
+
 BY_STATUS: dict[int, type[Error]] = {
     1: InvalidArgument,
     2: MissingEnvironment,

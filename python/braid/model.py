@@ -46,6 +46,8 @@ class Model:
         for entry in graph.inputs:
             if entry["kind"] == "state":
                 entry["shape"][0] = self.pages
+        # Pages of one sequence.
+        self._room = -(-self.manifest["context"] // self.manifest["page_size"])
         self.world = World(self.manifest["ranks"], device, **options)
         self.executable = self.world.compile(graph)
         self.executable.plan(T=1, S=1)
@@ -60,9 +62,8 @@ class Model:
         """Runs what the cache has not seen of all sequences in one call, and returns the logits of
         each one's last token, [sequences, vocabulary]."""
         size = self.manifest["page_size"]
-        room = -(-self.manifest["context"] // size)
         tokens, positions, slots, starts = [], [], [], [0]
-        table = np.zeros((len(sequences), room), np.int32)
+        table = np.zeros((len(sequences), self._room), np.int32)
         for row, sequence in zip(table, sequences):
             row[: len(sequence.pages)] = sequence.pages
             for position in range(sequence.cached, len(sequence.tokens)):
@@ -81,7 +82,7 @@ class Model:
 
     def sequences(self, prompts: Sequence[Sequence[int]]) -> list[History]:
         """New sequences that share the whole cache: what it held is overwritten."""
-        each = self.pages // len(prompts)
+        each = min(self.pages // len(prompts), self._room)
         return [History(p, range(i * each, (i + 1) * each)) for i, p in enumerate(prompts)]
 
     def generate(self, prompts: Sequence[Sequence[int]], count: int) -> list[list[int]]:

@@ -18,10 +18,10 @@ import torch
 from torch import nn
 
 from .. import safetensors
-from ..errors import InvalidArgument
+from ..errors import CannotExport, InvalidArgument
 from ..graph import Extent, Graph
 from . import aten_rows, aten_shapes, plan, source  # noqa: F401  they register what they lower
-from .lower import DTYPES, CannotExport, Lowering
+from .lower import DTYPES, Lowering
 from .patterns import Rewriting
 from .trace import trace
 

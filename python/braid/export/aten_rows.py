@@ -22,35 +22,35 @@ def _reduction(low: Lowering, node, self_: Value, dim: Any = None, keepdim=False
     return Value(name, result if keepdim else tuple(a for d, a in enumerate(result) if d not in dims))
 
 
-def _last(low: Lowering, node, value: Value, dim: int) -> int:
-    """The axis of a dim along which rows lie."""
-    axis = value.axes[dim_of(dim, value.rank)]
-    if axis is None:
-        raise Unsupported(f"{node.target} along a dim that was inserted")
-    return axis
+def _along(low: Lowering, node, value: Value, dim: int) -> tuple[Value, int]:
+    """The first operand, and its axis for a dim along which rows lie."""
+    dim = dim_of(dim, value.rank)
+    if value.axes[dim] is None:
+        value = low.whole(node.all_input_nodes[0], value)
+    return value, value.axes[dim]
 
 
 @lowers("aten::softmax", "aten::_softmax", "aten::_safe_softmax")
 def _softmax(low: Lowering, node, self_: Value, dim: int, dtype=None, half_to_float=False) -> Value:
-    self_ = low.cast(self_, DTYPES[node.meta["val"].dtype])
-    return low.emit_like(node, "softmax", [self_.name], self_, dim=_last(low, node, self_, dim))
+    self_, axis = _along(low, node, low.cast(self_, DTYPES[node.meta["val"].dtype]), dim)
+    return low.emit_like(node, "softmax", [self_.name], self_, dim=axis)
 
 
 @lowers("aten::cumsum")
 def _cumsum(low: Lowering, node, self_: Value, dim: int, dtype=None) -> Value:
     if dtype is not None:
         self_ = low.cast(self_, DTYPES[dtype])
-    return low.emit_like(node, "cumsum", [self_.name], self_, dim=_last(low, node, self_, dim))
+    self_, axis = _along(low, node, self_, dim)
+    return low.emit_like(node, "cumsum", [self_.name], self_, dim=axis)
 
 
 @lowers("aten::topk", "aten::sort")
 def _topk(low: Lowering, node, self_: Value, dim: int = -1, **attrs: Any) -> list[Value]:
     op = node.target._schema.name.removeprefix("aten::")
     attrs.pop("stable", None)
+    self_, axis = _along(low, node, self_, dim)
     shape = [low.extent(node.meta["val"][0].shape[d]) for d in self_.order()]
-    name = low.emit(
-        op, [self_.name], low.dtypes[self_.name], shape, dim=_last(low, node, self_, dim), **attrs
-    )
+    name = low.emit(op, [self_.name], low.dtypes[self_.name], shape, dim=axis, **attrs)
     for i, tensor in enumerate(node.meta["val"]):
         low.dtypes[f"{name}:{i}"], low.shapes[f"{name}:{i}"] = DTYPES[tensor.dtype], shape
     return [Value(f"{name}:{i}", self_.axes) for i in range(2)]
@@ -91,23 +91,20 @@ def _index(low: Lowering, node, self_: Value, indices: list[Value | None]) -> Va
     if len(given) != 1 or len(given[0][1].order()) != 1 or given[0][1].rank != 1:
         raise Unsupported("index with several tensors, or one of several dims")
     ((dim, index),) = given
-    return low.emit_like(
-        node, "index_select", [self_.name, index.name], self_, dim=_last(low, node, self_, dim)
-    )
+    return _index_select(low, node, self_, dim, index)
 
 
 @lowers("aten::index_select")
 def _index_select(low: Lowering, node, self_: Value, dim: int, index: Value) -> Value:
-    return low.emit_like(
-        node, "index_select", [self_.name, index.name], self_, dim=_last(low, node, self_, dim)
-    )
+    self_, axis = _along(low, node, self_, dim)
+    return low.emit_like(node, "index_select", [self_.name, index.name], self_, dim=axis)
 
 
 @lowers("aten::gather")
 def _gather(low: Lowering, node, self_: Value, dim: int, index: Value, **_: Any) -> Value:
-    index = low.ordered(index, self_.order())
+    whole, index = (low.whole(n, v) for n, v in zip(node.all_input_nodes, (self_, index)))
     return low.emit_like(
-        node, "gather", [self_.name, index.name], self_, dim=_last(low, node, self_, dim)
+        node, "gather", [whole.name, index.name], whole, dim=dim_of(dim, whole.rank)
     )
 
 
@@ -167,13 +164,15 @@ def _all_reduce(low: Lowering, node, x: Value) -> Value:
 
 @lowers("braid::all_gather")
 def _all_gather(low: Lowering, node, x: Value, ranks: int) -> Value:
+    x, axis = _along(low, node, x, -1)
     shape = [low.extent(node.meta["val"].shape[dim]) for dim in x.order()]
-    return low.waited("all_gather_into_tensor", x, shape, dim=_last(low, node, x, -1))
+    return low.waited("all_gather_into_tensor", x, shape, dim=axis)
 
 
 @lowers("braid::shard")
 def _shard(low: Lowering, node, x: Value, ranks: int) -> Value:
-    return low.emit_like(node, "shard", [x.name], x, dim=_last(low, node, x, -1), group="tp")
+    x, axis = _along(low, node, x, -1)
+    return low.emit_like(node, "shard", [x.name], x, dim=axis, group="tp")
 
 
 @lowers("braid::attention")

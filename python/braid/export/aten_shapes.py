@@ -141,6 +141,33 @@ def _cat(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
     )
 
 
+@lowers("aten::stack")
+def _stack(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
+    dim = dim_of(dim, node.meta["val"].ndim)
+    parts = []
+    for source, value in zip(node.args[0], tensors):
+        value = low.whole(source, value)
+        shape = low.shapes[value.name]
+        every = range(len(shape) + 1)
+        parts.append(low.viewed(value, [*shape[:dim], 1, *shape[dim:]], every))
+    return low.emit_like(node, "cat", [part.name for part in parts], parts[0], dim=dim)
+
+
+@lowers("aten::repeat_interleave")
+def _repeat_interleave(low: Lowering, node, self_: Value, repeats: Any, dim: int, **_: Any) -> Value:
+    """Each element along the dim several times in a row."""
+    if not isinstance(repeats, int):
+        raise Unsupported("repeat_interleave whose counts are a tensor")
+    value = low.whole(node.all_input_nodes[0], self_)
+    dim, shape = dim_of(dim, value.rank), low.shapes[value.name]
+    wide = [*shape[: dim + 1], repeats, *shape[dim + 1 :]]
+    value = low.viewed(value, [*shape[: dim + 1], 1, *shape[dim + 1 :]], range(len(wide)))
+    name = low.emit("expand", [value.name], low.dtypes[value.name], wide, shape=wide)
+    return low.viewed(
+        Value(name, ()), low.extents(node.meta["val"].shape), range(len(shape))
+    )
+
+
 # Elements.
 
 
@@ -163,6 +190,16 @@ def _copy(low: Lowering, node, self_: Value, src: Value, **_: Any) -> Value:
 @lowers("aten::rsub")
 def _rsub(low: Lowering, node, self_: Value, other: Any, alpha: float = 1) -> Value:
     return low.elementwise(node, op="sub", self_=other, other=low.scaled(node, self_, alpha))
+
+
+@lowers("aten::square")
+def _square(low: Lowering, node, self_: Value) -> Value:
+    return low.emit_like(node, "mul", [self_.name, self_.name], self_)
+
+
+@lowers("aten::reciprocal")
+def _reciprocal(low: Lowering, node, self_: Value) -> Value:
+    return low.emit_like(node, "div", [1.0, self_.name], self_)
 
 
 @lowers("aten::clamp", "aten::clamp_min", "aten::clamp_max")

@@ -16,7 +16,7 @@ from typing import Any, Callable, Iterable, Sequence
 import sympy
 import torch
 
-from ..errors import Error
+from ..errors import CannotExport
 from ..graph import Extent, Graph
 from .plan import Cut
 
@@ -29,10 +29,6 @@ DTYPES = {
     torch.uint8: "u8",
     torch.bool: "bool",
 }
-
-
-class CannotExport(Error):
-    """What a model has and a graph cannot: a line for each op, with module and source."""
 
 
 @dataclasses.dataclass(frozen=True)

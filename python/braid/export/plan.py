@@ -11,7 +11,7 @@ from torch import nn
 from ..errors import InvalidArgument
 
 # Styles that change nothing in inference.
-_REPLICATED = {"replicated_with_grad_allreduce", "mla_kv_a_proj", "local_params"}
+_REPLICATED = {"replicate", "replicated_with_grad_allreduce", "mla_kv_a_proj", "local_params"}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ from transformers import AttentionInterface
 from transformers.integrations.moe import ExpertsInterface
 from transformers.masking_utils import AttentionMaskInterface
 
+from ..errors import CannotExport
 from . import ops  # noqa: F401  the ops of torch.ops.braid
 
 
@@ -68,7 +69,7 @@ def _attention(
     result = torch.ops.braid.attention(
         query, key, value, s_aux, module.layer_idx, scaling, mask.window, softcap or 0.0, mask.problem
     )
-    return result.transpose(1, 2), None
+    return result.transpose(1, 2).contiguous(), None
 
 
 _ACTIVATIONS = {"SiLUActivation": "swiglu", "SiLU": "swiglu"}
@@ -77,9 +78,12 @@ _ACTIVATIONS = {"SiLUActivation": "swiglu", "SiLU": "swiglu"}
 def _experts(
     module: nn.Module, x: torch.Tensor, choices: torch.Tensor, weights: torch.Tensor, **_: Any
 ) -> torch.Tensor:
+    if not module.has_gate:
+        raise CannotExport(f"{type(module).__name__}: has no gate; expected experts with gate and up")
     if hasattr(module, "limit"):
-        known = (module.alpha, module.limit) == (1.702, 7.0)
-        activation = "clamped_swiglu" if known else f"alpha {module.alpha}, limit {module.limit}"
+        made_for = (getattr(module, "alpha", None), module.limit)
+        known = made_for == (1.702, 7.0)
+        activation = "clamped_swiglu" if known else f"a clamp of alpha and limit {made_for}"
     else:
         name = type(module.act_fn).__name__
         activation = _ACTIVATIONS.get(name, name)
@@ -132,11 +136,18 @@ def trace(model: nn.Module, max_tokens: int, max_sequences: int) -> torch.export
     starts = torch.zeros(5, dtype=torch.int32, device="meta")
     rows = torch.export.Dim("tokens", min=1, max=max(max_tokens, 2))
     ends = torch.export.Dim("sequences", min=1, max=max(max_sequences, 2))
-    with torch.no_grad():
-        program = torch.export.export(
-            _Flat(model.eval()),
-            (tokens, tokens.clone(), starts),
-            dynamic_shapes=({0: rows}, {0: rows}, {0: ends + 1}),
-            strict=False,
-        )
-    return program.run_decompositions({})  # without writes in place
+    try:
+        with torch.no_grad():
+            program = torch.export.export(
+                _Flat(model.eval()),
+                (tokens, tokens.clone(), starts),
+                dynamic_shapes=({0: rows}, {0: rows}, {0: ends + 1}),
+                strict=False,
+            )
+            return program.run_decompositions({})  # without writes in place
+    except CannotExport:
+        raise
+    except Exception as error:  # whatever the model's code does with what is no plain tensor
+        raise CannotExport(
+            f"{type(model).__name__}: torch.export: {type(error).__name__}: {error}"
+        ) from error

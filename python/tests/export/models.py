@@ -7,7 +7,7 @@ torch.set_num_threads(1)  # small models are quicker so
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 
-_SIZES = {
+SIZES = {
     "vocab_size": 160,
     "hidden_size": 64,
     "intermediate_size": 96,
@@ -44,18 +44,23 @@ _CONFIGS = {"Gemma3": "Gemma3TextConfig"}
 _STREAMS = {"Olmo2": 64}
 
 
-def make(name, seed=1, **more):
+def make(name, **more):
+    config = getattr(transformers, _CONFIGS.get(name, f"{name}Config"))
+    config = config(**{**SIZES, **MODELS[name], **more})
+    return build(f"{name}ForCausalLM", config, _STREAMS.get(name, 8))
+
+
+def build(name, config, stream=8):
     """A model in f32. Norms get weights that are not all equal, and embeddings are large beside what a
     layer adds, as in trained models: else the roundings of bf16 would grow from layer to layer."""
-    torch.manual_seed(seed)
-    config = getattr(transformers, _CONFIGS.get(name, f"{name}Config"))(**{**_SIZES, **MODELS[name], **more})
+    torch.manual_seed(1)
     config._attn_implementation = "eager"
-    model = getattr(transformers, f"{name}ForCausalLM")(config).eval()
+    model = getattr(transformers, name)(config).eval()
     for parameter in model.parameters():
         parameter.requires_grad_(False)
         if parameter.ndim == 1:
             parameter += 0.3 * torch.randn_like(parameter)
-    model.get_input_embeddings().weight.mul_(_STREAMS.get(name, 8))
+    model.get_input_embeddings().weight.mul_(stream)
     return model
 
 
