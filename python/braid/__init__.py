@@ -20,6 +20,7 @@ import numpy as np
 
 from .errors import (
     Cancelled,
+    CannotExport,
     Error,
     InternalError,
     InvalidArgument,
@@ -35,6 +36,7 @@ from .world import Stream, World
 
 __all__ = [
     "Cancelled",
+    "CannotExport",
     "Error",
     "Executable",
     "Graph",

@@ -42,7 +42,7 @@ class Plan(library.Owner):
 
 def _listed(function: str, handle: ctypes.c_void_p, of: type) -> Iterator[Any]:
     for index in itertools.count():
-        entry = ctypes.POINTER(of)()
+        entry: Any = ctypes.POINTER(of)()
         library.call(function, handle, ctypes.c_size_t(index), ctypes.byref(entry))
         if not entry:
             return

@@ -56,9 +56,7 @@ class Graph:
         self._names.add(name)
         return name
 
-    def node(
-        self, op: str, inputs: Sequence[Operand] = (), name: str = "", /, **attrs: Any
-    ) -> str:
+    def node(self, op: str, inputs: Sequence[Operand] = (), name: str = "", /, **attrs: Any) -> str:
         """Adds an op and returns its name, by default one that is still free."""
         name = name or self._free(op)
         entry: dict[str, Any] = {"name": name, "op": op, "inputs": list(inputs)}

@@ -12,7 +12,17 @@ import numpy as np
 from . import tensors
 from .errors import InvalidArgument
 
-_SIZES = {"f32": 4, "f16": 2, "bf16": 2, "f8e4m3": 1, "f8e5m2": 1, "i32": 4, "i64": 8, "u8": 1, "bool": 1}
+_SIZES = {
+    "f32": 4,
+    "f16": 2,
+    "bf16": 2,
+    "f8e4m3": 1,
+    "f8e5m2": 1,
+    "i32": 4,
+    "i64": 8,
+    "u8": 1,
+    "bool": 1,
+}
 _NAMES = {
     "f32": "F32", "f16": "F16", "bf16": "BF16", "f8e4m3": "F8_E4M3", "f8e5m2": "F8_E5M2",
     "i32": "I32", "i64": "I64", "u8": "U8", "bool": "BOOL",
@@ -30,7 +40,9 @@ class Entry(NamedTuple):
 
 
 def write(path: str | os.PathLike[str], entries: Iterable[Entry]) -> None:
-    entries, header, end = list(entries), {}, 0
+    entries = list(entries)
+    header: dict[str, Any] = {}
+    end = 0
     for entry in entries:
         begin, end = end, end + math.prod(entry.shape) * _SIZES[entry.dtype]
         header[entry.name] = {
@@ -71,4 +83,6 @@ def read(path: str | os.PathLike[str]) -> dict[str, tensors.HostTensor]:
             result[name] = tensors.described(data.ctypes.data, dtype, tuple(shape), data)
         return result
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidArgument(f"{os.fspath(path)}: {error}; expected a file of safetensors") from None
+        raise InvalidArgument(
+            f"{os.fspath(path)}: {error}; expected a file of safetensors"
+        ) from None

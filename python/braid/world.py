@@ -11,6 +11,7 @@ from .graph import GraphLike, as_json
 
 _log = logging.getLogger("braid")
 
+
 def _text(value: str | os.PathLike[str] | None) -> bytes | None:
     return None if value is None else os.fsencode(value)
 
@@ -106,7 +107,7 @@ class World(library.Owner):
         """Counters over all executables of the world, since it was opened."""
         metrics = library.Metrics()
         library.call("braid_world_metrics", self._handle, ctypes.byref(metrics))
-        return {name: getattr(metrics, name) for name, _ in library.Metrics._fields_}
+        return {name: getattr(metrics, name) for name, *_ in library.Metrics._fields_}
 
 
 class Stream(library.Owner):

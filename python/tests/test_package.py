@@ -61,7 +61,9 @@ class Package(unittest.TestCase):
         with self.assertRaises(braid.InvalidArgument) as raised:
             braid.compile(wrong, device="cpu")
         self.assertEqual(raised.exception.place, "/nodes/0/attrs/group")
-        with self.assertRaisesRegex(braid.InvalidArgument, "x: found a list of 3; expected an array"):
+        with self.assertRaisesRegex(
+            braid.InvalidArgument, "x: found a list of 3; expected an array"
+        ):
             self.executable.run({"x": 3 * [self.x[0]]})
         with self.assertRaisesRegex(braid.InvalidArgument, "tensor: is complex64; expected one of"):
             self.executable.set("x", self.x[0].astype(np.complex64))

@@ -32,7 +32,9 @@ def _main() -> int:
 
 def _show(done: int, total: int, name: str) -> None:
     if sys.stderr.isatty():
-        print(f"\r\033[K{done}/{total} {name}", end="" if name else "\n", file=sys.stderr, flush=True)
+        print(
+            f"\r\033[K{done}/{total} {name}", end="" if name else "\n", file=sys.stderr, flush=True
+        )
 
 
 sys.exit(_main())

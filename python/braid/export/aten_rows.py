@@ -5,13 +5,19 @@ from typing import Any
 from .lower import DTYPES, Lowering, Unsupported, Value, dim_of, lowers, number
 
 
-@lowers("aten::mean", "aten::sum", "aten::amax", "aten::amin", "aten::prod", "aten::any", "aten::all")
-def _reduction(low: Lowering, node, self_: Value, dim: Any = None, keepdim=False, dtype=None) -> Value:
+@lowers(
+    "aten::mean", "aten::sum", "aten::amax", "aten::amin", "aten::prod", "aten::any", "aten::all"
+)
+def _reduction(
+    low: Lowering, node, self_: Value, dim: Any = None, keepdim=False, dtype=None
+) -> Value:
     op = node.target._schema.name.removeprefix("aten::")
     if dtype is not None:
         self_ = low.cast(self_, DTYPES[dtype])
     dims = range(self_.rank) if dim is None or dim == [] else [dim] if isinstance(dim, int) else dim
     dims = [dim_of(d, self_.rank) for d in dims]
+    for each in dims:
+        low.check_apart(node, self_, each)
     if any(self_.axes[d] is None for d in dims):
         self_ = low.whole(node.all_input_nodes[0], self_)
     axes = [self_.axes[d] for d in dims]
@@ -19,12 +25,15 @@ def _reduction(low: Lowering, node, self_: Value, dim: Any = None, keepdim=False
     shape = [low.shapes[self_.name][self_.axes[d]] for d in kept]
     name = low.emit(op, [self_.name], DTYPES[node.meta["val"].dtype], shape, dim=sorted(axes))
     result = tuple(kept.index(d) if d in kept else None for d in range(self_.rank))
-    return Value(name, result if keepdim else tuple(a for d, a in enumerate(result) if d not in dims))
+    return Value(
+        name, result if keepdim else tuple(a for d, a in enumerate(result) if d not in dims)
+    )
 
 
 def _along(low: Lowering, node, value: Value, dim: int) -> tuple[Value, int]:
     """The first operand, and its axis for a dim along which rows lie."""
     dim = dim_of(dim, value.rank)
+    low.check_apart(node, value, dim)
     if value.axes[dim] is None:
         value = low.whole(node.all_input_nodes[0], value)
     return value, value.axes[dim]
@@ -66,7 +75,9 @@ def _rms_norm(low: Lowering, node, input: Value, normalized_shape, weight=None, 
 
 
 @lowers("aten::layer_norm")
-def _layer_norm(low: Lowering, node, input: Value, normalized_shape, weight, bias, eps, **_) -> Value:
+def _layer_norm(
+    low: Lowering, node, input: Value, normalized_shape, weight, bias, eps, **_
+) -> Value:
     if len(normalized_shape) != 1:
         raise Unsupported("layer_norm over several dims")
     value = low.ordered(input, [d for d in input.order() if d != input.rank - 1] + [input.rank - 1])
@@ -96,12 +107,15 @@ def _index(low: Lowering, node, self_: Value, indices: list[Value | None]) -> Va
 
 @lowers("aten::index_select")
 def _index_select(low: Lowering, node, self_: Value, dim: int, index: Value) -> Value:
-    self_, axis = _along(low, node, self_, dim)
+    axis = self_.axes[dim_of(dim, self_.rank)]  # the last tokens are taken so
+    if axis is None:
+        raise Unsupported("index_select along a dim that was inserted")
     return low.emit_like(node, "index_select", [self_.name, index.name], self_, dim=axis)
 
 
 @lowers("aten::gather")
 def _gather(low: Lowering, node, self_: Value, dim: int, index: Value, **_: Any) -> Value:
+    low.check_apart(node, self_, dim)
     whole, index = (low.whole(n, v) for n, v in zip(node.all_input_nodes, (self_, index)))
     return low.emit_like(
         node, "gather", [whole.name, index.name], whole, dim=dim_of(dim, whole.rank)
@@ -113,6 +127,7 @@ def _scatter(low: Lowering, node, self_: Value, dim: int, index: Value, **of: An
     given = dict(zip(("self", "index", "src"), node.all_input_nodes))
     if "value" not in of or of.get("reduce"):
         raise Unsupported("scatter of a tensor, or one that reduces")
+    low.check_apart(node, self_, dim)
     self_, index = low.whole(given["self"], self_), low.whole(given["index"], index)
     return low.emit_like(
         node, "scatter", [self_.name, index.name], self_, dim=dim, value=number(of["value"])
@@ -120,7 +135,10 @@ def _scatter(low: Lowering, node, self_: Value, dim: int, index: Value, **of: An
 
 
 @lowers("aten::slice_scatter")
-def _slice_scatter(low: Lowering, node, self_: Value, src: Value, dim=0, start=None, end=None, step=1):
+def _slice_scatter(
+    low: Lowering, node, self_: Value, src: Value, dim=0, start=None, end=None, step=1
+):
+    low.check_apart(node, self_, dim)
     whole, part = (low.whole(n, v) for n, v in zip(node.all_input_nodes, (self_, src)))
     attrs = {"dim": dim, "start": low.extent(start or 0), "step": step}
     if end is not None and not (isinstance(end, int) and end >= 2**62):
@@ -150,6 +168,7 @@ def _linear(low: Lowering, node, input: Value, weight: Value, bias: Value | None
 @lowers("aten::mm", "aten::bmm")
 def _mm(low: Lowering, node, self_: Value, mat2: Value) -> Value:
     op = node.target._schema.name.removeprefix("aten::")
+    low.check_apart(node, self_, -1)
     operands = [low.whole(s, v) for s, v in zip(node.all_input_nodes, (self_, mat2))]
     return low.emit_like(node, op, [v.name for v in operands], operands[0])
 
@@ -177,7 +196,17 @@ def _shard(low: Lowering, node, x: Value, ranks: int) -> Value:
 
 @lowers("braid::attention")
 def _attention(
-    low: Lowering, node, query: Value, key: Value, value: Value, sinks, layer, scale, window, softcap, problem
+    low: Lowering,
+    node,
+    query: Value,
+    key: Value,
+    value: Value,
+    sinks,
+    layer,
+    scale,
+    window,
+    softcap,
+    problem,
 ) -> Value:
     if problem:
         raise Unsupported(f"attention with {problem}")

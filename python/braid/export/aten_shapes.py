@@ -73,6 +73,7 @@ def _slice(low: Lowering, node, self_: Value, dim=0, start=None, end=None, step=
         return self_
     if low.extent(after) == 0:
         return Value(EMPTY, self_.axes)
+    low.check_apart(node, self_, dim)
     if self_.axes[dim] is None:
         return self_
     attrs = {"dim": self_.axes[dim], "start": low.extent(start or 0)}
@@ -86,6 +87,7 @@ def _slice(low: Lowering, node, self_: Value, dim=0, start=None, end=None, step=
 @lowers("aten::select")
 def _select(low: Lowering, node, self_: Value, dim: int, index: int) -> Value:
     dim = dim_of(dim, self_.rank)
+    low.check_apart(node, self_, dim)
     axis = self_.axes[dim]
     axes = self_.axes[:dim] + self_.axes[dim + 1 :]
     if axis is None:
@@ -101,6 +103,7 @@ def _split(low: Lowering, node, self_: Value, dim: int = 0, **sizes: Any) -> lis
     (size,) = sizes.values()
     size = low.extents(size) if isinstance(size, (list, tuple)) else low.extent(size)
     value, dim = self_, dim_of(dim, self_.rank)
+    low.check_apart(node, value, dim)
     if value.axes[dim] is None:
         value = low.whole(node.all_input_nodes[0], value)
     parts = node.meta["val"]
@@ -128,6 +131,8 @@ def _cat(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
     tensors, sources = [tensors[i] for i in kept], [node.args[0][i] for i in kept]
     if len(tensors) == 1:
         return tensors[0]
+    for each in tensors:
+        low.check_apart(node, each, dim)
     lead = max(tensors, key=lambda v: len(v.order()))
     same = [d for d, axis in enumerate(lead.axes) if axis is not None]
     alike = all([d for d, axis in enumerate(v.axes) if axis is not None] == same for v in tensors)
@@ -136,9 +141,7 @@ def _cat(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
     else:
         values = [low.whole(source, value) for source, value in zip(sources, tensors)]
         lead = values[0]
-    return low.emit_like(
-        node, "cat", [v.name for v in values], values[0], dim=values[0].axes[dim]
-    )
+    return low.emit_like(node, "cat", [v.name for v in values], values[0], dim=values[0].axes[dim])
 
 
 @lowers("aten::stack")
@@ -154,7 +157,9 @@ def _stack(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
 
 
 @lowers("aten::repeat_interleave")
-def _repeat_interleave(low: Lowering, node, self_: Value, repeats: Any, dim: int, **_: Any) -> Value:
+def _repeat_interleave(
+    low: Lowering, node, self_: Value, repeats: Any, dim: int, **_: Any
+) -> Value:
     """Each element along the dim several times in a row."""
     if not isinstance(repeats, int):
         raise Unsupported("repeat_interleave whose counts are a tensor")
@@ -163,9 +168,7 @@ def _repeat_interleave(low: Lowering, node, self_: Value, repeats: Any, dim: int
     wide = [*shape[: dim + 1], repeats, *shape[dim + 1 :]]
     value = low.viewed(value, [*shape[: dim + 1], 1, *shape[dim + 1 :]], range(len(wide)))
     name = low.emit("expand", [value.name], low.dtypes[value.name], wide, shape=wide)
-    return low.viewed(
-        Value(name, ()), low.extents(node.meta["val"].shape), range(len(shape))
-    )
+    return low.viewed(Value(name, ()), low.extents(node.meta["val"].shape), range(len(shape)))
 
 
 # Elements.
@@ -248,5 +251,7 @@ def _ones(low: Lowering, node, **_: Any) -> Value:
 def _arange(low: Lowering, node, end: Any, start: Any = 0, step: Any = 1, **_: Any) -> Value:
     tensor = node.meta["val"]
     dtype, shape = DTYPES[tensor.dtype], low.extents(tensor.shape)
+    if isinstance(shape[0], str) and "T" in shape[0]:
+        raise Unsupported("arange over the tokens, which belong to several sequences")
     attrs = {"start": low.extent(start), "end": low.extent(end), "step": low.extent(step)}
     return Value(low.emit("arange", [], dtype, shape, dtype=dtype, **attrs), (0,))

@@ -294,7 +294,9 @@ class Lowering:
         name = self.emit("expand", [value.name], self.dtypes[value.name], wanted, shape=wanted)
         return Value(name, every)
 
-    def aligned(self, values: Sequence[Value], rank: int) -> tuple[list[str], tuple[int | None, ...]]:
+    def aligned(
+        self, values: Sequence[Value], rank: int
+    ) -> tuple[list[str], tuple[int | None, ...]]:
         """The names of operands that broadcast against each other, and the result's axes."""
         values = [Value(v.name, (None,) * (rank - v.rank) + v.axes) for v in values]
         order = max((value.order() for value in values), key=len)
@@ -369,6 +371,15 @@ class Lowering:
         handle = self.emit(op, [value.name], dtype, shape, group="tp", **attrs)
         return Value(self.emit("wait_tensor", [handle], dtype, shape), value.axes)
 
+    def check_apart(self, node: torch.fx.Node, value: Value, dim: int) -> None:
+        """Refuses what would mix tokens: they belong to several sequences, and earlier ones are in
+        the cache alone."""
+        axis = value.axes[dim_of(dim, value.rank)]
+        extent = 1 if axis is None else self.shapes[value.name][axis]
+        if isinstance(extent, str) and "T" in extent:
+            op = node.target._schema.name.removeprefix("aten::")
+            raise Unsupported(f"{op} along the tokens, which belong to several sequences")
+
     def rows(self, value: Value) -> Value:
         """As a matrix, whose columns are the tensor's last dim."""
         last = value.rank - 1
@@ -399,7 +410,9 @@ def _module_of(node: torch.fx.Node) -> str:
 
 def _source_of(node: torch.fx.Node) -> str:
     """The line of the model, not of torch or this package."""
-    frames = re.findall(r'File "([^"]+)", line (\d+), in .*\n\s*(.*)', node.meta.get("stack_trace") or "")
+    frames = re.findall(
+        r'File "([^"]+)", line (\d+), in .*\n\s*(.*)', node.meta.get("stack_trace") or ""
+    )
     for file, line, text in reversed(frames):
         if "/site-packages/torch/" not in file and "/braid/export/" not in file:
             return f"{file}:{line}: {text}"

@@ -214,7 +214,9 @@ class Rewriting:
                 used |= {each.partition(":")[0] for each in node["inputs"] if isinstance(each, str)}
         self._graph.nodes = kept[::-1]
         self._graph.inputs = [
-            each for each in self._graph.inputs if each["kind"] != "parameter" or each["name"] in used
+            each
+            for each in self._graph.inputs
+            if each["kind"] != "parameter" or each["name"] in used
         ]
         self._made = {node["name"]: node for node in self._graph.nodes}
 

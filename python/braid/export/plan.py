@@ -38,7 +38,9 @@ def apply(model: nn.Module, plan: dict[str, str], ranks: int) -> dict[str, Cut]:
     if ranks == 1:
         return {}
     if not plan:
-        raise InvalidArgument(f"{type(model).__name__}: has no tp_plan; expected one for {ranks} ranks")
+        raise InvalidArgument(
+            f"{type(model).__name__}: has no tp_plan; expected one for {ranks} ranks"
+        )
     return _Applied(model, plan, ranks).cuts
 
 
@@ -94,7 +96,11 @@ class _Applied:
         width = getattr(self._modules[name.rpartition(".")[0]], "head_dim", 0)
         if not gather and width and features % width == 0:
             heads = features // width
-            if heads % self.ranks != 0 and self.ranks % heads == 0 and re.search(r"\.[kv]_proj$", name):
+            if (
+                heads % self.ranks != 0
+                and self.ranks % heads == 0
+                and re.search(r"\.[kv]_proj$", name)
+            ):
                 pieces = heads  # several ranks have the same head
             features = heads
         if features % pieces != 0:

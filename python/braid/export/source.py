@@ -64,7 +64,9 @@ def of_folder(folder: str | os.PathLike[str], dtype: str | None) -> Source:
     """Reads config.json and the headers of the weights. Nothing is downloaded."""
     folder = pathlib.Path(folder)
     if not (folder / "config.json").is_file():
-        raise InvalidArgument(f"{folder}: has no config.json; expected a folder in the Hub's layout")
+        raise InvalidArgument(
+            f"{folder}: has no config.json; expected a folder in the Hub's layout"
+        )
     files = _files(folder)
     config = AutoConfig.from_pretrained(folder, local_files_only=True)
     with _parameters_on_meta():

@@ -67,7 +67,15 @@ def _attention(
     if not isinstance(mask, _Mask):
         mask = _Mask(problem=f"a mask of {type(mask).__name__}, not from AttentionMaskInterface")
     result = torch.ops.braid.attention(
-        query, key, value, s_aux, module.layer_idx, scaling, mask.window, softcap or 0.0, mask.problem
+        query,
+        key,
+        value,
+        s_aux,
+        module.layer_idx,
+        scaling,
+        mask.window,
+        softcap or 0.0,
+        mask.problem,
     )
     return result.transpose(1, 2).contiguous(), None
 
@@ -79,7 +87,9 @@ def _experts(
     module: nn.Module, x: torch.Tensor, choices: torch.Tensor, weights: torch.Tensor, **_: Any
 ) -> torch.Tensor:
     if not module.has_gate:
-        raise CannotExport(f"{type(module).__name__}: has no gate; expected experts with gate and up")
+        raise CannotExport(
+            f"{type(module).__name__}: has no gate; expected experts with gate and up"
+        )
     if hasattr(module, "limit"):
         made_for = (getattr(module, "alpha", None), module.limit)
         known = made_for == (1.702, 7.0)

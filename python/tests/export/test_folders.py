@@ -87,13 +87,26 @@ class Folders(unittest.TestCase):
 
     def test_what_cannot_be_exported_is_named_all_at_once(self):
         self.save(hidden_act="mish")
-        text = self.refused(braid.export.CannotExport)
+        text = self.refused(braid.CannotExport)
         self.assertRegex(text, "^2 ops cannot be exported:")
         for layer in (0, 1):
-            self.assertRegex(text, rf"model.layers.{layer}.mlp.act_fn: mish; /.*activations.py:\d+: ")
+            self.assertRegex(
+                text, rf"model.layers.{layer}.mlp.act_fn: mish; /.*activations.py:\d+: "
+            )
         done = self.command()
         self.assertEqual(done.returncode, 2)
         self.assertIn("braid.export: error: 2 ops cannot be exported", done.stderr)
+
+    def test_what_would_mix_sequences_is_refused(self):
+        class Mixing(torch.nn.Module):
+            def forward(self, x):
+                return x + x.cumsum(1)
+
+        model = models.make("Llama")
+        model.model.norm = Mixing()
+        text = "model.norm: cumsum along the tokens, which belong to several sequences; .*x.cumsum"
+        with self.assertRaisesRegex(braid.CannotExport, text):
+            braid.export(model, self.out, **SMALL)
 
     def test_ranks_that_the_plan_does_not_fit_are_refused(self):
         self.save()
@@ -122,7 +135,9 @@ class Folders(unittest.TestCase):
     def test_a_folder_without_config_is_refused(self):
         self.saved.mkdir()
         self.assertRegex(self.refused(), "has no config.json")
-        self.assertRegex(self.refused(dtype="f8"), "^dtype: found f8; expected one of f32, f16, bf16")
+        self.assertRegex(
+            self.refused(dtype="f8"), "^dtype: found f8; expected one of f32, f16, bf16"
+        )
 
 
 if __name__ == "__main__":
