@@ -56,12 +56,23 @@ def _expand(low: Lowering, node, self_: Value, size: list[Any], implicit: bool =
 def _view(low: Lowering, node, self_: Value, **_: Any) -> Value:
     source = node.all_input_nodes[0]
     before, after = low.extents(source.meta["val"].shape), low.extents(node.meta["val"].shape)
-    expanded = [d for d, axis in enumerate(self_.axes) if axis is None and before[d] != 1]
-    value = low.whole(source, self_) if expanded else low.plain(self_)
-    kept = [dim for dim, extent in enumerate(after) if extent != 1]
-    shape = [after[dim] for dim in kept]
-    axes = [kept.index(dim) if dim in kept else None for dim in range(len(after))]
-    return low.viewed(value, shape, axes)
+    if any(axis is None and before[d] != 1 for d, axis in enumerate(self_.axes)):
+        self_ = low.whole(source, self_)  # it was expanded
+    # What the shapes begin with may stay in another order.
+    same = 0
+    while same < min(len(before), len(after)) and before[same] == after[same]:
+        same += 1
+    order = self_.order()
+    lead = [dim for dim in order if dim < same]
+    if order != [*lead, *sorted(set(order) - set(lead))]:
+        self_ = low.plain(self_)
+        order = self_.order()
+        lead = [dim for dim in order if dim < same]
+    kept = [dim for dim, extent in enumerate(after) if dim >= same and extent != 1]
+    shape = [low.shapes[self_.name][self_.axes[dim]] for dim in lead]
+    made = [*lead, *kept]
+    axes = [made.index(dim) if dim in made else None for dim in range(len(after))]
+    return low.viewed(self_, [*shape, *(after[dim] for dim in kept)], axes)
 
 
 @lowers("aten::slice")
@@ -147,13 +158,11 @@ def _cat(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
 @lowers("aten::stack")
 def _stack(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
     dim = dim_of(dim, node.meta["val"].ndim)
-    parts = []
-    for source, value in zip(node.args[0], tensors):
-        value = low.whole(source, value)
-        shape = low.shapes[value.name]
-        every = range(len(shape) + 1)
-        parts.append(low.viewed(value, [*shape[:dim], 1, *shape[dim:]], every))
-    return low.emit_like(node, "cat", [part.name for part in parts], parts[0], dim=dim)
+    if any(value.axes != tensors[0].axes for value in tensors):
+        tensors = [low.whole(source, value) for source, value in zip(node.args[0], tensors)]
+    parts = [low.inserted(value, dim) for value in tensors]
+    axis = parts[0].axes[dim]
+    return low.emit_like(node, "cat", [part.name for part in parts], parts[0], dim=axis)
 
 
 @lowers("aten::repeat_interleave")
@@ -163,12 +172,16 @@ def _repeat_interleave(
     """Each element along the dim several times in a row."""
     if not isinstance(repeats, int):
         raise Unsupported("repeat_interleave whose counts are a tensor")
-    value = low.whole(node.all_input_nodes[0], self_)
-    dim, shape = dim_of(dim, value.rank), low.shapes[value.name]
-    wide = [*shape[: dim + 1], repeats, *shape[dim + 1 :]]
-    value = low.viewed(value, [*shape[: dim + 1], 1, *shape[dim + 1 :]], range(len(wide)))
+    dim = dim_of(dim, self_.rank)
+    low.check_apart(node, self_, dim)
+    if self_.axes[dim] is None:
+        self_ = low.whole(node.all_input_nodes[0], self_)
+    value = low.inserted(self_, dim + 1)
+    axis, shape = self_.axes[dim], low.shapes[self_.name]
+    wide = [*shape[: axis + 1], repeats, *shape[axis + 1 :]]
     name = low.emit("expand", [value.name], low.dtypes[value.name], wide, shape=wide)
-    return low.viewed(Value(name, ()), low.extents(node.meta["val"].shape), range(len(shape)))
+    joined = [*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]]
+    return low.viewed(Value(name, value.axes), joined, self_.axes)
 
 
 # Elements.

@@ -272,6 +272,14 @@ class Lowering:
         name = self.emit("view", [value.name], self.dtypes[value.name], shape, shape=shape)
         return Value(name, tuple(axes))
 
+    def inserted(self, value: Value, dim: int) -> Value:
+        """With another dim of one element in memory, behind the one in front of it."""
+        before = [axis for axis in value.axes[:dim] if axis is not None]
+        at = before[-1] + 1 if before else 0
+        shape = self.shapes[value.name]
+        axes = [axis + 1 if axis is not None and axis >= at else axis for axis in value.axes]
+        return self.viewed(value, [*shape[:at], 1, *shape[at:]], [*axes[:dim], at, *axes[dim:]])
+
     def without(self, value: Value, gone: set[int]) -> Value:
         """The value without dims of one element."""
         kept = [dim for dim in value.order() if dim not in gone]

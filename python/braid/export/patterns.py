@@ -54,7 +54,15 @@ _ROTATED_HALVES = _op(
     _op("sub", _op("mul", _A, "cos"), _op("mul", _B, "sin")),
     _op("add", _op("mul", _B, "cos"), _op("mul", _A, "sin")),
 )
-# Ops that keep it true that the halves of a row are equal.
+_PAIRS = _op(
+    "cat",
+    _op("view", _op("neg", _op("slice", "x", bind="high"))),
+    _op("view", _op("slice", "x", bind="low")),
+    bind="pairs",
+)
+_ROTATED_PAIRS = _op("add", _op("mul", "x", "cos"), _op("mul", _op("view", _PAIRS), "sin"))
+_TWICE_IN_PAIRS = _op("view", _op("expand", _op("view", "x"), bind="wide"))
+# Ops that keep it true that the halves, or the neighbours, of a row are equal.
 _OF_EACH_ELEMENT = {"cos", "sin", "to", "mul", "view"}
 
 
@@ -65,7 +73,7 @@ class Rewriting:
         self._low = lowering
         self._graph = lowering.graph
         self._made = {node["name"]: node for node in self._graph.nodes}
-        self._halves: dict[str, str | None] = {}
+        self._narrower: dict[tuple[str, bool], str | None] = {}
 
     def run(self) -> None:
         self._low.forget()
@@ -144,59 +152,73 @@ class Rewriting:
 
     def _rotary(self, node: dict[str, Any]) -> None:
         low, dtype = self._low, self._low.dtypes[node["name"]]
-        for pattern in (_ROTATED, _ROTATED_HALVES):
+        for pattern in (_ROTATED, _ROTATED_HALVES, _ROTATED_PAIRS):
             for found in self._match(pattern, node["name"], {}):
                 shape = low.shapes[node["name"]]
                 if not isinstance(shape[-1], int) or not self._splits_rows(found, shape):
                     continue
+                pairs = pattern is _ROTATED_PAIRS
                 tables = [found["cos"], found["sin"]]
-                if pattern is _ROTATED:
-                    tables = [self._half(table, shape[-1] // 2) for table in tables]
+                if pattern is not _ROTATED_HALVES:
+                    tables = [self._once(table, shape[-1] // 2, pairs) for table in tables]
                 if None in tables or any(low.dtypes[table] != dtype for table in tables):
                     continue
                 x = low.cast_name(found["x"], dtype)
-                self._replace(node, "rotary_embedding", [x, *tables])
+                attrs = {"interleaved": True} if pairs else {}
+                self._replace(node, "rotary_embedding", [x, *tables], **attrs)
                 return
 
     def _splits_rows(self, found: Found, shape: list[Any]) -> bool:
-        """Whether the parts are the halves of the last dim."""
+        """Whether the parts are the halves of the last dim, or its elements in turn."""
         last, half = len(shape) - 1, shape[-1] // 2
         low = found["low"]["attrs"]
         if "high" not in found:
             return low == {"dim": last, "split_size": half}
         high = found["high"]["attrs"]
+        if low["dim"] != last or high["dim"] != last:
+            return False
+        parts = [(a["start"], a.get("end", 2 * half), a.get("step", 1)) for a in (low, high)]
+        if "pairs" not in found:
+            return parts == [(0, half, 1), (half, 2 * half, 1)]
+        pairs = found["pairs"]
         return (
-            low["dim"] == high["dim"] == last
-            and (low["start"], low.get("end")) == (0, half)
-            and (high["start"], high.get("end", 2 * half)) == (half, 2 * half)
-            and "step" not in {**low, **high}
+            parts == [(0, 2 * half, 2), (1, 2 * half, 2)]
+            and pairs["attrs"]["dim"] == last + 1
+            and all(self._low.shapes[each][-2:] == [half, 1] for each in pairs["inputs"])
         )
 
-    def _half(self, value: str, width: int) -> str | None:
-        """The first half of rows whose halves are equal; None where they may not be."""
-        if value not in self._halves:
-            self._halves[value] = self._made_half(value, width)
-        return self._halves[value]
+    def _once(self, value: str, width: int, pairs: bool) -> str | None:
+        """Rows of this width whose elements the value's rows have twice: in its halves, or as
+        neighbours where there are `pairs`. None where they may not."""
+        key = (value, pairs)
+        if key not in self._narrower:
+            self._narrower[key] = self._made_once(value, width, pairs)
+        return self._narrower[key]
 
-    def _made_half(self, value: str, width: int) -> str | None:
+    def _made_once(self, value: str, width: int, pairs: bool) -> str | None:
         node, shape = self._made.get(value), self._low.shapes[value]
         if node is None or shape[-1] != 2 * width:
             return None
-        attrs = dict(node.get("attrs", {}))
-        if node["op"] == "cat":
-            twice = len(node["inputs"]) == 2 and len(set(node["inputs"])) == 1
-            return node["inputs"][0] if twice and attrs["dim"] == len(shape) - 1 else None
+        if pairs:
+            for found in self._match(_TWICE_IN_PAIRS, value, {}):
+                if found["wide"]["attrs"]["shape"][-2:] == [width, 2]:
+                    if self._low.shapes[found["x"]] == shape[:-1] + [width]:
+                        return found["x"]
+        elif node["op"] == "cat":
+            for found in self._match(_op("cat", "x", "x"), value, {}):
+                return found["x"] if node["attrs"]["dim"] == len(shape) - 1 else None
         tensors = [each for each in node["inputs"] if isinstance(each, str)]
         if node["op"] not in _OF_EACH_ELEMENT or len(tensors) != 1:
             return None
-        half = self._half(tensors[0], width)
-        if half is None:
+        once = self._once(tensors[0], width, pairs)
+        if once is None:
             return None
+        attrs = dict(node.get("attrs", {}))
         shape = [*shape[:-1], width]
         self._low.enter(value.rpartition(".")[0])
         if node["op"] == "view":
             attrs["shape"] = shape
-        inputs = [half if each == tensors[0] else each for each in node["inputs"]]
+        inputs = [once if each == tensors[0] else each for each in node["inputs"]]
         return self._low.emit(node["op"], inputs, self._low.dtypes[value], shape, **attrs)
 
     def _replace(self, node: dict[str, Any], op: str, operands: list[str], **attrs: Any) -> None:

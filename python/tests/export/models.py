@@ -28,6 +28,7 @@ MODELS = {
     "Mistral": {"sliding_window": 20},
     "Phi3": {"sliding_window": 20},
     "Olmo2": {},
+    "Glm": {},
     "Gemma3": {"sliding_window": 20, "layer_types": ["sliding_attention", "full_attention"]},
     "Mixtral": {"num_local_experts": 4},
     "Qwen3Moe": {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 48},

@@ -19,7 +19,8 @@ LIMITS = {"f32": 1e-5, "bf16": 8e-3}
 # which braid has no op for.
 FOUND = {
     "Llama": (5, 4), "Qwen3": (9, 4), "Mistral": (5, 4), "Phi3": (5, 4), "Olmo2": (9, 4),
-    "Gemma3": (13, 4), "Mixtral": (5, 4), "Qwen3Moe": (9, 4), "GptOss": (5, 4), "DeepseekV3": (9, 0),
+    "Glm": (5, 4), "Gemma3": (13, 4), "Mixtral": (5, 4), "Qwen3Moe": (9, 4), "GptOss": (5, 4),
+    "DeepseekV3": (9, 0),
 }  # fmt: skip
 
 
