@@ -22,3 +22,10 @@ install(EXPORT braid-targets FILE braid-config.cmake NAMESPACE braid:: DESTINATI
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/braid-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/braid-config-version.cmake DESTINATION ${package_directory})
+
+if(SKBUILD)
+  # What python/pyproject.toml puts into the package. A wheel has no symbolic links.
+  set_property(TARGET braid PROPERTY VERSION)
+  set_property(TARGET braid PROPERTY SOVERSION)
+  install(TARGETS braid braid-worker braid_cpu DESTINATION lib COMPONENT python)
+endif()

@@ -48,6 +48,14 @@ TEST(PythonPackages, NothingIsLoadedFromBesideAnInstalledLibrary) {
   EXPECT_EQ(build_environment(libraries), temporary.path() / "venv");
 }
 
+TEST(PythonPackages, APackageKnowsItsEnvironment) {
+  const fs::path packages = "/venv/lib/python3.11/site-packages";
+  EXPECT_EQ(packages_around(packages / "braid/lib"), packages);
+  EXPECT_EQ(packages_around("/usr/lib/braid/lib"), "");
+  EXPECT_EQ(packages_around(packages / "other/lib"), "");
+  EXPECT_EQ(packages_around(""), "");
+}
+
 TEST(PythonPackages, TheCodeKnowsItsFolder) {
   EXPECT_EQ(library_folder(), fs::canonical(fs::path(BRAID_BINARY_DIR) / "bin"));
 }

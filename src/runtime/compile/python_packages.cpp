@@ -32,6 +32,14 @@ fs::path build_environment(const fs::path& libraries) {
   return tree.parent_path() / "venv";
 }
 
+fs::path packages_around(const fs::path& libraries) {
+  const fs::path package = libraries.parent_path();
+  const fs::path packages = package.parent_path();
+  const bool is_package = libraries.filename() == "lib" && package.filename() == "braid" &&
+                          packages.filename().string().ends_with("-packages");
+  return is_package ? packages : fs::path();
+}
+
 std::vector<fs::path> cuda_wheels() {
   std::vector<fs::path> environments;
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
@@ -47,14 +55,16 @@ std::vector<fs::path> cuda_wheels() {
   environments.emplace_back("/usr");
 
   std::vector<fs::path> result;
+  const auto look_in = [&](const fs::path& packages) {
+    std::error_code error;
+    fs::path wheels = packages / "nvidia";
+    if (fs::is_directory(wheels, error)) result.push_back(std::move(wheels));
+  };
+  if (const fs::path own = packages_around(library_folder()); !own.empty()) look_in(own);
   for (const fs::path& environment : environments) {
     for (const fs::path& python : children(environment / "lib")) {
       if (!python.filename().string().starts_with("python3")) continue;
-      for (const char* packages : {"site-packages", "dist-packages"}) {
-        std::error_code error;
-        const fs::path wheels = python / packages / "nvidia";
-        if (fs::is_directory(wheels, error)) result.push_back(wheels);
-      }
+      for (const char* packages : {"site-packages", "dist-packages"}) look_in(python / packages);
     }
   }
   return result;

@@ -1,0 +1,187 @@
+"""Turns a causal language model of transformers into a folder that braid runs without Python.
+
+    python -m braid.export MODEL_DIR -o OUT --tp 4 --dtype bf16 --max-tokens 8192 --max-sequences 256
+
+The model is not changed. Its attention and its experts arrive as one op each, through the interfaces
+of transformers; its own `tp_plan` says how weights are split. docs/python.md describes the folder.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import sys
+import types
+from typing import Any, Callable
+
+import torch
+from torch import nn
+
+from .. import safetensors
+from ..errors import CannotExport, InvalidArgument
+from ..graph import Extent, Graph
+from . import aten_rows, aten_shapes, plan, source  # noqa: F401  they register what they lower
+from .lower import DTYPES, Lowering
+from .patterns import Rewriting
+from .trace import trace
+
+__all__ = ["CannotExport", "export"]
+
+FORMAT = 1
+# What a server of the model reads beside the graph, copied where the model's folder has it.
+_COPIED = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+           "tokenizer.model", "special_tokens_map.json", "chat_template.jinja")  # fmt: skip
+
+
+def export(
+    model: "nn.Module | str | os.PathLike[str]",
+    out: str | os.PathLike[str],
+    *,
+    tp: int = 1,
+    dtype: str | None = None,
+    max_tokens: int = 8192,
+    max_sequences: int = 256,
+    context: int | None = None,
+    page_size: int = 16,
+    pages: int | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> None:
+    """Writes graph.json, the weights and manifest.json into the folder `out`.
+
+    `model` is a model, or a folder in the Hub's layout. `dtype` is f32, f16 or bf16, by default the
+    model's own. One run takes up to `max_tokens` tokens of up to `max_sequences` sequences, each of
+    which has up to `context` tokens (by default as many as the model was made for). The cache has
+    `pages` pages of `page_size` tokens, by default enough for one sequence of the whole context.
+    `progress(done, total, name)` is called for each tensor that is written.
+
+    Raises `CannotExport`, which names all ops that braid has no counterpart for, with module and
+    source line; `InvalidArgument` where the model has no plan for `tp` ranks, or where its weights
+    do not fit its config.
+    """
+    if dtype is not None and dtype not in source.DTYPES:
+        raise InvalidArgument(f"dtype: found {dtype}; expected one of {', '.join(source.DTYPES)}")
+    is_model = isinstance(model, nn.Module)
+    found = source.of_model(model, dtype) if is_model else source.of_folder(model, dtype)
+    config = found.config.get_text_config()
+    context = context or config.max_position_embeddings
+    room = -(-context // page_size)
+    pages = pages or room
+    graph = Graph(type(found.model).__name__)
+    rows = graph.symbol("T", max=max_tokens)
+    sequences = graph.symbol("S", max=max_sequences)
+    if tp > 1:
+        graph.group("tp", tp)
+    for name, shape in (
+        ("tokens", [rows]),
+        ("positions", [rows]),
+        ("slots", [rows]),
+        ("page_table", [sequences, room]),
+        ("lengths", [sequences]),
+        ("starts", [f"{sequences}+1"]),
+    ):
+        graph.input(name, "i32", shape)
+
+    names = {id(p): name for name, p in found.model.named_parameters(remove_duplicate=True)}
+    cuts = plan.apply(found.model, found.plan, tp)
+    names |= {id(p): name for name, p in found.model.named_parameters(remove_duplicate=True)}
+    caches: dict[str, None] = {}
+
+    def parameter(name: str) -> str:
+        name = name.removeprefix("model.")
+        if name in found.buffers:
+            return name
+        return names[id(found.model.get_parameter(name))]
+
+    def cache(layer: int, kind: str, shape: list[Extent], of: str) -> str:
+        name = f"l{layer}_{kind}"
+        if name not in caches:
+            graph.input(name, of, [pages, page_size, *shape], "state", per_rank=tp > 1)
+            caches[name] = None
+        return name
+
+    program = trace(found.model, max_tokens, max_sequences)
+    inputs = {name: name for name in ("tokens", "positions", "starts")}
+    lowering = Lowering(graph, program, inputs, parameter, cuts, cache)
+    logits = lowering.run({"T": ("tokens", 0), "S": ("starts", 0)})
+    lowering.finish(logits, "logits")
+    Rewriting(lowering).run()
+
+    folder = pathlib.Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "graph.json").write_text(graph.to_json(indent=1) + "\n")
+    weights = _write_weights(folder, graph, found, cuts, tp, progress)
+    if not is_model:
+        for name in _COPIED:
+            if (pathlib.Path(model) / name).is_file():
+                shutil.copyfile(pathlib.Path(model) / name, folder / name)
+    manifest = {
+        "braid_model": FORMAT,
+        "architecture": type(found.model).__name__,
+        "graph": "graph.json",
+        "weights": weights,
+        "ranks": tp,
+        "vocabulary": config.vocab_size,
+        "max_tokens": max_tokens,
+        "max_sequences": max_sequences,
+        "context": context,
+        "page_size": page_size,
+        "pages": pages,
+        "caches": list(caches),
+        "end_of_text": _end_of_text(found),
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+
+
+def _write_weights(
+    folder: pathlib.Path,
+    graph: Graph,
+    found: source.Source,
+    cuts: dict[str, plan.Cut],
+    ranks: int,
+    progress: Callable[[int, int, str], None] | None,
+) -> dict[str, Any]:
+    """What all ranks share in one file, and what each has of its own in another."""
+    parameters = [each for each in graph.inputs if each["kind"] == "parameter"]
+    shared = [each for each in parameters if each["name"] not in cuts]
+    own = [each for each in parameters if each["name"] in cuts]
+    total, done = len(shared) + ranks * len(own), 0
+
+    def entry(of: dict[str, Any], rank: int) -> safetensors.Entry:
+        def make() -> Any:
+            nonlocal done
+            if progress is not None:
+                progress(done, total, of["name"])
+            done += 1
+            piece = found.piece(of["name"], rank, ranks, cuts.get(of["name"])).contiguous()
+            if [DTYPES[piece.dtype], *piece.shape] != [of["dtype"], *of["shape"]]:
+                raise InvalidArgument(
+                    f"{of['name']}: is {piece.dtype}{list(piece.shape)}; expected {of['dtype']}"
+                    f"{of['shape']}"
+                )
+            return piece.view(-1).view(torch.uint8).numpy()
+
+        return safetensors.Entry(of["name"], of["dtype"], of["shape"], make)
+
+    files: dict[str, Any] = {"shared": "shared.safetensors"}
+    safetensors.write(folder / files["shared"], [entry(each, 0) for each in shared])
+    files["ranks"] = [f"rank{rank}.safetensors" for rank in range(ranks)] if own else []
+    for rank, name in enumerate(files["ranks"]):
+        safetensors.write(folder / name, [entry(each, rank) for each in own])
+    if progress is not None:
+        progress(total, total, "")
+    return files
+
+
+def _end_of_text(found: source.Source) -> list[int]:
+    ids = getattr(found.model, "generation_config", found.config).eos_token_id
+    return ids if isinstance(ids, list) else [] if ids is None else [ids]
+
+
+class _Module(types.ModuleType):
+    """`braid.export(...)` is this module's function."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> None:
+        export(*arguments, **options)
+
+
+sys.modules[__name__].__class__ = _Module

@@ -1,0 +1,262 @@
+"""How ATen's ops on rows, matmuls and the ops of ops.py are lowered."""
+
+from typing import Any
+
+from .lower import DTYPES, Lowering, Unsupported, Value, dim_of, lowers, number
+
+
+@lowers(
+    "aten::mean", "aten::sum", "aten::amax", "aten::amin", "aten::prod", "aten::any", "aten::all"
+)
+def _reduction(
+    low: Lowering, node, self_: Value, dim: Any = None, keepdim=False, dtype=None
+) -> Value:
+    op = node.target._schema.name.removeprefix("aten::")
+    if dtype is not None:
+        self_ = low.cast(self_, DTYPES[dtype])
+    dims = range(self_.rank) if dim is None or dim == [] else [dim] if isinstance(dim, int) else dim
+    dims = [dim_of(d, self_.rank) for d in dims]
+    for each in dims:
+        low.check_apart(node, self_, each)
+    if any(self_.axes[d] is None for d in dims):
+        self_ = low.whole(node.all_input_nodes[0], self_)
+    axes = [self_.axes[d] for d in dims]
+    kept = [d for d in self_.order() if d not in dims]
+    shape = [low.shapes[self_.name][self_.axes[d]] for d in kept]
+    name = low.emit(op, [self_.name], DTYPES[node.meta["val"].dtype], shape, dim=sorted(axes))
+    result = tuple(kept.index(d) if d in kept else None for d in range(self_.rank))
+    return Value(
+        name, result if keepdim else tuple(a for d, a in enumerate(result) if d not in dims)
+    )
+
+
+def _along(low: Lowering, node, value: Value, dim: int) -> tuple[Value, int]:
+    """The first operand, and its axis for a dim along which rows lie."""
+    dim = dim_of(dim, value.rank)
+    low.check_apart(node, value, dim)
+    if value.axes[dim] is None:
+        value = low.whole(node.all_input_nodes[0], value)
+    return value, value.axes[dim]
+
+
+@lowers("aten::softmax", "aten::_softmax", "aten::_safe_softmax")
+def _softmax(low: Lowering, node, self_: Value, dim: int, dtype=None, half_to_float=False) -> Value:
+    self_, axis = _along(low, node, low.cast(self_, DTYPES[node.meta["val"].dtype]), dim)
+    return low.emit_like(node, "softmax", [self_.name], self_, dim=axis)
+
+
+@lowers("aten::cumsum")
+def _cumsum(low: Lowering, node, self_: Value, dim: int, dtype=None) -> Value:
+    if dtype is not None:
+        self_ = low.cast(self_, DTYPES[dtype])
+    self_, axis = _along(low, node, self_, dim)
+    return low.emit_like(node, "cumsum", [self_.name], self_, dim=axis)
+
+
+@lowers("aten::topk", "aten::sort")
+def _topk(low: Lowering, node, self_: Value, dim: int = -1, **attrs: Any) -> list[Value]:
+    op = node.target._schema.name.removeprefix("aten::")
+    attrs.pop("stable", None)
+    self_, axis = _along(low, node, self_, dim)
+    shape = [low.extent(node.meta["val"][0].shape[d]) for d in self_.order()]
+    name = low.emit(op, [self_.name], low.dtypes[self_.name], shape, dim=axis, **attrs)
+    for i, tensor in enumerate(node.meta["val"]):
+        low.dtypes[f"{name}:{i}"], low.shapes[f"{name}:{i}"] = DTYPES[tensor.dtype], shape
+    return [Value(f"{name}:{i}", self_.axes) for i in range(2)]
+
+
+@lowers("aten::rms_norm")
+def _rms_norm(low: Lowering, node, input: Value, normalized_shape, weight=None, eps=None) -> Value:
+    if len(normalized_shape) != 1 or eps is None:
+        raise Unsupported("rms_norm over several dims or without eps")
+    value = low.ordered(input, [d for d in input.order() if d != input.rank - 1] + [input.rank - 1])
+    operands = [value.name] + ([weight.name] if weight else [])
+    return low.emit_like(node, "rms_norm", operands, value, eps=eps)
+
+
+@lowers("aten::layer_norm")
+def _layer_norm(
+    low: Lowering, node, input: Value, normalized_shape, weight, bias, eps, **_
+) -> Value:
+    if len(normalized_shape) != 1:
+        raise Unsupported("layer_norm over several dims")
+    value = low.ordered(input, [d for d in input.order() if d != input.rank - 1] + [input.rank - 1])
+    operands = [value.name] + [each.name for each in (weight, bias) if each]
+    return low.emit_like(node, "layer_norm", operands, value, eps=eps)
+
+
+@lowers("aten::embedding")
+def _embedding(low: Lowering, node, weight: Value, indices: Value, **_: Any) -> Value:
+    axes = indices.axes + (len(indices.order()),)
+    attrs = {"group": "tp"} if weight.name in low.cuts else {}
+    rows = low.emit_like(node, "embedding", [weight.name, indices.name], Value("", axes), **attrs)
+    if not attrs:
+        return rows
+    return low.waited("all_reduce", rows, low.shapes[rows.name], reduce_op="sum")
+
+
+@lowers("aten::index")
+def _index(low: Lowering, node, self_: Value, indices: list[Value | None]) -> Value:
+    """One index of one dim."""
+    given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
+    if len(given) != 1 or len(given[0][1].order()) != 1 or given[0][1].rank != 1:
+        raise Unsupported("index with several tensors, or one of several dims")
+    ((dim, index),) = given
+    return _index_select(low, node, self_, dim, index)
+
+
+@lowers("aten::index_select")
+def _index_select(low: Lowering, node, self_: Value, dim: int, index: Value) -> Value:
+    axis = self_.axes[dim_of(dim, self_.rank)]  # the last tokens are taken so
+    if axis is None:
+        raise Unsupported("index_select along a dim that was inserted")
+    return low.emit_like(node, "index_select", [self_.name, index.name], self_, dim=axis)
+
+
+@lowers("aten::gather")
+def _gather(low: Lowering, node, self_: Value, dim: int, index: Value, **_: Any) -> Value:
+    low.check_apart(node, self_, dim)
+    whole, index = (low.whole(n, v) for n, v in zip(node.all_input_nodes, (self_, index)))
+    return low.emit_like(
+        node, "gather", [whole.name, index.name], whole, dim=dim_of(dim, whole.rank)
+    )
+
+
+@lowers("aten::scatter")
+def _scatter(low: Lowering, node, self_: Value, dim: int, index: Value, **of: Any) -> Value:
+    given = dict(zip(("self", "index", "src"), node.all_input_nodes))
+    if "value" not in of or of.get("reduce"):
+        raise Unsupported("scatter of a tensor, or one that reduces")
+    low.check_apart(node, self_, dim)
+    self_, index = low.whole(given["self"], self_), low.whole(given["index"], index)
+    return low.emit_like(
+        node, "scatter", [self_.name, index.name], self_, dim=dim, value=number(of["value"])
+    )
+
+
+@lowers("aten::slice_scatter")
+def _slice_scatter(
+    low: Lowering, node, self_: Value, src: Value, dim=0, start=None, end=None, step=1
+):
+    low.check_apart(node, self_, dim)
+    whole, part = (low.whole(n, v) for n, v in zip(node.all_input_nodes, (self_, src)))
+    attrs = {"dim": dim, "start": low.extent(start or 0), "step": step}
+    if end is not None and not (isinstance(end, int) and end >= 2**62):
+        attrs["end"] = low.extent(end)
+    return low.emit_like(node, "slice_scatter", [whole.name, part.name], whole, **attrs)
+
+
+# Matmuls.
+
+
+@lowers("aten::linear")
+def _linear(low: Lowering, node, input: Value, weight: Value, bias: Value | None = None) -> Value:
+    rows = low.rows(input)
+    dtype = low.dtypes[rows.name]
+    outs, ins = low.shapes[weight.name]
+    turned = low.emit("transpose", [weight.name], dtype, [ins, outs], dim0=0, dim1=1)
+    count = low.shapes[rows.name][0]
+    name = low.emit("mm", [rows.name, turned], dtype, [count, outs])
+    if bias is not None:
+        name = low.emit("add", [name, bias.name], dtype, [count, outs])
+    lead = [dim for dim in input.order() if dim != input.rank - 1]
+    shape = [low.extent(node.meta["val"].shape[dim]) for dim in [*lead, input.rank - 1]]
+    axes = [lead.index(dim) if dim in lead else None for dim in range(input.rank - 1)]
+    return low.viewed(Value(name, (0, 1)), shape, [*axes, len(lead)])
+
+
+@lowers("aten::mm", "aten::bmm")
+def _mm(low: Lowering, node, self_: Value, mat2: Value) -> Value:
+    op = node.target._schema.name.removeprefix("aten::")
+    low.check_apart(node, self_, -1)
+    operands = [low.whole(s, v) for s, v in zip(node.all_input_nodes, (self_, mat2))]
+    return low.emit_like(node, op, [v.name for v in operands], operands[0])
+
+
+# Ops of ops.py.
+
+
+@lowers("braid::all_reduce")
+def _all_reduce(low: Lowering, node, x: Value) -> Value:
+    return low.waited("all_reduce", x, low.shapes[x.name], reduce_op="sum")
+
+
+@lowers("braid::all_gather")
+def _all_gather(low: Lowering, node, x: Value, ranks: int) -> Value:
+    x, axis = _along(low, node, x, -1)
+    shape = [low.extent(node.meta["val"].shape[dim]) for dim in x.order()]
+    return low.waited("all_gather_into_tensor", x, shape, dim=axis)
+
+
+@lowers("braid::shard")
+def _shard(low: Lowering, node, x: Value, ranks: int) -> Value:
+    x, axis = _along(low, node, x, -1)
+    return low.emit_like(node, "shard", [x.name], x, dim=axis, group="tp")
+
+
+@lowers("braid::attention")
+def _attention(
+    low: Lowering,
+    node,
+    query: Value,
+    key: Value,
+    value: Value,
+    sinks,
+    layer,
+    scale,
+    window,
+    softcap,
+    problem,
+) -> Value:
+    if problem:
+        raise Unsupported(f"attention with {problem}")
+    tensors = node.all_input_nodes[:3]
+    flat = []
+    for tensor, each in zip(tensors, (query, key, value)):
+        shape = low.extents(tensor.meta["val"].shape)
+        each = low.ordered(each, [dim for dim in (0, 2, 1, 3) if each.axes[dim] is not None])
+        flat.append(low.viewed(each, [shape[2], shape[1], shape[3]], (None, 1, 0, 2)))
+    caches = [
+        low.caches(layer, kind, low.shapes[each.name][1:], low.dtypes[each.name])
+        for kind, each in (("keys", flat[1]), ("values", flat[2]))
+    ]
+    operands = [*caches, flat[1].name, flat[2].name, "slots"]
+    low.emit("append_kv", operands, low.dtypes[flat[1].name], [])
+    operands = [flat[0].name, *caches, "page_table", "lengths", "starts"]
+    if sinks is not None:
+        operands.append(low.cast(sinks, low.dtypes[flat[0].name]).name)
+    attrs = {"scale": scale, "window": window, "softcap": softcap}
+    return low.emit_like(
+        node, "paged_attention", operands, flat[0], **{k: v for k, v in attrs.items() if v}
+    )
+
+
+@lowers("braid::experts")
+def _experts(
+    low: Lowering,
+    node,
+    x: Value,
+    choices: Value,
+    weights: Value,
+    gate_up: Value,
+    down: Value,
+    gate_up_bias,
+    down_bias,
+    activation,
+    interleaved,
+    transposed,
+) -> Value:
+    if activation not in ("swiglu", "clamped_swiglu"):
+        raise Unsupported(f"experts with the activation {activation}")
+    operands = [x.name, choices.name, weights.name]
+    for matrix in (gate_up, down):
+        name = matrix.name
+        if not transposed:
+            experts, outs, ins = low.shapes[name]
+            shape = [experts, ins, outs]
+            name = low.emit("transpose", [name], low.dtypes[name], shape, dim0=1, dim1=2)
+        operands.append(name)
+    if gate_up_bias is not None:
+        operands += [gate_up_bias.name, down_bias.name]
+    attrs = {"activation": activation, "interleaved": interleaved}
+    return low.emit_like(node, "moe_experts", operands, x, **attrs)

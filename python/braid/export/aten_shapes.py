@@ -1,0 +1,270 @@
+"""How ATen's ops on shapes and on single elements are lowered."""
+
+from typing import Any
+
+from .lower import DTYPES, EMPTY, Lowering, Unsupported, Value, dim_of, lowers, number
+
+
+@lowers("aten::transpose")
+def _transpose(low: Lowering, node, self_: Value, dim0: int, dim1: int) -> Value:
+    axes = list(self_.axes)
+    a, b = dim_of(dim0, len(axes)), dim_of(dim1, len(axes))
+    axes[a], axes[b] = axes[b], axes[a]
+    return Value(self_.name, tuple(axes))
+
+
+@lowers("aten::t")
+def _t(low: Lowering, node, self_: Value) -> Value:
+    return Value(self_.name, self_.axes[::-1])
+
+
+@lowers("aten::permute")
+def _permute(low: Lowering, node, self_: Value, dims: list[int]) -> Value:
+    return Value(self_.name, tuple(self_.axes[dim] for dim in dims))
+
+
+@lowers("aten::unsqueeze")
+def _unsqueeze(low: Lowering, node, self_: Value, dim: int) -> Value:
+    dim = dim_of(dim, self_.rank + 1)
+    return Value(self_.name, self_.axes[:dim] + (None,) + self_.axes[dim:])
+
+
+@lowers("aten::squeeze")
+def _squeeze(low: Lowering, node, self_: Value, dim: Any = None) -> Value:
+    sizes = node.all_input_nodes[0].meta["val"].shape
+    dims = range(self_.rank) if dim is None else [dim] if isinstance(dim, int) else dim
+    gone = {d % self_.rank for d in dims if sizes[d] == 1}
+    kept = [d for d in range(self_.rank) if d not in gone]
+    if any(self_.axes[d] is not None for d in gone):
+        self_ = low.without(self_, gone)
+    return Value(self_.name, tuple(self_.axes[d] for d in kept))
+
+
+@lowers("aten::expand")
+def _expand(low: Lowering, node, self_: Value, size: list[Any], implicit: bool = False) -> Value:
+    value = Value(self_.name, (None,) * (len(size) - self_.rank) + self_.axes)
+    wanted = low.extents(node.meta["val"].shape)
+    grown = {
+        dim
+        for dim, axis in enumerate(value.axes)
+        if axis is not None and low.shapes[value.name][axis] != wanted[dim]
+    }
+    return low.without(value, grown) if grown else value
+
+
+@lowers("aten::view", "aten::reshape", "aten::_unsafe_view", "aten::flatten", "aten::unflatten")
+def _view(low: Lowering, node, self_: Value, **_: Any) -> Value:
+    source = node.all_input_nodes[0]
+    before, after = low.extents(source.meta["val"].shape), low.extents(node.meta["val"].shape)
+    if any(axis is None and before[d] != 1 for d, axis in enumerate(self_.axes)):
+        self_ = low.whole(source, self_)  # it was expanded
+    # What the shapes begin with may stay in another order.
+    same = 0
+    while same < min(len(before), len(after)) and before[same] == after[same]:
+        same += 1
+    order = self_.order()
+    lead = [dim for dim in order if dim < same]
+    if order != [*lead, *sorted(set(order) - set(lead))]:
+        self_ = low.plain(self_)
+        order = self_.order()
+        lead = [dim for dim in order if dim < same]
+    kept = [dim for dim, extent in enumerate(after) if dim >= same and extent != 1]
+    shape = [low.shapes[self_.name][self_.axes[dim]] for dim in lead]
+    made = [*lead, *kept]
+    axes = [made.index(dim) if dim in made else None for dim in range(len(after))]
+    return low.viewed(self_, [*shape, *(after[dim] for dim in kept)], axes)
+
+
+@lowers("aten::slice")
+def _slice(low: Lowering, node, self_: Value, dim=0, start=None, end=None, step=1) -> Value:
+    dim = dim_of(dim, self_.rank)
+    before = node.all_input_nodes[0].meta["val"].shape[dim]
+    after = node.meta["val"].shape[dim]
+    if low.extent(before) == low.extent(after):
+        return self_
+    if low.extent(after) == 0:
+        return Value(EMPTY, self_.axes)
+    low.check_apart(node, self_, dim)
+    if self_.axes[dim] is None:
+        return self_
+    attrs = {"dim": self_.axes[dim], "start": low.extent(start or 0)}
+    if end is not None and not (isinstance(end, int) and end >= 2**62):
+        attrs["end"] = low.extent(end)
+    if step != 1:
+        attrs["step"] = step
+    return low.emit_like(node, "slice", [self_.name], self_, **attrs)
+
+
+@lowers("aten::select")
+def _select(low: Lowering, node, self_: Value, dim: int, index: int) -> Value:
+    dim = dim_of(dim, self_.rank)
+    low.check_apart(node, self_, dim)
+    axis = self_.axes[dim]
+    axes = self_.axes[:dim] + self_.axes[dim + 1 :]
+    if axis is None:
+        return Value(self_.name, axes)
+    axes = tuple(a - 1 if a is not None and a > axis else a for a in axes)
+    return low.emit_like(
+        node, "select", [self_.name], Value("", axes), dim=axis, index=low.extent(index)
+    )
+
+
+@lowers("aten::split", "aten::split_with_sizes")
+def _split(low: Lowering, node, self_: Value, dim: int = 0, **sizes: Any) -> list[Value]:
+    (size,) = sizes.values()
+    size = low.extents(size) if isinstance(size, (list, tuple)) else low.extent(size)
+    value, dim = self_, dim_of(dim, self_.rank)
+    low.check_apart(node, value, dim)
+    if value.axes[dim] is None:
+        value = low.whole(node.all_input_nodes[0], value)
+    parts = node.meta["val"]
+    shapes = [[low.extent(part.shape[d]) for d in value.order()] for part in parts]
+    dtype = low.dtypes[value.name]
+    axis = value.axes[dim]
+    name = low.emit("split", [value.name], dtype, shapes[0], dim=axis, split_size=size)
+    result = []
+    for i, shape in enumerate(shapes):
+        of = f"{name}:{i}" if len(parts) > 1 else name
+        low.dtypes[of], low.shapes[of] = dtype, shape
+        result.append(Value(of, value.axes))
+    return result
+
+
+@lowers("aten::chunk")
+def _chunk(low: Lowering, node, self_: Value, chunks: int, dim: int = 0) -> list[Value]:
+    return _split(low, node, self_, dim, size=node.meta["val"][0].shape[dim])
+
+
+@lowers("aten::cat")
+def _cat(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
+    dim = dim_of(dim, node.meta["val"].ndim)
+    kept = [i for i, value in enumerate(tensors) if value.name != EMPTY]
+    tensors, sources = [tensors[i] for i in kept], [node.args[0][i] for i in kept]
+    if len(tensors) == 1:
+        return tensors[0]
+    for each in tensors:
+        low.check_apart(node, each, dim)
+    lead = max(tensors, key=lambda v: len(v.order()))
+    same = [d for d, axis in enumerate(lead.axes) if axis is not None]
+    alike = all([d for d, axis in enumerate(v.axes) if axis is not None] == same for v in tensors)
+    if alike and dim in same:
+        values = [low.ordered(value, lead.order()) for value in tensors]
+    else:
+        values = [low.whole(source, value) for source, value in zip(sources, tensors)]
+        lead = values[0]
+    return low.emit_like(node, "cat", [v.name for v in values], values[0], dim=values[0].axes[dim])
+
+
+@lowers("aten::stack")
+def _stack(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
+    dim = dim_of(dim, node.meta["val"].ndim)
+    if any(value.axes != tensors[0].axes for value in tensors):
+        tensors = [low.whole(source, value) for source, value in zip(node.args[0], tensors)]
+    parts = [low.inserted(value, dim) for value in tensors]
+    axis = parts[0].axes[dim]
+    return low.emit_like(node, "cat", [part.name for part in parts], parts[0], dim=axis)
+
+
+@lowers("aten::repeat_interleave")
+def _repeat_interleave(
+    low: Lowering, node, self_: Value, repeats: Any, dim: int, **_: Any
+) -> Value:
+    """Each element along the dim several times in a row."""
+    if not isinstance(repeats, int):
+        raise Unsupported("repeat_interleave whose counts are a tensor")
+    dim = dim_of(dim, self_.rank)
+    low.check_apart(node, self_, dim)
+    if self_.axes[dim] is None:
+        self_ = low.whole(node.all_input_nodes[0], self_)
+    value = low.inserted(self_, dim + 1)
+    axis, shape = self_.axes[dim], low.shapes[self_.name]
+    wide = [*shape[: axis + 1], repeats, *shape[axis + 1 :]]
+    name = low.emit("expand", [value.name], low.dtypes[value.name], wide, shape=wide)
+    joined = [*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]]
+    return low.viewed(Value(name, value.axes), joined, self_.axes)
+
+
+# Elements.
+
+
+@lowers("aten::_to_copy", "aten::to")
+def _to(low: Lowering, node, self_: Value, **_: Any) -> Value:
+    return low.cast(self_, DTYPES[node.meta["val"].dtype])
+
+
+@lowers("aten::type_as")
+def _type_as(low: Lowering, node, self_: Value, other: Value) -> Value:
+    return low.cast(self_, low.dtypes[other.name])
+
+
+@lowers("aten::copy")
+def _copy(low: Lowering, node, self_: Value, src: Value, **_: Any) -> Value:
+    src = Value(src.name, (None,) * (self_.rank - src.rank) + src.axes)
+    return low.cast(src, DTYPES[node.meta["val"].dtype])
+
+
+@lowers("aten::rsub")
+def _rsub(low: Lowering, node, self_: Value, other: Any, alpha: float = 1) -> Value:
+    return low.elementwise(node, op="sub", self_=other, other=low.scaled(node, self_, alpha))
+
+
+@lowers("aten::square")
+def _square(low: Lowering, node, self_: Value) -> Value:
+    return low.emit_like(node, "mul", [self_.name, self_.name], self_)
+
+
+@lowers("aten::reciprocal")
+def _reciprocal(low: Lowering, node, self_: Value) -> Value:
+    return low.emit_like(node, "div", [1.0, self_.name], self_)
+
+
+@lowers("aten::clamp", "aten::clamp_min", "aten::clamp_max")
+def _clamp(low: Lowering, node, self_: Value, **limits: Any) -> Value:
+    attrs = {name: number(value) for name, value in limits.items() if value is not None}
+    return low.emit_like(node, "clamp", [self_.name], self_, **attrs)
+
+
+@lowers("aten::gelu")
+def _gelu(low: Lowering, node, self_: Value, approximate: str) -> Value:
+    return low.emit_like(node, "gelu", [self_.name], self_, approximate=approximate)
+
+
+@lowers("aten::softplus")
+def _softplus(low: Lowering, node, self_: Value, beta: float, threshold: float) -> Value:
+    return low.emit_like(node, "softplus", [self_.name], self_, beta=beta, threshold=threshold)
+
+
+def _filled(low: Lowering, node, value: float) -> Value:
+    tensor = node.meta["val"]
+    dtype = DTYPES[tensor.dtype]
+    return Value(low.emit("full", [], dtype, [], value=value, dtype=dtype), (None,) * tensor.ndim)
+
+
+@lowers("aten::full", "aten::full_like", "aten::new_full")
+def _full(low: Lowering, node, fill_value: Any, **_: Any) -> Value:
+    return _filled(low, node, number(fill_value))
+
+
+@lowers("aten::scalar_tensor")
+def _scalar(low: Lowering, node, s: Any, **_: Any) -> Value:
+    return _filled(low, node, number(s))
+
+
+@lowers("aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::new_empty", "aten::empty")
+def _zeros(low: Lowering, node, **_: Any) -> Value:
+    return _filled(low, node, 0)
+
+
+@lowers("aten::ones", "aten::ones_like", "aten::new_ones")
+def _ones(low: Lowering, node, **_: Any) -> Value:
+    return _filled(low, node, 1)
+
+
+@lowers("aten::arange")
+def _arange(low: Lowering, node, end: Any, start: Any = 0, step: Any = 1, **_: Any) -> Value:
+    tensor = node.meta["val"]
+    dtype, shape = DTYPES[tensor.dtype], low.extents(tensor.shape)
+    if isinstance(shape[0], str) and "T" in shape[0]:
+        raise Unsupported("arange over the tokens, which belong to several sequences")
+    attrs = {"start": low.extent(start), "end": low.extent(end), "step": low.extent(step)}
+    return Value(low.emit("arange", [], dtype, shape, dtype=dtype, **attrs), (0,))

@@ -1,0 +1,455 @@
+"""From ATen ops, as torch.export leaves them, to a graph of braid's. aten_shapes.py and aten_rows.py
+have what lowers each op.
+
+A traced tensor has a batch dim of one, and its heads in front of its tokens. In the graph a `Value`
+stands for it, which has the tensor's dims in the order of memory, mostly tokens first, and no dim that
+has one element only because it was inserted. So transposes, squeezes and expansions cost no node until
+an op needs the elements in another order.
+"""
+
+import dataclasses
+import functools
+import operator
+import re
+from typing import Any, Callable, Iterable, Sequence
+
+import sympy
+import torch
+
+from ..errors import CannotExport
+from ..graph import Extent, Graph
+from .plan import Cut
+
+DTYPES = {
+    torch.float32: "f32",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.uint8: "u8",
+    torch.bool: "bool",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Value:
+    """A traced tensor in the graph. `axes` has the dim of the value `name` for each dim of the tensor,
+    or None where all elements along it are equal: it has one, or was expanded."""
+
+    name: str
+    axes: tuple[int | None, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.axes)
+
+    def order(self) -> list[int]:
+        """The tensor's dims in the order of the value's."""
+        dims = (dim for dim, axis in enumerate(self.axes) if axis is not None)
+        return sorted(dims, key=self.axes.__getitem__)
+
+
+class Unsupported(Exception):
+    """What a handler cannot lower, for `CannotExport` to name."""
+
+
+# Stands for a tensor without elements, such as what a rotary embedding of all of a head leaves alone.
+EMPTY = ""
+
+
+_HANDLERS: dict[str, Callable[..., Any]] = {}
+
+
+def lowers(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers what lowers ops of these names. It gets the lowering, the traced node, and the op's
+    arguments by their names in its schema, `self` as `self_`, with tensors as values."""
+
+    def register(handler: Callable[..., Any]) -> Callable[..., Any]:
+        _HANDLERS.update(dict.fromkeys(names, handler))
+        return handler
+
+    return register
+
+
+# Ops that have braid's name and semantics, element by element, with all their operands in front.
+_ELEMENTWISE = {
+    f"aten::{name}": name
+    for name in (
+        "abs add bitwise_and bitwise_not bitwise_or bitwise_xor cos div eq erf exp floor fmod ge gt"
+        " isfinite isinf isnan le log logaddexp logical_and logical_not logical_or logical_xor lt"
+        " masked_fill maximum minimum mul ne neg pow relu remainder round rsqrt sigmoid sign silu sin"
+        " sqrt sub tanh where"
+    ).split()
+}
+# Ops of which a second one with the same operands is left out: what models repeat for each layer.
+_PURE = {"cos", "mul", "permute", "sin", "to", "transpose", "view"}
+# Ops that only hand on their operand, here.
+_IDENTITIES = {
+    "aten::alias", "aten::clone", "aten::contiguous", "aten::detach", "aten::dropout",
+    "aten::lift_fresh_copy",
+}  # fmt: skip
+
+
+class Lowering:
+    """Fills a graph with the nodes of a program. `inputs` has the names of the program's inputs that
+    are no parameters; `group` and `cuts` say how parameters are split; `caches` makes a layer's."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        program: torch.export.ExportedProgram,
+        inputs: dict[str, str],
+        parameter: Callable[[str], str],
+        cuts: dict[str, Cut],
+        caches: Callable[[int, str, list[Extent], str], str],
+    ):
+        self.graph = graph
+        self.program = program
+        self.cuts = cuts
+        self.caches = caches
+        self.dtypes: dict[str, str] = {}
+        self.shapes: dict[str, list[Extent]] = {}
+        self._inputs = inputs
+        self._parameter = parameter
+        self._values: dict[torch.fx.Node, Any] = {}
+        self._symbols: dict[sympy.Symbol, sympy.Symbol] = {}
+        self._module = ""
+        self._names: dict[str, int] = {}
+        self._emitted: dict[tuple[Any, ...], str] = {}
+
+    def run(self, symbols: dict[str, tuple[str, int]]) -> Value:
+        """Lowers what the output needs. `symbols` has an input and a dim whose extent, less what is
+        added to it, each symbol is."""
+        graph = self.program.graph
+        for node in graph.nodes:
+            if node.op == "placeholder":
+                for symbol, (name, dim) in symbols.items():
+                    if node.name == name:
+                        self._define(symbol, node.meta["val"].shape[dim])
+        (output,) = [node for node in graph.nodes if node.op == "output"]
+        needed = _needed(output)
+        problems: dict[str, None] = {}
+        for node in graph.nodes:
+            if node not in needed or node is output:
+                continue
+            self._values[node] = Unsupported
+            try:
+                handler = self._handler(node)
+                if all(self._values[each] is not Unsupported for each in node.all_input_nodes):
+                    self._values[node] = handler(node)
+            except Unsupported as problem:
+                problems[f"{_module_of(node) or 'the model'}: {problem}; {_source_of(node)}"] = None
+        if problems:
+            raise CannotExport(
+                f"{len(problems)} ops cannot be exported:\n  " + "\n  ".join(problems)
+            )
+        (result,) = output.args[0]
+        return self._values[result]
+
+    def finish(self, value: Value, name: str) -> None:
+        """Makes a value an output of this name."""
+        value = self.plain(value)
+        (made,) = [node for node in self.graph.nodes if node["name"] == value.name]
+        made["name"] = name
+        self.dtypes[name], self.shapes[name] = self.dtypes[value.name], self.shapes[value.name]
+        self.graph.outputs = [name]
+
+    def _define(self, symbol: str, size: Any) -> None:
+        expression = size.node.expr
+        (free,) = expression.free_symbols
+        self._symbols[free] = sympy.Symbol(symbol, integer=True, positive=True)
+
+    def _handler(self, node: torch.fx.Node) -> Callable[[torch.fx.Node], Any]:
+        """What lowers a node once its operands are."""
+        if node.op == "placeholder":
+            return self._placeholder
+        value = node.meta.get("val")
+        if isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return lambda _: value
+        if node.target is operator.getitem:
+            return lambda node: self._values[node.args[0]][node.args[1]]
+        if not isinstance(node.target, torch._ops.OpOverload):
+            raise Unsupported(f"{node.op} {node.target}")
+        op = node.target._schema.name
+        if op in _ELEMENTWISE:
+            handler = functools.partial(Lowering.elementwise, op=_ELEMENTWISE[op])
+        elif op in _IDENTITIES:
+            handler = _identity
+        elif op in _HANDLERS:
+            handler = _HANDLERS[op]
+        else:
+            raise Unsupported(op.removeprefix("aten::"))
+
+        def lower(node: torch.fx.Node) -> Any:
+            self.enter(_module_of(node))
+            return handler(self, node, **self._arguments(node))
+
+        return lower
+
+    def _placeholder(self, node: torch.fx.Node) -> Value:
+        signature = self.program.graph_signature
+        tensor = node.meta["val"]
+        shape, dtype = self.extents(tensor.shape), DTYPES.get(tensor.dtype)
+        if dtype is None:
+            raise Unsupported(f"{node.name} is {tensor.dtype}")
+        name = self._inputs.get(node.name)
+        if name is None:
+            of = signature.inputs_to_parameters | signature.inputs_to_buffers
+            if node.name not in of:
+                raise Unsupported(f"the constant {node.name}, which the model makes as it runs")
+            name = self._parameter(of[node.name])
+            if name not in self.shapes:
+                self.graph.input(name, dtype, shape, "parameter", per_rank=name in self.cuts)
+        self.dtypes[name], self.shapes[name] = dtype, shape
+        return Value(name, tuple(range(len(shape))))
+
+    def _arguments(self, node: torch.fx.Node) -> dict[str, Any]:
+        """By the names of the schema, with tensors as values."""
+        result = {}
+        for i, argument in enumerate(node.target._schema.arguments):
+            given = node.kwargs.get(argument.name, argument.default_value)
+            if not argument.kwarg_only and i < len(node.args):
+                given = node.args[i]
+            result["self_" if argument.name == "self" else argument.name] = torch.fx.map_arg(
+                given, self._values.__getitem__
+            )
+        return result
+
+    # What handlers build with.
+
+    def extent(self, size: Any) -> Extent:
+        if not isinstance(size, torch.SymInt):
+            return int(size)
+        expression = size.node.expr.subs(self._symbols)
+        return int(expression) if expression.is_number else str(expression).replace(" ", "")
+
+    def extents(self, sizes: Iterable[Any]) -> list[Extent]:
+        return [self.extent(size) for size in sizes]
+
+    def emit(
+        self, op: str, inputs: Sequence[Any], dtype: str, shape: list[Extent], /, **attrs: Any
+    ) -> str:
+        """A node named after the module that it comes from, or an equal one that there is."""
+        key = (op, *inputs, str(attrs))
+        if op in _PURE and key in self._emitted:
+            return self._emitted[key]
+        stem = f"{self._module}.{op}" if self._module else op
+        number = self._names[stem] = self._names.get(stem, 0) + 1
+        name = stem if number == 1 else f"{stem}_{number}"
+        self.graph.node(op, inputs, name, **attrs)
+        self._emitted[key] = name
+        self.dtypes[name], self.shapes[name] = dtype, shape
+        return name
+
+    def emit_like(
+        self, node: torch.fx.Node, op: str, inputs: Sequence[Any], value: Value, /, **attrs: Any
+    ) -> Value:
+        """A node with the dims of `value` and the dtype and extents of the traced one."""
+        tensor = node.meta["val"]
+        shape = [self.extent(tensor.shape[dim]) for dim in value.order()]
+        return Value(self.emit(op, inputs, DTYPES[tensor.dtype], shape, **attrs), value.axes)
+
+    def ordered(self, value: Value, order: Sequence[int]) -> Value:
+        """The value with its dims in this order."""
+        found = value.order()
+        if found == list(order):
+            return value
+        dims = [value.axes[dim] for dim in order]
+        shape = self.shapes[value.name]
+        name = self.emit(
+            "permute", [value.name], self.dtypes[value.name], [shape[d] for d in dims], dims=dims
+        )
+        axes = [None if axis is None else order.index(dim) for dim, axis in enumerate(value.axes)]
+        return Value(name, tuple(axes))
+
+    def plain(self, value: Value) -> Value:
+        """With its dims in the tensor's order."""
+        return self.ordered(value, sorted(value.order()))
+
+    def viewed(self, value: Value, shape: list[Extent], axes: Sequence[int | None]) -> Value:
+        if self.shapes[value.name] == shape:
+            return Value(value.name, tuple(axes))
+        name = self.emit("view", [value.name], self.dtypes[value.name], shape, shape=shape)
+        return Value(name, tuple(axes))
+
+    def inserted(self, value: Value, dim: int) -> Value:
+        """With another dim of one element in memory, behind the one in front of it."""
+        before = [axis for axis in value.axes[:dim] if axis is not None]
+        at = before[-1] + 1 if before else 0
+        shape = self.shapes[value.name]
+        axes = [axis + 1 if axis is not None and axis >= at else axis for axis in value.axes]
+        return self.viewed(value, [*shape[:at], 1, *shape[at:]], [*axes[:dim], at, *axes[dim:]])
+
+    def without(self, value: Value, gone: set[int]) -> Value:
+        """The value without dims of one element."""
+        kept = [dim for dim in value.order() if dim not in gone]
+        shape = [self.shapes[value.name][value.axes[dim]] for dim in kept]
+        axes = [kept.index(dim) if dim in kept else None for dim in range(value.rank)]
+        return self.viewed(value, shape, axes)
+
+    def whole(self, node: torch.fx.Node, value: Value) -> Value:
+        """With all its dims, also those that were only inserted or expanded, in the tensor's order:
+        `node` is the traced tensor."""
+        value = self.plain(value)
+        wanted = self.extents(node.meta["val"].shape)
+        every = tuple(range(len(wanted)))
+        if value.axes == every:
+            return value
+        narrow = [1 if axis is None else wanted[d] for d, axis in enumerate(value.axes)]
+        value = self.viewed(value, narrow, every)
+        if narrow == wanted:
+            return value
+        name = self.emit("expand", [value.name], self.dtypes[value.name], wanted, shape=wanted)
+        return Value(name, every)
+
+    def aligned(
+        self, values: Sequence[Value], rank: int
+    ) -> tuple[list[str], tuple[int | None, ...]]:
+        """The names of operands that broadcast against each other, and the result's axes."""
+        values = [Value(v.name, (None,) * (rank - v.rank) + v.axes) for v in values]
+        order = max((value.order() for value in values), key=len)
+        for value in values:
+            for dim in set(value.order()) - set(order):
+                later = [i for i, other in enumerate(order) if other > dim]
+                order.insert(later[0] if later else len(order), dim)
+        names = []
+        for value in values:
+            value = self.ordered(value, [dim for dim in order if value.axes[dim] is not None])
+            has = [value.axes[dim] is not None for dim in order]
+            if any(has):
+                has = has[has.index(True) :]
+            if has and not all(has):
+                own = iter(self.shapes[value.name])
+                shape = [next(own) if there else 1 for there in has]
+                value = self.viewed(value, shape, (None,) * rank)
+            names.append(value.name)
+        axes: list[int | None] = [None] * rank
+        for axis, dim in enumerate(order):
+            axes[dim] = axis
+        return names, tuple(axes)
+
+    def elementwise(self, node: torch.fx.Node, *, op: str, **arguments: Any) -> Value:
+        operands = [
+            arguments.pop(name)
+            for name in ("condition", "self_", "mask", "other", "exponent", "value")
+            if name in arguments
+        ]
+        if (alpha := arguments.pop("alpha", 1)) != 1:
+            operands[1] = self.scaled(node, operands[1], alpha)
+        attrs = {name: value for name, value in arguments.items() if value is not None}
+        if attrs and op not in ("div",):
+            raise Unsupported(f"{op} with {', '.join(attrs)}")
+        tensors = [v for v in operands if isinstance(v, Value)]
+        identity = {"mul": 1, "div": 1, "add": 0, "sub": 0}.get(op)
+        if len(operands) == 2 and operands[1] == identity and not isinstance(operands[1], Value):
+            if self.dtypes[operands[0].name] == DTYPES[node.meta["val"].dtype]:
+                return operands[0]
+        names, axes = self.aligned(tensors, node.meta["val"].ndim)
+        given = iter(names)
+        inputs = [next(given) if isinstance(v, Value) else number(v) for v in operands]
+        return self.emit_like(node, op, inputs, Value("", axes), **attrs)
+
+    def scaled(self, node: torch.fx.Node, operand: Any, by: float) -> Any:
+        if not isinstance(operand, Value):
+            return operand * by
+        name = operand.name
+        return Value(
+            self.emit("mul", [name, by], self.dtypes[name], self.shapes[name]), operand.axes
+        )
+
+    def cast_name(self, name: str, dtype: str) -> str:
+        if self.dtypes[name] == dtype:
+            return name
+        return self.emit("to", [name], dtype, self.shapes[name], dtype=dtype)
+
+    def cast(self, value: Value, dtype: str) -> Value:
+        return Value(self.cast_name(value.name, dtype), value.axes)
+
+    def forget(self) -> None:
+        """Emits anew what it has emitted until now, which may have been changed."""
+        self._emitted.clear()
+
+    def enter(self, module: str) -> None:
+        """Names nodes from now on after this module."""
+        self._module = module
+
+    def waited(self, op: str, value: Value, shape: list[Extent], /, **attrs: Any) -> Value:
+        """A collective and its wait."""
+        dtype = self.dtypes[value.name]
+        handle = self.emit(op, [value.name], dtype, shape, group="tp", **attrs)
+        return Value(self.emit("wait_tensor", [handle], dtype, shape), value.axes)
+
+    def check_apart(self, node: torch.fx.Node, value: Value, dim: int) -> None:
+        """Refuses what would mix tokens: they belong to several sequences, and earlier ones are in
+        the cache alone."""
+        axis = value.axes[dim_of(dim, value.rank)]
+        extent = 1 if axis is None else self.shapes[value.name][axis]
+        if isinstance(extent, str) and "T" in extent:
+            op = node.target._schema.name.removeprefix("aten::")
+            raise Unsupported(f"{op} along the tokens, which belong to several sequences")
+
+    def rows(self, value: Value) -> Value:
+        """As a matrix, whose columns are the tensor's last dim."""
+        last = value.rank - 1
+        order = [dim for dim in value.order() if dim != last]
+        value = self.ordered(value, [*order, last])
+        shape = self.shapes[value.name]
+        if len(shape) == 2:
+            return Value(value.name, (0, 1))
+        return self.viewed(value, [_product(shape[:-1]), shape[-1]], (0, 1))
+
+
+def _needed(output: torch.fx.Node) -> set[torch.fx.Node]:
+    needed, waiting = set(), [output]
+    while waiting:
+        node = waiting.pop()
+        if node not in needed:
+            needed.add(node)
+            waiting += node.all_input_nodes
+    return needed
+
+
+def _module_of(node: torch.fx.Node) -> str:
+    """The path of the innermost module, as in the model's own names."""
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    path = stack[-1][0] if stack else ""
+    return re.sub(r"@\d+$", "", path).removeprefix("model").removeprefix(".")
+
+
+def _source_of(node: torch.fx.Node) -> str:
+    """The line of the model, not of torch or this package."""
+    frames = re.findall(
+        r'File "([^"]+)", line (\d+), in .*\n\s*(.*)', node.meta.get("stack_trace") or ""
+    )
+    for file, line, text in reversed(frames):
+        if "/site-packages/torch/" not in file and "/braid/export/" not in file:
+            return f"{file}:{line}: {text}"
+    return "no source line is known"
+
+
+def number(value: Any) -> Any:
+    """A number that a graph may have as an operand."""
+    if isinstance(value, (int, float, bool)):
+        return value
+    raise Unsupported(f"the operand {value}")
+
+
+def _product(extents: Sequence[Extent]) -> Extent:
+    if all(isinstance(extent, int) for extent in extents):
+        result = 1
+        for extent in extents:
+            result *= extent
+        return result
+    product = sympy.Integer(1)
+    for extent in extents:
+        product *= sympy.sympify(extent, {name: sympy.Symbol(name) for name in ("S", "T")})
+    return str(sympy.expand(product)).replace(" ", "")
+
+
+def dim_of(dim: int, rank: int) -> int:
+    """A dim that counts from the front."""
+    return dim + rank if dim < 0 else dim
+
+
+def _identity(low: Lowering, node: torch.fx.Node, **arguments: Any) -> Any:
+    return next(iter(arguments.values()))

@@ -1,0 +1,163 @@
+"""A causal language model of transformers as one graph of ATen ops over flat tokens."""
+
+import dataclasses
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import _disable_current_modes
+from transformers import AttentionInterface
+from transformers.integrations.moe import ExpertsInterface
+from transformers.masking_utils import AttentionMaskInterface
+
+from ..errors import CannotExport
+from . import ops  # noqa: F401  the ops of torch.ops.braid
+
+
+@dataclasses.dataclass(frozen=True)
+class _Mask:
+    """What a query sees: the last `window` keys up to its own, or all with 0."""
+
+    window: int = 0
+    problem: str = ""
+
+
+def _seen(mask_function: Any, length: int) -> _Mask:
+    """Tries a mask of transformers on a query in the middle and on the last one."""
+    widths = set()
+    with _disable_current_modes():  # this is no part of the graph
+        zero, keys = torch.tensor(0), torch.arange(length)
+        for query in (length // 2, length - 1):
+            try:
+                seen = mask_function(zero, zero, torch.tensor(query), keys).nonzero().flatten()
+            except Exception as error:  # pylint: disable=broad-except
+                return _Mask(problem=f"a mask that depends on the tokens ({type(error).__name__})")
+            if len(seen) == 0 or seen[-1] != query or len(seen) != query + 1 - seen[0]:
+                return _Mask(problem="a mask that is no window of keys up to the query's own")
+            widths.add(0 if seen[0] == 0 else len(seen))
+    if widths == {0}:
+        return _Mask()
+    width = max(widths)
+    if widths - {0, width} or (0 in widths and width <= length // 2):
+        return _Mask(problem="a mask whose width depends on the query")
+    return _Mask(window=width)
+
+
+# A mask is looked at up to here.
+_LENGTH = 1 << 18
+
+
+def _mask(*_: Any, mask_function: Any = None, **__: Any) -> _Mask:
+    return _seen(mask_function, _LENGTH) if mask_function is not None else _Mask()
+
+
+def _attention(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: Any,
+    scaling: float | None = None,
+    softcap: float | None = None,
+    s_aux: torch.Tensor | None = None,
+    dropout: float = 0.0,
+    **_: Any,
+) -> tuple[torch.Tensor, None]:
+    mask = attention_mask
+    if not isinstance(mask, _Mask):
+        mask = _Mask(problem=f"a mask of {type(mask).__name__}, not from AttentionMaskInterface")
+    result = torch.ops.braid.attention(
+        query,
+        key,
+        value,
+        s_aux,
+        module.layer_idx,
+        scaling,
+        mask.window,
+        softcap or 0.0,
+        mask.problem,
+    )
+    return result.transpose(1, 2).contiguous(), None
+
+
+_ACTIVATIONS = {"SiLUActivation": "swiglu", "SiLU": "swiglu"}
+
+
+def _experts(
+    module: nn.Module, x: torch.Tensor, choices: torch.Tensor, weights: torch.Tensor, **_: Any
+) -> torch.Tensor:
+    if not module.has_gate:
+        raise CannotExport(
+            f"{type(module).__name__}: has no gate; expected experts with gate and up"
+        )
+    if hasattr(module, "limit"):
+        made_for = (getattr(module, "alpha", None), module.limit)
+        known = made_for == (1.702, 7.0)
+        activation = "clamped_swiglu" if known else f"a clamp of alpha and limit {made_for}"
+    else:
+        name = type(module.act_fn).__name__
+        activation = _ACTIVATIONS.get(name, name)
+    return torch.ops.braid.experts(
+        x,
+        choices,
+        weights,
+        module.gate_up_proj,
+        module.down_proj,
+        module.gate_up_proj_bias if module.has_bias else None,
+        module.down_proj_bias if module.has_bias else None,
+        activation,
+        not module.is_concatenated,
+        module.is_transposed,
+    )
+
+
+class _Flat(nn.Module):
+    """The model, of a batch of one row that holds the tokens of all sequences."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self, tokens: torch.Tensor, positions: torch.Tensor, starts: torch.Tensor
+    ) -> torch.Tensor:
+        # Of a sequence without a token it is one of another, and means nothing.
+        last = (starts[1:] - 1).clamp(min=0)
+        result = self.model(
+            input_ids=tokens[None],
+            position_ids=positions[None],
+            attention_mask=tokens.new_ones((1, tokens.shape[0]), dtype=torch.bool),
+            use_cache=False,
+            logits_to_keep=last,
+        )
+        return result.logits[0]
+
+
+def trace(model: nn.Module, max_tokens: int, max_sequences: int) -> torch.export.ExportedProgram:
+    """Traces a model whose parameters and buffers are on the device meta. Inputs are tokens and
+    positions, [T], and starts, [S + 1]; the output has the logits of each sequence's last token."""
+    AttentionInterface.register("braid", _attention)
+    AttentionMaskInterface.register("braid", _mask)
+    ExpertsInterface.register("braid", _experts)
+    model.set_attn_implementation("braid")
+    if hasattr(model, "set_experts_implementation"):
+        model.set_experts_implementation("braid")
+    tokens = torch.zeros(8, dtype=torch.int32, device="meta")
+    starts = torch.zeros(5, dtype=torch.int32, device="meta")
+    rows = torch.export.Dim("tokens", min=1, max=max(max_tokens, 2))
+    ends = torch.export.Dim("sequences", min=1, max=max(max_sequences, 2))
+    try:
+        with torch.no_grad():
+            program = torch.export.export(
+                _Flat(model.eval()),
+                (tokens, tokens.clone(), starts),
+                dynamic_shapes=({0: rows}, {0: rows}, {0: ends + 1}),
+                strict=False,
+            )
+            return program.run_decompositions({})  # without writes in place
+    except CannotExport:
+        raise
+    except Exception as error:  # whatever the model's code does with what is no plain tensor
+        raise CannotExport(
+            f"{type(model).__name__}: torch.export: {type(error).__name__}: {error}"
+        ) from error

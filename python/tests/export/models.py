@@ -1,0 +1,71 @@
+"""Small models of transformers with random weights, and what PyTorch computes of them."""
+
+import torch
+import transformers
+
+torch.set_num_threads(1)  # small models are quicker so
+transformers.utils.logging.set_verbosity_error()
+transformers.utils.logging.disable_progress_bar()
+
+SIZES = {
+    "vocab_size": 160,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 16,
+    "max_position_embeddings": 256,
+    "initializer_range": 0.05,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+# What each has beside the sizes above. Windows are shorter than the longest prompt.
+MODELS = {
+    "Llama": {},
+    "Qwen3": {},
+    "Mistral": {"sliding_window": 20},
+    "Phi3": {"sliding_window": 20},
+    "Olmo2": {},
+    "Glm": {},
+    "Gemma3": {"sliding_window": 20, "layer_types": ["sliding_attention", "full_attention"]},
+    "Mixtral": {"num_local_experts": 4},
+    "Qwen3Moe": {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 48},
+    "GptOss": {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 20},
+    "DeepseekV3": {
+        "num_key_value_heads": 8, "q_lora_rank": 32, "kv_lora_rank": 32, "qk_nope_head_dim": 16,
+        "qk_rope_head_dim": 16, "v_head_dim": 16, "n_routed_experts": 8, "n_group": 2, "topk_group": 1,
+        "num_experts_per_tok": 2, "moe_intermediate_size": 48, "first_k_dense_replace": 1,
+    },
+}  # fmt: skip
+_CONFIGS = {"Gemma3": "Gemma3TextConfig"}
+# How much larger than random the embeddings are, 8 where nothing else is said: OLMo 2 norms what a
+# layer adds, which is large then.
+_STREAMS = {"Olmo2": 64}
+
+
+def make(name, **more):
+    config = getattr(transformers, _CONFIGS.get(name, f"{name}Config"))
+    config = config(**{**SIZES, **MODELS[name], **more})
+    return build(f"{name}ForCausalLM", config, _STREAMS.get(name, 8))
+
+
+def build(name, config, stream=8):
+    """A model in f32. Norms get weights that are not all equal, and embeddings are large beside what a
+    layer adds, as in trained models: else the roundings of bf16 would grow from layer to layer."""
+    torch.manual_seed(1)
+    config._attn_implementation = "eager"
+    model = getattr(transformers, name)(config).eval()
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+        if parameter.ndim == 1:
+            parameter += 0.3 * torch.randn_like(parameter)
+    model.get_input_embeddings().weight.mul_(stream)
+    return model
+
+
+def last_logits(model, sequences):
+    """Of the last token of each sequence, by a whole forward pass for each."""
+    with torch.no_grad():
+        return torch.stack([model(torch.tensor([tokens])).logits[0, -1] for tokens in sequences])

@@ -1,0 +1,144 @@
+"""Folders in the Hub's layout, and what is said of those that cannot be exported."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import models
+import torch
+from safetensors.torch import load_file, save_file
+
+import braid
+from braid import safetensors
+
+SMALL = {"max_tokens": 32, "max_sequences": 4, "pages": 32}
+
+
+def content(folder):
+    """The files of an exported folder, but what comes from the model's own."""
+    return {
+        path.name: path.read_bytes()
+        for path in sorted(pathlib.Path(folder).iterdir())
+        if path.suffix == ".safetensors" or path.name in ("graph.json", "manifest.json")
+    }
+
+
+class Folders(unittest.TestCase):
+    def setUp(self):
+        self._directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self._directory.cleanup)
+        self.root = pathlib.Path(self._directory.name)
+        self.saved, self.out = self.root / "saved", self.root / "out"
+
+    def save(self, name="Llama", **more):
+        model = models.make(name, **more)
+        model.save_pretrained(self.saved, max_shard_size="50KB")
+        return model
+
+    def command(self, *options):
+        sizes = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
+        return subprocess.run(
+            [sys.executable, "-m", "braid.export", self.saved, "-o", self.out, *sizes, *options],
+            capture_output=True, text=True,
+        )  # fmt: skip
+
+    def refused(self, error=braid.InvalidArgument, **options):
+        with self.assertRaises(error) as raised:
+            braid.export(self.saved, self.out, **{**SMALL, **options})
+        return str(raised.exception)
+
+    def test_a_folder_gives_what_the_model_in_memory_gives(self):
+        # Mixtral's weights are joined as they are loaded.
+        for name in ("Llama", "Mixtral"):
+            with self.subTest(name):
+                model = self.save(name)
+                braid.export(model, self.root / "of_model", tp=2, dtype="bf16", **SMALL)
+                done = self.command("--tp", "2", "--dtype", "bf16")
+                self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+                self.assertEqual(content(self.out), content(self.root / "of_model"))
+                self.assertTrue((self.out / "config.json").is_file())
+
+    def test_tied_weights_are_written_once(self):
+        model = self.save(tie_word_embeddings=True)
+        braid.export(self.saved, self.out, tp=2, **SMALL)
+        names = safetensors.read(self.out / "rank1.safetensors")
+        names |= safetensors.read(self.out / "shared.safetensors")
+        self.assertIn("model.embed_tokens.weight", names)
+        self.assertNotIn("lm_head.weight", names)
+        prompts = [[5, 6, 7], [8]]
+        exported = braid.Model(self.out, device="cpu")
+        for prompt, found in zip(prompts, exported.generate(prompts, 4)):
+            tokens = list(prompt)
+            for _ in range(4):
+                tokens.append(models.last_logits(model, [tokens])[0].argmax().item())
+            self.assertEqual(found, tokens[len(prompt) :])
+
+    def test_ranks_share_what_they_do_not_divide(self):
+        model = self.save(num_key_value_heads=2, vocab_size=161)
+        braid.export(self.saved, self.out, tp=4, **SMALL)
+        shared = safetensors.read(self.out / "shared.safetensors")
+        self.assertEqual(shared["lm_head.weight"].shape, (161, 64))
+        exported = braid.Model(self.out, device="cpu")
+        found = torch.tensor(exported.step(exported.sequences([[3, 4, 5], [6]])))
+        expected = models.last_logits(model, [[3, 4, 5], [6]])
+        self.assertLess(((found - expected).norm() / expected.norm()).item(), 1e-5)
+
+    def test_what_cannot_be_exported_is_named_all_at_once(self):
+        self.save(hidden_act="mish")
+        text = self.refused(braid.CannotExport)
+        self.assertRegex(text, "^2 ops cannot be exported:")
+        for layer in (0, 1):
+            self.assertRegex(
+                text, rf"model.layers.{layer}.mlp.act_fn: mish; /.*activations.py:\d+: "
+            )
+        done = self.command()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("braid.export: error: 2 ops cannot be exported", done.stderr)
+
+    def test_what_would_mix_sequences_is_refused(self):
+        class Mixing(torch.nn.Module):
+            def forward(self, x):
+                return x + x.cumsum(1)
+
+        model = models.make("Llama")
+        model.model.norm = Mixing()
+        text = "model.norm: cumsum along the tokens, which belong to several sequences; .*x.cumsum"
+        with self.assertRaisesRegex(braid.CannotExport, text):
+            braid.export(model, self.out, **SMALL)
+
+    def test_ranks_that_the_plan_does_not_fit_are_refused(self):
+        self.save()
+        text = self.refused(tp=3)
+        self.assertRegex(text, "^LlamaForCausalLM: cannot be split over 3 ranks:\n")
+        self.assertIn("model.layers.1.self_attn.q_proj: 8 parts; expected a multiple of 3", text)
+
+    def test_pickles_are_refused(self):
+        model = self.save()
+        for path in self.saved.glob("model*"):
+            path.unlink()
+        torch.save(model.state_dict(), self.saved / "pytorch_model.bin")
+        self.assertRegex(self.refused(), "has no model.safetensors .*pytorch_model.bin.*pickles")
+
+    def test_weights_that_do_not_fit_are_refused(self):
+        models.make("Llama").save_pretrained(self.saved)
+        path = self.saved / "model.safetensors"
+        weights = load_file(path)
+        key = "model.layers.0.mlp.up_proj.weight"
+        save_file({**weights, key: weights[key][1:].clone()}, path)
+        self.assertRegex(self.refused(), rf"{key} is \[95, 64\]; expected \[96, 64\]")
+        del weights[key]
+        save_file(weights, path)
+        self.assertRegex(self.refused(), f"the weights lack {key}, and 0 more")
+
+    def test_a_folder_without_config_is_refused(self):
+        self.saved.mkdir()
+        self.assertRegex(self.refused(), "has no config.json")
+        self.assertRegex(
+            self.refused(dtype="f8"), "^dtype: found f8; expected one of f32, f16, bf16"
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
