@@ -48,6 +48,8 @@ TEST_P(Compile, WideAttentionsWithoutSpills) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Compile, ::testing::Values("sm_80", "sm_90a", "sm_100a"));
+INSTANTIATE_TEST_SUITE_P(DISABLED_OtherTargets, Compile,
+                         ::testing::Values("sm_86", "sm_89", "sm_120a"));
 
 // The PTX has the access widths that the width analysis promises: 16 bytes wherever the shape
 // allows.

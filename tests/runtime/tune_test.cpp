@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -320,6 +321,9 @@ TEST(TuneDatabase, RefusesOtherFiles) {
   fs::create_directory(file.path);
   EXPECT_THAT(open(false), HasSubstr("is a directory; expected a database of braid tune"));
   EXPECT_THAT(open(true), HasSubstr("is a directory; expected a database of braid tune"));
+  fs::remove(file.path);
+  ASSERT_EQ(::mkfifo(file.path.c_str(), 0600), 0);
+  EXPECT_THAT(open(true), HasSubstr("is not a regular file; expected a database of braid tune"));
   fs::remove(file.path);
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(file.path.c_str(), &db), SQLITE_OK);

@@ -143,8 +143,12 @@ TuneDatabase::TuneDatabase(const std::filesystem::path& path, bool create)
     : impl_(std::make_unique<Impl>(path.string())) {
   const int flags = create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    throw_invalid(impl_->where, "is a directory; expected a database of braid tune");
+  // SQLite would wait for a pipe for ever.
+  const auto type = std::filesystem::status(path, error).type();
+  if (type != std::filesystem::file_type::regular && std::filesystem::exists(path, error)) {
+    const bool is_directory = type == std::filesystem::file_type::directory;
+    throw_invalid(impl_->where, fmt::format("is {}; expected a database of braid tune",
+                                            is_directory ? "a directory" : "not a regular file"));
   }
   // As an absolute path, names such as "file:x" and ":memory:" have no special meaning.
   const std::string whole = std::filesystem::absolute(path).string();
