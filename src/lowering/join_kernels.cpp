@@ -46,6 +46,7 @@ constexpr ReasonCode kTooManyNodes{"join_kernels.too_many_nodes",
                                    "the kernel would compute more than {most} nodes"};
 constexpr ReasonCode kNoWarps{"join_kernels.no_warps",
                               "no number of warps suits both, or their rings differ"};
+constexpr ReasonCode kRefused{"join_kernels.refused", "{why}"};
 constexpr ReasonCode kRunsBeside{"join_kernels.runs_beside",
                                  "'{node}' runs beside the kernels, and may need room"};
 
@@ -162,7 +163,7 @@ class Joiner {
       if (!configs) continue;
       const KernelSpec spec = joined(nodes, *configs);
       if (std::string reason = cannot_fuse(*spec.body); !reason.empty()) {
-        return Reason(ReasonCode{"join_kernels.refused", "{why}"}, std::move(reason));
+        return Reason(kRefused, std::move(reason));
       }
       const double ns = kernel_ns(spec, bindings_, device_);
       if (best.nodes.empty() || ns < best.ns) best = {nodes, *configs, ns};
