@@ -105,6 +105,35 @@ param 1 input 1 divisor 16
 )");
 }
 
+TEST(Pipeline, FillsATileFromFurtherOutOnce) {
+  std::string text(kNested);
+  const std::size_t from = text.find("    %7 = range"), end = text.find("    %9 = constant");
+  const std::string operand = text.substr(from, end - from);
+  text.erase(from, end - from);
+  text.insert(text.find("  %5 = for"), operand);
+  const std::string result = text_after(text, two_stages, remove_dead);
+  const std::size_t outer = result.find(" = for ");
+  EXPECT_LT(result.find("{stages 1,"), outer);
+  EXPECT_LT(result.find("copy_to_shared.bf16"), outer);
+  EXPECT_GT(result.find("{stages 2,"), outer);
+  EXPECT_GT(result.find("wait_group"), outer);
+}
+
+TEST(Pipeline, CastsASlotOfAnotherDtypeOnce) {
+  std::string text(kNested);
+  const std::string load = "load.bf16 %1";
+  text.replace(text.find(load), load.size(), "load.f8e4m3 %1");
+  const std::string result = text_after(text, two_stages, remove_dead);
+  const std::size_t cast = result.find("cast_shared.bf16");
+  EXPECT_NE(result.find("alloc_shared.f8e4m3 : shared[16, 16] {stages 2, row_step 1}"),
+            std::string::npos);
+  EXPECT_NE(result.find("copy_to_shared.f8e4m3"), std::string::npos);
+  // Before the first of the two products that take it, and a barrier between.
+  EXPECT_EQ(result.find("cast_shared", cast + 1), std::string::npos);
+  EXPECT_LT(cast, result.find("wait_group 1", cast));
+  EXPECT_LT(result.find("wait_group 1", cast), result.find("dot.bf16"));
+}
+
 TEST(Pipeline, LeavesALoopThatWaits) {
   std::string text(kNested);
   text.insert(text.find("      %13 = range"), "      wait %2, _, _\n");

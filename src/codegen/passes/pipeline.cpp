@@ -27,6 +27,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "braid/error.h"
 #include "codegen/passes/ahead.h"
@@ -50,7 +51,8 @@ struct Ring {
   bool is_copied = false;  ///< a load; any other goes through registers
   bool is_cast = false;    ///< a load of another dtype: a slot is cast into a tile just before it
   Id shared = kNone;
-  Id cast = kNone;  ///< that tile
+  Id cast = kNone;       ///< that tile
+  bool is_used = false;  ///< a dot has read it, so what stands just before one is there
   /// For a load whose offsets grow by the same amount in each step: the offsets of the first
   /// iteration, and elements per unit of the induction variable.
   Id first_offset = kNone, slope = kNone;
@@ -247,7 +249,7 @@ class LoopPipeliner {
            !around_->inside.contains(ring.operand);
   }
 
-  const Ring* find(Id operand) const {
+  Ring* find(Id operand) {
     const auto it = std::find_if(rings_.begin(), rings_.end(),
                                  [&](const Ring& ring) { return ring.operand == operand; });
     return it == rings_.end() ? nullptr : &*it;
@@ -299,9 +301,10 @@ class LoopPipeliner {
     Inst dot = p_.at(id);
     std::vector<Id> slots;
     for (std::size_t side = 0; side < 2; ++side) {
-      const Ring* const ring = find(dot.args[side]);
+      Ring* const ring = find(dot.args[side]);
       const bool is_cast = ring != nullptr && ring->is_cast;
-      if (ring != nullptr && (is_cast || ring->filled == Ring::Filled::kInPlace)) {
+      const bool in_place = is_cast || (ring != nullptr && ring->filled == Ring::Filled::kInPlace);
+      if (in_place && !std::exchange(ring->is_used, true)) {
         // The barrier of this step was after the last read. This one waits for no copy.
         if (is_cast) {
           b_.append({.op = Op::kCastShared,
