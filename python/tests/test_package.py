@@ -5,9 +5,8 @@ import gc
 import tempfile
 import unittest
 
-import numpy as np
-
 import braid
+import numpy as np
 from braid import graph, tensors
 
 

@@ -81,16 +81,15 @@ def export(
     ):
         graph.input(name, "i32", shape)
 
-    names = {id(p): name for name, p in found.model.named_parameters(remove_duplicate=True)}
     cuts = plan.apply(found.model, found.plan, tp)
-    names |= {id(p): name for name, p in found.model.named_parameters(remove_duplicate=True)}
+    names = {p: name for name, p in found.model.named_parameters()}  # of what is tied the first
     caches: dict[str, None] = {}
 
     def parameter(name: str) -> str:
         name = name.removeprefix("model.")
         if name in found.buffers:
             return name
-        return names[id(found.model.get_parameter(name))]
+        return names[found.model.get_parameter(name)]
 
     def cache(layer: int, kind: str, shape: list[Extent], of: str) -> str:
         name = f"l{layer}_{kind}"

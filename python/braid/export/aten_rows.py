@@ -97,12 +97,16 @@ def _embedding(low: Lowering, node, weight: Value, indices: Value, **_: Any) -> 
 
 @lowers("aten::index")
 def _index(low: Lowering, node, self_: Value, indices: list[Value | None]) -> Value:
-    """One index of one dim."""
+    """One index of one dim, or rows of a table."""
     given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
-    if len(given) != 1 or len(given[0][1].order()) != 1 or given[0][1].rank != 1:
-        raise Unsupported("index with several tensors, or one of several dims")
-    ((dim, index),) = given
-    return _index_select(low, node, self_, dim, index)
+    if len(given) == 1:
+        ((dim, index),) = given
+        if index.rank == 1:
+            return _index_select(low, node, self_, dim, index)
+        if dim == 0 and self_.axes == (0, 1):
+            axes = (*index.axes, len(index.order()))
+            return low.emit_like(node, "embedding", [self_.name, index.name], Value("", axes))
+    raise Unsupported("index with several tensors, or one of several dims")
 
 
 @lowers("aten::index_select")

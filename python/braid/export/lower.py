@@ -92,7 +92,8 @@ _IDENTITIES = {
 
 class Lowering:
     """Fills a graph with the nodes of a program. `inputs` has the names of the program's inputs that
-    are no parameters; `group` and `cuts` say how parameters are split; `caches` makes a layer's."""
+    are no parameters, `parameter` gives the others theirs, `cuts` says which of these are split, and
+    `caches` makes the keys or the values of a layer, of heads and width and a dtype."""
 
     def __init__(
         self,

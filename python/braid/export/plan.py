@@ -50,7 +50,10 @@ class _Applied:
         self.cuts: dict[str, Cut] = {}
         self._modules = dict(model.named_modules())
         self._names = {p: name for name, p in model.named_parameters()}
-        self._local: dict[nn.Parameter, nn.Parameter] = {}  # the part of each whole
+        self._owners: dict[nn.Parameter, list[tuple[nn.Module, str]]] = {}
+        for module in self._modules.values():
+            for key, parameter in module.named_parameters(recurse=False):
+                self._owners.setdefault(parameter, []).append((module, key))
         problems = []
         for pattern, style in plan.items():
             rule = re.compile(re.escape(pattern).replace(r"\*", r"[^.]+"))
@@ -142,18 +145,18 @@ class _Applied:
         self._cut(self._modules[owner], parameter, cuts[style])
 
     def _cut(self, module: nn.Module, parameter: str, cut: Cut) -> None:
-        """Parameters that are tied stay so."""
+        """Leaves a part in place of a parameter, also where it is tied."""
         whole = getattr(module, parameter)
-        if whole not in self._names:  # it is a part already
+        if whole not in self._owners:  # it is a part already
             return
-        if whole not in self._local:
-            shape = list(whole.shape)
-            if shape[cut.dim] % (cut.pieces * cut.blocks) != 0:
-                raise InvalidArgument(
-                    f"{self._names[whole]}: {shape[cut.dim]} elements along dim {cut.dim}; expected a "
-                    f"multiple of {cut.pieces * cut.blocks}"
-                )
-            shape[cut.dim] //= cut.pieces
-            self._local[whole] = nn.Parameter(whole.new_empty(shape), requires_grad=False)
-            self.cuts[self._names[whole]] = cut
-        setattr(module, parameter, self._local[whole])
+        shape = list(whole.shape)
+        if shape[cut.dim] % (cut.pieces * cut.blocks) != 0:
+            raise InvalidArgument(
+                f"{self._names[whole]}: {shape[cut.dim]} elements along dim {cut.dim}; expected a "
+                f"multiple of {cut.pieces * cut.blocks}"
+            )
+        shape[cut.dim] //= cut.pieces
+        part = nn.Parameter(whole.new_empty(shape), requires_grad=False)
+        self.cuts[self._names[whole]] = cut
+        for owner, key in self._owners[whole]:
+            setattr(owner, key, part)

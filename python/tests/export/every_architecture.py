@@ -7,12 +7,11 @@ import signal
 import sys
 import tempfile
 
+import braid
 import models
 import torch
 from transformers import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-
-import braid
 
 RANKS, SECONDS = 2, 90
 PROMPTS = [[5, 6, 7], [8], list(range(10, 43))]

@@ -6,12 +6,11 @@ import sys
 import tempfile
 import unittest
 
+import braid
 import models
 import torch
-from safetensors.torch import load_file, save_file
-
-import braid
 from braid import safetensors
+from safetensors.torch import load_file, save_file
 
 SMALL = {"max_tokens": 32, "max_sequences": 4, "pages": 32}
 

@@ -6,11 +6,10 @@ import pathlib
 import tempfile
 import unittest
 
+import braid
 import models
 import numpy as np
 import torch
-
-import braid
 
 STEPS = {"f32": 32, "bf16": 4}
 PROMPTS = [3, 1, 33, 18]  # tokens of each
