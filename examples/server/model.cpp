@@ -1,21 +1,14 @@
 #include "model.h"
 
 #include <braid/error.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <braid/safetensors.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <span>
 
 namespace server {
 namespace {
@@ -32,73 +25,6 @@ json read_json(const std::filesystem::path& path) {
     return json::parse(file);
   } catch (const json::exception& error) {
     throw_invalid(path, std::string("is no JSON: ") + error.what());
-  }
-}
-
-/// A file that is mapped as long as this exists.
-class MappedFile {
- public:
-  explicit MappedFile(const std::filesystem::path& path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) throw_environment(path, std::strerror(errno));
-    struct stat info {};
-    void* memory = MAP_FAILED;
-    if (::fstat(file, &info) == 0 && info.st_size > 0) {
-      memory = ::mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-    }
-    ::close(file);
-    if (memory == MAP_FAILED) throw_environment(path, "cannot be mapped; expected a file");
-    bytes_ = {static_cast<const std::byte*>(memory), static_cast<std::size_t>(info.st_size)};
-  }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  ~MappedFile() { ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size()); }
-  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
-
- private:
-  std::span<const std::byte> bytes_;
-};
-
-/// The dtype that safetensors calls F32, BF16, F8_E4M3, ...
-braid::DType parse_file_dtype(std::string name) {
-  std::erase(name, '_');
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto dtype = braid::parse_dtype(name);
-  if (!dtype) throw std::runtime_error("braid has no dtype " + name);
-  return *dtype;
-}
-
-/// Calls `use(name, tensor)` for each tensor of a safetensors file, one at a time in memory.
-void for_each_tensor(
-    const std::filesystem::path& path,
-    const std::function<void(const std::string& name, const braid::HostTensor& tensor)>& use) {
-  const MappedFile file(path);
-  const std::span<const std::byte> bytes = file.bytes();
-  std::uint64_t head = 0;
-  if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
-  if (bytes.size() < sizeof head || head > bytes.size() - sizeof head) {
-    throw_invalid(path, "is no file of safetensors: its header does not fit");
-  }
-  const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof head;
-  const std::span<const std::byte> data = bytes.subspan(sizeof head + head);
-  try {
-    const json header = json::parse(text, text + head);
-    for (const auto& [name, entry] : header.items()) {
-      if (name == "__metadata__") continue;
-      const auto offsets = entry.at("data_offsets").get<std::array<std::uint64_t, 2>>();
-      braid::HostTensor tensor{parse_file_dtype(entry.at("dtype").get<std::string>()),
-                               entry.at("shape").get<std::vector<std::int64_t>>(),
-                               {}};
-      if (offsets[0] > offsets[1] || offsets[1] > data.size()) {
-        throw std::runtime_error("the data of " + name + " are outside of the file");
-      }
-      tensor.data.assign(data.begin() + offsets[0], data.begin() + offsets[1]);
-      use(name, tensor);
-    }
-  } catch (const json::exception& error) {
-    throw_invalid(path, std::string("is no file of safetensors: ") + error.what());
-  } catch (const std::runtime_error& error) {
-    throw_invalid(path, error.what());
   }
 }
 
@@ -119,13 +45,19 @@ Model::Model(const ModelOptions& options) {
     if (manifest.at("braid_model") != 1) {
       throw_invalid(path, "found format " + manifest.at("braid_model").dump() + "; expected 1");
     }
-    limits_ = {.max_tokens = lowered(options.max_tokens, manifest.at("max_tokens")),
-               .max_sequences = manifest.at("max_sequences"),
-               .context = manifest.at("context"),
-               .page_size = manifest.at("page_size"),
-               .pages = options.pages != 0 ? options.pages : manifest.at("pages").get<int>(),
-               .vocabulary = manifest.at("vocabulary"),
-               .end_of_text = manifest.at("end_of_text")};
+    limits_ = {
+        .max_tokens = lowered(options.max_tokens, manifest.at("max_tokens")),
+        .max_sequences = manifest.at("max_sequences"),
+        .context = manifest.at("context"),
+        .page_size = manifest.at("page_size"),
+        .pages = options.pages != 0 ? options.pages : manifest.at("pages").get<std::int64_t>(),
+        .vocabulary = manifest.at("vocabulary"),
+        .end_of_text = manifest.at("end_of_text")};
+    for (const std::int64_t limit : {limits_.max_tokens, limits_.max_sequences, limits_.context,
+                                     limits_.page_size, limits_.pages, limits_.vocabulary}) {
+      if (limit < 1)
+        throw_invalid(path, "a limit is " + std::to_string(limit) + "; expected 1 or more");
+    }
     ranks = manifest.at("ranks");
     weights = manifest.at("weights");
     graph_path = options.folder / manifest.at("graph").get<std::string>();
@@ -134,9 +66,6 @@ Model::Model(const ModelOptions& options) {
       if (input.value("kind", "") == "state") input.at("shape").at(0) = limits_.pages;
     }
     graph_json.at("symbols").at("T").at("max") = limits_.max_tokens;
-    // Each running sequence has a token in every run.
-    limits_.max_sequences = std::min(limits_.max_sequences, limits_.max_tokens);
-    graph_json.at("symbols").at("S").at("max") = limits_.max_sequences;
   } catch (const json::exception& error) {
     throw_invalid(path, std::string("is not what braid.export writes: ") + error.what());
   }
@@ -148,24 +77,28 @@ Model::Model(const ModelOptions& options) {
   const braid::Graph graph = braid::parse_graph(graph_json.dump(), graph_path.string());
   executable_ = std::make_unique<braid::Executable>(braid::Executable::compile(graph, *world_));
   executable_->prepare({{"T", 1}, {"S", 1}});
-  std::set<std::string> missing;
+  std::set<std::pair<int, std::string>> missing;
   for (const braid::GraphInput& input : executable_->inputs()) {
-    if (input.kind == braid::InputKind::kParameter) missing.insert(input.name);
+    if (input.kind != braid::InputKind::kParameter) continue;
+    for (int rank = 0; rank < world_->size(); ++rank) missing.emplace(rank, input.name);
   }
   const auto read = [&](const json& file, int first, int last) {
-    for_each_tensor(options.folder / file.get<std::string>(),
-                    [&](const std::string& name, const braid::HostTensor& tensor) {
-                      missing.erase(name);
-                      for (int rank = first; rank < last; ++rank) {
-                        executable_->set_input(rank, name, tensor);
-                      }
-                    });
+    braid::read_safetensors(options.folder / file.get<std::string>(),
+                            [&](std::string_view name, const braid::HostTensor& tensor) {
+                              for (int rank = first; rank < last; ++rank) {
+                                executable_->set_input(rank, name, tensor);
+                                missing.erase({rank, std::string(name)});
+                              }
+                            });
   };
   read(weights.at("shared"), 0, world_->size());
   for (std::size_t rank = 0; rank < weights.at("ranks").size(); ++rank) {
     read(weights.at("ranks").at(rank), static_cast<int>(rank), static_cast<int>(rank) + 1);
   }
-  if (!missing.empty()) throw_invalid(options.folder, "no weights for " + *missing.begin());
+  if (!missing.empty()) {
+    const auto& [rank, name] = *missing.begin();
+    throw_invalid(options.folder, "has no weights " + name + " of rank " + std::to_string(rank));
+  }
 
   memory_.resize(ranks);
   for (int rank = 0; rank < world_->size(); ++rank) {
