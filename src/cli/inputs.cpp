@@ -7,8 +7,8 @@
 #include <map>
 
 #include "cli/common.h"
-#include "cli/safetensors.h"
 #include "ir/fail.h"
+#include "runtime/safetensors.h"
 
 namespace braid::cli {
 

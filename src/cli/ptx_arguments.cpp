@@ -12,12 +12,12 @@
 #include <map>
 
 #include "cli/common.h"
-#include "cli/safetensors.h"
 #include "ir/fail.h"
 #include "ir/mapped.h"
 #include "ir/split_list.h"
 #include "ir/text.h"
 #include "runtime/name_memory.h"
+#include "runtime/safetensors.h"
 
 namespace braid::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "braid/device.h"
-#include "cli/element_type.h"
+#include "runtime/element_type.h"
 #include "runtime/tensor_map.h"
 
 namespace braid::cli {

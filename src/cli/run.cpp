@@ -21,7 +21,6 @@
 #include "cli/inputs.h"
 #include "cli/progress.h"
 #include "cli/run_report.h"
-#include "cli/safetensors.h"
 #include "cli/trace.h"
 #include "ir/fail.h"
 #include "ir/groups.h"
@@ -29,6 +28,7 @@
 #include "lowering/plan/program.h"
 #include "runtime/bytes.h"
 #include "runtime/output_file.h"
+#include "runtime/safetensors.h"
 
 namespace braid::cli {
 

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "cli/process.h"
-#include "cli/safetensors.h"
 #include "cli/small_graph.h"
+#include "runtime/safetensors.h"
 
 namespace braid {
 namespace {

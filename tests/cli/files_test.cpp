@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "cli/process.h"
-#include "cli/safetensors.h"
 #include "cli/small_graph.h"
+#include "runtime/safetensors.h"
 
 namespace braid {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cli/process.h"
-#include "cli/safetensors.h"
+#include "runtime/safetensors.h"
 
 namespace braid {
 namespace {

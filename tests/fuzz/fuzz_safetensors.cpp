@@ -3,8 +3,8 @@
 #include <cstdlib>
 
 #include "braid/error.h"
-#include "cli/safetensors.h"
 #include "fuzz/temporary_file.h"
+#include "runtime/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto path = braid::fuzz::directory() / "fuzz.safetensors";

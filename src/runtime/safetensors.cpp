@@ -1,4 +1,4 @@
-#include "cli/safetensors.h"
+#include "runtime/safetensors.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,10 +11,11 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "cli/element_type.h"
+#include "braid/safetensors.h"
 #include "ir/fail.h"
 #include "ir/json_value.h"
 #include "ir/text.h"
+#include "runtime/element_type.h"
 
 namespace braid {
 
@@ -391,6 +392,13 @@ void write_safetensors(const std::filesystem::path& path,
   std::deque<OutputFile> files;
   stage(path, std::move(parts), &files);
   files.front().publish();
+}
+
+void read_safetensors(
+    const std::string& path,
+    const std::function<void(std::string_view name, const HostTensor& tensor)>& use) {
+  const SafetensorsFile file(path);
+  for (const auto& [name, entry] : file.entries()) use(name, file.read(name));
 }
 
 }  // namespace braid

@@ -1,0 +1,270 @@
+#include "engine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <numeric>
+
+namespace server {
+namespace {
+
+/// A number in [0, 1) that depends on nothing but these two (splitmix64).
+double uniform(std::uint64_t seed, std::uint64_t position) {
+  std::uint64_t x = seed + (position + 1) * 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
+}
+
+/// A token by its probability at the request's temperature, among the likeliest that together have
+/// top_p.
+std::int32_t sample(const Request& request, const double* logits, std::int64_t vocabulary,
+                    double best, std::uint64_t position) {
+  std::vector<double> weights(vocabulary);
+  for (std::int64_t i = 0; i < vocabulary; ++i) {
+    weights[i] = std::exp((logits[i] - best) / request.temperature);
+  }
+  std::vector<std::int32_t> order(vocabulary);
+  std::iota(order.begin(), order.end(), 0);
+  double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  if (request.top_p < 1) {
+    std::ranges::stable_sort(order, std::greater{}, [&](std::int32_t i) { return weights[i]; });
+    const double limit = request.top_p * total;
+    std::size_t kept = 0;
+    for (total = 0; kept < order.size() && (kept == 0 || total < limit); ++kept) {
+      total += weights[order[kept]];
+    }
+    order.resize(kept);
+  }
+  double left = uniform(request.seed, position) * total;
+  for (const std::int32_t id : order) {
+    left -= weights[id];
+    if (left < 0) return id;
+  }
+  return order.back();
+}
+
+}  // namespace
+
+Ticket::News Ticket::wait(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, limit,
+                    [&] { return !news_.tokens.empty() || news_.finish != Finish::kNone; });
+  return std::exchange(news_, {});
+}
+
+void Ticket::add(Token token) {
+  const std::lock_guard lock(mutex_);
+  news_.tokens.push_back(token);
+  changed_.notify_one();
+}
+
+void Ticket::finish(Finish how) {
+  const std::lock_guard lock(mutex_);
+  news_.finish = how;
+  changed_.notify_one();
+}
+
+Engine::Engine(Model& model) : model_(model), free_(model.limits().pages) {
+  std::iota(free_.rbegin(), free_.rend(), 0);
+  metrics_.pages = metrics_.free_pages = limits().pages;
+  thread_ = std::thread([this] { work(); });
+}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_one();
+  }
+  thread_.join();
+}
+
+std::string Engine::refusal(const Request& request) const {
+  for (const auto* ids : {&request.prompt, &request.stop}) {
+    for (const std::int32_t id : *ids) {
+      if (id >= 0 && id < limits().vocabulary) continue;
+      return "found the token " + std::to_string(id) + "; expected one from 0 to " +
+             std::to_string(limits().vocabulary - 1);
+    }
+  }
+  const std::int64_t most = std::min(limits().context, limits().pages * limits().page_size);
+  const std::int64_t prompt = std::ssize(request.prompt);
+  if (prompt + request.max_tokens <= most) return {};
+  return "found " + std::to_string(prompt) + " tokens of a prompt and max_tokens " +
+         std::to_string(request.max_tokens) + "; expected at most " + std::to_string(most) +
+         " together";
+}
+
+std::shared_ptr<Ticket> Engine::submit(Request request) {
+  auto ticket = std::make_shared<Ticket>(std::move(request));
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back({ticket, ticket->request().prompt, {}});
+  ++metrics_.requests;
+  changed_.notify_one();
+  return ticket;
+}
+
+EngineMetrics Engine::metrics() const {
+  const std::lock_guard lock(mutex_);
+  EngineMetrics result = metrics_;
+  result.waiting = std::ssize(waiting_);
+  return result;
+}
+
+std::int64_t Engine::pages_for(std::int64_t tokens) const {
+  return (tokens + limits().page_size - 1) / limits().page_size;
+}
+
+void Engine::work() {
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      metrics_.running = std::ssize(running_);
+      metrics_.free_pages = std::ssize(free_);
+      changed_.wait(lock, [&] { return stopping_ || !running_.empty() || !waiting_.empty(); });
+      if (stopping_) break;
+      drop_cancelled();
+      admit();
+      metrics_.running = std::ssize(running_);
+    }
+    schedule();
+    if (!running_.empty()) step();
+  }
+  for (Sequence& sequence : running_) sequence.ticket->finish(Finish::kFailed);
+  for (Sequence& sequence : waiting_) sequence.ticket->finish(Finish::kFailed);
+}
+
+void Engine::drop_cancelled() {
+  const auto cancelled = [&](Sequence& sequence) {
+    if (!sequence.ticket->cancelled()) return false;
+    free_pages(sequence);
+    ++metrics_.cancelled;
+    return true;
+  };
+  std::erase_if(running_, cancelled);
+  std::erase_if(waiting_, cancelled);
+}
+
+/// Lets sequences in whose tokens the free pages can take. One that is alone always fits (refusal).
+void Engine::admit() {
+  std::int64_t left = std::ssize(free_);
+  while (!waiting_.empty() && std::ssize(running_) < limits().max_sequences) {
+    left -= pages_for(std::ssize(waiting_.front().tokens));
+    if (left < 0) break;
+    running_.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+}
+
+/// Chooses the tokens of the next step, and gives their sequences pages.
+void Engine::schedule() {
+  std::int64_t budget = limits().max_tokens;
+  for (Sequence& sequence : running_) sequence.taken = 0;
+  for (const bool decode : {true, false}) {
+    // The youngest may leave while others grow.
+    for (std::size_t i = 0; i < running_.size() && budget > 0; ++i) {
+      if ((running_[i].pending() == 1) != decode) continue;
+      const std::int64_t count = std::min(budget, running_[i].pending());
+      if (!grow(i, count)) break;  // it was the youngest itself
+      running_[i].taken = count;
+      budget -= count;
+    }
+  }
+}
+
+/// Gives a sequence the pages of its next `count` tokens; while none is free, the youngest sequence
+/// loses its own and waits again. False where that was this one.
+bool Engine::grow(std::size_t index, std::int64_t count) {
+  const std::int64_t wanted = pages_for(running_[index].cached + count);
+  while (std::ssize(running_[index].pages) < wanted) {
+    if (!free_.empty()) {
+      running_[index].pages.push_back(free_.back());
+      free_.pop_back();
+      continue;
+    }
+    Sequence youngest = std::move(running_.back());
+    running_.pop_back();
+    free_pages(youngest);
+    const std::lock_guard lock(mutex_);
+    waiting_.push_front(std::move(youngest));
+    ++metrics_.preempted;
+    if (index == running_.size()) return false;
+  }
+  return true;
+}
+
+void Engine::free_pages(Sequence& sequence) {
+  free_.insert(free_.end(), sequence.pages.begin(), sequence.pages.end());
+  sequence.pages.clear();
+  sequence.cached = 0;
+}
+
+void Engine::step() {
+  Batch batch;
+  std::vector<std::size_t> rows;  // of the batch, as indices of running_
+  const std::int64_t size = limits().page_size;
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    Sequence& sequence = running_[i];
+    if (sequence.taken == 0) continue;
+    rows.push_back(i);
+    for (std::int64_t end = sequence.cached + sequence.taken; sequence.cached < end;) {
+      const std::int64_t position = sequence.cached++;
+      batch.tokens.push_back(sequence.tokens[position]);
+      batch.positions.push_back(static_cast<std::int32_t>(position));
+      batch.slots.push_back(
+          static_cast<std::int32_t>(sequence.pages[position / size] * size + position % size));
+    }
+    batch.lengths.push_back(static_cast<std::int32_t>(sequence.cached));
+    batch.starts.push_back(static_cast<std::int32_t>(batch.tokens.size()));
+    batch.page_table.insert(batch.page_table.end(), sequence.pages.begin(), sequence.pages.end());
+    batch.page_table.resize(rows.size() * model_.table_width());
+  }
+  std::int64_t chosen = 0;
+  try {
+    const std::vector<double> logits = model_.run(batch);
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      Sequence& sequence = running_[rows[row]];
+      if (sequence.pending() > 0) continue;  // part of a prompt
+      ++chosen;
+      sequence.finish = choose(sequence, &logits[row * limits().vocabulary]);
+    }
+  } catch (const std::exception& error) {
+    // What the caches hold is lost, so everything that runs has failed. The next run starts afresh.
+    std::fprintf(stderr, "braid-server: error: %s\n", error.what());
+    for (Sequence& sequence : running_) sequence.finish = Finish::kFailed;
+  }
+  const std::lock_guard lock(mutex_);
+  ++metrics_.steps;
+  metrics_.tokens += chosen;
+  metrics_.computed_tokens += std::ssize(batch.tokens);
+  std::erase_if(running_, [&](Sequence& sequence) {
+    if (sequence.finish == Finish::kNone) return false;
+    metrics_.failed += sequence.finish == Finish::kFailed ? 1 : 0;
+    free_pages(sequence);
+    sequence.ticket->finish(sequence.finish);
+    return true;
+  });
+}
+
+/// Appends the next token to a sequence.
+Finish Engine::choose(Sequence& sequence, const double* logits) {
+  const Request& request = sequence.ticket->request();
+  const std::int64_t vocabulary = limits().vocabulary;
+  const double* likeliest = std::max_element(logits, logits + vocabulary);
+  const double best = *likeliest;
+  auto id = static_cast<std::int32_t>(likeliest - logits);
+  if (request.temperature > 0) id = sample(request, logits, vocabulary, best, sequence.cached);
+  for (const auto* stops : {&limits().end_of_text, &request.stop}) {
+    if (std::ranges::find(*stops, id) != stops->end()) return Finish::kStop;
+  }
+  double total = 0;
+  for (std::int64_t i = 0; i < vocabulary; ++i) total += std::exp(logits[i] - best);
+  sequence.tokens.push_back(id);
+  sequence.ticket->add({id, logits[id] - best - std::log(total)});
+  const std::int64_t count = std::ssize(sequence.tokens) - std::ssize(request.prompt);
+  return count == request.max_tokens ? Finish::kLength : Finish::kNone;
+}
+
+}  // namespace server

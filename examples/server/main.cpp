@@ -1,0 +1,61 @@
+// Serves a model that `python -m braid.export` wrote: docs/server.md.
+//
+//     braid-server OUT --device cpu --port 8000
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include "engine.h"
+#include "http.h"
+#include "model.h"
+
+int main(int argc, char** argv) try {
+  server::ModelOptions options;
+  std::string host = "127.0.0.1";
+  int port = 8000;
+  CLI::App app("Answers requests of completions with a model that braid.export wrote");
+  app.add_option("FOLDER", options.folder, "What python -m braid.export wrote")->required();
+  app.add_option_function<std::string>(
+         "--device",
+         [&](const std::string& name) { options.device = braid::parse_device_kind(name); },
+         "cpu or cuda (default: cuda where there is a GPU)")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--host", host, "Address to listen at (default: 127.0.0.1)");
+  app.add_option("--port", port, "Port to listen at; 0: any (default: 8000)")
+      ->check(CLI::Range(0, 65535));
+  app.add_option("--pages", options.pages, "Pages of the cache (default: what the folder says)")
+      ->check(CLI::Range(1, 1 << 30));
+  app.add_option("--max-tokens", options.max_tokens,
+                 "The most tokens of one run (default: what the folder says)")
+      ->check(CLI::Range(1, 1 << 30));
+  CLI11_PARSE(app, argc, argv);
+
+  // Signals are waited for below; threads made from here on never see them.
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGTERM);
+  ::sigaddset(&signals, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  const auto begin = std::chrono::steady_clock::now();
+  server::Model model(options);
+  server::Engine engine(model);
+  const std::string name = std::filesystem::absolute(options.folder / ".").parent_path().filename();
+  server::HttpServer http(engine, name, host, port);
+  const std::chrono::duration<double> start = std::chrono::steady_clock::now() - begin;
+  std::printf("%s at http://%s:%d, ready after %.1f s\n", name.c_str(), host.c_str(), http.port(),
+              start.count());
+  std::fflush(stdout);
+
+  int received = 0;
+  ::sigwait(&signals, &received);
+  // A second signal ends the process at once.
+  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  http.drain();
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "braid-server: error: %s\n", error.what());
+  return 1;
+}
