@@ -147,12 +147,17 @@ void Engine::drop_cancelled() {
   std::erase_if(waiting_, cancelled);
 }
 
-/// Lets sequences in whose tokens the free pages can take. One that is alone always fits (refusal).
+/// Lets sequences in whose tokens the free pages can take, with a page for each to grow. One that
+/// is alone always fits (refusal).
 void Engine::admit() {
+  const auto wanted = [&](const Sequence& sequence) {
+    return pages_for(std::ssize(sequence.tokens)) + 1 - std::ssize(sequence.pages);
+  };
   std::int64_t left = std::ssize(free_);
+  for (const Sequence& sequence : running_) left -= wanted(sequence);
   while (!waiting_.empty() && std::ssize(running_) < limits().max_sequences) {
-    left -= pages_for(std::ssize(waiting_.front().tokens));
-    if (left < 0) break;
+    left -= wanted(waiting_.front());
+    if (left < 0 && !running_.empty()) break;
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
   }
@@ -259,10 +264,14 @@ Finish Engine::choose(Sequence& sequence, const double* logits) {
   for (const auto* stops : {&limits().end_of_text, &request.stop}) {
     if (std::ranges::find(*stops, id) != stops->end()) return Finish::kStop;
   }
-  double total = 0;
-  for (std::int64_t i = 0; i < vocabulary; ++i) total += std::exp(logits[i] - best);
+  Token token{id};
+  if (request.logprobs) {
+    double total = 0;
+    for (std::int64_t i = 0; i < vocabulary; ++i) total += std::exp(logits[i] - best);
+    token.logprob = logits[id] - best - std::log(total);
+  }
   sequence.tokens.push_back(id);
-  sequence.ticket->add({id, logits[id] - best - std::log(total)});
+  sequence.ticket->add(token);
   const std::int64_t count = std::ssize(sequence.tokens) - std::ssize(request.prompt);
   return count == request.max_tokens ? Finish::kLength : Finish::kNone;
 }

@@ -22,12 +22,13 @@ struct Request {
   double top_p = 1;        ///< of the likeliest tokens, those that together have this probability
   std::uint64_t seed = 0;  ///< a request with the same seed gets the same tokens
   std::vector<std::int32_t> stop;  ///< ends the answer, and is no part of it
+  bool logprobs = false;           ///< whether Token::logprob is wanted
 };
 
-/// A token of an answer, and the logarithm of its probability (at temperature 1).
+/// A token of an answer.
 struct Token {
   std::int32_t id = 0;
-  double logprob = 0;
+  double logprob = 0;  ///< logarithm of its probability at temperature 1, where it is wanted
 };
 
 enum class Finish { kNone, kStop, kLength, kFailed };

@@ -23,13 +23,16 @@ struct BadRequest : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// One line of JSON, also where a name is no UTF-8.
+std::string line(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
 void answer_error(Response& response, int status, const std::string& type,
                   const std::string& message) {
   response.status = status;
   const json error = {{"message", message}, {"type", type}, {"param", nullptr}, {"code", nullptr}};
-  response.set_content(
-      json{{"error", error}}.dump(-1, ' ', false, json::error_handler_t::replace) + "\n",
-      "application/json");
+  response.set_content(line({{"error", error}}), "application/json");
 }
 
 /// The number that `body` has as `key`; `otherwise` where it has none, or null.
@@ -68,7 +71,7 @@ std::vector<std::int32_t> token_ids(const json& ids, const char* key) {
 
 struct Completion {
   Request request;
-  bool stream = false, logprobs = false;
+  bool stream = false;
 };
 
 Completion parse_completion(const std::string& text) {
@@ -103,7 +106,7 @@ Completion parse_completion(const std::string& text) {
   request.seed = seed == -1 ? std::random_device{}() : static_cast<std::uint64_t>(seed);
   number<std::int64_t>(body, "n", 1, 1, 1, "1");
   result.stream = flag(body, "stream");
-  result.logprobs =
+  request.logprobs =
       number<std::int64_t>(body, "logprobs", -1, 0, 0, "0: those of the chosen tokens alone") == 0;
   return result;
 }
@@ -161,7 +164,7 @@ class Answer {
       all.insert(all.end(), news.tokens.begin(), news.tokens.end());
       const bool over = news.finish != Finish::kNone;
       if (stream_ && (over || !news.tokens.empty())) {
-        if (!write(sink, "data: " + object(news.tokens, news.finish).dump() + "\n\n")) return false;
+        if (!write(sink, "data: " + line(object(news.tokens, news.finish)) + "\n")) return false;
       }
       if (!over) continue;
       json whole = object(all, news.finish);
@@ -169,7 +172,7 @@ class Answer {
       whole["usage"] = {{"prompt_tokens", prompt},
                         {"completion_tokens", all.size()},
                         {"total_tokens", prompt + all.size()}};
-      if (!write(sink, stream_ ? "data: [DONE]\n\n" : whole.dump() + "\n")) return false;
+      if (!write(sink, stream_ ? "data: [DONE]\n\n" : line(whole))) return false;
       sink.done();
       return true;
     }
@@ -179,7 +182,6 @@ class Answer {
   Answer(std::shared_ptr<HttpState> state, const Completion& completion)
       : state_(std::move(state)),
         stream_(completion.stream),
-        logprobs_(completion.logprobs),
         id_("cmpl-" + std::to_string(state_->next_id++)),
         created_(std::time(nullptr)),
         ticket_(state_->engine.submit(completion.request)) {}
@@ -202,7 +204,8 @@ class Answer {
                    {"logprobs", nullptr},
                    {"finish_reason", nullptr}};
     if (finish != Finish::kNone) choice["finish_reason"] = reason(finish);
-    if (logprobs_) choice["logprobs"] = {{"tokens", ids}, {"token_logprobs", logprobs}};
+    if (ticket_->request().logprobs)
+      choice["logprobs"] = {{"tokens", ids}, {"token_logprobs", logprobs}};
     return {{"id", id_},
             {"object", "text_completion"},
             {"created", created_},
@@ -211,7 +214,7 @@ class Answer {
   }
 
   std::shared_ptr<HttpState> state_;
-  bool stream_, logprobs_;
+  bool stream_;
   std::string id_;
   std::time_t created_;
   std::shared_ptr<Ticket> ticket_;
@@ -286,13 +289,12 @@ HttpServer::HttpServer(Engine& engine, std::string model, const std::string& hos
   server_->Get("/health", [state = state_](const Request&, Response& response) {
     const std::lock_guard lock(state->mutex);
     response.status = state->draining ? 503 : 200;
-    response.set_content(state->draining ? "{\"status\":\"ends\"}\n" : "{\"status\":\"ok\"}\n",
-                         "application/json");
+    response.set_content(line({{"status", state->draining ? "ends" : "ok"}}), "application/json");
   });
   server_->Get("/v1/models", [state = state_, start](const Request&, Response& response) {
     const json model = {
         {"id", state->model}, {"object", "model"}, {"created", start}, {"owned_by", "braid"}};
-    response.set_content(json{{"object", "list"}, {"data", json::array({model})}}.dump() + "\n",
+    response.set_content(line({{"object", "list"}, {"data", json::array({model})}}),
                          "application/json");
   });
   server_->Get("/metrics", [state = state_](const Request&, Response& response) {
@@ -312,6 +314,8 @@ HttpServer::HttpServer(Engine& engine, std::string model, const std::string& hos
       port == 0 ? server_->bind_to_any_port(host) : (server_->bind_to_port(host, port) ? port : -1);
   if (port_ < 0) throw std::runtime_error(host + ":" + std::to_string(port) + ": is not free");
   thread_ = std::thread([this] { server_->listen_after_bind(); });
+  // A server that does not run yet cannot be stopped.
+  while (!server_->is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 void HttpServer::drain() {
