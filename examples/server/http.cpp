@@ -283,6 +283,11 @@ HttpServer::HttpServer(Engine& engine, std::string model, const std::string& hos
   server_->set_payload_max_length(kMaxBody);
   server_->set_keep_alive_timeout(1);
   server_->set_tcp_nodelay(true);
+  // Not httplib's default, with which two servers share a port.
+  server_->set_socket_options([](auto socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
   server_->Post("/v1/completions", [state = state_](const Request& request, Response& response) {
     complete(state, request.body, response);
   });

@@ -167,6 +167,13 @@ class Server(unittest.TestCase):
         self.assertEqual(response.status, 404)
         self.assertEqual(json.loads(text)["error"]["message"], "there is no GET /v1/nothing")
 
+    def test_its_port_is_its_own(self):
+        port = self.server.port
+        done = subprocess.run([SERVER, self.folder, "--device", "cpu", "--port", str(port)],
+                              capture_output=True, text=True, timeout=DEADLINE)  # fmt: skip
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, f"braid-server: error: 127.0.0.1:{port}: is not free\n"))  # fmt: skip
+
     def test_greedy_tokens_are_those_of_the_model(self):
         expected = braid.Model(self.folder, "cpu").generate([prompt(1, 20)], 24)[0]
         answer = self.server.complete(prompt=[prompt(1, 20)], max_tokens=24, temperature=0)
