@@ -196,7 +196,8 @@ TEST(AllReduces, OfARowHaveOnePriceByCountsWithAndWithoutBuckets) {
     return (estimate_kernel(counts, device).ns - device.launch_ns) / 1e3;
   };
   const double without = us({}, 32), with = us({{.max = 1}, {.max = kMostTokens}}, 1);
-  EXPECT_NEAR(with, without, 0.05 * without);
+  // The shares of accesses that miss L1 and L2 are those of all blocks.
+  EXPECT_NEAR(with, without, 0.1 * without);
 }
 
 /// All-reduces with each algorithm, one after the other.

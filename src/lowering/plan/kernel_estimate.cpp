@@ -271,9 +271,9 @@ double memory_bytes(const KernelCounts& counts, double at_once, const DeviceMode
 /// The time of each unit for blocks that run at the same time and move that many bytes to and from
 /// memory. The last entries are the units of a multiprocessor that issue instructions.
 constexpr std::size_t kApart = 5;
-/// `clocks` are those of a block.
-std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, double moved,
-                              double blocks, const DeviceModel& device) {
+/// `clocks` are those of a block, and `touched` its bytes between L2 and the multiprocessor.
+std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, double touched,
+                              double moved, double blocks, const DeviceModel& device) {
   constexpr double kParts = 4;  // parts of a multiprocessor, each of which issues one instruction
                                 // per clock
   // L2 bytes per multiprocessor and clock: 5120 bytes for 108 of them (NVIDIA A100 whitepaper).
@@ -291,7 +291,8 @@ std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, 
     return static_cast<double>(bytes) / all * blocks / gbs;
   };
   return {{"memory", moved * blocks / (kMemoryShare * device.hbm_gbs)},
-          {"L2", rate_ns(counts.block_bytes, kL2Bytes * used * device.ghz)},
+          {"L2", std::max(rate_ns(counts.block_bytes, kL2Bytes * used * device.ghz),
+                          touched / (kL2Bytes * device.ghz))},
           {"NVLink", rate_ns(counts.total.peer_bytes, device.nvlink_gbs)},
           {"loads and stores", unit_ns(std::max(clocks.lookups, clocks.data))},
           {"matrix unit", uneven * unit_ns(clocks.matrix)},
@@ -447,10 +448,14 @@ KernelEstimate estimate_kernel(const KernelCounts& counts, const DeviceModel& de
   Clocks clocks;
   for (const LineCounts& line : counts.lines) clocks.add(clocks_of(line, device), block(line));
   const Waiting waiting = waiting_of(counts, block, moved, device);
+  const double sectors =
+      block.sum([](const LineCounts& line) { return line.counts.global_sectors; });
+  const double touched = static_cast<double>(counts.block_bytes) * sectors /
+                         std::max(1.0, static_cast<double>(counts.total.global_sectors));
   double work_ns = 0, busy_ns = 0;
   const auto add = [&](double waves, double blocks) {
     if (waves == 0 || blocks == 0) return;
-    const std::vector<UnitTime> units = wave_ns(counts, clocks, moved, blocks, device);
+    const std::vector<UnitTime> units = wave_ns(counts, clocks, touched, moved, blocks, device);
     const Busy busy = together(units);
     work_ns +=
         waves * wave_with_waiting(busy, waiting, std::ceil(blocks / device.sms), launch.warps);

@@ -87,9 +87,7 @@ void Counter::end_launch(LaunchCount& launch) {
       kernels_, [&](const auto& entry) { return &entry->sites == &launch.sites(); });
   const Tally sum = launch.sum();
   (*kernel)->sum += sum;
-  for (std::size_t b = 0; b < sum.busiest.warps.size(); ++b) {
-    (*kernel)->busiest[b] += sum.busiest.warps[b];
-  }
+  (*kernel)->note_busiest(sum.busiest);
   const LaunchCount::LeastBytes bytes = launch.least_bytes();
   (*kernel)->read_bytes += bytes.read;
   (*kernel)->written_bytes += bytes.written;
@@ -101,6 +99,14 @@ std::vector<KernelCounts> Counter::counts() const {
   std::vector<KernelCounts> all;
   for (const auto& kernel : kernels_) all.push_back(kernel->counts());
   return all;
+}
+
+void Counter::Kernel::note_busiest(const BusiestBlock& block) {
+  ++ended;
+  if (waits && (ended == 1 || block.instructions < waited_least.instructions)) waited_least = block;
+  for (std::size_t b = 0; b < block.warps.size(); ++b) {
+    busiest[b] = waits ? ended * waited_least.warps[b] : busiest[b] + block.warps[b];
+  }
 }
 
 KernelCounts Counter::Kernel::counts() const {

@@ -46,13 +46,18 @@ class Counter {
     Tally sum;
     std::uint64_t launches = 0;
     std::uint64_t blocks = 0, blocks_run = 0;
-    std::vector<std::uint64_t> busiest;  ///< warps in it by basic block, summed over launches
+    /// Warps in the busiest block by basic block, summed over launches. Of launches that wait for
+    /// each other the one that polls least stands for all: ranks that start first poll most.
+    std::vector<std::uint64_t> busiest;
+    BusiestBlock waited_least;
+    std::uint64_t ended = 0;  ///< launches
     std::uint32_t threads = 0, shared_bytes = 0;
     std::uint64_t read_bytes = 0, written_bytes = 0;  ///< minimum traffic
     bool waits = false;                               ///< its blocks wait for others
     std::vector<WarpChain> chains;                    ///< by block of the count sites
     std::vector<bool> joined;                         ///< by instruction
     std::vector<double> shared_reads;                 ///< from the last launch
+    void note_busiest(const BusiestBlock& block);
     [[nodiscard]] KernelCounts counts() const;
     /// The chain of a warp, given how many ran each basic block.
     [[nodiscard]] WarpChain chain(const std::vector<std::uint64_t>& ran,
