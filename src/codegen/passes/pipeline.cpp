@@ -146,8 +146,11 @@ class LoopPipeliner {
                             : ahead ? Ring::Filled::kAhead
                                     : Ring::Filled::kInPlace};
         if (const Inst& load = p_.at(operand); load.op == Op::kLoad) {
-          ring.is_copied = ahead || load.dtype == dot.dtype;
-          ring.is_cast = ring.is_copied && load.dtype != dot.dtype;
+          // A dot takes two dtypes of one size.
+          const bool fits = dtype_size(load.dtype) == dtype_size(dot.dtype);
+          if (fits) ring.dtype = load.dtype;
+          ring.is_copied = ahead || fits;
+          ring.is_cast = ring.is_copied && !fits;
         }
         rings_.push_back(ring);
       }
