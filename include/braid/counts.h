@@ -73,6 +73,7 @@ struct LineCounts {
                                 ///< loop
   Counts counts;
   /// How many warps ran it in the block that executes the most instructions; summed over launches.
+  /// Of launches that wait for each other, the one whose busiest block polls least counts for all.
   std::uint64_t busiest = 0;
 };
 
@@ -110,7 +111,7 @@ struct KernelCounts {
   std::uint64_t block_bytes = 0;
   std::uint64_t written_bytes = 0;  ///< the part of minimum_bytes that a launch writes
   WarpChain chain;
-  WarpChain busiest_chain;  ///< in the block of each launch that executes the most instructions
+  WarpChain busiest_chain;  ///< in the blocks that LineCounts::busiest is of
   /// Element i is for groups of 2^i consecutive blocks: the bytes that a group reads, shared ones
   /// once, as a fraction of the sum over its blocks. From the first accesses of some blocks' warps.
   std::vector<double> shared_reads;

@@ -9,10 +9,10 @@ from typing import Any
 
 from . import errors
 
-Progress = ctypes.CFUNCTYPE(
+OnProgress = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p
 )
-Warning = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+OnWarning = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
 
 
 class WorldOptions(ctypes.Structure):
@@ -24,8 +24,8 @@ class WorldOptions(ctypes.Structure):
         ("cache_dir", ctypes.c_char_p),
         ("target", ctypes.c_char_p),
         ("timeout_s", ctypes.c_double),
-        ("warning", Warning),
-        ("progress", Progress),
+        ("warning", OnWarning),
+        ("progress", OnProgress),
         ("allocate", ctypes.c_void_p),
         ("free", ctypes.c_void_p),
         ("context", ctypes.c_void_p),

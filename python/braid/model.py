@@ -1,5 +1,5 @@
 """A model that `braid.export` wrote, decoded greedily: for tests and a first look. A server does the
-same in C++, with a scheduler (docs/python.md)."""
+same in C++, with a scheduler (docs/server.md)."""
 
 import json
 import os

@@ -12,22 +12,13 @@ import numpy as np
 from . import tensors
 from .errors import InvalidArgument
 
-_SIZES = {
-    "f32": 4,
-    "f16": 2,
-    "bf16": 2,
-    "f8e4m3": 1,
-    "f8e5m2": 1,
-    "i32": 4,
-    "i64": 8,
-    "u8": 1,
-    "bool": 1,
-}
-_NAMES = {
-    "f32": "F32", "f16": "F16", "bf16": "BF16", "f8e4m3": "F8_E4M3", "f8e5m2": "F8_E5M2",
-    "i32": "I32", "i64": "I64", "u8": "U8", "bool": "BOOL",
+# Names and bytes of an element.
+_TYPES = {
+    "f32": ("F32", 4), "f16": ("F16", 2), "bf16": ("BF16", 2), "f8e4m3": ("F8_E4M3", 1),
+    "f8e5m2": ("F8_E5M2", 1), "i32": ("I32", 4), "i64": ("I64", 8), "u8": ("U8", 1),
+    "bool": ("BOOL", 1),
 }  # fmt: skip
-_DTYPES = {name: dtype for dtype, name in _NAMES.items()}
+_DTYPES = {name: dtype for dtype, (name, _) in _TYPES.items()}
 
 
 class Entry(NamedTuple):
@@ -44,9 +35,10 @@ def write(path: str | os.PathLike[str], entries: Iterable[Entry]) -> None:
     header: dict[str, Any] = {}
     end = 0
     for entry in entries:
-        begin, end = end, end + math.prod(entry.shape) * _SIZES[entry.dtype]
+        name, size = _TYPES[entry.dtype]
+        begin, end = end, end + math.prod(entry.shape) * size
         header[entry.name] = {
-            "dtype": _NAMES[entry.dtype],
+            "dtype": name,
             "shape": entry.shape,
             "data_offsets": [begin, end],
         }
@@ -78,7 +70,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, tensors.HostTensor]:
             dtype, shape = _DTYPES[entry["dtype"]], entry["shape"]
             begin, end = entry["data_offsets"]
             data = whole[begin:end]
-            if not 0 <= begin <= end or len(data) != math.prod(shape) * _SIZES[dtype]:
+            if not 0 <= begin <= end or len(data) != math.prod(shape) * _TYPES[dtype][1]:
                 raise ValueError(f"the bytes of {name}")
             result[name] = tensors.described(data.ctypes.data, dtype, tuple(shape), data)
         return result

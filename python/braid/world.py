@@ -50,8 +50,8 @@ class World(library.Owner):
 
         # The library calls them as long as the world lives.
         self._callbacks = (
-            library.Warning(lambda _, what: _log.warning("%s", what.decode())),
-            library.Progress(report),
+            library.OnWarning(lambda _, what: _log.warning("%s", what.decode())),
+            library.OnProgress(report),
         )
         passes = (ctypes.c_char_p * (len(pass_options) + 1))(*map(str.encode, pass_options))
         options = library.WorldOptions(

@@ -28,6 +28,7 @@ from .trace import trace
 __all__ = ["CannotExport", "export"]
 
 FORMAT = 1
+_PAGE_SIZES = (16, 32, 64, 128, 256)  # those of paged_attention
 # What a server of the model reads beside the graph, copied where the model's folder has it.
 _COPIED = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
            "tokenizer.model", "special_tokens_map.json", "chat_template.jinja")  # fmt: skip
@@ -60,6 +61,14 @@ def export(
     """
     if dtype is not None and dtype not in source.DTYPES:
         raise InvalidArgument(f"dtype: found {dtype}; expected one of {', '.join(source.DTYPES)}")
+    numbers = {"tp": tp, "max_tokens": max_tokens, "max_sequences": max_sequences}
+    numbers |= {"context": context, "pages": pages}
+    for name, value in numbers.items():
+        if value is not None and value < 1:
+            raise InvalidArgument(f"{name}: found {value}; expected a number from 1 on")
+    if page_size not in _PAGE_SIZES:
+        sizes = ", ".join(map(str, _PAGE_SIZES))
+        raise InvalidArgument(f"page_size: found {page_size}; expected one of {sizes}")
     is_model = isinstance(model, nn.Module)
     found = source.of_model(model, dtype) if is_model else source.of_folder(model, dtype)
     config = found.config.get_text_config()

@@ -69,7 +69,7 @@ def _topk(low: Lowering, node, self_: Value, dim: int = -1, **attrs: Any) -> lis
 def _rms_norm(low: Lowering, node, input: Value, normalized_shape, weight=None, eps=None) -> Value:
     if len(normalized_shape) != 1 or eps is None:
         raise Unsupported("rms_norm over several dims or without eps")
-    value = low.ordered(input, [d for d in input.order() if d != input.rank - 1] + [input.rank - 1])
+    value = low.last_behind(input)
     operands = [value.name] + ([weight.name] if weight else [])
     return low.emit_like(node, "rms_norm", operands, value, eps=eps)
 
@@ -80,7 +80,7 @@ def _layer_norm(
 ) -> Value:
     if len(normalized_shape) != 1:
         raise Unsupported("layer_norm over several dims")
-    value = low.ordered(input, [d for d in input.order() if d != input.rank - 1] + [input.rank - 1])
+    value = low.last_behind(input)
     operands = [value.name] + [each.name for each in (weight, bias) if each]
     return low.emit_like(node, "layer_norm", operands, value, eps=eps)
 

@@ -389,11 +389,14 @@ class Lowering:
             op = node.target._schema.name.removeprefix("aten::")
             raise Unsupported(f"{op} along the tokens, which belong to several sequences")
 
+    def last_behind(self, value: Value) -> Value:
+        """With the tensor's last dim behind all others."""
+        last = value.rank - 1
+        return self.ordered(value, [*(dim for dim in value.order() if dim != last), last])
+
     def rows(self, value: Value) -> Value:
         """As a matrix, whose columns are the tensor's last dim."""
-        last = value.rank - 1
-        order = [dim for dim in value.order() if dim != last]
-        value = self.ordered(value, [*order, last])
+        value = self.last_behind(value)
         shape = self.shapes[value.name]
         if len(shape) == 2:
             return Value(value.name, (0, 1))

@@ -138,6 +138,13 @@ class Folders(unittest.TestCase):
             self.refused(dtype="f8"), "^dtype: found f8; expected one of f32, f16, bf16"
         )
 
+    def test_numbers_that_mean_nothing_are_refused(self):
+        for name in ("tp", "max_tokens", "max_sequences", "context", "pages"):
+            text = self.refused(**{name: 0})
+            self.assertEqual(text, f"{name}: found 0; expected a number from 1 on")
+        text = self.refused(page_size=7)
+        self.assertEqual(text, "page_size: found 7; expected one of 16, 32, 64, 128, 256")
+
 
 if __name__ == "__main__":
     unittest.main()

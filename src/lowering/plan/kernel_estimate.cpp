@@ -268,10 +268,10 @@ double memory_bytes(const KernelCounts& counts, double at_once, const DeviceMode
   return std::clamp(reads * share(row), launch.read, reads) + launch.written;
 }
 
-/// The time of each unit for blocks that run at the same time and move that many bytes to and from
-/// memory. The last entries are the units of a multiprocessor that issue instructions.
+/// How many units come before those of a multiprocessor that issue instructions.
 constexpr std::size_t kApart = 5;
-/// `clocks` are those of a block, and `touched` its bytes between L2 and the multiprocessor.
+/// The time of each unit for blocks that run at the same time. `clocks` are those of a block, which
+/// moves `touched` bytes between L2 and the multiprocessor, and `moved` to and from memory.
 std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, double touched,
                               double moved, double blocks, const DeviceModel& device) {
   constexpr double kParts = 4;  // parts of a multiprocessor, each of which issues one instruction

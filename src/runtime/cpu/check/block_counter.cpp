@@ -48,7 +48,7 @@ void BlockCounter::start(LaunchCount& launch, std::uint64_t block) {
   launch_ = &launch;
   group_ = launch.sample() == nullptr ? 0 : launch.sample()->group_of(block);
   tally_.reset(launch.sites());
-  before_ = tally_.warps();
+  before_.assign(tally_.blocks.size(), 0);
   pages_.fill(nullptr);
 }
 
@@ -76,15 +76,22 @@ void BlockCounter::end_block() {
 
 /// Of a cluster, the average block.
 void BlockCounter::note_busiest() {
-  std::vector<std::uint64_t> now = tally_.warps();
-  BusiestBlock block{.warps = std::vector<std::uint64_t>(now.size())};
-  for (std::size_t b = 0; b < now.size(); ++b) {
+  const auto ran = [&](std::size_t b) { return (tally_.blocks[b].warps() - before_[b]) / blocks_; };
+  std::uint64_t instructions = 0;
+  for (std::size_t b = 0; b < before_.size(); ++b) {
     const CountSites::Block& site = launch_->sites().blocks()[b];
-    block.warps[b] = (now[b] - before_[b]) / blocks_;
-    block.instructions += block.warps[b] * (site.end - site.first);
+    instructions += ran(b) * (site.end - site.first);
   }
-  if (block.instructions > tally_.busiest.instructions) tally_.busiest = std::move(block);
-  before_ = std::move(now);
+  BusiestBlock& busiest = tally_.busiest;
+  const bool is_busiest = instructions > busiest.instructions;
+  if (is_busiest) {
+    busiest.instructions = instructions;
+    busiest.warps.resize(before_.size());
+  }
+  for (std::size_t b = 0; b < before_.size(); ++b) {
+    if (is_busiest) busiest.warps[b] = ran(b);
+    before_[b] = tally_.blocks[b].warps();
+  }
 }
 
 bool BlockCounter::looks_at(std::uint32_t warp, AccessCode code) {

@@ -102,9 +102,10 @@ std::vector<KernelCounts> Counter::counts() const {
 }
 
 void Counter::Kernel::note_busiest(const BusiestBlock& block) {
+  if (block.instructions == 0) return;
   ++ended;
   if (waits && (ended == 1 || block.instructions < waited_least.instructions)) waited_least = block;
-  for (std::size_t b = 0; b < block.warps.size(); ++b) {
+  for (std::size_t b = 0; b < busiest.size(); ++b) {
     busiest[b] = waits ? ended * waited_least.warps[b] : busiest[b] + block.warps[b];
   }
 }
@@ -130,7 +131,7 @@ KernelCounts Counter::Kernel::counts() const {
   for (std::size_t b = 0; b < sites.blocks().size(); ++b) {
     const CountSites::Block& block = sites.blocks()[b];
     const BlockTally& tally = sum.blocks[b];
-    const std::uint64_t warps = tally.full + tally.partial;
+    const std::uint64_t warps = tally.warps();
     if (warps == 0) continue;
     for (std::uint32_t i = block.first; i < block.end; ++i) {
       const ptx::Instruction& instruction = function->body[i];

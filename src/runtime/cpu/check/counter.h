@@ -50,7 +50,7 @@ class Counter {
     /// each other the one that polls least stands for all: ranks that start first poll most.
     std::vector<std::uint64_t> busiest;
     BusiestBlock waited_least;
-    std::uint64_t ended = 0;  ///< launches
+    std::uint64_t ended = 0;  ///< launches that executed something
     std::uint32_t threads = 0, shared_bytes = 0;
     std::uint64_t read_bytes = 0, written_bytes = 0;  ///< minimum traffic
     bool waits = false;                               ///< its blocks wait for others

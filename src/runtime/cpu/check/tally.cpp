@@ -135,7 +135,7 @@ Tally& Tally::operator+=(const Tally& other) {
 std::vector<std::uint64_t> Tally::warps() const {
   std::vector<std::uint64_t> result;
   result.reserve(blocks.size());
-  for (const BlockTally& block : blocks) result.push_back(block.full + block.partial);
+  for (const BlockTally& block : blocks) result.push_back(block.warps());
   return result;
 }
 

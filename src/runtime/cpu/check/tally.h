@@ -17,6 +17,7 @@ struct BlockTally {
   std::uint64_t partial = 0;  ///< with some of them
   std::uint64_t lanes = 0;    ///< lanes in those
   std::uint64_t parted = 0;   ///< times that its branch diverged
+  [[nodiscard]] std::uint64_t warps() const { return full + partial; }
   BlockTally& operator+=(const BlockTally& other);
   [[nodiscard]] BlockTally scaled(double weight) const;
 };
