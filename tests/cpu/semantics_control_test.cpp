@@ -374,6 +374,27 @@ TEST(SemanticsBarrier, ArriveDoesNotWait) {
   }
 }
 
+/// Predicates that outlive their block, read alone and together. LLVM's selection for AVX-512 went
+/// round in circles where they were words cast to lanes.
+TEST(SemanticsPredicates, AreReadApartAndTogetherInALoop) {
+  for (const char* op : {"or", "xor", "and"}) {
+    const std::string body = fmt::format(
+        "and.b32 %r1, %i, 2; setp.ne.u32 %p0, %r1, 0; rem.u32 %r2, %i, 3; setp.eq.u32 %p1, %r2, 0;"
+        "mov.u32 %r6, 0; AGAIN: bar.sync 0; {}.pred %p2, %p0, %p1; selp.b32 %r3, 0, 8, %p0;"
+        "selp.b32 %r4, 0, 8, %p2; selp.b32 %r5, 0, 8, %p1; shl.b32 %r4, %r4, 4;"
+        "shl.b32 %r5, %r5, 8; or.b32 %r3, %r3, %r4; or.b32 %r3, %r3, %r5; cvt.u64.u32 %d0, %r3;"
+        "st.global.u64 [%O], %d0; add.u32 %r6, %r6, 1; setp.lt.u32 %p3, %r6, 2; @%p3 bra AGAIN;",
+        op);
+    const Launched r = run("", body, 96, 69);
+    for (std::size_t i = 0; i < 96; ++i) {
+      const bool p = (i & 2) != 0;
+      const bool q = i % 3 == 0;
+      const bool both = op[0] == 'o' ? p || q : op[0] == 'x' ? p != q : p && q;
+      EXPECT_EQ(r.out[i], (p ? 0 : 8) + (both ? 0 : 0x80) + (q ? 0 : 0x800)) << op << i;
+    }
+  }
+}
+
 /// Like CUDA's grid.sync(): %envreg1 and 2 are the address of a word that is zero at launch.
 TEST(SemanticsBarrier, BlocksMeetInTheWorkspaceOfTheirGrid) {
   const std::string body =

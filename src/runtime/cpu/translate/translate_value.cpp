@@ -71,10 +71,11 @@ Translator::Cached& Translator::load_register(int reg) {
   if (slots_[reg] < 0) {
     cached.value = llvm::Constant::getNullValue(integer(bits, scalar));
   } else if (bits == 1) {
+    // Not as i32: LLVM 19 never ends where AVX-512 is there and two such words, cast to lanes, are
+    // read apart and under `or`.
     cached.value =
         scalar ? b_.CreateTrunc(b_.CreateLoad(b_.getInt8Ty(), slot_pointer(reg)), b_.getInt1Ty())
-               : b_.CreateBitCast(b_.CreateLoad(b_.getInt32Ty(), slot_pointer(reg)),
-                                  integer(1, false));
+               : b_.CreateAlignedLoad(integer(1, false), slot_pointer(reg), llvm::Align(4));
   } else {
     cached.value = b_.CreateAlignedLoad(integer(bits, scalar), slot_pointer(reg),
                                         llvm::Align(scalar ? 8 : 64));
