@@ -37,7 +37,8 @@ build() {
   echo "build: took $((SECONDS - start)) s; build/$preset has $(du -sm "build/$preset" | cut -f 1) MB"
 }
 
-# run_ctest PRESET [OPTION...]
+# run_ctest PRESET [OPTION...]: a test that hangs fails after ten minutes, by its name.
 run_ctest() {
-  ctest --test-dir "build/$1" -j "$(job_count)" --output-on-failure --no-label-summary "${@:2}"
+  ctest --test-dir "build/$1" -j "$(job_count)" --output-on-failure --no-label-summary \
+    --timeout 600 "${@:2}"
 }
