@@ -42,6 +42,7 @@ class Kernel(library.Owner):
         handle = library.created("braid_kernel_load", world._handle, rank, ctypes.byref(source))
         super().__init__(handle, "braid_kernel_destroy")
         self.world = world
+        self.ptx = ptx
 
     def launch(
         self,

@@ -42,7 +42,7 @@ def _driver() -> Any:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     before = len(_driver().report().findings) if _driver() else 0
     with warnings.catch_warnings():
         if module := sys.modules.get("braid.triton"):

@@ -3,6 +3,7 @@
 import ctypes
 import dataclasses
 import gc
+import inspect
 import itertools
 import os
 import re
@@ -80,10 +81,11 @@ class _Session:
             for memory in lent:
                 memory.close()
             found = self._note(loaded, source, grid, milliseconds)
+        text = "\n".join(map(str, found))
         if failure is not None:
-            raise KernelError("\n".join(map(str, found)) or str(failure)) from failure
+            raise KernelError(text or _in_python(str(failure), loaded.ptx)) from failure
         if found:
-            warnings.warn("\n".join(map(str, found)), SanitizerWarning, stacklevel=5)
+            warnings.warn(text, SanitizerWarning, stacklevel=_levels_to_caller())
 
     def _note(
         self, loaded: kernel.Kernel, source: Source, grid: tuple[int, int, int], milliseconds: float
@@ -103,6 +105,33 @@ class _Session:
         if self.checks or self.counts:
             kernel.forget(self.world)
         return found
+
+
+def _in_python(message: str, ptx: str) -> str:
+    """A message with the place in Python instead of that in the PTX."""
+
+    def place(found: re.Match[str]) -> str:
+        before = "\n".join(ptx.split("\n")[: int(found.group(1))])
+        places = re.findall(r"\.loc\s+(\d+) (\d+) \d+(?:.*inlined_at (\d+) (\d+))?", before)
+        if not places:
+            return found.group(0)
+        file, line, caller, caller_line = places[-1]
+        path = re.search(rf'\.file\s+{caller or file} "([^"]*)"', ptx)
+        name = os.path.basename(path.group(1)) if path else "?"
+        return f"({name}:{caller_line or line})"
+
+    return re.sub(r"\(ptx:(\d+)\)", place, message)
+
+
+_INNER = os.path.dirname(triton.__file__), os.path.dirname(__file__)
+
+
+def _levels_to_caller() -> int:
+    """How far above the calling function somebody else's code is, which launched a kernel."""
+    level, frame = 1, inspect.currentframe().f_back
+    while frame is not None and frame.f_code.co_filename.startswith(_INNER):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 # --- memory ---------------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 import torch
 import triton
 import triton.language as tl
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
 from triton.language.extra import libdevice
 from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -327,6 +329,33 @@ def transpose(x):
     grid = (triton.cdiv(x.shape[0], 32), triton.cdiv(x.shape[1], 32))
     device_map_kernel[grid](x, out, *x.shape, M=32, N=32)
     return out
+
+
+@triton.jit
+def pair_kernel(pair, out, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(pair[0] + at) * pair[1])
+
+
+@triton.jit
+def small_matmul_kernel(a, b, c, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    place = at[:, None] * SIZE + at[None, :]
+    tl.store(c + place, tl.dot(tl.load(a + place), tl.load(b + place)))
+
+
+@gluon.jit
+def gluon_copy_kernel(x, out, n, BLOCK: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([4], [32], [4], [0])
+    at = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, layout=layout)
+    gl.store(out + at, gl.load(x + at, mask=at < n), mask=at < n)
+
+
+@triton.jit
+def asserting_kernel(x, out, BLOCK: tl.constexpr):
+    v = tl.load(x + tl.arange(0, BLOCK))
+    tl.device_assert(v < 3, "too large")
+    tl.store(out + tl.arange(0, BLOCK), v)
 
 
 @triton.jit

@@ -129,6 +129,28 @@ class Values:
         self.clean()
 
 
+    def test_gluon(self):
+        x, out = random(1000), torch.empty(1000)
+        kernels.gluon_copy_kernel[(2,)](x, out, 1000, BLOCK=512)
+        self.assertTrue(torch.equal(x, out))
+        self.clean()
+
+    def test_tuples(self):
+        x, out = random(64), torch.empty(64)
+        kernels.pair_kernel[(1,)]((x, 2.5), out, BLOCK=64)
+        self.assertTrue(torch.equal(2.5 * x, out))
+        self.clean()
+
+    def test_tensors_that_share_memory(self):
+        x = random(64)
+        out = kernels.add(x[:32], x[32:])
+        self.assertTrue(torch.equal(x[:32] + x[32:], out))
+        self.clean()
+
+    def test_an_empty_grid_launches_nothing(self):
+        self.assertEqual(0, kernels.add(torch.empty(0), torch.empty(0)).numel())
+
+
 class CheckedOnHopper(Values, Case):
     @classmethod
     def setUpClass(cls):
@@ -137,6 +159,14 @@ class CheckedOnHopper(Values, Case):
     def test_persistent_matmul_with_specialized_warps(self):
         a, b = random(256, 128, dtype=torch.float16), random(192, 128, dtype=torch.float16)
         self.close(kernels.persistent_matmul(a, b, True), a.double() @ b.double().T, 2e-4)
+        self.clean()
+
+
+    def test_clusters(self):
+        a, b = (random(64, 64, dtype=torch.float16) for _ in range(2))
+        c = torch.empty(64, 64)
+        kernels.small_matmul_kernel[(1,)](a, b, c, SIZE=64, num_ctas=2)
+        self.close(c, a.double() @ b.double(), 1e-5)
         self.clean()
 
 
@@ -171,6 +201,18 @@ class Findings(Case):
         self.assertEqual(4000, found.offset)
         # The next launch is none the worse.
         self.assertTrue(torch.equal(kernels.add(x, x), 2 * x))
+
+    def test_a_warning_is_about_the_line_that_launches(self):
+        with self.assertWarns(braid.triton.SanitizerWarning) as warned:
+            kernels.racing_kernel[(2,)](random(512), torch.empty(1), BLOCK=256)
+        self.assertEqual(__file__, warned.filename)
+
+    def test_a_failed_assertion_is_named_at_its_line(self):
+        x = torch.full((64,), 2)
+        kernels.asserting_kernel[(1,)](x, torch.empty_like(x), BLOCK=64, debug=True)
+        place = rf"trap \(kernels.py:{line_of('tl.device_assert')}\)"
+        with self.assertRaisesRegex(braid.triton.KernelError, place):
+            kernels.asserting_kernel[(1,)](x + 9, torch.empty_like(x), BLOCK=64, debug=True)
 
     def test_scopes_of_checks(self):
         braid.triton.use(sanitize="bounds")
@@ -235,10 +277,14 @@ class Pytest(unittest.TestCase):
     def run_pytest(self, *options):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "test_it.py").write_text(textwrap.dedent("""
-                import kernels, torch
+                import kernels, torch, unittest
 
                 def test_race():
                     kernels.racing_kernel[(2,)](torch.randn(512), torch.empty(1), BLOCK=256)
+
+                class Race(unittest.TestCase):
+                    def test_race(self):
+                        test_race()
 
                 def test_add():
                     x = torch.randn(100)
@@ -252,7 +298,7 @@ class Pytest(unittest.TestCase):
     def test_findings_fail_the_test_that_launched_the_kernel(self):
         done = self.run_pytest("--braid-sanitize", "--braid-count", "H100")
         self.assertEqual(1, done.returncode, done.stdout + done.stderr)
-        self.assertIn("1 failed, 1 passed", done.stdout)
+        self.assertIn("2 failed, 1 passed", done.stdout)
         self.assertRegex(done.stdout, r"race: .*kernels\.py:\d+")
         self.assertIn("us on H100", done.stdout)
 
