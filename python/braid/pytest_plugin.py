@@ -3,7 +3,7 @@
     pytest -p braid.pytest_plugin --braid-sanitize --braid-count H100
 
 An installed package needs no `-p`. Without an option, tests that call `braid.triton.use` are
-looked at alone.
+looked at alone. A test that expects findings calls `braid.triton.forget` when it has seen them.
 """
 
 import sys
@@ -43,14 +43,17 @@ def _driver() -> Any:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    before = len(_driver().report().findings) if _driver() else 0
+    list_before = _driver().live_findings() if _driver() else []
+    before = len(list_before)
     with warnings.catch_warnings():
         if module := sys.modules.get("braid.triton"):
             # The failure says what the warning would.
             warnings.simplefilter("ignore", module.SanitizerWarning)
         result = yield
     driver = _driver()
-    found = driver.report().findings[before:] if driver else []
+    found = driver.live_findings() if driver else []
+    if found is list_before:
+        found = found[before:]
     if found:
         pytest.fail("\n".join(["kernels have findings:", *map(str, found)]), pytrace=False)
     return result

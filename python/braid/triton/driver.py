@@ -520,6 +520,11 @@ def _active() -> _Driver:
     return triton.runtime.driver.active
 
 
+def live_findings() -> list[Finding]:
+    """What launches add to, for those who look at it in between. `use` and `forget` begin anew."""
+    return _active().session.findings
+
+
 def report() -> Report:
     """The kernels that were launched, and what was found, since `use` or `forget`."""
     session = _active().session

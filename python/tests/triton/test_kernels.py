@@ -277,7 +277,7 @@ class Pytest(unittest.TestCase):
     def run_pytest(self, *options):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "test_it.py").write_text(textwrap.dedent("""
-                import kernels, torch, unittest
+                import braid.triton, kernels, torch, unittest
 
                 def test_race():
                     kernels.racing_kernel[(2,)](torch.randn(512), torch.empty(1), BLOCK=256)
@@ -285,6 +285,11 @@ class Pytest(unittest.TestCase):
                 class Race(unittest.TestCase):
                     def test_race(self):
                         test_race()
+
+                def test_expected_race():
+                    test_race()
+                    assert braid.triton.report().findings
+                    braid.triton.forget()
 
                 def test_add():
                     x = torch.randn(100)
@@ -298,12 +303,12 @@ class Pytest(unittest.TestCase):
     def test_findings_fail_the_test_that_launched_the_kernel(self):
         done = self.run_pytest("--braid-sanitize", "--braid-count", "H100")
         self.assertEqual(1, done.returncode, done.stdout + done.stderr)
-        self.assertIn("2 failed, 1 passed", done.stdout)
+        self.assertIn("2 failed, 2 passed", done.stdout)
         self.assertRegex(done.stdout, r"race: .*kernels\.py:\d+")
         self.assertIn("us on H100", done.stdout)
 
     def test_kernels_without_findings_pass(self):
-        done = self.run_pytest("--braid-sanitize=bounds")
+        done = self.run_pytest("--braid-sanitize=bounds", "-k", "not expected")
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
 
 
