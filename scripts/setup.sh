@@ -2,7 +2,7 @@
 # setup.sh [demo|test|develop|soak]: installs what scripts/demo, scripts/test, (the default) all of the
 # Makefile, or scripts/soak needs, on Debian 12 or Ubuntu 24.04: system packages, and a Python
 # environment in build/venv that holds NVRTC where no CUDA toolkit is found, and what the tests use; for
-# soak PyTorch and transformers in build/torch, too.
+# soak PyTorch, Triton and transformers in build/torch, too.
 # Quick and offline when everything is there already; safe to run again at any time. Needs bash and apt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
