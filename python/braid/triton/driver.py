@@ -440,14 +440,15 @@ class _Driver(DriverBase):
     ) -> Any:
         """Milliseconds of a call: the estimates of its launches where they are counted, which are
         the same each time, else the time that the cpu device takes."""
-        call()  # compiles
-        session = self.session
-        clock = (lambda: session.estimated_ms) if session.counts else (
-            lambda: time.perf_counter() * 1e3
-        )
-        start = clock()
-        call()
-        milliseconds = clock() - start
+        if self.session.counts:
+            start = self.session.estimated_ms
+            call()
+            milliseconds = self.session.estimated_ms - start
+        else:
+            call()  # compiles
+            start = time.perf_counter()
+            call()
+            milliseconds = (time.perf_counter() - start) * 1e3
         return milliseconds if quantiles is None else [milliseconds] * len(quantiles)
 
     def allocate_default_profile_scratch(self, size: int, alignment: int, stream: Any) -> Any:

@@ -5,6 +5,13 @@ import triton
 import triton.language as tl
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+)
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
 from triton.language.extra import libdevice
 from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -246,6 +253,61 @@ def attention(q, k, v, causal):
 
 
 @triton.jit
+def rows_of(first, B: tl.constexpr, D: tl.constexpr):
+    return (first + tl.arange(0, B))[:, None] * D + tl.arange(0, D)[None, :]
+
+
+@triton.jit
+def weights_back(q, k, v, dy, log, delta, scale, rows, columns, CAUSAL: tl.constexpr):
+    """The weights of a tile, and their gradients before the softmax."""
+    p = tl.exp2(tl.dot(q, k.T) * (scale * 1.4426950408889634) - log[:, None])
+    if CAUSAL:
+        p = tl.where(rows[:, None] >= columns[None, :], p, 0.0)
+    return p, p * (tl.dot(dy, v.T) - delta[:, None])
+
+
+@triton.jit
+def attention_back_kernel(q, k, v, dy, dq, dk, dv, logs, deltas, scale, tokens, B: tl.constexpr,
+                          D: tl.constexpr, CAUSAL: tl.constexpr):
+    """Gradients of a block of keys and values, then of the block of queries with the same number."""
+    first = tl.program_id(0) * B
+    head = tl.program_id(1) * tokens
+    at = tl.arange(0, B)
+    mine = rows_of(head + first, B, D)
+    keys, values = tl.load(k + mine), tl.load(v + mine)
+    sum_k = tl.zeros((B, D), tl.float32)
+    sum_v = tl.zeros((B, D), tl.float32)
+    for row in range(first if CAUSAL else 0, tokens, B):
+        there = rows_of(head + row, B, D)
+        query, grad = tl.load(q + there), tl.load(dy + there)
+        p, ds = weights_back(query, keys, values, grad, tl.load(logs + head + row + at),
+                             tl.load(deltas + head + row + at), scale, row + at, first + at, CAUSAL)
+        sum_v = tl.dot(p.to(query.dtype).T, grad, sum_v)
+        sum_k = tl.dot(ds.to(query.dtype).T, query, sum_k)
+    tl.store(dk + mine, (sum_k * scale).to(keys.dtype))
+    tl.store(dv + mine, sum_v.to(keys.dtype))
+    query, grad = tl.load(q + mine), tl.load(dy + mine)
+    log, delta = tl.load(logs + head + first + at), tl.load(deltas + head + first + at)
+    sum_q = tl.zeros((B, D), tl.float32)
+    for column in range(0, first + B if CAUSAL else tokens, B):
+        there = rows_of(head + column, B, D)
+        keys = tl.load(k + there)
+        _, ds = weights_back(query, keys, tl.load(v + there), grad, log, delta, scale, first + at,
+                             column + at, CAUSAL)
+        sum_q = tl.dot(ds.to(keys.dtype), keys, sum_q)
+    tl.store(dq + mine, (sum_q * scale).to(query.dtype))
+
+
+def attention_back(q, k, v, out, logs, dy, causal):
+    heads, tokens, width = q.shape
+    gradients = [torch.empty_like(t) for t in (q, k, v)]
+    deltas = (out.float() * dy.float()).sum(2)
+    attention_back_kernel[(tokens // 32, heads)](q, k, v, dy, *gradients, logs, deltas, width**-0.5, tokens,
+                                                 B=32, D=width, CAUSAL=causal)
+    return gradients
+
+
+@triton.jit
 def asin_kernel(x, out, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + at, libdevice.asin(tl.load(x + at, mask=at < n)), mask=at < n)
@@ -349,6 +411,41 @@ def gluon_copy_kernel(x, out, n, BLOCK: gl.constexpr):
     layout: gl.constexpr = gl.BlockedLayout([4], [32], [4], [0])
     at = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, layout=layout)
     gl.store(out + at, gl.load(x + at, mask=at < n), mask=at < n)
+
+
+@gluon.jit
+def gluon_matmul_kernel(a_map, b_map, c_map, inner, K: gl.constexpr):
+    """One tile by one warp group, with one copy of a and b in flight."""
+    a = gl.allocate_shared_memory(a_map.dtype, a_map.block_type.shape, a_map.layout)
+    b = gl.allocate_shared_memory(b_map.dtype, b_map.block_type.shape, b_map.layout)
+    c = gl.allocate_shared_memory(c_map.dtype, c_map.block_type.shape, c_map.layout)
+    arrived = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(arrived, count=1)
+    M: gl.constexpr = c_map.block_type.shape[0]
+    N: gl.constexpr = c_map.block_type.shape[1]
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, N, 16])
+    total = gl.zeros((M, N), gl.float32, layout)
+    phase = 0
+    for at in range(0, inner, K):
+        mbarrier.expect(arrived, a_map.block_type.nbytes + b_map.block_type.nbytes)
+        tma.async_load(a_map, [0, at], arrived, a)
+        tma.async_load(b_map, [at, 0], arrived, b)
+        mbarrier.wait(arrived, phase)
+        phase ^= 1
+        total = warpgroup_mma(a, b, total, is_async=False)
+    mbarrier.invalidate(arrived)
+    c.store(total.to(c_map.dtype))
+    fence_async_shared()
+    tma.async_store(c_map, [0, 0], c)
+    tma.store_wait(0)
+
+
+def gluon_matmul(a, b):
+    c = torch.empty((64, 64), dtype=torch.float16)
+    layout = gl.NVMMASharedLayout.get_default_for([64, 64], gl.float16)
+    maps = [GluonDescriptor.from_tensor(t, [64, 64], layout) for t in (a, b, c)]
+    gluon_matmul_kernel[(1,)](*maps, a.shape[1], K=64)
+    return c
 
 
 @triton.jit

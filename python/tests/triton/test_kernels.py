@@ -93,17 +93,23 @@ class Values:
             self.close(got.grad, reference.grad, 1e-5)
         self.clean()
 
-    def test_attention(self):
-        q, k, v = (random(2, 128, 64, dtype=torch.float16) for _ in range(3))
+    def test_attention_forward_and_backward(self):
+        q, k, v, dy = (random(2, 128, 64, dtype=torch.float16) for _ in range(4))
         for causal in (False, True):
-            scores = q.double() @ k.double().mT / 8
+            wide = [t.double().requires_grad_() for t in (q, k, v)]
+            scores = wide[0] @ wide[1].mT / 8
             if causal:
                 later = torch.ones(128, 128, dtype=torch.bool).triu(1)
                 scores = scores.masked_fill(later, -torch.inf)
+            want = torch.softmax(scores, 2) @ wide[2]
+            want.backward(dy.double())
+            # The weights and their gradients are rounded to f16 before products.
             out, logs = kernels.attention(q, k, v, causal)
-            # The weights are rounded to f16 before they meet v.
-            self.close(out, torch.softmax(scores, 2) @ v.double(), 1e-3)
-            self.close(logs, torch.logsumexp(scores, 2) / torch.log(torch.tensor(2.0)).double(), 1e-4)
+            self.close(out, want.detach(), 1e-3)
+            in_base_2 = torch.logsumexp(scores.detach(), 2) / torch.tensor(2.0).double().log()
+            self.close(logs, in_base_2, 1e-5)
+            for got, of in zip(kernels.attention_back(q, k, v, out, logs, dy, causal), wide):
+                self.close(got, of.grad, 1e-3)
         self.clean()
 
     def test_extern_functions(self):
@@ -161,6 +167,11 @@ class CheckedOnHopper(Values, Case):
         self.close(kernels.persistent_matmul(a, b, True), a.double() @ b.double().T, 2e-4)
         self.clean()
 
+
+    def test_gluon_with_bulk_copies_and_warp_groups(self):
+        a, b = random(64, 192, dtype=torch.float16), random(192, 64, dtype=torch.float16)
+        self.close(kernels.gluon_matmul(a, b), a.double() @ b.double(), 2e-4)
+        self.clean()
 
     def test_clusters(self):
         a, b = (random(64, 64, dtype=torch.float16) for _ in range(2))
