@@ -230,6 +230,9 @@ def _word(kind: str, value: Any) -> int:
     if kind.startswith("*"):
         if value is None or isinstance(value, int):
             return value or 0
+        place = getattr(value, "device", None)
+        if isinstance(place, torch.device) and place.type != "cpu":
+            raise errors.InvalidArgument(f"tensor: lies on {place}; expected one on the CPU")
         return value.data_ptr()
     if kind == "bf16":  # cut off, as Triton's launcher does
         return int.from_bytes(struct.pack("<f", value), "little") >> 16

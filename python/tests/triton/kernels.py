@@ -456,6 +456,11 @@ def asserting_kernel(x, out, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def printing_kernel(x, BLOCK: tl.constexpr):
+    tl.device_print("x", tl.load(x + tl.arange(0, BLOCK)))
+
+
+@triton.jit
 def racing_kernel(x, out, BLOCK: tl.constexpr):
     """All blocks write to one place."""
     at = tl.arange(0, BLOCK)

@@ -187,6 +187,21 @@ class OnAmpere(Values, Case):
         braid.triton.use()
 
 
+class Refusals(Case):
+    @classmethod
+    def setUpClass(cls):
+        braid.triton.use()
+
+    def test_tensors_of_other_devices(self):
+        x = random(8)
+        with self.assertRaisesRegex(braid.InvalidArgument, "lies on meta; expected one on the CPU"):
+            kernels.add_kernel[(1,)](x, x.to("meta"), x, 8, BLOCK=256)
+
+    def test_instructions_that_the_device_has_not(self):
+        with self.assertRaisesRegex(braid.InvalidArgument, r"ptx:\d+: .*vprintf"):
+            kernels.printing_kernel[(1,)](random(8), BLOCK=8)
+
+
 class Findings(Case):
     @classmethod
     def setUpClass(cls):
