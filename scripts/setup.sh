@@ -2,7 +2,7 @@
 # setup.sh [demo|test|develop|soak]: installs what scripts/demo, scripts/test, (the default) all of the
 # Makefile, or scripts/soak needs, on Debian 12 or Ubuntu 24.04: system packages, and a Python
 # environment in build/venv that holds NVRTC where no CUDA toolkit is found, and what the tests use; for
-# soak PyTorch and transformers in build/torch, too.
+# soak PyTorch, Triton and transformers in build/torch, too.
 # Quick and offline when everything is there already; safe to run again at any time. Needs bash and apt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -150,8 +150,8 @@ install_python_packages() {
   # Apart, so that its CUDA does not decide which NVRTC braid takes.
   if [[ "$kLevel" == soak ]]; then
     [[ -d build/torch ]] || say "PyTorch brings CUDA: about 3 GB to fetch, 5.5 GB on the disk"
-    install_wheels build/torch 'torch>=2.9,<3' 'transformers>=5,<6' 'numpy>=1.26' \
-      'safetensors>=0.5,<1'
+    install_wheels build/torch 'torch>=2.9,<3' 'triton>=3.9,<3.10' 'transformers>=5,<6' 'numpy>=1.26' \
+      'safetensors>=0.5,<1' 'pytest>=8,<10'
   fi
 }
 

@@ -41,6 +41,7 @@ typedef struct braid_event_tag* braid_event;
 typedef struct braid_graph_tag* braid_graph;
 typedef struct braid_memory_tag* braid_memory;
 typedef struct braid_symmetric_tag* braid_symmetric;
+typedef struct braid_kernel_tag* braid_kernel;
 
 /** "0.1.0". */
 BRAID_API const char* braid_version(void);
@@ -85,6 +86,10 @@ typedef struct braid_world_options {
   /** Options of passes, for braid_compile and braid_memory_estimate: "NAME=VALUE" with the names of
    * docs/passes.md; "enable=PASS,PASS" adds passes. Null ends the list; a null list is empty. */
   const char* const* pass_options;
+  /** Checks of the cpu device: "all", or some of "bounds,init,race,sync"; null: none. A checked run
+   * uses one thread. See braid_findings. */
+  const char* sanitize;
+  int32_t count; /**< not 0: the cpu device counts what kernels do; see braid_kernel_counts */
 } braid_world_options;
 
 /** Sets `world`, `rank`, `host`, `port`, `job` and `meet_timeout_s` from the launcher's environment
@@ -283,6 +288,80 @@ BRAID_API braid_status braid_symmetric_recover(braid_symmetric memory);
 /** Destroys the handle. No work that uses it may be in flight, on peers either
  * (braid_world_barrier). */
 BRAID_API braid_status braid_symmetric_destroy(braid_symmetric memory);
+
+/** A kernel of the caller's own. All fields zero, except `bytes`, `ptx` and `entry`, mean the
+ * defaults. */
+typedef struct braid_kernel_source {
+  size_t bytes;      /**< sizeof(braid_kernel_source) */
+  const char* ptx;   /**< the text, NUL-terminated */
+  const char* entry; /**< name of its .entry */
+  const char* file;  /**< what findings call the text, such as "add.ptx" */
+  int32_t registers; /**< of each thread, as ptxas says, for estimates; 0: unknown */
+} braid_kernel_source;
+/** Loads a kernel on a rank. On the cpu device docs/ptx.md says which instructions it may have. */
+BRAID_API braid_status braid_kernel_load(braid_world world, int32_t rank,
+                                         const braid_kernel_source* source, braid_kernel* kernel);
+/** A launch. Extents that are 0 count as 1. */
+typedef struct braid_launch {
+  size_t bytes;            /**< sizeof(braid_launch) */
+  uint32_t grid[3];        /**< blocks along x, y and z */
+  uint32_t block[3];       /**< threads of a block */
+  uint32_t cluster[3];     /**< blocks of a cluster */
+  uint32_t shared_bytes;   /**< dynamic shared memory of a block */
+  const void* const* args; /**< as of cuLaunchKernel: args[i] points to the value of parameter i,
+                            * which is copied before the call returns */
+  size_t count;            /**< of args */
+} braid_launch;
+/** Enqueues a launch on a stream of the kernel's rank. On the cpu device kernels use any memory of
+ * the process by its address, but see braid_memory_lend. */
+BRAID_API braid_status braid_kernel_launch(braid_kernel kernel, braid_stream stream,
+                                           const braid_launch* launch);
+/** Destroys the handle. No launch may be in flight. */
+BRAID_API braid_status braid_kernel_destroy(braid_kernel kernel);
+
+/** A tensor and the boxes that tensor copies take from it: the arguments of
+ * cuTensorMapEncodeTiled, with the numbers of its enums. */
+typedef struct braid_tensor_map {
+  size_t bytes;            /**< sizeof(braid_tensor_map) */
+  void* data;              /**< a multiple of 16 */
+  int32_t type;            /**< a CUtensorMapDataType */
+  int32_t rank;            /**< dims, 1 to 5; the innermost is the first */
+  const uint64_t* dims;    /**< in elements */
+  const uint64_t* strides; /**< in bytes, of all dims but the first */
+  const uint32_t* box;     /**< in elements */
+  int32_t swizzle;         /**< a CUtensorMapSwizzle: none, 32, 64 or 128 bytes */
+  int32_t nan_fill;        /**< not 0: elements outside of the tensor read as NaN, else as 0 */
+} braid_tensor_map;
+/** Writes the 128 bytes by which kernels of a cpu device know the map. BRAID_ENVIRONMENT on cuda,
+ * where the driver encodes maps. */
+BRAID_API braid_status braid_tensor_map_encode(braid_world world, const braid_tensor_map* map,
+                                               void* encoded);
+
+/** Tells a world that checks accesses of host memory that kernels of `rank` may use until the
+ * handle is destroyed. It counts as written, and findings call it `name`. A world that checks
+ * nothing takes no notice. */
+BRAID_API braid_status braid_memory_lend(braid_world world, int32_t rank, void* data, size_t bytes,
+                                         const char* name, braid_memory* memory);
+/** Sets `json` to {"findings": [...], "notes": [...]}, what the sanitizer has found since
+ * braid_forget; docs/checking.md says what they are. Valid until the thread's next call of this
+ * function. No work may be in flight. */
+BRAID_API braid_status braid_findings(braid_world world, const char** json);
+/** Sets `json` to the counts of all launches since braid_forget of kernels with this one's entry,
+ * and an estimate of a launch's time on `device`, one of those of `braid run --count`. Null where
+ * there was none. Valid until the thread's next call of this function. No work may be in flight. */
+BRAID_API braid_status braid_kernel_counts(braid_kernel kernel, const char* device,
+                                           const char** json);
+/** Forgets all findings and counts of a world. No work may be in flight. */
+BRAID_API braid_status braid_forget(braid_world world);
+/** What such a device is. Newer versions may append fields. */
+typedef struct braid_device_info {
+  int32_t architecture; /**< 90: sm_90 */
+  int32_t multiprocessors;
+  int32_t shared_bytes; /**< most of one block */
+  double ghz;           /**< clock of the multiprocessors */
+} braid_device_info;
+/** Describes a device by its name, such as "H100". */
+BRAID_API braid_status braid_describe_device(const char* device, braid_device_info* info);
 
 /* NOLINTEND(readability-identifier-naming) */
 #ifdef __cplusplus

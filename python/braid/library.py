@@ -39,6 +39,8 @@ class WorldOptions(ctypes.Structure):
         ("meet_timeout_s", ctypes.c_double),
         ("tune_db", ctypes.c_char_p),
         ("pass_options", ctypes.POINTER(ctypes.c_char_p)),
+        ("sanitize", ctypes.c_char_p),
+        ("count", ctypes.c_int32),
     ]
 
 
@@ -80,6 +82,51 @@ class Metrics(ctypes.Structure):
         ("plans", ctypes.c_uint64),
         ("runs", ctypes.c_uint64),
         ("failures", ctypes.c_uint64),
+    ]
+
+
+class KernelSource(ctypes.Structure):
+    _fields_ = [
+        ("bytes", ctypes.c_size_t),
+        ("ptx", ctypes.c_char_p),
+        ("entry", ctypes.c_char_p),
+        ("file", ctypes.c_char_p),
+        ("registers", ctypes.c_int32),
+    ]
+
+
+class Launch(ctypes.Structure):
+    _fields_ = [
+        ("bytes", ctypes.c_size_t),
+        ("grid", ctypes.c_uint32 * 3),
+        ("block", ctypes.c_uint32 * 3),
+        ("cluster", ctypes.c_uint32 * 3),
+        ("shared_bytes", ctypes.c_uint32),
+        ("args", ctypes.c_void_p),
+        ("count", ctypes.c_size_t),
+    ]
+
+
+class TensorMap(ctypes.Structure):
+    _fields_ = [
+        ("bytes", ctypes.c_size_t),
+        ("data", ctypes.c_void_p),
+        ("type", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("dims", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("box", ctypes.c_void_p),
+        ("swizzle", ctypes.c_int32),
+        ("nan_fill", ctypes.c_int32),
+    ]
+
+
+class DeviceInfo(ctypes.Structure):
+    _fields_ = [
+        ("architecture", ctypes.c_int32),
+        ("multiprocessors", ctypes.c_int32),
+        ("shared_bytes", ctypes.c_int32),
+        ("ghz", ctypes.c_double),
     ]
 
 

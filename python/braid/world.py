@@ -34,6 +34,8 @@ class World(library.Owner):
         compile_in_background: bool = False,
         tune_db: str | os.PathLike[str] | None = None,
         pass_options: Sequence[str] = (),
+        sanitize: str | None = None,
+        count: bool = False,
         progress: Callable[[int, int, str], None] | None = None,
     ):
         self.ranks = ranks
@@ -68,6 +70,8 @@ class World(library.Owner):
             compile_in_background=compile_in_background,
             tune_db=_text(tune_db),
             pass_options=passes,
+            sanitize=_text(sanitize),
+            count=count,
         )
         handle = library.created("braid_world_open", ctypes.byref(options))
         super().__init__(handle, "braid_world_destroy")

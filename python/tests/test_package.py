@@ -7,7 +7,7 @@ import unittest
 
 import braid
 import numpy as np
-from braid import graph, tensors
+from braid import graph, kernel, tensors
 
 
 def sum_graph(dtype="f32"):
@@ -17,6 +17,71 @@ def sum_graph(dtype="f32"):
     reduced = g.node("all_reduce", [x], reduce_op="sum", group=tp)
     g.output(g.node("wait_tensor", [reduced], "y"))
     return g
+
+
+# y[i] = x[i] + x[i]
+DOUBLE = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry double_all(.param .u64 x, .param .u64 y)
+{
+  .reg .b32 %r<1>;
+  .reg .b64 %rd<5>;
+  .reg .f32 %f<2>;
+  ld.param.u64 %rd0, [x];
+  ld.param.u64 %rd1, [y];
+  mov.u32 %r0, %tid.x;
+  mul.wide.u32 %rd2, %r0, 4;
+  add.s64 %rd3, %rd0, %rd2;
+  add.s64 %rd4, %rd1, %rd2;
+  ld.global.f32 %f0, [%rd3];
+  add.f32 %f1, %f0, %f0;
+  st.global.f32 [%rd4], %f1;
+  ret;
+}
+"""
+
+
+class Kernels(unittest.TestCase):
+    """PTX of the caller's own."""
+
+    def setUp(self):
+        self.world = braid.World(1, "cpu", sanitize="all", count=True)
+        self.stream = self.world.stream(0)
+        self.x, self.y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+
+    def launch(self):
+        loaded = kernel.Kernel(self.world, DOUBLE, "double_all", file="double.ptx")
+        values = (ctypes.c_uint64 * 2)(self.x.ctypes.data, self.y.ctypes.data)
+        first = ctypes.addressof(values)
+        loaded.launch(self.stream, (1,), (64,), [first, first + 8])
+        self.stream.synchronize()
+        return loaded
+
+    def test_findings_and_counts(self):
+        with (kernel.Lent(self.world, self.x.ctypes.data, 256, "x"),
+              kernel.Lent(self.world, self.y.ctypes.data, 256, "y")):
+            loaded = self.launch()
+        np.testing.assert_array_equal(2 * self.x, self.y)
+        self.assertEqual({"findings": [], "notes": []}, kernel.findings(self.world))
+        counts = loaded.counts("H100")
+        self.assertEqual((1, 512), (counts["launches"], counts["minimum_bytes"]))
+        kernel.forget(self.world)
+        self.assertIsNone(loaded.counts("H100"))
+
+    def test_memory_that_was_not_lent(self):
+        with self.assertRaises(braid.InternalError):
+            self.launch()
+        (found,) = kernel.findings(self.world)["findings"]
+        self.assertEqual(("bounds", "double.ptx"), (found["kind"], found["ptx_file"]))
+
+    def test_devices_and_tensor_maps(self):
+        self.assertEqual(("H100", 90, 132), kernel.device_info("H100")[:3])
+        place = self.x.ctypes.data // 16 * 16
+        self.assertEqual(128, len(kernel.tensor_map(self.world, place, 7, (8, 8), (32,), (8, 4), 0)))
+        with self.assertRaisesRegex(braid.InvalidArgument, "tensor map type: found 11"):
+            kernel.tensor_map(self.world, place, 11, (8, 8), (32,), (8, 4), 0)
 
 
 class Package(unittest.TestCase):

@@ -81,6 +81,8 @@ WorldOptions options_of(const braid_world_options& given) {
   options.compile_worker = text_or_empty(given.compile_worker);
   options.compile_in_background = given.compile_in_background != 0;
   options.tune_db = text_or_empty(given.tune_db);
+  options.sanitize = parse_checks(text_or_empty(given.sanitize));
+  options.count = given.count != 0;
   void* const context = given.context;
   if (auto* const warning = given.warning) {
     options.warning = [=](std::string_view what) { warning(context, std::string(what).c_str()); };

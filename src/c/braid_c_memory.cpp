@@ -52,7 +52,9 @@ braid_status braid_memory_allocate(braid_world world, std::int32_t rank, size_t 
 braid_status braid_memory_address(braid_memory memory, void** address) {
   return call([&] {
     *given(address, "address") = nullptr;
-    *address = pointer_to(tables().memories.get(memory)->memory->address());
+    const auto held = tables().memories.get(memory);
+    if (held->memory == nullptr) braid::throw_invalid("memory", "is its lender's");
+    *address = pointer_to(held->memory->address());
   });
 }
 braid_status braid_memory_destroy(braid_memory memory) {

@@ -48,6 +48,14 @@ struct RankMemory {
   World world;
   std::unique_ptr<Memory> memory;
 };
+struct RankKernel {
+  World world;
+  int rank;
+  std::string entry;
+  int registers;  ///< of a thread; 0 where they are unknown
+  std::unique_ptr<Module> module;
+  Function* function;  ///< of the module
+};
 struct Symmetric {
   World world;
   SymmetricMemory memory;
@@ -64,6 +72,7 @@ struct Tables {
   Handles<RankGraph> graphs{"graph", last};
   Handles<RankMemory> memories{"memory", last};
   Handles<Symmetric> symmetric{"symmetric memory", last};
+  Handles<RankKernel> kernels{"kernel", last};
 };
 Tables& tables();
 

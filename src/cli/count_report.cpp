@@ -8,9 +8,9 @@
 #include "cli/common.h"
 #include "codegen/device_model.h"
 #include "ir/fail.h"
-#include "ir/mapped.h"
 #include "ir/text.h"
 #include "lowering/plan/kernel_estimate.h"
+#include "runtime/inspection_json.h"
 
 namespace braid::cli {
 
@@ -18,42 +18,6 @@ namespace {
 
 /// Lines of a kernel in the table.
 constexpr std::size_t kLines = 5;
-
-/// The counts of braid/counts.h but for instructions, by the names that JSON has for them.
-struct NamedCount {
-  std::string_view name;
-  std::uint64_t Counts::*field;
-};
-constexpr NamedCount kNamedCounts[] = {
-    {"lanes", &Counts::lanes},
-    {"global_requests", &Counts::global_requests},
-    {"global_sectors", &Counts::global_sectors},
-    {"global_bytes", &Counts::global_bytes},
-    {"peer_bytes", &Counts::peer_bytes},
-    {"global_wavefronts", &Counts::global_wavefronts},
-    {"shared_requests", &Counts::shared_requests},
-    {"shared_wavefronts", &Counts::shared_wavefronts},
-    {"bank_conflicts", &Counts::bank_conflicts},
-    {"issued_shared_requests", &Counts::issued_shared_requests},
-    {"issued_shared_wavefronts", &Counts::issued_shared_wavefronts},
-    {"atomics", &Counts::atomics},
-    {"branches", &Counts::branches},
-    {"divergent_branches", &Counts::divergent_branches},
-    {"barriers", &Counts::barriers},
-    {"mma_flops", &Counts::mma_flops}};
-
-Json counts_object(const Counts& counts) {
-  Json instructions = Json::object();
-  for (std::size_t i = 0; i < kInstructionClasses; ++i) {
-    instructions.set(std::string(instruction_class_name(static_cast<InstructionClass>(i))),
-                     counts.instructions[i]);
-  }
-  Json object = Json::object({{"instructions", instructions}});
-  for (const NamedCount& count : kNamedCounts) {
-    object.set(std::string(count.name), counts.*count.field);
-  }
-  return object;
-}
 
 /// The load that a line puts on the memory system, and what it loses there.
 std::uint64_t weight(const LineCounts& line) {
@@ -76,10 +40,6 @@ std::vector<const LineCounts*> busiest(const KernelCounts& kernel) {
 std::string occupancy_text(const Occupancy& occupancy) {
   if (occupancy.limiter.empty()) return "";
   return fmt::format("{} by {}", occupancy.blocks, occupancy.limiter);
-}
-
-std::uint32_t registers_of(const KernelCounts& kernel) {
-  return kernel.registers == 0 ? kAssumedRegisters : kernel.registers;
 }
 
 /// A line that says that the registers of some kernel are unknown; else empty.
@@ -156,44 +116,6 @@ std::string count_tables(const std::vector<KernelCounts>& kernels, const DeviceM
   return fmt::format("{}{}\n{}", format_table(rows), assumption_line(kernels), format_table(lines));
 }
 
-Json counts_json(const KernelCounts& kernel, const DeviceModel& device) {
-  const KernelEstimate estimate = estimate_kernel(kernel, device);
-  Json units = Json::object();
-  for (const UnitTime& unit : estimate.units) units.set(std::string(unit.unit), unit.ns);
-  return Json::object({{"kernel", kernel.kernel},
-                       {"launches", kernel.launches},
-                       {"blocks", kernel.blocks},
-                       {"blocks_run", kernel.blocks_run},
-                       {"counts", counts_object(kernel.total)},
-                       {"minimum_bytes", kernel.minimum_bytes},
-                       {"estimate", Json::object({{"device", device.name},
-                                                  {"ns", estimate.ns},
-                                                  {"launch_ns", device.launch_ns},
-                                                  {"memory_bytes", estimate.memory_bytes},
-                                                  {"registers", registers_of(kernel)},
-                                                  {"registers_assumed", kernel.registers == 0},
-                                                  {"blocks_at_once", estimate.occupancy.blocks},
-                                                  {"blocks_limiter", estimate.occupancy.limiter},
-                                                  {"waves", estimate.waves},
-                                                  {"limiter", estimate.limiter},
-                                                  {"unit_ns", std::move(units)}})}});
-}
-
-Json counts_json(const std::vector<KernelCounts>& kernels, const DeviceModel& device) {
-  Json list = Json::array();
-  for (const KernelCounts& kernel : kernels) {
-    Json entry = counts_json(kernel, device);
-    entry.set("lines", mapped(kernel.lines, [](const LineCounts& line) {
-                return Json::object({{"ptx_line", line.ptx_line},
-                                     {"cuda_line", line.cuda_line},
-                                     {"instruction", line.instruction},
-                                     {"counts", counts_object(line.counts)}});
-              }));
-    list.push_back(std::move(entry));
-  }
-  return list;
-}
-
 void note_registers(const std::vector<KernelReport>& kernels, std::vector<KernelCounts>& counts) {
   for (KernelCounts& counted : counts) {
     for (const KernelReport& kernel : kernels) {
@@ -254,7 +176,7 @@ std::string comparison_table(const std::pair<std::string, KernelCounts>& a,
     add(fmt::format("instructions, {}", instruction_class_name(static_cast<InstructionClass>(i))),
         each(a.second, first.instructions[i]), each(b.second, second.instructions[i]), "");
   }
-  for (const NamedCount& count : kNamedCounts) {
+  for (const NamedCount& count : named_counts()) {
     add(count.name, each(a.second, first.*count.field), each(b.second, second.*count.field), "");
   }
   const KernelEstimate first_time = estimate_kernel(a.second, device);

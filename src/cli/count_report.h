@@ -8,7 +8,6 @@
 #include "braid/executable.h"
 #include "cli/common.h"
 #include "codegen/device_model.h"
-#include "ir/json_value.h"
 
 namespace braid::cli {
 
@@ -23,12 +22,9 @@ void check_sample(const CheckOptions& options, const std::vector<std::string>& o
 [[nodiscard]] std::string sample_line(const std::vector<KernelCounts>& kernels, bool sample);
 
 /// The report of `--count`: per kernel the averages of a launch, with an estimate of its time on
-/// `device`, and its busiest lines. JSON has the sums over all launches, and all lines.
+/// `device`, and its busiest lines.
 [[nodiscard]] std::string count_tables(const std::vector<KernelCounts>& kernels,
                                        const DeviceModel& device);
-[[nodiscard]] Json counts_json(const std::vector<KernelCounts>& kernels, const DeviceModel& device);
-/// The counts of one kernel, without its lines.
-[[nodiscard]] Json counts_json(const KernelCounts& kernel, const DeviceModel& device);
 
 /// Adds the registers that the compiler told of kernels to their counts.
 void note_registers(const std::vector<KernelReport>& kernels, std::vector<KernelCounts>& counts);

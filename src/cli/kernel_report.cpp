@@ -46,24 +46,4 @@ void print_findings(const std::vector<Finding>& findings, const std::vector<Find
              notes.empty() ? "" : ", " + count(notes.size(), "note"));
 }
 
-Json findings_json(const std::vector<Finding>& findings) {
-  const auto place = [](Dim3 at) { return Json::array({at.x, at.y, at.z}); };
-  return mapped(findings, [&](const Finding& f) {
-    return Json::object({{"kind", f.kind},
-                         {"message", f.message},
-                         {"rank", f.rank},
-                         {"kernel", f.kernel},
-                         {"block", place(f.block)},
-                         {"thread", place(f.thread)},
-                         {"ptx_line", f.ptx_line},
-                         {"cuda_line", f.cuda_line},
-                         {"inlined", f.inlined},
-                         {"cuda_file", f.cuda_file},
-                         {"ptx_file", f.ptx_file},
-                         {"buffer", f.buffer},
-                         {"offset", f.offset},
-                         {"other", f.other}});
-  });
-}
-
 }  // namespace braid::cli

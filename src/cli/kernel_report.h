@@ -14,6 +14,5 @@ namespace braid::cli {
 
 /// Prints the sanitizer's findings, one per line, and their number. Notes are not counted.
 void print_findings(const std::vector<Finding>& findings, const std::vector<Finding>& notes);
-[[nodiscard]] Json findings_json(const std::vector<Finding>& findings);
 
 }  // namespace braid::cli

@@ -24,6 +24,7 @@
 #include "ir/text_file.h"
 #include "runtime/compile/compiler.h"
 #include "runtime/compile/ptxas.h"
+#include "runtime/inspection_json.h"
 
 // braid ptx: any kernel, PTX or CUDA, on the cpu device.
 

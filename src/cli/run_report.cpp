@@ -11,6 +11,7 @@
 #include "cli/count_report.h"
 #include "cli/kernel_report.h"
 #include "ir/json_value.h"
+#include "runtime/inspection_json.h"
 
 namespace braid::cli {
 

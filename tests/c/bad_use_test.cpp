@@ -19,6 +19,9 @@ constexpr const char* kGraph = R"({"braid": 1, "name": "double", "symbols": {"T"
   "inputs": [{"name": "x", "dtype": "f32", "shape": ["T", 8]}],
   "nodes": [{"name": "y", "op": "add", "inputs": ["x", "x"]}], "outputs": ["y"]})";
 
+constexpr const char* kPtx =
+    ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry nothing() { ret; }\n";
+
 /// Everything that a call may be given.
 struct Things {
   braid_world world = nullptr;
@@ -29,6 +32,7 @@ struct Things {
   braid_graph graph = nullptr;
   braid_memory own = nullptr;
   braid_symmetric memory = nullptr;
+  braid_kernel kernel = nullptr;
 };
 
 struct Call {
@@ -41,6 +45,9 @@ const char* const kSymbol = "T";
 const std::int64_t kRows = 2;
 float values[16];
 const braid_tensor kTensor{values, "f32", 2, kShape, nullptr};
+const braid_kernel_source kSource{.bytes = sizeof kSource, .ptx = kPtx, .entry = "nothing"};
+const braid_launch kLaunch{.bytes = sizeof kLaunch};
+const braid_tensor_map kMap{.bytes = sizeof kMap};
 
 /// The calls that take a handle, all else being good.
 std::vector<Call> calls_with_handles() {
@@ -51,6 +58,8 @@ std::vector<Call> calls_with_handles() {
   static braid_graph graph;
   static braid_memory own;
   static braid_symmetric memory;
+  static braid_kernel kernel;
+  static const char* text;
   static braid_metrics metrics;
   static const braid_tensor_info* tensor;
   static const braid_symbol_info* symbol;
@@ -110,6 +119,16 @@ std::vector<Call> calls_with_handles() {
        [](auto& t) { return braid_symmetric_wait_signal(t.memory, 0, 1, t.stream, 0); }},
       {"symmetric_check", [](auto& t) { return braid_symmetric_check(t.memory); }},
       {"symmetric_recover", [](auto& t) { return braid_symmetric_recover(t.memory); }},
+      {"kernel_load", [](auto& t) { return braid_kernel_load(t.world, 0, &kSource, &kernel); }},
+      {"kernel_launch", [](auto& t) { return braid_kernel_launch(t.kernel, t.stream, &kLaunch); }},
+      {"kernel_counts", [](auto& t) { return braid_kernel_counts(t.kernel, "H100", &text); }},
+      {"tensor_map_encode",
+       [](auto& t) { return braid_tensor_map_encode(t.world, &kMap, values); }},
+      {"memory_lend",
+       [](auto& t) { return braid_memory_lend(t.world, 0, values, 4, "values", &own); }},
+      {"findings", [](auto& t) { return braid_findings(t.world, &text); }},
+      {"forget", [](auto& t) { return braid_forget(t.world); }},
+      {"kernel_destroy", [](auto& t) { return braid_kernel_destroy(t.kernel); }},
       {"symmetric_destroy", [](auto& t) { return braid_symmetric_destroy(t.memory); }},
       {"memory_destroy", [](auto& t) { return braid_memory_destroy(t.own); }},
       {"graph_destroy", [](auto& t) { return braid_graph_destroy(t.graph); }},
@@ -129,6 +148,10 @@ std::vector<Call> calls_with_null() {
   static braid_symmetric memory;
   static std::int64_t bytes;
   static const char* null_text = nullptr;
+  static const char* text;
+  static braid_kernel kernel;
+  static braid_memory own;
+  static braid_device_info info;
   static std::int32_t ready;
   return {
       {"world_open", [](auto&) { return braid_world_open(nullptr, nullptr); }},
@@ -186,6 +209,24 @@ std::vector<Call> calls_with_null() {
        [](auto& t) { return braid_symmetric_register(t.world, "m", nullptr, 1, 64, &memory); }},
       {"symmetric_address",
        [](auto& t) { return braid_symmetric_address(t.memory, 0, 0, nullptr); }},
+      {"kernel_load", [](auto& t) { return braid_kernel_load(t.world, 0, nullptr, &kernel); }},
+      {"kernel_load", [](auto& t) { return braid_kernel_load(t.world, 0, &kSource, nullptr); }},
+      {"kernel_launch", [](auto& t) { return braid_kernel_launch(t.kernel, t.stream, nullptr); }},
+      {"kernel_counts", [](auto& t) { return braid_kernel_counts(t.kernel, nullptr, &text); }},
+      {"kernel_counts", [](auto& t) { return braid_kernel_counts(t.kernel, "H100", nullptr); }},
+      {"tensor_map_encode",
+       [](auto& t) { return braid_tensor_map_encode(t.world, nullptr, values); }},
+      {"tensor_map_encode",
+       [](auto& t) { return braid_tensor_map_encode(t.world, &kMap, nullptr); }},
+      {"memory_lend",
+       [](auto& t) { return braid_memory_lend(t.world, 0, nullptr, 4, "values", &own); }},
+      {"memory_lend",
+       [](auto& t) { return braid_memory_lend(t.world, 0, values, 4, nullptr, &own); }},
+      {"memory_lend",
+       [](auto& t) { return braid_memory_lend(t.world, 0, values, 4, "values", nullptr); }},
+      {"findings", [](auto& t) { return braid_findings(t.world, nullptr); }},
+      {"describe_device", [](auto&) { return braid_describe_device(nullptr, &info); }},
+      {"describe_device", [](auto&) { return braid_describe_device("H100", nullptr); }},
   };
 }
 
@@ -207,11 +248,13 @@ class BadUseOfC : public ::testing::Test {
     good(braid_event_create(things_.world, 0, &things_.event));
     good(braid_memory_allocate(things_.world, 0, 64, &things_.own));
     good(braid_symmetric_allocate(things_.world, "m", 64, &things_.memory));
+    good(braid_kernel_load(things_.world, 0, &kSource, &things_.kernel));
     good(braid_begin_capture(things_.stream));
     good(braid_end_capture(things_.stream, &things_.graph));
   }
   static void good(braid_status status) { EXPECT_EQ(status, BRAID_OK) << braid_last_error(); }
   void destroy() {
+    good(braid_kernel_destroy(things_.kernel));
     good(braid_graph_destroy(things_.graph));
     good(braid_symmetric_destroy(things_.memory));
     good(braid_memory_destroy(things_.own));
@@ -239,6 +282,7 @@ TEST_F(BadUseOfC, HandlesThatAreNullGoneOrOfAnotherKind) {
   put(swapped.graph, things_.memory);
   put(swapped.own, things_.world);
   put(swapped.memory, things_.own);
+  put(swapped.kernel, things_.world);
   for (const Call& call : calls_with_handles()) refused(call, swapped);
   destroy();
   for (const Call& call : calls_with_handles()) refused(call, things_);

@@ -27,6 +27,7 @@
 #include "lowering/plan/lay_out.h"
 #include "lowering/plan/variants.h"
 #include "runtime/compile/compile_program.h"
+#include "runtime/inspection_json.h"
 
 // braid report: a page of pictures. What it shows is put together here as JSON; report/page.html
 // draws it.

@@ -40,7 +40,7 @@ struct Core {
         scheduler(options.schedule.kind == Schedule::Kind::kTurns || options.checks == 0
                       ? nullptr
                       : std::make_unique<Scheduler>(options.schedule, options.world)),
-        counter(options.count ? std::make_unique<Counter>(options.sample) : nullptr),
+        counter(options.count ? std::make_unique<Counter>(range, options.sample) : nullptr),
         jit(options.cache, {.checks = options.checks != 0, .counts = options.count},
             options.matrix_sums),
         faults(options.catch_faults ? std::make_unique<FaultHandler>() : nullptr),

@@ -504,6 +504,10 @@ class CpuDevice final : public Device, Inspector {
   void name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) override {
     if (core_->sanitizer != nullptr) core_->sanitizer->name_parts(memory, parts);
   }
+  std::unique_ptr<Memory> lend(int rank, const MemoryPart& memory) override {
+    check(rank);
+    return lend_memory(core_, rank, memory);
+  }
   [[nodiscard]] std::vector<Finding> findings() override {
     if (core_->sanitizer == nullptr) return {};
     return core_->sanitizer->findings();
@@ -516,6 +520,10 @@ class CpuDevice final : public Device, Inspector {
   [[nodiscard]] std::vector<KernelCounts> counts() override {
     if (core_->counter == nullptr) return {};
     return core_->counter->counts();
+  }
+  void forget() override {
+    if (core_->sanitizer != nullptr) core_->sanitizer->forget();
+    if (core_->counter != nullptr) core_->counter->forget();
   }
 
   void check(int rank) const {

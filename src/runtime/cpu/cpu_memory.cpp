@@ -79,6 +79,29 @@ class CpuMemory final : public Memory {
   std::shared_ptr<Allocation> allocation_;
 };
 
+/// Memory of the caller's, known to the sanitizer as long as this is there.
+class LentMemory final : public Memory, NonCopyable {
+ public:
+  LentMemory(std::shared_ptr<Core> core, int rank, const MemoryPart& memory)
+      : core_(std::move(core)), address_(memory.address), bytes_(memory.bytes) {
+    if (core_->sanitizer == nullptr) return;
+    if (core_->sanitizer->knows(address_, bytes_)) {
+      throw_invalid(memory.name, "some of its bytes are known to the device");
+    }
+    core_->sanitizer->add_memory(rank, address_, bytes_, memory.name, true);
+  }
+  ~LentMemory() override {
+    if (core_->sanitizer != nullptr) core_->sanitizer->remove_memory(address_);
+  }
+  [[nodiscard]] std::uint64_t address() const override { return address_; }
+  [[nodiscard]] std::size_t size() const override { return bytes_; }
+
+ private:
+  std::shared_ptr<Core> core_;
+  std::uint64_t address_;
+  std::size_t bytes_;
+};
+
 constexpr const char* kUnknown = "no allocation of the cpu device holds the address";
 
 }  // namespace
@@ -134,6 +157,12 @@ std::unique_ptr<Memory> find_memory(const std::shared_ptr<Core>& core, std::uint
     throw_invalid("memory", kUnknown);
   }
   return std::make_unique<CpuMemory>(std::move(allocation));
+}
+
+std::unique_ptr<Memory> lend_memory(const std::shared_ptr<Core>& core, int rank,
+                                    const MemoryPart& memory) {
+  if (memory.address == 0 || memory.bytes == 0) throw_invalid(memory.name, "no bytes to lend");
+  return std::make_unique<LentMemory>(core, rank, memory);
 }
 
 void check_memory(Core& core, std::uint64_t address, std::size_t bytes, const char* where) {

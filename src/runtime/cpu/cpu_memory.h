@@ -19,6 +19,9 @@ namespace braid::cpu {
                                                     std::string_view handle);
 [[nodiscard]] std::unique_ptr<Memory> find_memory(const std::shared_ptr<Core>& core,
                                                   std::uint64_t address);
+/// Implements Inspector::lend.
+[[nodiscard]] std::unique_ptr<Memory> lend_memory(const std::shared_ptr<Core>& core, int rank,
+                                                  const MemoryPart& memory);
 /// Implements Device::check_memory; throws at `where`. Memory of the process that the device did
 /// not allocate is accepted, unless accesses are checked.
 void check_memory(Core& core, std::uint64_t address, std::size_t bytes, const char* where);

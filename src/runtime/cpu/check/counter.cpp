@@ -101,6 +101,11 @@ std::vector<KernelCounts> Counter::counts() const {
   return all;
 }
 
+void Counter::forget() {
+  const std::lock_guard lock(mutex_);
+  kernels_.clear();
+}
+
 void Counter::Kernel::note_busiest(const BusiestBlock& block) {
   if (block.instructions == 0) return;
   ++ended;

@@ -19,7 +19,7 @@ namespace braid::cpu {
 class Counter {
  public:
   /// With `sample`, only a sample of each launch's blocks runs.
-  explicit Counter(bool sample) : sample_(sample) {}
+  Counter(const AddressRange& range, bool sample) : sample_(sample), memory_(range) {}
   [[nodiscard]] RankMemory& memory() { return memory_; }
 
   struct Shape {
@@ -35,6 +35,8 @@ class Counter {
   void end_launch(LaunchCount& launch);
 
   [[nodiscard]] std::vector<KernelCounts> counts() const;
+  /// Forgets all launches; none may be in flight.
+  void forget();
 
  private:
   /// The sum over all launches of one kernel.

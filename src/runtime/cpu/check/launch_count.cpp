@@ -12,7 +12,7 @@ LaunchCount::LaunchCount(const CountSites& sites, const RankMemory& memory,
     : sites_(sites),
       rank_(rank),
       sample_(std::move(sample)),
-      touched_(memory, pages),
+      touched_(memory, pages, rank),
       glances_(blocks),
       sums_(sample_ ? sample_->groups().size() : 1),
       fresh_(sums_.size()) {

@@ -150,6 +150,8 @@ class Sanitizer {
   void add_memory(int rank, std::uint64_t address, std::size_t bytes, std::string name,
                   bool initialized, std::size_t lane_bytes = 0);
   void remove_memory(std::uint64_t address);
+  /// Whether it has some of these bytes.
+  [[nodiscard]] bool knows(std::uint64_t address, std::size_t bytes);
   /// Adds addresses for multimem instructions only. Accesses through them are reported with the
   /// addresses of the memory behind them.
   void add_multicast(std::uint64_t address, std::size_t bytes);
@@ -278,6 +280,8 @@ class Sanitizer {
   [[nodiscard]] std::vector<Finding> findings();
   /// Harmless findings: writes of the same value, and reads whose values nobody uses.
   [[nodiscard]] std::vector<Finding> notes();
+  /// Forgets both.
+  void forget();
 
  private:
   struct Region {

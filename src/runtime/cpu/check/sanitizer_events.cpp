@@ -48,6 +48,14 @@ void Sanitizer::remove_memory(std::uint64_t address) {
   regions_.erase(found);
 }
 
+bool Sanitizer::knows(std::uint64_t address, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto next = regions_.lower_bound(address + bytes);
+  if (next == regions_.begin()) return false;
+  const Region& last = std::prev(next)->second;
+  return last.address + last.bytes > address;
+}
+
 void Sanitizer::name_parts(std::uint64_t memory, std::span<const MemoryPart> parts) {
   const std::lock_guard lock(mutex_);
   Region* region = find(memory);

@@ -87,11 +87,12 @@ struct Cell {
 };
 
 /// The shadow of a range of memory: one cell per 512 bytes, the most that a warp accesses at a
-/// time, and smaller cells where an access touched a part.
+/// time, and smaller cells where an access touched a part. Cells begin where the memory begins,
+/// since rows of a tensor do.
 class Shadow {
  public:
   Shadow(std::uint64_t address, std::size_t bytes, bool initialized)
-      : start_(address / kSizes[0] * kSizes[0]),
+      : start_(address / kWidest * kWidest),
         rows_((address + bytes - start_ + kSizes[0] - 1) / kSizes[0]) {
     for (Node& row : rows_) row.cell.initialized = initialized;
   }
@@ -110,6 +111,7 @@ class Shadow {
 
  private:
   static constexpr std::array<std::size_t, 5> kSizes = {512, 64, 16, 4, 1};
+  static constexpr std::size_t kWidest = 16;  ///< access of a lane, which a cell never cuts
   struct Node {
     Cell cell;
     std::unique_ptr<Node[]> parts;  ///< cells of the next smaller size; if set, this cell is unused

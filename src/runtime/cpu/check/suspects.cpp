@@ -247,6 +247,15 @@ std::vector<Finding> Sanitizer::findings() {
   return findings_.list();
 }
 
+void Sanitizer::forget() {
+  const std::lock_guard lock(mutex_);
+  findings_ = {};
+  known_.clear();
+  notes_.clear();
+  suspects_.clear();
+  unwritten_.clear();
+}
+
 std::vector<Finding> Sanitizer::notes() {
   const std::lock_guard lock(mutex_);
   FindingList notes;

@@ -15,7 +15,8 @@ void RankMemory::remove(std::uint64_t address) {
   pieces_.erase(address);
 }
 
-RankMemory::Piece RankMemory::find(std::uint64_t begin, std::uint64_t end) const {
+RankMemory::Piece RankMemory::find(std::uint64_t begin, std::uint64_t end, int rank) const {
+  if (!range_.holds(begin)) return {begin, end, rank};
   const std::lock_guard lock(mutex_);
   auto piece = pieces_.lower_bound(end);
   if (piece == pieces_.begin()) return {};
@@ -64,7 +65,7 @@ TouchedBytes::Page& TouchedBytes::page(std::uint64_t number) {
   if (page == nullptr) {
     const std::uint64_t begin = number * kPageBytes;
     page = pool_.take();
-    page->reset(number, memory_.find(begin, begin + kPageBytes));
+    page->reset(number, memory_.find(begin, begin + kPageBytes, rank_));
   }
   return *page;
 }

@@ -11,11 +11,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/cpu/run/guarded_memory.h"
+
 namespace braid::cpu {
 
-/// The memory of a device's ranks. Thread safe.
+/// The memory of a device's ranks: pieces of the device's addresses. Addresses outside of these are
+/// memory of the process, which each rank takes for its own. Thread safe.
 class RankMemory {
  public:
+  explicit RankMemory(const AddressRange& range) : range_(range) {}
   struct Piece {
     std::uint64_t begin = 0, end = 0;
     int rank = -1;
@@ -25,10 +29,12 @@ class RankMemory {
   };
   void add(int rank, std::uint64_t address, std::size_t bytes);
   void remove(std::uint64_t address);
-  /// The piece with bytes in [begin, end), a range of at most a page; pieces are pages apart.
-  [[nodiscard]] Piece find(std::uint64_t begin, std::uint64_t end) const;
+  /// The piece with bytes in [begin, end), a range of at most a page, as a kernel of `rank` sees
+  /// it; pieces are pages apart.
+  [[nodiscard]] Piece find(std::uint64_t begin, std::uint64_t end, int rank) const;
 
  private:
+  const AddressRange& range_;
   mutable std::mutex mutex_;
   std::map<std::uint64_t, Piece> pieces_;
 };
@@ -89,7 +95,8 @@ class TouchedBytes {
     std::vector<std::unique_ptr<Page>> pages_;
   };
 
-  TouchedBytes(const RankMemory& memory, Pool& pool) : memory_(memory), pool_(pool) {}
+  TouchedBytes(const RankMemory& memory, Pool& pool, int rank)
+      : memory_(memory), pool_(pool), rank_(rank) {}
   ~TouchedBytes();
   TouchedBytes(const TouchedBytes&) = delete;
   TouchedBytes& operator=(const TouchedBytes&) = delete;
@@ -100,6 +107,7 @@ class TouchedBytes {
  private:
   const RankMemory& memory_;
   Pool& pool_;
+  int rank_;  ///< that runs the kernel
   mutable std::mutex mutex_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
 };

@@ -23,6 +23,8 @@ class AddressRange : NonCopyable {
   AddressRange();
   ~AddressRange();
 
+  /// Whether it is one of these addresses; all others are of the process, which shares them.
+  [[nodiscard]] bool holds(std::uint64_t address) const { return address - base_ < size_; }
   /// Bytes from an address to the end of its allocation, 0 if there is none; nothing for an address
   /// outside the range.
   std::optional<std::size_t> left(std::uint64_t address);
