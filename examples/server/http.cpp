@@ -318,9 +318,17 @@ HttpServer::HttpServer(Engine& engine, std::string model, const std::string& hos
   port_ =
       port == 0 ? server_->bind_to_any_port(host) : (server_->bind_to_port(host, port) ? port : -1);
   if (port_ < 0) throw std::runtime_error(host + ":" + std::to_string(port) + ": is not free");
-  thread_ = std::thread([this] { server_->listen_after_bind(); });
+  thread_ = std::thread([this] {
+    server_->listen_after_bind();
+    ended_ = true;
+  });
   // A server that does not run yet cannot be stopped.
-  while (!server_->is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (!server_->is_running() && !ended_) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (!ended_) return;
+  thread_.join();
+  throw std::runtime_error(host + ": cannot listen there");
 }
 
 void HttpServer::drain() {

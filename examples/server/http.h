@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -34,6 +36,7 @@ class HttpServer {
   std::shared_ptr<HttpState> state_;
   std::unique_ptr<httplib::Server> server_;
   int port_ = 0;
+  std::atomic<bool> ended_ = false;
   std::thread thread_;
 };
 

@@ -1,10 +1,13 @@
 // Serves a model that `python -m braid.export` wrote: docs/server.md.
 //
 //     braid-server OUT --device cpu --port 8000
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "engine.h"
@@ -54,6 +57,9 @@ int main(int argc, char** argv) try {
   // A second signal ends the process at once.
   ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   http.drain();
+  // Clients that are left have sent no whole request, and must not keep the process.
+  std::signal(SIGALRM, [](int) { std::_Exit(0); });
+  ::alarm(2);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "braid-server: error: %s\n", error.what());

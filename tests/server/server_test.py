@@ -1,11 +1,14 @@
 """braid-server with a small model of random weights, over HTTP. The one argument is the server."""
 
 import concurrent.futures
+import contextlib
+import ctypes
 import http.client
 import json
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -83,15 +86,32 @@ def write_model(folder):
         "caches": ["l0_keys", "l0_values"], "end_of_text": []}))  # fmt: skip
 
 
+def die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 class Running:
-    """A server that runs, and what clients do with it."""
+    """A server that runs, and what clients do with it. It ends with the test, however that ends, and
+    writes into a file: who waits for the test's output never waits for the server."""
 
     def __init__(self, folder, *options):
+        self.output = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [SERVER, str(folder), "--device", "cpu", "--port", "0", *options],
-            stdout=subprocess.PIPE, text=True)  # fmt: skip
-        line = self.process.stdout.readline()
-        self.port = int(re.search(r"http://127\.0\.0\.1:(\d+)", line)[1])
+            stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT,
+            preexec_fn=die_with_parent)  # fmt: skip
+        end = time.monotonic() + DEADLINE
+        while not (ready := re.search(r"http://127\.0\.0\.1:(\d+), ready", self.printed())):
+            if self.process.poll() is not None or time.monotonic() > end:
+                printed = self.printed()
+                self.close()
+                raise AssertionError(f"the server does not answer: {printed}")
+            time.sleep(0.01)
+        self.port = int(ready[1])
+
+    def printed(self):
+        self.output.seek(0)
+        return self.output.read()
 
     def send(self, method, path, body=None):
         """The connection and the response, of which only the head has been read."""
@@ -129,11 +149,14 @@ class Running:
         """Until all pages are free: none is lost."""
         self.wait_until(lambda m: m["running"] == m["waiting"] == 0 and m["pages_free"] == pages)
 
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.output.close()
+
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(DEADLINE)
-        self.process.stdout.close()
-        return code
+        return self.process.wait(DEADLINE)
 
 
 def events(response):
@@ -153,7 +176,7 @@ class Server(unittest.TestCase):
         cls.folder.mkdir()
         write_model(cls.folder)
         cls.server = Running(cls.folder)
-        cls.addClassCleanup(cls.server.process.kill)
+        cls.addClassCleanup(cls.server.close)
 
     def tearDown(self):
         self.server.wait_until_idle()
@@ -274,7 +297,7 @@ class Others(unittest.TestCase):
     def start(self, folder, *options):
         write_model(folder)
         server = Running(folder, *options)
-        self.addCleanup(server.process.kill)
+        self.addCleanup(server.close)
         return server
 
     def test_too_many_come_back_later_and_clients_that_go_cost_nothing(self):
@@ -319,7 +342,19 @@ class Others(unittest.TestCase):
             self.assertEqual(done, "[DONE]")
             self.assertEqual(sum(len(json.loads(c)["choices"][0]["tokens"]) for c in chunks), 1500)
             self.assertEqual(server.process.wait(DEADLINE), 0)
-            server.process.stdout.close()
+
+    def test_clients_that_never_finish_a_request_do_not_keep_it(self):
+        with tempfile.TemporaryDirectory() as directory:
+            server = self.start(pathlib.Path(directory))
+            with socket.create_connection(("127.0.0.1", server.port)) as slow:
+                slow.sendall(b"POST /v1/completions HTTP/1.1\r\nContent-Length: 1000\r\n\r\n")
+                server.process.send_signal(signal.SIGTERM)
+                end = time.monotonic() + DEADLINE
+                while server.process.poll() is None and time.monotonic() < end:
+                    with contextlib.suppress(OSError):
+                        slow.sendall(b" ")
+                    time.sleep(0.1)
+            self.assertEqual(server.process.poll(), 0)
 
     def test_a_folder_that_lacks_something_is_refused(self):
         with tempfile.TemporaryDirectory() as directory:
