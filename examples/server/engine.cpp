@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <numeric>
+#include <utility>
 
 namespace server {
 namespace {
@@ -66,7 +67,7 @@ void Ticket::finish(Finish how) {
   changed_.notify_one();
 }
 
-Engine::Engine(Model& model) : model_(model), free_(model.limits().pages) {
+Engine::Engine(braid::ExportedModel& model) : model_(model), free_(model.limits().pages) {
   std::iota(free_.rbegin(), free_.rend(), 0);
   metrics_.pages = metrics_.free_pages = limits().pages;
   thread_ = std::thread([this] { work(); });
@@ -207,7 +208,7 @@ void Engine::free_pages(Sequence& sequence) {
 }
 
 void Engine::step() {
-  Batch batch;
+  braid::ModelBatch batch;
   std::vector<std::size_t> rows;  // of the batch, as indices of running_
   const std::int64_t size = limits().page_size;
   for (std::size_t i = 0; i < running_.size(); ++i) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <braid/exported_model.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -10,8 +12,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "model.h"
 
 namespace server {
 
@@ -70,18 +70,18 @@ struct EngineMetrics {
 };
 
 /// Continuous batching over a paged cache. A thread of its own runs the model: in each step one
-/// token of each sequence that decodes, and parts of prompts in what is left of Limits::max_tokens.
-/// Pages are taken as sequences grow. When none is free, the youngest sequence loses its own, and
-/// is computed again later; its tokens stay the same, as those of any request do, whatever runs
-/// beside it.
+/// token of each sequence that decodes, and parts of prompts in what is left of
+/// ModelLimits::max_tokens. Pages are taken as sequences grow. When none is free, the youngest
+/// sequence loses its own, and is computed again later; its tokens stay the same, as those of any
+/// request do, whatever runs beside it.
 class Engine {
  public:
-  explicit Engine(Model& model);
+  explicit Engine(braid::ExportedModel& model);
   ~Engine();  ///< ends once the current step is done; what still runs fails
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  [[nodiscard]] const Limits& limits() const { return model_.limits(); }
+  [[nodiscard]] const braid::ModelLimits& limits() const { return model_.limits(); }
   /// Why a request can never run, on one line; empty if it can.
   [[nodiscard]] std::string refusal(const Request& request) const;
   /// Takes a request that nothing speaks against.
@@ -110,7 +110,7 @@ class Engine {
   [[nodiscard]] Finish choose(Sequence& sequence, const double* logits);
   [[nodiscard]] std::int64_t pages_for(std::int64_t tokens) const;
 
-  Model& model_;
+  braid::ExportedModel& model_;
   std::vector<std::int32_t> free_;  ///< pages
   /// Oldest first. All of them are older than those that wait.
   std::vector<Sequence> running_;

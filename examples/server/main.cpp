@@ -9,20 +9,21 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 
 #include "engine.h"
 #include "http.h"
-#include "model.h"
 
 int main(int argc, char** argv) try {
-  server::ModelOptions options;
+  std::string folder;
+  braid::ModelOptions options;
   std::string host = "127.0.0.1";
   int port = 8000;
   CLI::App app("Answers requests of completions with a model that braid.export wrote");
-  app.add_option("FOLDER", options.folder, "What python -m braid.export wrote")->required();
+  app.add_option("FOLDER", folder, "What python -m braid.export wrote")->required();
   app.add_option_function<std::string>(
          "--device",
-         [&](const std::string& name) { options.device = braid::parse_device_kind(name); },
+         [&](const std::string& name) { options.world.device = braid::parse_device_kind(name); },
          "cpu or cuda (default: cuda where there is a GPU)")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--host", host, "Address to listen at (default: 127.0.0.1)");
@@ -43,9 +44,9 @@ int main(int argc, char** argv) try {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const auto begin = std::chrono::steady_clock::now();
-  server::Model model(options);
+  auto model = braid::ExportedModel::open(folder, options);
   server::Engine engine(model);
-  const std::string name = std::filesystem::absolute(options.folder / ".").parent_path().filename();
+  const std::string name = std::filesystem::absolute(folder + "/.").parent_path().filename();
   server::HttpServer http(engine, name, host, port);
   const std::chrono::duration<double> start = std::chrono::steady_clock::now() - begin;
   std::printf("%s at http://%s:%d, ready after %.1f s\n", name.c_str(), host.c_str(), http.port(),

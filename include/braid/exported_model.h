@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "braid/export.h"
+#include "braid/world.h"
+
+namespace braid {
+
+/// What an exported model can take: its folder says so, and ModelOptions.
+struct ModelLimits {
+  std::int64_t max_tokens = 0;     ///< of one run
+  std::int64_t max_sequences = 0;  ///< of one run
+  std::int64_t context = 0;        ///< tokens of a sequence
+  std::int64_t page_size = 0;      ///< tokens of a page of the cache
+  std::int64_t pages = 0;          ///< of the cache
+  std::int64_t vocabulary = 0;
+  std::vector<std::int32_t> end_of_text;  ///< tokens that end a text
+};
+
+struct ModelOptions {
+  WorldOptions world;           ///< where it runs; the folder says on how many ranks
+  std::int64_t max_tokens = 0;  ///< of one run, at most what the folder says; 0: as many
+  std::int64_t pages = 0;       ///< of the cache; 0: as many as the folder says
+};
+
+/// The inputs of one run, in the graph's layout (docs/python.md). Every sequence has tokens.
+struct ModelBatch {
+  std::vector<std::int32_t> tokens, positions, slots, lengths, starts{0};
+  std::vector<std::int32_t> page_table;  ///< [sequences, ExportedModel::table_width()]
+};
+
+/// A causal language model in a folder that `python -m braid.export` wrote, ready to run on all its
+/// ranks, which are threads of this process. One thread may use it at a time.
+class BRAID_API ExportedModel {
+ public:
+  /// Compiles the graph and reads the weights. Throws kInvalidArgument and kEnvironment with what
+  /// is wrong with the folder, and as World::open and Executable::compile do.
+  static ExportedModel open(const std::string& folder, const ModelOptions& options = {});
+  ExportedModel(ExportedModel&&) noexcept;
+  ExportedModel& operator=(ExportedModel&&) noexcept;
+  ~ExportedModel();
+
+  [[nodiscard]] const ModelLimits& limits() const;
+  [[nodiscard]] std::int64_t table_width() const;  ///< pages of a sequence of the whole context
+
+  /// Runs once and returns the logits of each sequence's last token, [sequences, vocabulary].
+  /// Throws as Executable::synchronize does where the run failed; what the caches hold is lost
+  /// then.
+  [[nodiscard]] std::vector<double> run(const ModelBatch& batch);
+
+ private:
+  struct Impl;
+  explicit ExportedModel(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace braid
