@@ -126,7 +126,7 @@ void Engine::work() {
       metrics_.free_pages = std::ssize(free_);
       changed_.wait(lock, [&] { return stopping_ || !running_.empty() || !waiting_.empty(); });
       if (stopping_) break;
-      drop_cancelled();
+      drop_ended();
       admit();
       metrics_.running = std::ssize(running_);
     }
@@ -137,15 +137,16 @@ void Engine::work() {
   for (Sequence& sequence : waiting_) sequence.ticket->finish(Finish::kFailed);
 }
 
-void Engine::drop_cancelled() {
-  const auto cancelled = [&](Sequence& sequence) {
-    if (!sequence.ticket->cancelled()) return false;
+void Engine::drop_ended() {
+  const auto ended = [&](Sequence& sequence) {
+    const bool stopped = sequence.ticket->stopped();
+    if (!stopped && !sequence.ticket->cancelled()) return false;
     free_pages(sequence);
-    ++metrics_.cancelled;
+    metrics_.cancelled += stopped ? 0 : 1;
     return true;
   };
-  std::erase_if(running_, cancelled);
-  std::erase_if(waiting_, cancelled);
+  std::erase_if(running_, ended);
+  std::erase_if(waiting_, ended);
 }
 
 /// Lets sequences in whose tokens the free pages can take, with a page for each to grow. One that

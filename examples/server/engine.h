@@ -48,13 +48,16 @@ class Ticket {
   /// Nobody takes the answer any more.
   void cancel() { cancelled_ = true; }
   [[nodiscard]] bool cancelled() const { return cancelled_; }
+  /// The answer has all tokens that it needs.
+  void stop() { stopped_ = true; }
+  [[nodiscard]] bool stopped() const { return stopped_; }
 
   void add(Token token);
   void finish(Finish how);
 
  private:
   const Request request_;
-  std::atomic<bool> cancelled_ = false;
+  std::atomic<bool> cancelled_ = false, stopped_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
   News news_;
@@ -101,7 +104,7 @@ class Engine {
 
   // The engine's thread calls these.
   void work();
-  void drop_cancelled();
+  void drop_ended();
   void admit();
   void schedule();
   bool grow(std::size_t index, std::int64_t count);

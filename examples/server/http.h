@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "engine.h"
+#include "text.h"
 
 namespace httplib {
 class Server;
@@ -23,7 +24,8 @@ class HttpServer {
  public:
   /// Listens at once; port 0 is any that is free. Throws std::runtime_error where the address
   /// cannot be had. `model` is the name that answers state.
-  HttpServer(Engine& engine, std::string model, const std::string& host, int port);
+  HttpServer(Engine& engine, const Tokenizer& tokenizer, std::string model, const std::string& host,
+             int port);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

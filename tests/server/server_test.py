@@ -9,6 +9,7 @@ import pathlib
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -24,9 +25,28 @@ SERVER = sys.argv.pop()
 VOCABULARY, HIDDEN, WIDTH, PAGE, CONTEXT, PAGES, RANKS = 128, 32, 16, 16, 4096, 40, 2
 MAX_TOKENS, MAX_SEQUENCES = 48, 8
 DEADLINE = 30
+WORDS = ["\u2581the", "\u2581cat", "\u2581sat", "\u2581", "a", "c", "t", "s", "h", "e", "\u20ac", "<|", "|>"]
+TEXT_VOCABULARY = 3 + 256 + len(WORDS) + 1
 
 
-def write_model(folder):
+def write_tokenizer(path):
+    """A tokenizer.model of SentencePiece: bytes, letters and a few words. Pieces are messages of
+    protobuf, written by hand; the token of byte b is b + 3."""
+
+    def field(number, content):
+        return bytes([8 * number + 2, len(content)]) + content
+
+    pieces = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)]
+    pieces += [(f"<0x{byte:02X}>", 0.0, 6) for byte in range(256)]
+    pieces += [(WORDS[i], -float(i + 1), 1) for i in range(len(WORDS))]
+    model = b"".join(field(1, field(1, text.encode()) + b"\x15" + struct.pack("<f", score)
+                              + bytes([0x18, kind])) for text, score, kind in pieces)  # fmt: skip
+    # A unigram model with bytes for what it does not know; no normalization of spaces.
+    model += field(2, b"\x18\x01" + b"\x98\x02\x01") + field(3, field(1, b"identity") + b"\x20\x00")
+    path.write_bytes(model)
+
+
+def write_model(folder, vocabulary=VOCABULARY):
     """A decoder of one layer on two ranks, in the layout of braid.export."""
     g = braid.Graph("tiny")
     rows, sequences = g.symbol("T", max=MAX_TOKENS), g.symbol("S", max=MAX_SEQUENCES)
@@ -54,7 +74,7 @@ def write_model(folder):
         shared[name] = table.astype(np.float32)
         own_rows = g.node("embedding", [name, "positions"])
         rotations.append(g.node("view", [own_rows], shape=[rows, 1, WIDTH // 2]))
-    x = g.node("embedding", [weight("table", [VOCABULARY, HIDDEN], 1), "tokens"])
+    x = g.node("embedding", [weight("table", [vocabulary, HIDDEN], 1), "tokens"])
     qkv = g.node("mm", [x, weight("qkv", [HIDDEN, 4 * WIDTH], 0.4, per_rank=True)])
     qkv = g.node("view", [qkv], shape=[rows, 4, WIDTH])
     parts = g.node("split", [qkv], split_size=[2, 1, 1], dim=1)
@@ -67,7 +87,7 @@ def write_model(folder):
     x = g.node("add", [g.node("wait_tensor", [partial]), x])
     ends = g.node("slice", ["starts"], dim=0, start=1, end=f"{sequences}+1")
     x = g.node("embedding", [x, g.node("sub", [ends, 1])])
-    g.output(g.node("mm", [x, weight("head", [HIDDEN, VOCABULARY], 0.4)], "logits"))
+    g.output(g.node("mm", [x, weight("head", [HIDDEN, vocabulary], 0.4)], "logits"))
 
     def write(name, tensors):
         safetensors.write(folder / name, [
@@ -80,7 +100,7 @@ def write_model(folder):
         write(name, tensors)
     (folder / "graph.json").write_text(g.to_json())
     (folder / "manifest.json").write_text(json.dumps({
-        "braid_model": 1, "graph": "graph.json", "ranks": RANKS, "vocabulary": VOCABULARY,
+        "braid_model": 1, "graph": "graph.json", "ranks": RANKS, "vocabulary": vocabulary,
         "weights": {"shared": "shared.safetensors", "ranks": files}, "max_tokens": MAX_TOKENS,
         "max_sequences": MAX_SEQUENCES, "context": CONTEXT, "page_size": PAGE, "pages": PAGES,
         "caches": ["l0_keys", "l0_values"], "end_of_text": []}))  # fmt: skip
@@ -258,21 +278,20 @@ class Server(unittest.TestCase):
         self.assertEqual(choices[-1]["finish_reason"], "length")
 
     def test_refuses_malformed_bodies(self):
+        ids = "expected token ids, for the folder has no tokenizer"
         for body, message in (
             ("{", "the body is no JSON"),
             (b"\xff\xfe", "the body is no JSON"),
             ("[" * 100000, "the body is no JSON"),
             ([], "the body is no JSON object"),
-            ({}, "prompt: expected an array of token ids, for this server has no tokenizer"),
-            ({"prompt": "text"},
-             "prompt: expected an array of token ids, for this server has no tokenizer"),
-            ({"prompt": []},
-             "prompt: expected an array of token ids, for this server has no tokenizer"),
-            ({"prompt": [1, 2.5]},
-             "prompt: found number; expected token ids, for this server has no tokenizer"),
+            ({}, f"prompt: found nothing; {ids}"),
+            ({"prompt": "text"}, f"prompt: found string; {ids}"),
+            ({"prompt": []}, f"prompt: found nothing; {ids}"),
+            ({"prompt": [1, 2.5]}, f"prompt: found number; {ids}"),
+            ({"prompt": [[1], [2]]}, f"prompt: found array; {ids}"),
             ({"prompt": [VOCABULARY]}, "found the token 128; expected one from 0 to 127"),
             ({"prompt": [1], "stop": "text"},
-             "stop: found string; expected token ids, for this server has no tokenizer"),
+             f"stop: found string; {ids}"),
             ({"prompt": [1], "max_tokens": 0}, "max_tokens: found 0; expected a number from 1 on"),
             ({"prompt": [1], "max_tokens": 2**64 - 1},
              "max_tokens: found 18446744073709551615; expected a number from 1 on"),
@@ -289,6 +308,90 @@ class Server(unittest.TestCase):
                 response, text = self.server.ask("POST", "/v1/completions", body)
                 self.assertEqual(response.status, 400)
                 self.assertEqual(json.loads(text)["error"]["message"], message)
+
+
+class Text(unittest.TestCase):
+    """With a tokenizer."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.directory.cleanup)
+        folder = pathlib.Path(cls.directory.name)
+        write_model(folder, TEXT_VOCABULARY)
+        write_tokenizer(folder / "tokenizer.model")
+        added = {str(TEXT_VOCABULARY - 1): {"content": "<|end|>", "special": True}}
+        (folder / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": added}))
+        cls.server = Running(folder)
+        cls.addClassCleanup(cls.server.close)
+        cls.word = {word: 259 + i for i, word in enumerate(WORDS)}
+
+    def tearDown(self):
+        self.server.wait_until_idle()
+
+    def text_of(self, tokens):
+        """Their bytes."""
+        names = [b""] * 3 + [bytes([byte]) for byte in range(256)]
+        names += [word.replace("\u2581", " ").encode() for word in WORDS] + [b""]
+        return b"".join(names[token] for token in tokens)
+
+    def answer(self, prompt, **more):
+        return self.server.complete(prompt=prompt, max_tokens=60, seed=3, **more)
+
+    def test_prompts_are_texts(self):
+        w = self.word
+        for text, tokens in (
+            ("the cat", [1, w["\u2581the"], w["\u2581cat"]]),
+            ("the\u00e9", [1, w["\u2581the"], 0xc3 + 3, 0xa9 + 3]),
+            ("the<|end|>cat", [1, w["\u2581the"], TEXT_VOCABULARY - 1, w["c"], w["a"], w["t"]]),
+            ("</s> cat", [1, 2, w["\u2581cat"]]),
+            ("", [1]),
+        ):  # fmt: skip
+            with self.subTest(text):
+                expected = self.answer(tokens)
+                self.assertEqual(self.answer(text), expected)
+                self.assertEqual(self.answer([text]), expected)
+                self.assertNotEqual(self.answer(tokens[1:] or [3]), expected)
+
+    def test_answers_are_texts_of_whole_characters(self):
+        body = {"prompt": "the cat", "max_tokens": 60, "seed": 3, "logprobs": 0}
+        whole = self.server.complete(**body)
+        text = self.text_of(whole["tokens"]).decode(errors="replace")
+        self.assertEqual(whole["text"], text)
+        self.assertTrue(any(len(c.encode()) == 2 for c in text))  # else the next lines show nothing
+        self.assertEqual(whole["logprobs"]["tokens"],
+                         [self.text_of([t]).decode(errors="replace") for t in whole["tokens"]])  # fmt: skip
+        connection, response = self.server.send("POST", "/v1/completions", {**body, "stream": True})
+        *chunks, _ = events(response)
+        connection.close()
+        choices = [json.loads(chunk)["choices"][0] for chunk in chunks]
+        self.assertEqual("".join(c["text"] for c in choices), text)
+        self.assertEqual(sum((c["tokens"] for c in choices), []), whole["tokens"])
+
+    def test_stops_in_front_of_a_text(self):
+        whole = self.answer("the cat")
+        tokens, cancelled = whole["tokens"], self.server.metrics()["requests_cancelled_total"]
+        # Across the border of two tokens.
+        at = next(i for i in range(8, 50) if self.text_of(tokens[i : i + 2]).isalpha())
+        text = self.text_of(tokens[at : at + 2]).decode()
+        for stop in (text, [text], ["\u20ac\u20ac", text, tokens[at + 5]]):
+            with self.subTest(stop):
+                answer = self.answer("the cat", stop=stop)
+                self.assertEqual(answer["tokens"], tokens[: at + 2])
+                self.assertEqual(answer["text"], whole["text"].split(text)[0])
+                self.assertEqual(answer["finish_reason"], "stop")
+        self.assertEqual(self.answer("the cat", stop=[text, tokens[5]])["tokens"], tokens[:5])
+        self.assertEqual(self.server.metrics()["requests_cancelled_total"], cancelled)
+
+    def test_refuses_what_is_no_text(self):
+        for key, value, message in (
+            ("prompt", None, "prompt: found nothing; expected one text, or token ids"),
+            ("prompt", ["a", "b"], "prompt: found string; expected one text, or token ids"),
+            ("stop", "", "stop: found string; expected one text, or token ids"),
+            ("stop", [1.5], "stop: found number; expected one text, or token ids"),
+        ):  # fmt: skip
+            response, text = self.server.ask("POST", "/v1/completions", {"prompt": "a", key: value})
+            self.assertEqual((response.status, json.loads(text)["error"]["message"]), (400, message))
 
 
 class Others(unittest.TestCase):
@@ -355,6 +458,21 @@ class Others(unittest.TestCase):
                         slow.sendall(b" ")
                     time.sleep(0.1)
             self.assertEqual(server.process.poll(), 0)
+
+    def test_says_why_it_has_no_text(self):
+        for name, why in (
+            ("tokenizer.model", "tokenizer.model is none of SentencePiece"),
+            ("tokenizer.json",
+             "no library reads tokenizer.json, and the folder has no tokenizer.model"),
+        ):  # fmt: skip
+            with self.subTest(name), tempfile.TemporaryDirectory() as directory:
+                (pathlib.Path(directory) / name).write_text("{}")
+                server = self.start(pathlib.Path(directory))
+                self.assertIn(f"it takes token ids, no text: {why}\n", server.printed())
+                text = server.ask("POST", "/v1/completions", {"prompt": "text"})[1]
+                self.assertEqual(json.loads(text)["error"]["message"],
+                                 f"prompt: found string; expected token ids, for {why}")  # fmt: skip
+                self.assertEqual(server.stop(), 0)
 
     def test_a_folder_that_lacks_something_is_refused(self):
         with tempfile.TemporaryDirectory() as directory:
