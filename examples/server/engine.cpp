@@ -1,52 +1,12 @@
 #include "engine.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <numeric>
 #include <utility>
 
 namespace server {
-namespace {
-
-/// A number in [0, 1) that depends on nothing but these two (splitmix64).
-double uniform(std::uint64_t seed, std::uint64_t position) {
-  std::uint64_t x = seed + (position + 1) * 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
-}
-
-/// A token by its probability at the request's temperature, among the likeliest that together have
-/// top_p.
-std::int32_t sample(const Request& request, const double* logits, std::int64_t vocabulary,
-                    double best, std::uint64_t position) {
-  std::vector<double> weights(vocabulary);
-  for (std::int64_t i = 0; i < vocabulary; ++i) {
-    weights[i] = std::exp((logits[i] - best) / request.temperature);
-  }
-  std::vector<std::int32_t> order(vocabulary);
-  std::iota(order.begin(), order.end(), 0);
-  double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-  if (request.top_p < 1) {
-    std::ranges::stable_sort(order, std::greater{}, [&](std::int32_t i) { return weights[i]; });
-    const double limit = request.top_p * total;
-    std::size_t kept = 0;
-    for (total = 0; kept < order.size() && (kept == 0 || total < limit); ++kept) {
-      total += weights[order[kept]];
-    }
-    order.resize(kept);
-  }
-  double left = uniform(request.seed, position) * total;
-  for (const std::int32_t id : order) {
-    left -= weights[id];
-    if (left < 0) return id;
-  }
-  return order.back();
-}
-
-}  // namespace
 
 Ticket::News Ticket::wait(std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
@@ -211,31 +171,22 @@ void Engine::free_pages(Sequence& sequence) {
 void Engine::step() {
   braid::ModelBatch batch;
   std::vector<std::size_t> rows;  // of the batch, as indices of running_
-  const std::int64_t size = limits().page_size;
   for (std::size_t i = 0; i < running_.size(); ++i) {
     Sequence& sequence = running_[i];
     if (sequence.taken == 0) continue;
     rows.push_back(i);
-    for (std::int64_t end = sequence.cached + sequence.taken; sequence.cached < end;) {
-      const std::int64_t position = sequence.cached++;
-      batch.tokens.push_back(sequence.tokens[position]);
-      batch.positions.push_back(static_cast<std::int32_t>(position));
-      batch.slots.push_back(
-          static_cast<std::int32_t>(sequence.pages[position / size] * size + position % size));
-    }
-    batch.lengths.push_back(static_cast<std::int32_t>(sequence.cached));
-    batch.starts.push_back(static_cast<std::int32_t>(batch.tokens.size()));
-    batch.page_table.insert(batch.page_table.end(), sequence.pages.begin(), sequence.pages.end());
-    batch.page_table.resize(rows.size() * model_.table_width());
+    batch.append(limits(), sequence.tokens, sequence.cached, sequence.taken, sequence.pages);
+    sequence.cached += sequence.taken;
   }
   std::int64_t chosen = 0;
+  const std::int64_t vocabulary = limits().vocabulary;
   try {
     const std::vector<double> logits = model_.run(batch);
     for (std::size_t row = 0; row < rows.size(); ++row) {
       Sequence& sequence = running_[rows[row]];
       if (sequence.pending() > 0) continue;  // part of a prompt
       ++chosen;
-      sequence.finish = choose(sequence, &logits[row * limits().vocabulary]);
+      sequence.finish = choose(sequence, std::span(logits).subspan(row * vocabulary, vocabulary));
     }
   } catch (const std::exception& error) {
     // What the caches hold is lost, so everything that runs has failed. The next run starts afresh.
@@ -256,23 +207,14 @@ void Engine::step() {
 }
 
 /// Appends the next token to a sequence.
-Finish Engine::choose(Sequence& sequence, const double* logits) {
+Finish Engine::choose(Sequence& sequence, std::span<const double> logits) {
   const Request& request = sequence.ticket->request();
-  const std::int64_t vocabulary = limits().vocabulary;
-  const double* likeliest = std::max_element(logits, logits + vocabulary);
-  const double best = *likeliest;
-  auto id = static_cast<std::int32_t>(likeliest - logits);
-  if (request.temperature > 0) id = sample(request, logits, vocabulary, best, sequence.cached);
+  Token token{braid::choose_token(logits, request.sampling, sequence.cached)};
   for (const auto* stops : {&limits().end_of_text, &request.stop}) {
-    if (std::ranges::find(*stops, id) != stops->end()) return Finish::kStop;
+    if (std::ranges::find(*stops, token.id) != stops->end()) return Finish::kStop;
   }
-  Token token{id};
-  if (request.logprobs) {
-    double total = 0;
-    for (std::int64_t i = 0; i < vocabulary; ++i) total += std::exp(logits[i] - best);
-    token.logprob = logits[id] - best - std::log(total);
-  }
-  sequence.tokens.push_back(id);
+  if (request.logprobs) token.logprob = braid::log_probability(logits, token.id);
+  sequence.tokens.push_back(token.id);
   sequence.ticket->add(token);
   const std::int64_t count = std::ssize(sequence.tokens) - std::ssize(request.prompt);
   return count == request.max_tokens ? Finish::kLength : Finish::kNone;

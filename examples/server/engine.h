@@ -1,6 +1,7 @@
 #pragma once
 
 #include <braid/exported_model.h>
+#include <braid/sampling.h>
 
 #include <atomic>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,9 +20,7 @@ namespace server {
 struct Request {
   std::vector<std::int32_t> prompt;  ///< at least one token
   std::int64_t max_tokens = 16;
-  double temperature = 1;  ///< 0: the likeliest token
-  double top_p = 1;        ///< of the likeliest tokens, those that together have this probability
-  std::uint64_t seed = 0;  ///< a request with the same seed gets the same tokens
+  braid::Sampling sampling;        ///< a request with the same seed gets the same tokens
   std::vector<std::int32_t> stop;  ///< ends the answer, and is no part of it
   bool logprobs = false;           ///< whether Token::logprob is wanted
 };
@@ -110,7 +110,7 @@ class Engine {
   bool grow(std::size_t index, std::int64_t count);
   void free_pages(Sequence& sequence);
   void step();
-  [[nodiscard]] Finish choose(Sequence& sequence, const double* logits);
+  [[nodiscard]] Finish choose(Sequence& sequence, std::span<const double> logits);
   [[nodiscard]] std::int64_t pages_for(std::int64_t tokens) const;
 
   braid::ExportedModel& model_;

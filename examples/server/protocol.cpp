@@ -57,7 +57,8 @@ std::vector<std::int32_t> parse_prompt(json prompt, const Tokenizer& tokenizer) 
     for (const json& id : prompt) result.push_back(token_id(id, "prompt", tokenizer));
   }
   if (result.empty()) {
-    throw BadRequest("prompt: found " + (prompt.empty() ? "nothing" : std::string(prompt.type_name())) +
+    throw BadRequest("prompt: found " +
+                     (prompt.empty() ? "nothing" : std::string(prompt.type_name())) +
                      expected(tokenizer));
   }
   return result;
@@ -97,10 +98,11 @@ Completion parse_completion(const std::string& text, const Tokenizer& tokenizer)
   parse_stop(body.value("stop", json()), tokenizer, &result);
   request.max_tokens =
       number<std::int64_t>(body, "max_tokens", 16, 1, INT_MAX, "a number from 1 on");
-  request.temperature = number(body, "temperature", 1.0, 0.0, 100.0, "a number from 0 to 100");
-  request.top_p = number(body, "top_p", 1.0, 1e-9, 1.0, "a number above 0, at most 1");
+  request.sampling.temperature =
+      number(body, "temperature", 1.0, 0.0, 100.0, "a number from 0 to 100");
+  request.sampling.top_p = number(body, "top_p", 1.0, 1e-9, 1.0, "a number above 0, at most 1");
   const auto seed = number<std::int64_t>(body, "seed", -1, LLONG_MIN, LLONG_MAX, "an integer");
-  request.seed = seed == -1 ? std::random_device{}() : static_cast<std::uint64_t>(seed);
+  request.sampling.seed = seed == -1 ? std::random_device{}() : static_cast<std::uint64_t>(seed);
   number<std::int64_t>(body, "n", 1, 1, 1, "1");
   result.stream = flag(body, "stream");
   request.logprobs =

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct ModelLimits {
   std::int64_t context = 0;        ///< tokens of a sequence
   std::int64_t page_size = 0;      ///< tokens of a page of the cache
   std::int64_t pages = 0;          ///< of the cache
+  std::int64_t table_width = 0;    ///< pages of a sequence of the whole context
   std::int64_t vocabulary = 0;
   std::vector<std::int32_t> end_of_text;  ///< tokens that end a text
 };
@@ -28,9 +30,14 @@ struct ModelOptions {
 };
 
 /// The inputs of one run, in the graph's layout (docs/python.md). Every sequence has tokens.
-struct ModelBatch {
+struct BRAID_API ModelBatch {
   std::vector<std::int32_t> tokens, positions, slots, lengths, starts{0};
-  std::vector<std::int32_t> page_table;  ///< [sequences, ExportedModel::table_width()]
+  std::vector<std::int32_t> page_table;  ///< [sequences, ModelLimits::table_width]
+
+  /// Appends a sequence of which the caches have the first `cached` tokens and this run computes
+  /// the next `count`, at least one. Its pages have room for all of them.
+  void append(const ModelLimits& limits, std::span<const std::int32_t> sequence,
+              std::int64_t cached, std::int64_t count, std::span<const std::int32_t> pages);
 };
 
 /// A causal language model in a folder that `python -m braid.export` wrote, ready to run on all its
@@ -45,7 +52,6 @@ class BRAID_API ExportedModel {
   ~ExportedModel();
 
   [[nodiscard]] const ModelLimits& limits() const;
-  [[nodiscard]] std::int64_t table_width() const;  ///< pages of a sequence of the whole context
 
   /// Runs once and returns the logits of each sequence's last token, [sequences, vocabulary].
   /// Throws as Executable::synchronize does where the run failed; what the caches hold is lost

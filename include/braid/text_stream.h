@@ -7,8 +7,8 @@
 
 namespace braid {
 
-/// A text in UTF-8 that grows by bytes, as a model's tokens give them, and is sent while it does. It
-/// ends in front of the first of its stops, wherever the borders of tokens are.
+/// A text in UTF-8 that grows by bytes, as a model's tokens give them, and is sent while it does.
+/// It ends in front of the first of its stops, wherever the borders of tokens are.
 class BRAID_API TextStream {
  public:
   explicit TextStream(std::vector<std::string> stops = {});  ///< none is empty

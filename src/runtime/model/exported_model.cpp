@@ -95,6 +95,21 @@ World open_world(WorldOptions options, int ranks) {
 
 }  // namespace
 
+void ModelBatch::append(const ModelLimits& limits, std::span<const std::int32_t> sequence,
+                        std::int64_t cached, std::int64_t count,
+                        std::span<const std::int32_t> pages) {
+  const std::int64_t size = limits.page_size, end = cached + count;
+  for (std::int64_t position = cached; position < end; ++position) {
+    tokens.push_back(sequence[position]);
+    positions.push_back(static_cast<std::int32_t>(position));
+    slots.push_back(static_cast<std::int32_t>(pages[position / size] * size + position % size));
+  }
+  lengths.push_back(static_cast<std::int32_t>(end));
+  starts.push_back(static_cast<std::int32_t>(tokens.size()));
+  page_table.insert(page_table.end(), pages.begin(), pages.end());
+  page_table.resize(lengths.size() * limits.table_width);
+}
+
 struct ExportedModel::Impl {
   using Sizes = std::pair<std::int64_t, std::int64_t>;  // tokens, sequences
   struct PlanUse {
@@ -110,7 +125,6 @@ struct ExportedModel::Impl {
   void enqueue(const ModelBatch& batch, const Executable::Plan& chosen, HostTensor* logits);
 
   ModelLimits limits;
-  std::int64_t table_width = 0;
   World world;
   Executable executable;
   DType logits_dtype = DType::kF32;
@@ -132,7 +146,7 @@ ExportedModel::Impl::Impl(ModelFolder model, const ModelOptions& options)
     streams.push_back(world.device().create_stream(rank));
     for (const GraphInput& input : executable.inputs()) {
       if (input.kind == InputKind::kActivation) place(rank, input.name, input.type);
-      if (input.name == "page_table") table_width = input.type.shape.at(1).constant();
+      if (input.name == "page_table") limits.table_width = input.type.shape.at(1).constant();
     }
     for (const ExecutableOutput& output : executable.outputs()) {
       place(rank, output.name, output.type);
@@ -231,7 +245,6 @@ ExportedModel& ExportedModel::operator=(ExportedModel&&) noexcept = default;
 ExportedModel::~ExportedModel() = default;
 
 const ModelLimits& ExportedModel::limits() const { return impl_->limits; }
-std::int64_t ExportedModel::table_width() const { return impl_->table_width; }
 
 std::vector<double> ExportedModel::run(const ModelBatch& batch) {
   const std::int64_t sequences = std::ssize(batch.lengths);
