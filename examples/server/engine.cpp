@@ -42,6 +42,10 @@ Engine::~Engine() {
   thread_.join();
 }
 
+std::int64_t Engine::room() const {
+  return std::min(limits().context, limits().pages * limits().page_size);
+}
+
 std::string Engine::refusal(const Request& request) const {
   for (const auto* ids : {&request.prompt, &request.stop}) {
     for (const std::int32_t id : *ids) {
@@ -50,11 +54,10 @@ std::string Engine::refusal(const Request& request) const {
              std::to_string(limits().vocabulary - 1);
     }
   }
-  const std::int64_t most = std::min(limits().context, limits().pages * limits().page_size);
   const std::int64_t prompt = std::ssize(request.prompt);
-  if (prompt + request.max_tokens <= most) return {};
+  if (prompt + request.max_tokens <= room()) return {};
   return "found " + std::to_string(prompt) + " tokens of a prompt and max_tokens " +
-         std::to_string(request.max_tokens) + "; expected at most " + std::to_string(most) +
+         std::to_string(request.max_tokens) + "; expected at most " + std::to_string(room()) +
          " together";
 }
 

@@ -85,6 +85,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   [[nodiscard]] const braid::ModelLimits& limits() const { return model_.limits(); }
+  /// The most tokens of a sequence.
+  [[nodiscard]] std::int64_t room() const;
   /// Why a request can never run, on one line; empty if it can.
   [[nodiscard]] std::string refusal(const Request& request) const;
   /// Takes a request that nothing speaks against.

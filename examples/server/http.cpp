@@ -34,7 +34,7 @@ void answer_error(Response& response, int status, const std::string& type,
 struct HttpState {
   Engine& engine;
   const std::string model;
-  const Tokenizer& tokenizer;
+  const Language& language;
   std::mutex mutex;
   std::condition_variable changed;
   int requests = 0;  ///< that run or wait
@@ -88,13 +88,11 @@ class Answer {
         return false;
       }
       if (!over) continue;
-      if (stream_) {
-        if (!write(sink, "data: [DONE]\n\n")) return false;
-      } else {
-        json whole = reply_.take(finish);
-        whole["usage"] = reply_.usage();
-        if (!write(sink, line(whole))) return false;
+      if (!stream_ && !write(sink, line(reply_.with_usage(reply_.take(finish)["choices"])))) {
+        return false;
       }
+      if (stream_usage_ && !write_event(sink, reply_.with_usage(json::array()))) return false;
+      if (stream_ && !write(sink, "data: [DONE]\n\n")) return false;
       sink.done();
       return true;
     }
@@ -104,7 +102,9 @@ class Answer {
   Answer(std::shared_ptr<HttpState> state, const Completion& completion)
       : state_(std::move(state)),
         stream_(completion.stream),
-        reply_(completion, state_->tokenizer, "cmpl-" + std::to_string(state_->next_id++),
+        stream_usage_(completion.stream && completion.stream_usage),
+        reply_(completion, state_->language.tokenizer,
+               (completion.chat ? "chatcmpl-" : "cmpl-") + std::to_string(state_->next_id++),
                state_->model),
         ticket_(state_->engine.submit(completion.request)) {}
 
@@ -117,16 +117,16 @@ class Answer {
   }
 
   std::shared_ptr<HttpState> state_;
-  bool stream_;
+  bool stream_, stream_usage_;
   Reply reply_;
   std::shared_ptr<Ticket> ticket_;
 };
 
-void complete(const std::shared_ptr<HttpState>& state, const std::string& body,
+void complete(const std::shared_ptr<HttpState>& state, bool chat, const std::string& body,
               Response& response) {
   Completion completion;
   try {
-    completion = parse_completion(body, state->tokenizer);
+    completion = parse_completion(body, chat, state->language, state->engine.room());
     const std::string refusal = state->engine.refusal(completion.request);
     if (!refusal.empty()) throw BadRequest(refusal);
   } catch (const BadRequest& error) {
@@ -175,9 +175,9 @@ std::string metrics_text(HttpState& state) {
 
 }  // namespace
 
-HttpServer::HttpServer(Engine& engine, const Tokenizer& tokenizer, std::string model,
+HttpServer::HttpServer(Engine& engine, const Language& language, std::string model,
                        const std::string& host, int port)
-    : state_(new HttpState{.engine = engine, .model = std::move(model), .tokenizer = tokenizer}),
+    : state_(new HttpState{.engine = engine, .model = std::move(model), .language = language}),
       server_(std::make_unique<httplib::Server>()) {
   using httplib::Request;
   const std::time_t start = std::time(nullptr);
@@ -191,9 +191,12 @@ HttpServer::HttpServer(Engine& engine, const Tokenizer& tokenizer, std::string m
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  server_->Post("/v1/completions", [state = state_](const Request& request, Response& response) {
-    complete(state, request.body, response);
-  });
+  for (const bool chat : {false, true}) {
+    server_->Post(chat ? "/v1/chat/completions" : "/v1/completions",
+                  [state = state_, chat](const Request& request, Response& response) {
+                    complete(state, chat, request.body, response);
+                  });
+  }
   server_->Get("/health", [state = state_](const Request&, Response& response) {
     const std::lock_guard lock(state->mutex);
     response.status = state->draining ? 503 : 200;

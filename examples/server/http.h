@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "engine.h"
-#include "text.h"
+#include "protocol.h"
 
 namespace httplib {
 class Server;
@@ -24,7 +24,7 @@ class HttpServer {
  public:
   /// Listens at once; port 0 is any that is free. Throws std::runtime_error where the address
   /// cannot be had. `model` is the name that answers state.
-  HttpServer(Engine& engine, const Tokenizer& tokenizer, std::string model, const std::string& host,
+  HttpServer(Engine& engine, const Language& language, std::string model, const std::string& host,
              int port);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

@@ -44,16 +44,16 @@ int main(int argc, char** argv) try {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const auto begin = std::chrono::steady_clock::now();
-  const server::Tokenizer tokenizer(folder);
   auto model = braid::ExportedModel::open(folder, options);
+  const server::Language language{server::Tokenizer(folder), model.chat()};
   server::Engine engine(model);
   const std::string name = std::filesystem::absolute(folder + "/.").parent_path().filename();
-  server::HttpServer http(engine, tokenizer, name, host, port);
+  server::HttpServer http(engine, language, name, host, port);
   const std::chrono::duration<double> start = std::chrono::steady_clock::now() - begin;
   std::printf("%s at http://%s:%d, ready after %.1f s\n", name.c_str(), host.c_str(), http.port(),
               start.count());
-  if (!tokenizer.missing().empty())
-    std::printf("it takes token ids, no text: %s\n", tokenizer.missing().c_str());
+  const std::string& missing = language.tokenizer.missing();
+  if (!missing.empty()) std::printf("it takes token ids, no text: %s\n", missing.c_str());
   std::fflush(stdout);
 
   int received = 0;

@@ -1,5 +1,6 @@
 #include "protocol.h"
 
+#include <algorithm>
 #include <climits>
 #include <ctime>
 #include <random>
@@ -76,9 +77,35 @@ void parse_stop(const json& stop, const Tokenizer& tokenizer, Completion* result
   }
 }
 
+std::vector<std::int32_t> parse_messages(const json& messages, const Language& language) {
+  if (const std::string& missing = language.tokenizer.missing(); !missing.empty()) {
+    throw BadRequest("messages: " + missing + "; /v1/completions takes token ids");
+  }
+  if (!language.chat) {
+    throw BadRequest("messages: the folder has no chat template; /v1/completions takes a prompt");
+  }
+  try {
+    std::vector<braid::ChatMessage> result;
+    for (const json& message : messages) {
+      result.push_back({message.at("role"), {}});
+      std::string& content = result.back().content;
+      if (!message.at("content").is_array()) content = message.at("content");
+      for (const json& part : message.at("content")) {
+        if (part.is_object()) content += part.at("text").get<std::string>();
+      }
+    }
+    return language.tokenizer.encode(language.chat->prompt(result), false);
+  } catch (const json::exception&) {
+    throw BadRequest("messages: expected an array of objects with role and content, which is text");
+  } catch (const braid::Error& error) {
+    throw BadRequest(error.what());
+  }
+}
+
 }  // namespace
 
-Completion parse_completion(const std::string& text, const Tokenizer& tokenizer) {
+Completion parse_completion(const std::string& text, bool chat, const Language& language,
+                            std::int64_t room) {
   json body;
   try {
     body = json::parse(text);
@@ -87,17 +114,25 @@ Completion parse_completion(const std::string& text, const Tokenizer& tokenizer)
   }
   if (!body.is_object()) throw BadRequest("the body is no JSON object");
   static const std::set<std::string> known = {
-      "prompt", "max_tokens", "temperature", "top_p",    "seed", "stop",
-      "stream", "model",      "user",        "logprobs", "n"};
+      "max_tokens",     "temperature", "top_p", "seed",     "stop", "stream",
+      "stream_options", "model",       "user",  "logprobs", "n"};
+  static const std::set<std::string> of_chat = {"messages", "max_completion_tokens",
+                                                "top_logprobs"};
   for (const auto& [key, value] : body.items()) {
-    if (!known.contains(key)) throw BadRequest(key + ": this server does not know it");
+    if (!known.contains(key) && !(chat ? of_chat.contains(key) : key == "prompt")) {
+      throw BadRequest(key + ": this server does not know it");
+    }
   }
-  Completion result;
+  Completion result{.chat = chat};
   Request& request = result.request;
-  request.prompt = parse_prompt(body.value("prompt", json()), tokenizer);
-  parse_stop(body.value("stop", json()), tokenizer, &result);
-  request.max_tokens =
-      number<std::int64_t>(body, "max_tokens", 16, 1, INT_MAX, "a number from 1 on");
+  request.prompt = chat ? parse_messages(body.value("messages", json()), language)
+                        : parse_prompt(body.value("prompt", json()), language.tokenizer);
+  parse_stop(body.value("stop", json()), language.tokenizer, &result);
+  request.max_tokens = chat ? std::max<std::int64_t>(1, room - std::ssize(request.prompt)) : 16;
+  for (const char* key : {"max_tokens", "max_completion_tokens"}) {
+    const auto chosen = number<std::int64_t>(body, key, 0, 1, INT_MAX, "a number from 1 on");
+    if (chosen != 0) request.max_tokens = chosen;
+  }
   request.sampling.temperature =
       number(body, "temperature", 1.0, 0.0, 100.0, "a number from 0 to 100");
   request.sampling.top_p = number(body, "top_p", 1.0, 1e-9, 1.0, "a number above 0, at most 1");
@@ -105,8 +140,12 @@ Completion parse_completion(const std::string& text, const Tokenizer& tokenizer)
   request.sampling.seed = seed == -1 ? std::random_device{}() : static_cast<std::uint64_t>(seed);
   number<std::int64_t>(body, "n", 1, 1, 1, "1");
   result.stream = flag(body, "stream");
-  request.logprobs =
-      number<std::int64_t>(body, "logprobs", -1, 0, 0, "0: those of the chosen tokens alone") == 0;
+  const json options = body.value("stream_options", json());
+  result.stream_usage = options.is_object() && flag(options, "include_usage");
+  const char* top = chat ? "top_logprobs" : "logprobs";
+  const auto others =
+      number<std::int64_t>(body, top, -1, 0, 0, "0: those of the chosen tokens alone");
+  request.logprobs = chat ? flag(body, "logprobs") : others == 0;
   return result;
 }
 
@@ -117,6 +156,8 @@ Reply::Reply(const Completion& completion, const Tokenizer& tokenizer, std::stri
       model_(std::move(model)),
       created_(std::time(nullptr)),
       prompt_(std::ssize(completion.request.prompt)),
+      chat_(completion.chat),
+      stream_(completion.stream),
       logprobs_(completion.request.logprobs),
       text_(completion.stops) {}
 
@@ -130,35 +171,54 @@ bool Reply::add(const Token& token) {
   return text_.add(text(token));
 }
 
-json Reply::take(Finish finish) {
-  json ids = json::array(), names = json::array(), logprobs = json::array();
-  for (const Token& token : std::exchange(tokens_, {})) {
-    ids.push_back(token.id);
-    if (tokenizer_.missing().empty()) {
-      names.push_back(text(token));
-    } else {
-      names.push_back(token.id);
-    }
+json Reply::logprobs(const std::vector<Token>& tokens) const {
+  json names = json::array(), logprobs = json::array(), content = json::array();
+  for (const Token& token : tokens) {
+    const std::string name = text(token);
+    names.push_back(tokenizer_.missing().empty() ? json(name) : json(token.id));
     logprobs.push_back(token.logprob);
+    content.push_back({{"token", name},
+                       {"logprob", token.logprob},
+                       {"bytes", std::vector<std::uint8_t>(name.begin(), name.end())},
+                       {"top_logprobs", json::array()}});
   }
-  json choice = {{"index", 0},
-                 {"text", text_.take(finish != Finish::kNone)},
-                 {"tokens", ids},
-                 {"logprobs", nullptr},
-                 {"finish_reason", nullptr}};
-  if (finish != Finish::kNone) choice["finish_reason"] = reason(finish);
-  if (logprobs_) choice["logprobs"] = {{"tokens", names}, {"token_logprobs", logprobs}};
-  return {{"id", id_},
-          {"object", "text_completion"},
-          {"created", created_},
-          {"model", model_},
-          {"choices", json::array({choice})}};
+  if (chat_) return {{"content", content}};
+  return {{"tokens", names}, {"token_logprobs", logprobs}};
 }
 
-json Reply::usage() const {
-  return {{"prompt_tokens", prompt_},
-          {"completion_tokens", count_},
-          {"total_tokens", prompt_ + count_}};
+json Reply::take(Finish finish) {
+  const bool end = finish != Finish::kNone;
+  const std::vector<Token> tokens = std::exchange(tokens_, {});
+  json choice = {{"index", 0}, {"tokens", json::array()}, {"logprobs", nullptr}};
+  for (const Token& token : tokens) choice["tokens"].push_back(token.id);
+  if (logprobs_) choice["logprobs"] = logprobs(tokens);
+  choice["finish_reason"] = end ? json(reason(finish)) : json();
+  if (chat_) {
+    json& message = choice[stream_ ? "delta" : "message"] = {{"content", text_.take(end)}};
+    if (!std::exchange(begun_, true)) message["role"] = "assistant";
+  } else {
+    choice["text"] = text_.take(end);
+  }
+  return object(json::array({choice}));
+}
+
+json Reply::object(json choices) const {
+  const char* name = !chat_    ? "text_completion"
+                     : stream_ ? "chat.completion.chunk"
+                               : "chat.completion";
+  return {{"id", id_},
+          {"object", name},
+          {"created", created_},
+          {"model", model_},
+          {"choices", std::move(choices)}};
+}
+
+json Reply::with_usage(json choices) const {
+  json result = object(std::move(choices));
+  result["usage"] = {{"prompt_tokens", prompt_},
+                     {"completion_tokens", count_},
+                     {"total_tokens", prompt_ + count_}};
+  return result;
 }
 
 }  // namespace server

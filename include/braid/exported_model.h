@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "braid/chat_format.h"
 #include "braid/export.h"
 #include "braid/world.h"
 
@@ -52,6 +54,8 @@ class BRAID_API ExportedModel {
   ~ExportedModel();
 
   [[nodiscard]] const ModelLimits& limits() const;
+  /// Empty where the model has no chat template, or one that braid.export could not take.
+  [[nodiscard]] const std::optional<ChatFormat>& chat() const;
 
   /// Runs once and returns the logits of each sequence's last token, [sequences, vocabulary].
   /// Throws as Executable::synchronize does where the run failed; what the caches hold is lost

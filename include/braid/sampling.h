@@ -17,8 +17,7 @@ struct Sampling {
 /// Chooses a token. It depends on the arguments alone: `position`, by which the tokens of a text
 /// differ, takes the place of a generator's state, so a text can be continued anywhere.
 [[nodiscard]] BRAID_API std::int32_t choose_token(std::span<const double> logits,
-                                                  const Sampling& sampling,
-                                                  std::uint64_t position);
+                                                  const Sampling& sampling, std::uint64_t position);
 /// The logarithm of a token's probability at temperature 1.
 [[nodiscard]] BRAID_API double log_probability(std::span<const double> logits, std::int32_t token);
 

@@ -322,6 +322,11 @@ class Text(unittest.TestCase):
         write_tokenizer(folder / "tokenizer.model")
         added = {str(TEXT_VOCABULARY - 1): {"content": "<|end|>", "special": True}}
         (folder / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": added}))
+        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest["chat"] = {"trim": True, "between": [
+            ["", "user", "<s>a<|end|>"], ["", "system", "<s>s<|end|>"], ["system", "user", "<|end|>"],
+            ["user", "assistant", "t"], ["assistant", "user", "h"], ["user", "", "e<|end|>"]]}  # fmt: skip
+        (folder / "manifest.json").write_text(json.dumps(manifest))
         cls.server = Running(folder)
         cls.addClassCleanup(cls.server.close)
         cls.word = {word: 259 + i for i, word in enumerate(WORDS)}
@@ -382,6 +387,75 @@ class Text(unittest.TestCase):
                 self.assertEqual(answer["finish_reason"], "stop")
         self.assertEqual(self.answer("the cat", stop=[text, tokens[5]])["tokens"], tokens[:5])
         self.assertEqual(self.server.metrics()["requests_cancelled_total"], cancelled)
+
+    def chat(self, *messages, **more):
+        names = ("role", "content")
+        return {"messages": [dict(zip(names, m)) for m in messages], "temperature": 0, **more}
+
+    def test_messages_become_a_prompt(self):
+        w, end = self.word, TEXT_VOCABULARY - 1
+        for messages, tokens in (
+            ([("user", " cat\n")], [1, w["a"], end, w["c"], w["a"], w["t"], w["e"], end]),
+            ([("system", "a"), ("user", [{"type": "text", "text": "c"}, {"type": "text", "text": "t"}])],
+             [1, w["s"], end, w["a"], end, w["c"], w["t"], w["e"], end]),
+            ([("user", "a"), ("assistant", "a"), ("user", "a")],
+             [1, w["a"], end, w["a"], w["t"], w["a"], w["h"], w["a"], w["e"], end]),
+        ):  # fmt: skip
+            with self.subTest(messages):
+                expected = self.server.complete(prompt=tokens, temperature=0, max_tokens=8)
+                body = self.chat(*messages, max_completion_tokens=8)
+                response, text = self.server.ask("POST", "/v1/chat/completions", body)
+                answer = json.loads(text)
+                self.assertEqual((response.status, answer["object"]), (200, "chat.completion"))
+                (choice,) = answer["choices"]
+                self.assertEqual(choice, {
+                    "index": 0, "tokens": expected["tokens"], "logprobs": None, "finish_reason": "length",
+                    "message": {"role": "assistant", "content": expected["text"]}})  # fmt: skip
+                self.assertEqual([answer["usage"][f"{kind}_tokens"] for kind in ("prompt", "completion")],
+                                 [len(tokens), 8])  # fmt: skip
+
+    def test_a_chat_streams_deltas(self):
+        body = self.chat(("user", "the cat"), max_tokens=20, logprobs=True)
+        whole = json.loads(self.server.ask("POST", "/v1/chat/completions", body)[1])
+        (choice,) = whole["choices"]
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+        connection, response = self.server.send("POST", "/v1/chat/completions", body)
+        *chunks, usage, done = events(response)
+        connection.close()
+        self.assertEqual(done, "[DONE]")
+        chunks, usage = [json.loads(chunk) for chunk in chunks], json.loads(usage)
+        self.assertEqual({chunk["object"] for chunk in (*chunks, usage)}, {"chat.completion.chunk"})
+        self.assertEqual((usage["choices"], usage["usage"]["total_tokens"]),
+                         ([], whole["usage"]["total_tokens"]))  # fmt: skip
+        choices = [chunk["choices"][0] for chunk in chunks]
+        self.assertEqual(choices[0]["delta"]["role"], "assistant")
+        self.assertNotIn("role", choices[1]["delta"])
+        self.assertEqual("".join(c["delta"]["content"] for c in choices), choice["message"]["content"])
+        self.assertEqual([c["finish_reason"] for c in choices], [None] * (len(choices) - 1) + ["length"])
+        content = choice["logprobs"]["content"]
+        self.assertEqual(sum((c["logprobs"]["content"] for c in choices), []), content)
+        self.assertEqual([bytes(each["bytes"]) for each in content],
+                         [each["token"].encode() if "\ufffd" not in each["token"]
+                          else self.text_of([token]) for token, each in zip(choice["tokens"], content)])  # fmt: skip
+        self.assertTrue(all(each["logprob"] < 0 for each in content))
+
+    def test_a_chat_goes_on_as_long_as_there_is_room(self):
+        answer = self.server.ask("POST", "/v1/chat/completions", self.chat(("user", "a")))[1]
+        self.assertEqual(json.loads(answer)["usage"]["total_tokens"], PAGES * PAGE)
+
+    def test_refuses_messages_that_the_template_lacks(self):
+        way = "messages: the model's chat template has no way from "
+        form = "messages: expected an array of objects with role and content, which is text"
+        for messages, message in (
+            ([], way + "the begin to the answer"),
+            ([{"role": "tool", "content": "a"}], way + "the begin to a message of tool"),
+            ([{"role": "user"}], form),
+            ([{"role": "user", "content": [{"type": "image"}]}], form),
+            ("text", form),
+        ):  # fmt: skip
+            with self.subTest(message):
+                response, text = self.server.ask("POST", "/v1/chat/completions", {"messages": messages})
+                self.assertEqual((response.status, json.loads(text)["error"]["message"]), (400, message))
 
     def test_refuses_what_is_no_text(self):
         for key, value, message in (
@@ -472,6 +546,9 @@ class Others(unittest.TestCase):
                 text = server.ask("POST", "/v1/completions", {"prompt": "text"})[1]
                 self.assertEqual(json.loads(text)["error"]["message"],
                                  f"prompt: found string; expected token ids, for {why}")  # fmt: skip
+                text = server.ask("POST", "/v1/chat/completions", {"messages": []})[1]
+                self.assertEqual(json.loads(text)["error"]["message"],
+                                 f"messages: {why}; /v1/completions takes token ids")  # fmt: skip
                 self.assertEqual(server.stop(), 0)
 
     def test_a_folder_that_lacks_something_is_refused(self):

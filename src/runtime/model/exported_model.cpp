@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -41,6 +42,7 @@ struct ModelFolder {
   int ranks = 1;
   std::filesystem::path graph_path, shared;
   std::vector<std::filesystem::path> own;  ///< weights of each rank, where ranks have their own
+  std::optional<ChatFormat> chat;
 
   explicit ModelFolder(std::filesystem::path folder);
   /// The graph of runs within the limits.
@@ -70,6 +72,13 @@ ModelFolder::ModelFolder(std::filesystem::path folder) : path(std::move(folder))
     const json& weights = manifest.at("weights");
     shared = path / weights.at("shared").get<std::string>();
     for (const json& name : weights.at("ranks")) own.push_back(path / name.get<std::string>());
+    if (manifest.contains("chat")) {
+      const json& format = manifest.at("chat");
+      chat = ChatFormat{.trim = format.at("trim")};
+      for (const json& row : format.at("between")) {
+        chat->between[{row.at(0), row.at(1)}] = row.at(2);
+      }
+    }
   } catch (const json::exception& error) {
     throw_invalid(file, "is not what braid.export writes: {}", error.what());
   }
@@ -125,6 +134,7 @@ struct ExportedModel::Impl {
   void enqueue(const ModelBatch& batch, const Executable::Plan& chosen, HostTensor* logits);
 
   ModelLimits limits;
+  std::optional<ChatFormat> chat;
   World world;
   Executable executable;
   DType logits_dtype = DType::kF32;
@@ -137,6 +147,7 @@ struct ExportedModel::Impl {
 
 ExportedModel::Impl::Impl(ModelFolder model, const ModelOptions& options)
     : limits(std::move(model.limits)),
+      chat(std::move(model.chat)),
       world(open_world(options.world, model.ranks)),
       executable(Executable::compile(model.graph(), world)) {
   executable.prepare({{"T", 1}, {"S", 1}});
@@ -245,6 +256,7 @@ ExportedModel& ExportedModel::operator=(ExportedModel&&) noexcept = default;
 ExportedModel::~ExportedModel() = default;
 
 const ModelLimits& ExportedModel::limits() const { return impl_->limits; }
+const std::optional<ChatFormat>& ExportedModel::chat() const { return impl_->chat; }
 
 std::vector<double> ExportedModel::run(const ModelBatch& batch) {
   const std::int64_t sequences = std::ssize(batch.lengths);
