@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <numeric>
 #include <utility>
 
 namespace server {
@@ -27,8 +26,8 @@ void Ticket::finish(Finish how) {
   changed_.notify_one();
 }
 
-Engine::Engine(braid::ExportedModel& model) : model_(model), free_(model.limits().pages) {
-  std::iota(free_.rbegin(), free_.rend(), 0);
+Engine::Engine(braid::ExportedModel& model)
+    : model_(model), pool_(limits().pages, limits().page_size) {
   metrics_.pages = metrics_.free_pages = limits().pages;
   thread_ = std::thread([this] { work(); });
 }
@@ -77,16 +76,12 @@ EngineMetrics Engine::metrics() const {
   return result;
 }
 
-std::int64_t Engine::pages_for(std::int64_t tokens) const {
-  return (tokens + limits().page_size - 1) / limits().page_size;
-}
-
 void Engine::work() {
   while (true) {
     {
       std::unique_lock lock(mutex_);
       metrics_.running = std::ssize(running_);
-      metrics_.free_pages = std::ssize(free_);
+      metrics_.free_pages = pool_.free_pages();
       changed_.wait(lock, [&] { return stopping_ || !running_.empty() || !waiting_.empty(); });
       if (stopping_) break;
       drop_ended();
@@ -104,7 +99,7 @@ void Engine::drop_ended() {
   const auto ended = [&](Sequence& sequence) {
     const bool stopped = sequence.ticket->stopped();
     if (!stopped && !sequence.ticket->cancelled()) return false;
-    free_pages(sequence);
+    give_back(sequence);
     metrics_.cancelled += stopped ? 0 : 1;
     return true;
   };
@@ -116,14 +111,23 @@ void Engine::drop_ended() {
 /// is alone always fits (refusal).
 void Engine::admit() {
   const auto wanted = [&](const Sequence& sequence) {
-    return pages_for(std::ssize(sequence.tokens)) + 1 - std::ssize(sequence.pages);
+    return pool_.pages_for(std::ssize(sequence.tokens)) + 1 - std::ssize(sequence.pages.pages);
   };
-  std::int64_t left = std::ssize(free_);
+  std::int64_t left = pool_.free_pages();
   for (const Sequence& sequence : running_) left -= wanted(sequence);
   while (!waiting_.empty() && std::ssize(running_) < limits().max_sequences) {
-    left -= wanted(waiting_.front());
-    if (left < 0 && !running_.empty()) break;
-    running_.push_back(std::move(waiting_.front()));
+    if (left <= 0 && !running_.empty()) break;
+    Sequence& next = waiting_.front();
+    left -= pool_.free_pages();
+    next.cached = pool_.reuse(next.pages, next.tokens);
+    left += pool_.free_pages() - wanted(next);
+    if (left < 0 && !running_.empty()) {
+      give_back(next);
+      break;
+    }
+    next.ticket->begin(next.cached);
+    metrics_.reused_tokens += next.cached;
+    running_.push_back(std::move(next));
     waiting_.pop_front();
   }
 }
@@ -147,16 +151,10 @@ void Engine::schedule() {
 /// Gives a sequence the pages of its next `count` tokens; while none is free, the youngest sequence
 /// loses its own and waits again. False where that was this one.
 bool Engine::grow(std::size_t index, std::int64_t count) {
-  const std::int64_t wanted = pages_for(running_[index].cached + count);
-  while (std::ssize(running_[index].pages) < wanted) {
-    if (!free_.empty()) {
-      running_[index].pages.push_back(free_.back());
-      free_.pop_back();
-      continue;
-    }
+  while (!pool_.grow(running_[index].pages, running_[index].cached + count)) {
     Sequence youngest = std::move(running_.back());
     running_.pop_back();
-    free_pages(youngest);
+    give_back(youngest);
     const std::lock_guard lock(mutex_);
     waiting_.push_front(std::move(youngest));
     ++metrics_.preempted;
@@ -165,9 +163,8 @@ bool Engine::grow(std::size_t index, std::int64_t count) {
   return true;
 }
 
-void Engine::free_pages(Sequence& sequence) {
-  free_.insert(free_.end(), sequence.pages.begin(), sequence.pages.end());
-  sequence.pages.clear();
+void Engine::give_back(Sequence& sequence) {
+  pool_.release(sequence.pages);
   sequence.cached = 0;
 }
 
@@ -178,7 +175,7 @@ void Engine::step() {
     Sequence& sequence = running_[i];
     if (sequence.taken == 0) continue;
     rows.push_back(i);
-    batch.append(limits(), sequence.tokens, sequence.cached, sequence.taken, sequence.pages);
+    batch.append(limits(), sequence.tokens, sequence.cached, sequence.taken, sequence.pages.pages);
     sequence.cached += sequence.taken;
   }
   std::int64_t chosen = 0;
@@ -187,6 +184,7 @@ void Engine::step() {
     const std::vector<double> logits = model_.run(batch);
     for (std::size_t row = 0; row < rows.size(); ++row) {
       Sequence& sequence = running_[rows[row]];
+      pool_.keep(sequence.pages, std::span(sequence.tokens).first(sequence.cached));
       if (sequence.pending() > 0) continue;  // part of a prompt
       ++chosen;
       sequence.finish = choose(sequence, std::span(logits).subspan(row * vocabulary, vocabulary));
@@ -194,6 +192,7 @@ void Engine::step() {
   } catch (const std::exception& error) {
     // What the caches hold is lost, so everything that runs has failed. The next run starts afresh.
     std::fprintf(stderr, "braid-server: error: %s\n", error.what());
+    pool_.forget();
     for (Sequence& sequence : running_) sequence.finish = Finish::kFailed;
   }
   const std::lock_guard lock(mutex_);
@@ -203,7 +202,7 @@ void Engine::step() {
   std::erase_if(running_, [&](Sequence& sequence) {
     if (sequence.finish == Finish::kNone) return false;
     metrics_.failed += sequence.finish == Finish::kFailed ? 1 : 0;
-    free_pages(sequence);
+    give_back(sequence);
     sequence.ticket->finish(sequence.finish);
     return true;
   });

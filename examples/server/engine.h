@@ -1,8 +1,10 @@
 #pragma once
 
 #include <braid/exported_model.h>
+#include <braid/page_pool.h>
 #include <braid/sampling.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -52,12 +54,16 @@ class Ticket {
   void stop() { stopped_ = true; }
   [[nodiscard]] bool stopped() const { return stopped_; }
 
+  /// The request runs; so many tokens of its prompt were in the cache. Later calls change nothing.
+  void begin(std::int64_t reused) { reused_ = reused_ < 0 ? reused : reused_.load(); }
+  [[nodiscard]] std::int64_t reused() const { return std::max<std::int64_t>(0, reused_); }
   void add(Token token);
   void finish(Finish how);
 
  private:
   const Request request_;
   std::atomic<bool> cancelled_ = false, stopped_ = false;
+  std::atomic<std::int64_t> reused_ = -1;
   std::mutex mutex_;
   std::condition_variable changed_;
   News news_;
@@ -68,15 +74,16 @@ struct EngineMetrics {
   std::int64_t requests = 0, cancelled = 0, failed = 0, preempted = 0;
   std::int64_t steps = 0;
   std::int64_t computed_tokens = 0;  ///< that went through the model, prompts included
+  std::int64_t reused_tokens = 0;    ///< that the cache had when their sequence began
   std::int64_t tokens = 0;           ///< that were chosen
   std::int64_t running = 0, waiting = 0, pages = 0, free_pages = 0;
 };
 
 /// Continuous batching over a paged cache. A thread of its own runs the model: in each step one
 /// token of each sequence that decodes, and parts of prompts in what is left of
-/// ModelLimits::max_tokens. Pages are taken as sequences grow. When none is free, the youngest
-/// sequence loses its own, and is computed again later; its tokens stay the same, as those of any
-/// request do, whatever runs beside it.
+/// ModelLimits::max_tokens. Pages are taken as sequences grow, and those of equal begins are
+/// shared. When none is free, the youngest sequence loses its own, and is computed again later; its
+/// tokens stay the same, as those of any request do, whatever runs beside it or was in the cache.
 class Engine {
  public:
   explicit Engine(braid::ExportedModel& model);
@@ -97,7 +104,7 @@ class Engine {
   struct Sequence {
     std::shared_ptr<Ticket> ticket;
     std::vector<std::int32_t> tokens;  ///< the prompt and what was chosen
-    std::vector<std::int32_t> pages;
+    braid::SequencePages pages;
     std::int64_t cached = 0;  ///< tokens that the cache has
     std::int64_t taken = 0;   ///< tokens of the step at hand, behind those
     Finish finish = Finish::kNone;
@@ -110,13 +117,12 @@ class Engine {
   void admit();
   void schedule();
   bool grow(std::size_t index, std::int64_t count);
-  void free_pages(Sequence& sequence);
+  void give_back(Sequence& sequence);
   void step();
   [[nodiscard]] Finish choose(Sequence& sequence, std::span<const double> logits);
-  [[nodiscard]] std::int64_t pages_for(std::int64_t tokens) const;
 
   braid::ExportedModel& model_;
-  std::vector<std::int32_t> free_;  ///< pages
+  braid::PagePool pool_;
   /// Oldest first. All of them are older than those that wait.
   std::vector<Sequence> running_;
 

@@ -88,11 +88,12 @@ class Answer {
         return false;
       }
       if (!over) continue;
-      if (!stream_ && !write(sink, line(reply_.with_usage(reply_.take(finish)["choices"])))) {
-        return false;
-      }
-      if (stream_usage_ && !write_event(sink, reply_.with_usage(json::array()))) return false;
-      if (stream_ && !write(sink, "data: [DONE]\n\n")) return false;
+      json choices = stream_ ? json::array() : reply_.take(finish)["choices"];
+      const json last = reply_.with_usage(std::move(choices), ticket_->reused());
+      const bool written =
+          stream_ ? (!stream_usage_ || write_event(sink, last)) && write(sink, "data: [DONE]\n\n")
+                  : write(sink, line(last));
+      if (!written) return false;
       sink.done();
       return true;
     }
@@ -165,6 +166,7 @@ std::string metrics_text(HttpState& state) {
   add("preemptions_total", "counter", metrics.preempted);
   add("steps_total", "counter", metrics.steps);
   add("computed_tokens_total", "counter", metrics.computed_tokens);
+  add("reused_tokens_total", "counter", metrics.reused_tokens);
   add("tokens_total", "counter", metrics.tokens);
   add("running", "gauge", metrics.running);
   add("waiting", "gauge", metrics.waiting);
@@ -191,12 +193,10 @@ HttpServer::HttpServer(Engine& engine, const Language& language, std::string mod
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  for (const bool chat : {false, true}) {
-    server_->Post(chat ? "/v1/chat/completions" : "/v1/completions",
-                  [state = state_, chat](const Request& request, Response& response) {
-                    complete(state, chat, request.body, response);
-                  });
-  }
+  server_->Post("/v1/(chat/)?completions",
+                [state = state_](const Request& request, Response& response) {
+                  complete(state, request.matches[1].matched, request.body, response);
+                });
   server_->Get("/health", [state = state_](const Request&, Response& response) {
     const std::lock_guard lock(state->mutex);
     response.status = state->draining ? 503 : 200;

@@ -213,11 +213,12 @@ json Reply::object(json choices) const {
           {"choices", std::move(choices)}};
 }
 
-json Reply::with_usage(json choices) const {
+json Reply::with_usage(json choices, std::int64_t reused) const {
   json result = object(std::move(choices));
   result["usage"] = {{"prompt_tokens", prompt_},
                      {"completion_tokens", count_},
-                     {"total_tokens", prompt_ + count_}};
+                     {"total_tokens", prompt_ + count_},
+                     {"prompt_tokens_details", {{"cached_tokens", reused}}}};
   return result;
 }
 

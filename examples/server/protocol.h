@@ -47,7 +47,7 @@ class Reply {
   /// What was added since the last call.
   [[nodiscard]] nlohmann::json take(Finish finish);
   /// An object around these choices, with the usage until now.
-  [[nodiscard]] nlohmann::json with_usage(nlohmann::json choices) const;
+  [[nodiscard]] nlohmann::json with_usage(nlohmann::json choices, std::int64_t reused) const;
 
  private:
   [[nodiscard]] nlohmann::json object(nlohmann::json choices) const;

@@ -57,15 +57,11 @@ void Tokenizer::load(const std::string& folder) {
     for (std::size_t at; (at = text.find("\u2581")) != std::string::npos;) text.replace(at, 3, " ");
     texts_.push_back(std::move(text));
   }
-  const auto config =
-      nlohmann::json::parse(read_file(path / "tokenizer_config.json"), nullptr, false);
-  const bool known = config.is_object();
-  if (first->bos_id() >= 0 && (!known || config.value("add_bos_token", true))) {
-    begin_ = first->bos_id();
-  }
+  auto config = nlohmann::json::parse(read_file(path / "tokenizer_config.json"), nullptr, false);
+  if (!config.is_object()) config = nlohmann::json::object();
+  if (first->bos_id() >= 0 && config.value("add_bos_token", true)) begin_ = first->bos_id();
   // Tokens that were added to those of SentencePiece.
-  const auto added =
-      known ? config.value("added_tokens_decoder", nlohmann::json()) : nlohmann::json();
+  const auto added = config.value("added_tokens_decoder", nlohmann::json());
   for (const auto& [id, token] : added.items()) {
     const std::size_t number = std::stoul(id);
     const auto name = token.at("content").get<std::string>();

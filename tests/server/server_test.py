@@ -245,6 +245,44 @@ class Server(unittest.TestCase):
         self.assertLess(after["steps_total"] - before["steps_total"],
                         1.7 * sum(40 + 3 * i for i in range(16)))  # fmt: skip
 
+    def usage(self, **body):
+        answer = json.loads(self.server.ask("POST", "/v1/completions", body)[1])
+        return answer["choices"], answer["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+    def test_prompts_that_begin_alike_share_pages(self):
+        begin, more = prompt(70, 5 * PAGE), {"max_tokens": 40, "seed": 1, "logprobs": 0}
+        before = self.server.metrics()["reused_tokens_total"]
+        alone, cached = self.usage(prompt=begin + [7, 8], **more)
+        self.assertEqual(cached, 0)
+        again, cached = self.usage(prompt=begin + [7, 8], **more)
+        self.assertEqual((again, cached), (alone, 5 * PAGE))
+        self.assertEqual(self.usage(prompt=begin, **more)[1], 4 * PAGE)  # a token is left to compute
+        self.assertEqual(self.usage(prompt=begin[: 2 * PAGE] + [0] * 2 * PAGE, **more)[1], 2 * PAGE)
+        # What was answered is there as well, but for the last token.
+        answer = alone[0]["tokens"]
+        whole = begin + [7, 8] + answer
+        reused = self.usage(prompt=[*whole, 9], **more)
+        self.assertEqual(reused[1], (len(whole) - 1) // PAGE * PAGE)
+        self.assertEqual(self.server.metrics()["reused_tokens_total"] - before,
+                         (5 + 4 + 2 + (len(whole) - 1) // PAGE) * PAGE)  # fmt: skip
+        # Others need the pages, and then it is computed again, with the same bits.
+        for i in range(3):
+            self.assertEqual(self.usage(prompt=prompt(80 + i, 300), max_tokens=1)[1], 0)
+        self.assertEqual(self.usage(prompt=[*whole, 9], **more), (reused[0], 0))
+
+    def test_running_sequences_share_pages(self):
+        body = {"prompt": prompt(71, 10 * PAGE), "max_tokens": 100, "temperature": 0, "stream": True}
+        before = self.server.metrics()["preemptions_total"]
+        alone = self.server.complete(**{**body, "stream": False})["tokens"]
+        clients = [self.server.send("POST", "/v1/completions", body) for _ in range(3)]
+        # They need 10 pages together and 7 each; apart they would need 51 of the 40 that there are.
+        for connection, response in clients:
+            *chunks, _ = events(response)
+            connection.close()
+            tokens = sum((json.loads(chunk)["choices"][0]["tokens"] for chunk in chunks), [])
+            self.assertEqual(tokens, alone)
+        self.assertEqual(self.server.metrics()["preemptions_total"], before)
+
     def test_seeds_decide_what_is_sampled(self):
         def tokens(**more):
             return self.server.complete(prompt=[3, 4], max_tokens=16, **more)["tokens"]
