@@ -31,6 +31,9 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(0, 65535));
   app.add_option("--pages", options.pages, "Pages of the cache (default: what the folder says)")
       ->check(CLI::Range(1, 1 << 30));
+  app.add_option("--memory", options.memory, "Bytes per rank (8G), which give the cache its pages")
+      ->transform(CLI::AsSizeValue(false))
+      ->excludes("--pages");
   app.add_option("--max-tokens", options.max_tokens,
                  "The most tokens of one run (default: what the folder says)")
       ->check(CLI::Range(1, 1 << 30));

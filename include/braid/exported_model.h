@@ -28,7 +28,10 @@ struct ModelLimits {
 struct ModelOptions {
   WorldOptions world;           ///< where it runs; the folder says on how many ranks
   std::int64_t max_tokens = 0;  ///< of one run, at most what the folder says; 0: as many
-  std::int64_t pages = 0;       ///< of the cache; 0: as many as the folder says
+  std::int64_t pages = 0;       ///< of the cache; 0: by `memory`
+  /// Bytes that weights, caches and what runs need may take on each rank: the cache gets as many
+  /// pages as fit (Executable::pages_that_fit). 0: as many as the folder says.
+  std::int64_t memory = 0;
 };
 
 /// The inputs of one run, in the graph's layout (docs/python.md). Every sequence has tokens.
@@ -47,7 +50,7 @@ struct BRAID_API ModelBatch {
 class BRAID_API ExportedModel {
  public:
   /// Compiles the graph and reads the weights. Throws kInvalidArgument and kEnvironment with what
-  /// is wrong with the folder, and as World::open and Executable::compile do.
+  /// is wrong with the folder or too small, and as World::open and Executable::compile do.
   static ExportedModel open(const std::string& folder, const ModelOptions& options = {});
   ExportedModel(ExportedModel&&) noexcept;
   ExportedModel& operator=(ExportedModel&&) noexcept;

@@ -134,7 +134,8 @@ TEST(PagePool, ManySequencesNeverReadWhatTheyDidNotWrite) {
     }
     const std::size_t chosen = random() % running.size();
     Sequence& one = running[chosen];
-    const std::int64_t end = std::min<std::int64_t>(one.cached + 1 + random() % 5, one.tokens.size());
+    const std::int64_t end =
+        std::min<std::int64_t>(one.cached + 1 + random() % 5, one.tokens.size());
     if (random() % 8 == 0 || !pool.grow(one.pages, end)) {
       pool.release(one.pages);
       running.erase(running.begin() + chosen);

@@ -571,6 +571,22 @@ class Others(unittest.TestCase):
                     time.sleep(0.1)
             self.assertEqual(server.process.poll(), 0)
 
+    def test_memory_gives_the_cache_its_pages(self):
+        with tempfile.TemporaryDirectory() as directory:
+            folder, pages = pathlib.Path(directory), []
+            for size in ("4M", "5M"):
+                server = self.start(folder, "--memory", size)
+                pages.append(server.metrics()["pages"])
+                self.assertEqual(server.stop(), 0)
+            # Keys and values of a token are 64 bytes each on a rank.
+            self.assertEqual(pages[1] - pages[0], 2**20 / (PAGE * WIDTH * 4 * 2))
+            self.assertGreater(pages[0], 0)
+            done = subprocess.run([SERVER, folder, "--device", "cpu", "--memory", "10k"],
+                                  capture_output=True, text=True, timeout=DEADLINE)  # fmt: skip
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, "^braid-server: error: memory: found 10240 bytes; expected "
+                             r"\d+ or more, which is a cache of one page\n$")  # fmt: skip
+
     def test_says_why_it_has_no_text(self):
         for name, why in (
             ("tokenizer.model", "tokenizer.model is none of SentencePiece"),

@@ -97,9 +97,16 @@ Graph ModelFolder::graph() const {
   return parse_graph(graph.dump(), graph_path.string());
 }
 
-World open_world(WorldOptions options, int ranks) {
-  options.world = ranks;
-  return World::open(options);
+/// Gives the cache as many pages as fit.
+void fit_pages(ModelFolder* model, const World& world, std::int64_t bytes) {
+  model->limits.pages = 1;
+  const Graph graph = model->graph();
+  model->limits.pages = Executable::pages_that_fit(graph, world, bytes);
+  if (model->limits.pages > 0) return;
+  std::int64_t least = 0;
+  for (const ArenaReport& arena : Executable::memory_estimate(graph, world)) least += arena.bytes;
+  throw_invalid("memory", "found {} bytes; expected {} or more, which is a cache of one page",
+                bytes, least);
 }
 
 }  // namespace
@@ -126,7 +133,7 @@ struct ExportedModel::Impl {
     std::uint64_t last_run = 0;
   };
 
-  Impl(ModelFolder model, const ModelOptions& options);
+  Impl(const ModelFolder& model, World opened);
   void read_weights(const ModelFolder& model);
   /// Binds an input or output to memory of the largest run.
   void place(int rank, const std::string& name, const TensorType& type);
@@ -145,10 +152,10 @@ struct ExportedModel::Impl {
   std::uint64_t runs = 0;
 };
 
-ExportedModel::Impl::Impl(ModelFolder model, const ModelOptions& options)
-    : limits(std::move(model.limits)),
-      chat(std::move(model.chat)),
-      world(open_world(options.world, model.ranks)),
+ExportedModel::Impl::Impl(const ModelFolder& model, World opened)
+    : limits(model.limits),
+      chat(model.chat),
+      world(std::move(opened)),
       executable(Executable::compile(model.graph(), world)) {
   executable.prepare({{"T", 1}, {"S", 1}});
   read_weights(model);
@@ -246,8 +253,15 @@ ExportedModel ExportedModel::open(const std::string& folder, const ModelOptions&
   ModelFolder model(folder);
   ModelLimits& limits = model.limits;
   if (options.max_tokens != 0) limits.max_tokens = std::min(limits.max_tokens, options.max_tokens);
-  if (options.pages != 0) limits.pages = options.pages;
-  return ExportedModel(std::make_unique<Impl>(std::move(model), options));
+  WorldOptions all = options.world;
+  all.world = model.ranks;
+  World world = World::open(all);
+  if (options.pages != 0) {
+    limits.pages = options.pages;
+  } else if (options.memory != 0) {
+    fit_pages(&model, world, options.memory);
+  }
+  return ExportedModel(std::make_unique<Impl>(model, std::move(world)));
 }
 
 ExportedModel::ExportedModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
