@@ -1,11 +1,14 @@
 """braid-server with a small model of random weights, over HTTP. The one argument is the server."""
 
+import collections
 import concurrent.futures
 import contextlib
 import ctypes
 import http.client
 import json
+import os
 import pathlib
+import random
 import re
 import signal
 import socket
@@ -624,6 +627,79 @@ class Others(unittest.TestCase):
                 self.assertEqual(done.returncode, 1)
                 self.assertEqual(done.stderr,
                                  f"braid-server: error: {directory}{message}\n")
+
+
+class Load(unittest.TestCase):
+    """Clients that come and go, for BRAID_LOAD_SECONDS."""
+
+    # More clients than requests at once; each answer is one of a few that are known.
+    CLIENTS, PAGES = 72, 120
+    LENGTHS = (1, 2, 5, 16, 17, 31, 64, 100, 145, 210, 333, 480, 512, 700, 901, 1024)
+
+    def request(self, i):
+        return {"prompt": prompt(i, self.LENGTHS[i]), "max_tokens": 1 + 7 * i % 40, "seed": i,
+                "temperature": i % 3 / 2, "logprobs": 0}  # fmt: skip
+
+    def client(self, number, end):
+        """Counts what became of its requests."""
+        draw, counts = random.Random(number), collections.Counter()
+        while time.monotonic() < end:
+            i, stream = draw.randrange(len(self.LENGTHS)), draw.random() < 0.5
+            cancelled = draw.random() < 0.2
+            body = {**self.request(i), "stream": stream or cancelled}
+            connection, response = self.server.send("POST", "/v1/completions", body)
+            with contextlib.closing(connection), contextlib.closing(response):
+                if response.status == 503:
+                    counts["refused"] += 1
+                    time.sleep(0.05)
+                    continue
+                self.assertEqual(response.status, 200)
+                counts["cancelled" if cancelled else "answered"] += 1
+                if cancelled:
+                    time.sleep(draw.random() * 0.2)
+                    continue
+                texts = events(response)[:-1] if stream else [response.read()]
+            choices = [json.loads(text)["choices"][0] for text in texts]
+            tokens = sum((c["tokens"] for c in choices), [])
+            logprobs = sum((c["logprobs"]["token_logprobs"] for c in choices), [])
+            self.assertEqual((tokens, logprobs), self.answers[i])
+        return counts
+
+    def memory(self):
+        status = pathlib.Path(f"/proc/{self.server.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) / 1024
+
+    def test_holds(self):
+        seconds = float(os.environ.get("BRAID_LOAD_SECONDS", "3"))
+        with tempfile.TemporaryDirectory() as directory:
+            write_model(pathlib.Path(directory))
+            self.server = Running(directory, "--pages", str(self.PAGES))
+            self.addCleanup(self.server.close)
+            choices = [self.server.complete(**self.request(i)) for i in range(len(self.LENGTHS))]
+            self.answers = [(c["tokens"], c["logprobs"]["token_logprobs"]) for c in choices]
+            begin = time.monotonic()
+            with concurrent.futures.ThreadPoolExecutor(self.CLIENTS) as pool:
+                clients = [pool.submit(self.client, number, begin + seconds)
+                           for number in range(self.CLIENTS)]  # fmt: skip
+                time.sleep(seconds / 3)
+                warm = self.memory()
+                counts = sum((client.result() for client in clients), collections.Counter())
+            self.server.wait_until_idle(pages=self.PAGES)
+            metrics, memory = self.server.metrics(), self.memory()
+            print(f"{dict(counts)}, {metrics['tokens_total']} tokens, "
+                  f"{metrics['reused_tokens_total']} reused, {metrics['preemptions_total']} preemptions, "
+                  f"{warm:.0f} MB warm, {memory:.0f} MB at the end")  # fmt: skip
+            self.assertEqual(metrics["requests_refused_total"], counts["refused"])
+            self.assertEqual(metrics["requests_failed_total"], 0)
+            self.assertEqual(metrics["requests_total"],
+                             len(self.LENGTHS) + counts["answered"] + counts["cancelled"])  # fmt: skip
+            self.assertLessEqual(metrics["requests_cancelled_total"], counts["cancelled"])
+            for what in (counts["refused"], counts["answered"], metrics["requests_cancelled_total"],
+                         metrics["reused_tokens_total"]):  # fmt: skip
+                self.assertGreater(what, 0)
+            if seconds >= 60:
+                self.assertLess(memory, 1.05 * warm + 4)
+            self.assertEqual(self.server.stop(), 0)
 
 
 if __name__ == "__main__":
