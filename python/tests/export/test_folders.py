@@ -64,8 +64,10 @@ class Folders(unittest.TestCase):
         self.save()
         template = self.saved / "chat_template.jinja"
         template.write_text("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}")
+        (self.saved / "tokenizer.model").write_bytes(b"pieces")
         done = self.command()
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((self.out / "tokenizer.model").read_bytes(), b"pieces")
         chat = json.loads((self.out / "manifest.json").read_text())["chat"]
         self.assertIn(["user", "assistant", "<assistant>"], chat["between"])
         template.write_text("{{ messages | length }}")
