@@ -75,6 +75,9 @@ void parse_stop(const json& stop, const Tokenizer& tokenizer, Completion* result
       result->request.stop.push_back(token_id(each, "stop", tokenizer));
     }
   }
+  // Each is looked for behind every token.
+  const std::size_t count = stop.size();
+  if (count > 16) throw BadRequest("stop: found " + std::to_string(count) + "; expected up to 16");
 }
 
 std::vector<std::int32_t> parse_messages(const json& messages, const Language& language) {

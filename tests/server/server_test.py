@@ -333,6 +333,7 @@ class Server(unittest.TestCase):
             ({"prompt": [VOCABULARY]}, "found the token 128; expected one from 0 to 127"),
             ({"prompt": [1], "stop": "text"},
              f"stop: found string; {ids}"),
+            ({"prompt": [1], "stop": list(range(17))}, "stop: found 17; expected up to 16"),
             ({"prompt": [1], "max_tokens": 0}, "max_tokens: found 0; expected a number from 1 on"),
             ({"prompt": [1], "max_tokens": 2**64 - 1},
              "max_tokens: found 18446744073709551615; expected a number from 1 on"),
