@@ -37,8 +37,9 @@ build() {
   echo "build: took $((SECONDS - start)) s; build/$preset has $(du -sm "build/$preset" | cut -f 1) MB"
 }
 
-# run_ctest PRESET [OPTION...]: a test that hangs fails after ten minutes, by its name.
+# run_ctest PRESET [OPTION...]: ctest itself would wait forever for a test without a TIMEOUT, also for
+# one that has ended and left a process behind that holds its output.
 run_ctest() {
-  ctest --test-dir "build/$1" -j "$(job_count)" --output-on-failure --no-label-summary \
-    --timeout 600 "${@:2}"
+  ctest --test-dir "build/$1" -j "$(job_count)" --timeout 600 --output-on-failure \
+    --no-label-summary "${@:2}"
 }

@@ -1,51 +1,11 @@
 #include "engine.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <exception>
-#include <numeric>
+#include <utility>
 
 namespace server {
-namespace {
-
-/// A number in [0, 1) that depends on nothing but these two (splitmix64).
-double uniform(std::uint64_t seed, std::uint64_t position) {
-  std::uint64_t x = seed + (position + 1) * 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
-}
-
-/// A token by its probability at the request's temperature, among the likeliest that together have
-/// top_p.
-std::int32_t sample(const Request& request, const double* logits, std::int64_t vocabulary,
-                    double best, std::uint64_t position) {
-  std::vector<double> weights(vocabulary);
-  for (std::int64_t i = 0; i < vocabulary; ++i) {
-    weights[i] = std::exp((logits[i] - best) / request.temperature);
-  }
-  std::vector<std::int32_t> order(vocabulary);
-  std::iota(order.begin(), order.end(), 0);
-  double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-  if (request.top_p < 1) {
-    std::ranges::stable_sort(order, std::greater{}, [&](std::int32_t i) { return weights[i]; });
-    const double limit = request.top_p * total;
-    std::size_t kept = 0;
-    for (total = 0; kept < order.size() && (kept == 0 || total < limit); ++kept) {
-      total += weights[order[kept]];
-    }
-    order.resize(kept);
-  }
-  double left = uniform(request.seed, position) * total;
-  for (const std::int32_t id : order) {
-    left -= weights[id];
-    if (left < 0) return id;
-  }
-  return order.back();
-}
-
-}  // namespace
 
 Ticket::News Ticket::wait(std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
@@ -66,8 +26,8 @@ void Ticket::finish(Finish how) {
   changed_.notify_one();
 }
 
-Engine::Engine(Model& model) : model_(model), free_(model.limits().pages) {
-  std::iota(free_.rbegin(), free_.rend(), 0);
+Engine::Engine(braid::ExportedModel& model)
+    : model_(model), pool_(limits().pages, limits().page_size) {
   metrics_.pages = metrics_.free_pages = limits().pages;
   thread_ = std::thread([this] { work(); });
 }
@@ -81,6 +41,10 @@ Engine::~Engine() {
   thread_.join();
 }
 
+std::int64_t Engine::room() const {
+  return std::min(limits().context, limits().pages * limits().page_size);
+}
+
 std::string Engine::refusal(const Request& request) const {
   for (const auto* ids : {&request.prompt, &request.stop}) {
     for (const std::int32_t id : *ids) {
@@ -89,11 +53,10 @@ std::string Engine::refusal(const Request& request) const {
              std::to_string(limits().vocabulary - 1);
     }
   }
-  const std::int64_t most = std::min(limits().context, limits().pages * limits().page_size);
   const std::int64_t prompt = std::ssize(request.prompt);
-  if (prompt + request.max_tokens <= most) return {};
+  if (prompt + request.max_tokens <= room()) return {};
   return "found " + std::to_string(prompt) + " tokens of a prompt and max_tokens " +
-         std::to_string(request.max_tokens) + "; expected at most " + std::to_string(most) +
+         std::to_string(request.max_tokens) + "; expected at most " + std::to_string(room()) +
          " together";
 }
 
@@ -113,19 +76,15 @@ EngineMetrics Engine::metrics() const {
   return result;
 }
 
-std::int64_t Engine::pages_for(std::int64_t tokens) const {
-  return (tokens + limits().page_size - 1) / limits().page_size;
-}
-
 void Engine::work() {
   while (true) {
     {
       std::unique_lock lock(mutex_);
       metrics_.running = std::ssize(running_);
-      metrics_.free_pages = std::ssize(free_);
+      metrics_.free_pages = pool_.free_pages();
       changed_.wait(lock, [&] { return stopping_ || !running_.empty() || !waiting_.empty(); });
       if (stopping_) break;
-      drop_cancelled();
+      drop_ended();
       admit();
       metrics_.running = std::ssize(running_);
     }
@@ -136,29 +95,39 @@ void Engine::work() {
   for (Sequence& sequence : waiting_) sequence.ticket->finish(Finish::kFailed);
 }
 
-void Engine::drop_cancelled() {
-  const auto cancelled = [&](Sequence& sequence) {
-    if (!sequence.ticket->cancelled()) return false;
-    free_pages(sequence);
-    ++metrics_.cancelled;
+void Engine::drop_ended() {
+  const auto ended = [&](Sequence& sequence) {
+    const bool stopped = sequence.ticket->stopped();
+    if (!stopped && !sequence.ticket->cancelled()) return false;
+    give_back(sequence);
+    metrics_.cancelled += stopped ? 0 : 1;
     return true;
   };
-  std::erase_if(running_, cancelled);
-  std::erase_if(waiting_, cancelled);
+  std::erase_if(running_, ended);
+  std::erase_if(waiting_, ended);
 }
 
 /// Lets sequences in whose tokens the free pages can take, with a page for each to grow. One that
 /// is alone always fits (refusal).
 void Engine::admit() {
   const auto wanted = [&](const Sequence& sequence) {
-    return pages_for(std::ssize(sequence.tokens)) + 1 - std::ssize(sequence.pages);
+    return pool_.pages_for(std::ssize(sequence.tokens)) + 1 - std::ssize(sequence.pages.pages);
   };
-  std::int64_t left = std::ssize(free_);
+  std::int64_t left = pool_.free_pages();
   for (const Sequence& sequence : running_) left -= wanted(sequence);
   while (!waiting_.empty() && std::ssize(running_) < limits().max_sequences) {
-    left -= wanted(waiting_.front());
-    if (left < 0 && !running_.empty()) break;
-    running_.push_back(std::move(waiting_.front()));
+    if (left <= 0 && !running_.empty()) break;
+    Sequence& next = waiting_.front();
+    left -= pool_.free_pages();
+    next.cached = pool_.reuse(next.pages, next.tokens);
+    left += pool_.free_pages() - wanted(next);
+    if (left < 0 && !running_.empty()) {
+      give_back(next);
+      break;
+    }
+    next.ticket->begin(next.cached);
+    metrics_.reused_tokens += next.cached;
+    running_.push_back(std::move(next));
     waiting_.pop_front();
   }
 }
@@ -182,16 +151,10 @@ void Engine::schedule() {
 /// Gives a sequence the pages of its next `count` tokens; while none is free, the youngest sequence
 /// loses its own and waits again. False where that was this one.
 bool Engine::grow(std::size_t index, std::int64_t count) {
-  const std::int64_t wanted = pages_for(running_[index].cached + count);
-  while (std::ssize(running_[index].pages) < wanted) {
-    if (!free_.empty()) {
-      running_[index].pages.push_back(free_.back());
-      free_.pop_back();
-      continue;
-    }
+  while (!pool_.grow(running_[index].pages, running_[index].cached + count)) {
     Sequence youngest = std::move(running_.back());
     running_.pop_back();
-    free_pages(youngest);
+    give_back(youngest);
     const std::lock_guard lock(mutex_);
     waiting_.push_front(std::move(youngest));
     ++metrics_.preempted;
@@ -200,44 +163,36 @@ bool Engine::grow(std::size_t index, std::int64_t count) {
   return true;
 }
 
-void Engine::free_pages(Sequence& sequence) {
-  free_.insert(free_.end(), sequence.pages.begin(), sequence.pages.end());
-  sequence.pages.clear();
+void Engine::give_back(Sequence& sequence) {
+  pool_.release(sequence.pages);
   sequence.cached = 0;
 }
 
 void Engine::step() {
-  Batch batch;
+  braid::ModelBatch batch;
   std::vector<std::size_t> rows;  // of the batch, as indices of running_
-  const std::int64_t size = limits().page_size;
   for (std::size_t i = 0; i < running_.size(); ++i) {
     Sequence& sequence = running_[i];
     if (sequence.taken == 0) continue;
     rows.push_back(i);
-    for (std::int64_t end = sequence.cached + sequence.taken; sequence.cached < end;) {
-      const std::int64_t position = sequence.cached++;
-      batch.tokens.push_back(sequence.tokens[position]);
-      batch.positions.push_back(static_cast<std::int32_t>(position));
-      batch.slots.push_back(
-          static_cast<std::int32_t>(sequence.pages[position / size] * size + position % size));
-    }
-    batch.lengths.push_back(static_cast<std::int32_t>(sequence.cached));
-    batch.starts.push_back(static_cast<std::int32_t>(batch.tokens.size()));
-    batch.page_table.insert(batch.page_table.end(), sequence.pages.begin(), sequence.pages.end());
-    batch.page_table.resize(rows.size() * model_.table_width());
+    batch.append(limits(), sequence.tokens, sequence.cached, sequence.taken, sequence.pages.pages);
+    sequence.cached += sequence.taken;
   }
   std::int64_t chosen = 0;
+  const std::int64_t vocabulary = limits().vocabulary;
   try {
     const std::vector<double> logits = model_.run(batch);
     for (std::size_t row = 0; row < rows.size(); ++row) {
       Sequence& sequence = running_[rows[row]];
+      pool_.keep(sequence.pages, std::span(sequence.tokens).first(sequence.cached));
       if (sequence.pending() > 0) continue;  // part of a prompt
       ++chosen;
-      sequence.finish = choose(sequence, &logits[row * limits().vocabulary]);
+      sequence.finish = choose(sequence, std::span(logits).subspan(row * vocabulary, vocabulary));
     }
   } catch (const std::exception& error) {
     // What the caches hold is lost, so everything that runs has failed. The next run starts afresh.
     std::fprintf(stderr, "braid-server: error: %s\n", error.what());
+    pool_.forget();
     for (Sequence& sequence : running_) sequence.finish = Finish::kFailed;
   }
   const std::lock_guard lock(mutex_);
@@ -247,30 +202,21 @@ void Engine::step() {
   std::erase_if(running_, [&](Sequence& sequence) {
     if (sequence.finish == Finish::kNone) return false;
     metrics_.failed += sequence.finish == Finish::kFailed ? 1 : 0;
-    free_pages(sequence);
+    give_back(sequence);
     sequence.ticket->finish(sequence.finish);
     return true;
   });
 }
 
 /// Appends the next token to a sequence.
-Finish Engine::choose(Sequence& sequence, const double* logits) {
+Finish Engine::choose(Sequence& sequence, std::span<const double> logits) {
   const Request& request = sequence.ticket->request();
-  const std::int64_t vocabulary = limits().vocabulary;
-  const double* likeliest = std::max_element(logits, logits + vocabulary);
-  const double best = *likeliest;
-  auto id = static_cast<std::int32_t>(likeliest - logits);
-  if (request.temperature > 0) id = sample(request, logits, vocabulary, best, sequence.cached);
+  Token token{braid::choose_token(logits, request.sampling, sequence.cached)};
   for (const auto* stops : {&limits().end_of_text, &request.stop}) {
-    if (std::ranges::find(*stops, id) != stops->end()) return Finish::kStop;
+    if (std::ranges::find(*stops, token.id) != stops->end()) return Finish::kStop;
   }
-  Token token{id};
-  if (request.logprobs) {
-    double total = 0;
-    for (std::int64_t i = 0; i < vocabulary; ++i) total += std::exp(logits[i] - best);
-    token.logprob = logits[id] - best - std::log(total);
-  }
-  sequence.tokens.push_back(id);
+  if (request.logprobs) token.logprob = braid::log_probability(logits, token.id);
+  sequence.tokens.push_back(token.id);
   sequence.ticket->add(token);
   const std::int64_t count = std::ssize(sequence.tokens) - std::ssize(request.prompt);
   return count == request.max_tokens ? Finish::kLength : Finish::kNone;

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <braid/exported_model.h>
+#include <braid/page_pool.h>
+#include <braid/sampling.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -7,20 +12,17 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "model.h"
 
 namespace server {
 
 struct Request {
   std::vector<std::int32_t> prompt;  ///< at least one token
   std::int64_t max_tokens = 16;
-  double temperature = 1;  ///< 0: the likeliest token
-  double top_p = 1;        ///< of the likeliest tokens, those that together have this probability
-  std::uint64_t seed = 0;  ///< a request with the same seed gets the same tokens
+  braid::Sampling sampling;        ///< a request with the same seed gets the same tokens
   std::vector<std::int32_t> stop;  ///< ends the answer, and is no part of it
   bool logprobs = false;           ///< whether Token::logprob is wanted
 };
@@ -48,13 +50,20 @@ class Ticket {
   /// Nobody takes the answer any more.
   void cancel() { cancelled_ = true; }
   [[nodiscard]] bool cancelled() const { return cancelled_; }
+  /// The answer has all tokens that it needs.
+  void stop() { stopped_ = true; }
+  [[nodiscard]] bool stopped() const { return stopped_; }
 
+  /// The request runs; so many tokens of its prompt were in the cache. Later calls change nothing.
+  void begin(std::int64_t reused) { reused_ = reused_ < 0 ? reused : reused_.load(); }
+  [[nodiscard]] std::int64_t reused() const { return std::max<std::int64_t>(0, reused_); }
   void add(Token token);
   void finish(Finish how);
 
  private:
   const Request request_;
-  std::atomic<bool> cancelled_ = false;
+  std::atomic<bool> cancelled_ = false, stopped_ = false;
+  std::atomic<std::int64_t> reused_ = -1;
   std::mutex mutex_;
   std::condition_variable changed_;
   News news_;
@@ -65,23 +74,26 @@ struct EngineMetrics {
   std::int64_t requests = 0, cancelled = 0, failed = 0, preempted = 0;
   std::int64_t steps = 0;
   std::int64_t computed_tokens = 0;  ///< that went through the model, prompts included
+  std::int64_t reused_tokens = 0;    ///< that the cache had when their sequence began
   std::int64_t tokens = 0;           ///< that were chosen
   std::int64_t running = 0, waiting = 0, pages = 0, free_pages = 0;
 };
 
 /// Continuous batching over a paged cache. A thread of its own runs the model: in each step one
-/// token of each sequence that decodes, and parts of prompts in what is left of Limits::max_tokens.
-/// Pages are taken as sequences grow. When none is free, the youngest sequence loses its own, and
-/// is computed again later; its tokens stay the same, as those of any request do, whatever runs
-/// beside it.
+/// token of each sequence that decodes, and parts of prompts in what is left of
+/// ModelLimits::max_tokens. Pages are taken as sequences grow, and those of equal begins are
+/// shared. When none is free, the youngest sequence loses its own, and is computed again later; its
+/// tokens stay the same, as those of any request do, whatever runs beside it or was in the cache.
 class Engine {
  public:
-  explicit Engine(Model& model);
+  explicit Engine(braid::ExportedModel& model);
   ~Engine();  ///< ends once the current step is done; what still runs fails
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  [[nodiscard]] const Limits& limits() const { return model_.limits(); }
+  [[nodiscard]] const braid::ModelLimits& limits() const { return model_.limits(); }
+  /// The most tokens of a sequence.
+  [[nodiscard]] std::int64_t room() const;
   /// Why a request can never run, on one line; empty if it can.
   [[nodiscard]] std::string refusal(const Request& request) const;
   /// Takes a request that nothing speaks against.
@@ -92,7 +104,7 @@ class Engine {
   struct Sequence {
     std::shared_ptr<Ticket> ticket;
     std::vector<std::int32_t> tokens;  ///< the prompt and what was chosen
-    std::vector<std::int32_t> pages;
+    braid::SequencePages pages;
     std::int64_t cached = 0;  ///< tokens that the cache has
     std::int64_t taken = 0;   ///< tokens of the step at hand, behind those
     Finish finish = Finish::kNone;
@@ -101,17 +113,16 @@ class Engine {
 
   // The engine's thread calls these.
   void work();
-  void drop_cancelled();
+  void drop_ended();
   void admit();
   void schedule();
   bool grow(std::size_t index, std::int64_t count);
-  void free_pages(Sequence& sequence);
+  void give_back(Sequence& sequence);
   void step();
-  [[nodiscard]] Finish choose(Sequence& sequence, const double* logits);
-  [[nodiscard]] std::int64_t pages_for(std::int64_t tokens) const;
+  [[nodiscard]] Finish choose(Sequence& sequence, std::span<const double> logits);
 
-  Model& model_;
-  std::vector<std::int32_t> free_;  ///< pages
+  braid::ExportedModel& model_;
+  braid::PagePool pool_;
   /// Oldest first. All of them are older than those that wait.
   std::vector<Sequence> running_;
 

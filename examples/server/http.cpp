@@ -2,12 +2,10 @@
 
 #include <httplib.h>
 
-#include <climits>
 #include <ctime>
-#include <nlohmann/json.hpp>
-#include <random>
-#include <set>
 #include <stdexcept>
+
+#include "protocol.h"
 
 namespace server {
 namespace {
@@ -17,11 +15,6 @@ using httplib::DataSink, httplib::Response, nlohmann::json;
 constexpr std::size_t kMaxBody = 16 << 20;
 // How long a client that has gone may stay unnoticed.
 constexpr std::chrono::milliseconds kLook{50};
-
-/// What is wrong with the body of a request.
-struct BadRequest : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 /// One line of JSON, also where a name is no UTF-8.
 std::string line(const json& value) {
@@ -35,90 +28,13 @@ void answer_error(Response& response, int status, const std::string& type,
   response.set_content(line({{"error", error}}), "application/json");
 }
 
-/// The number that `body` has as `key`; `otherwise` where it has none, or null.
-template <class Number>
-Number number(const json& body, const char* key, Number otherwise, Number least, Number most,
-              const char* expected) {
-  const json value = body.value(key, json());
-  if (value.is_null()) return otherwise;
-  const bool fits = std::is_integral_v<Number> ? value.is_number_integer() : value.is_number();
-  // An integer beyond int64 is unsigned and becomes negative.
-  if (!fits || value.get<Number>() < least || value.get<Number>() > most) {
-    throw BadRequest(std::string(key) + ": found " + value.dump() + "; expected " + expected);
-  }
-  return value.get<Number>();
-}
-
-bool flag(const json& body, const char* key) {
-  const json value = body.value(key, json());
-  if (!value.is_null() && !value.is_boolean()) {
-    throw BadRequest(std::string(key) + ": found " + value.dump() + "; expected true or false");
-  }
-  return value.is_boolean() && value.get<bool>();
-}
-
-std::vector<std::int32_t> token_ids(const json& ids, const char* key) {
-  std::vector<std::int32_t> result;
-  for (const json& id : ids.is_array() ? ids : json::array({ids})) {
-    if (!id.is_number_integer() || id.get<std::int64_t>() < 0 || id.get<std::int64_t>() > INT_MAX) {
-      throw BadRequest(std::string(key) + ": found " + id.type_name() +
-                       "; expected token ids, for this server has no tokenizer");
-    }
-    result.push_back(id.get<std::int32_t>());
-  }
-  return result;
-}
-
-struct Completion {
-  Request request;
-  bool stream = false;
-};
-
-Completion parse_completion(const std::string& text) {
-  json body;
-  try {
-    body = json::parse(text);
-  } catch (const json::exception&) {
-    throw BadRequest("the body is no JSON");
-  }
-  if (!body.is_object()) throw BadRequest("the body is no JSON object");
-  static const std::set<std::string> known = {
-      "prompt", "max_tokens", "temperature", "top_p",    "seed", "stop",
-      "stream", "model",      "user",        "logprobs", "n"};
-  for (const auto& [key, value] : body.items()) {
-    if (!known.contains(key)) throw BadRequest(key + ": this server does not know it");
-  }
-  Completion result;
-  Request& request = result.request;
-  json prompt = body.value("prompt", json());
-  if (prompt.is_array() && prompt.size() == 1 && prompt[0].is_array()) prompt = json(prompt[0]);
-  if (!prompt.is_array() || prompt.empty()) {
-    throw BadRequest("prompt: expected an array of token ids, for this server has no tokenizer");
-  }
-  request.prompt = token_ids(prompt, "prompt");
-  const json stop = body.value("stop", json());
-  if (!stop.is_null()) request.stop = token_ids(stop, "stop");
-  request.max_tokens =
-      number<std::int64_t>(body, "max_tokens", 16, 1, INT_MAX, "a number from 1 on");
-  request.temperature = number(body, "temperature", 1.0, 0.0, 100.0, "a number from 0 to 100");
-  request.top_p = number(body, "top_p", 1.0, 1e-9, 1.0, "a number above 0, at most 1");
-  const auto seed = number<std::int64_t>(body, "seed", -1, LLONG_MIN, LLONG_MAX, "an integer");
-  request.seed = seed == -1 ? std::random_device{}() : static_cast<std::uint64_t>(seed);
-  number<std::int64_t>(body, "n", 1, 1, 1, "1");
-  result.stream = flag(body, "stream");
-  request.logprobs =
-      number<std::int64_t>(body, "logprobs", -1, 0, 0, "0: those of the chosen tokens alone") == 0;
-  return result;
-}
-
-const char* reason(Finish finish) { return finish == Finish::kStop ? "stop" : "length"; }
-
 }  // namespace
 
 /// Lives until the last answer is written.
 struct HttpState {
   Engine& engine;
   const std::string model;
+  const Language& language;
   std::mutex mutex;
   std::condition_variable changed;
   int requests = 0;  ///< that run or wait
@@ -157,22 +73,27 @@ class Answer {
   /// Writes the whole answer. False, which cuts the connection, where the client has gone or the
   /// engine failed: the status was sent before.
   bool write(DataSink& sink) {
-    std::vector<Token> all;
     while (true) {
       const Ticket::News news = ticket_->wait(kLook);
       if (news.finish == Finish::kFailed || !sink.is_writable()) return false;
-      all.insert(all.end(), news.tokens.begin(), news.tokens.end());
-      const bool over = news.finish != Finish::kNone;
-      if (stream_ && (over || !news.tokens.empty())) {
-        if (!write(sink, "data: " + line(object(news.tokens, news.finish)) + "\n")) return false;
+      Finish finish = news.finish;
+      for (const Token& token : news.tokens) {
+        if (!reply_.add(token)) continue;
+        finish = Finish::kStop;
+        ticket_->stop();
+        break;
+      }
+      const bool over = finish != Finish::kNone;
+      if (stream_ && (over || !news.tokens.empty()) && !write_event(sink, reply_.take(finish))) {
+        return false;
       }
       if (!over) continue;
-      json whole = object(all, news.finish);
-      const std::size_t prompt = ticket_->request().prompt.size();
-      whole["usage"] = {{"prompt_tokens", prompt},
-                        {"completion_tokens", all.size()},
-                        {"total_tokens", prompt + all.size()}};
-      if (!write(sink, stream_ ? "data: [DONE]\n\n" : line(whole))) return false;
+      json choices = stream_ ? json::array() : reply_.take(finish)["choices"];
+      const json last = reply_.with_usage(std::move(choices), ticket_->reused());
+      const bool written =
+          stream_ ? (!stream_usage_ || write_event(sink, last)) && write(sink, "data: [DONE]\n\n")
+                  : write(sink, line(last));
+      if (!written) return false;
       sink.done();
       return true;
     }
@@ -182,49 +103,31 @@ class Answer {
   Answer(std::shared_ptr<HttpState> state, const Completion& completion)
       : state_(std::move(state)),
         stream_(completion.stream),
-        id_("cmpl-" + std::to_string(state_->next_id++)),
-        created_(std::time(nullptr)),
+        stream_usage_(completion.stream && completion.stream_usage),
+        reply_(completion, state_->language.tokenizer,
+               (completion.chat ? "chatcmpl-" : "cmpl-") + std::to_string(state_->next_id++),
+               state_->model),
         ticket_(state_->engine.submit(completion.request)) {}
 
   static bool write(DataSink& sink, const std::string& text) {
     return sink.write(text.data(), text.size());
   }
 
-  [[nodiscard]] json object(const std::vector<Token>& tokens, Finish finish) const {
-    std::string text;
-    json ids = json::array(), logprobs = json::array();
-    for (const Token& token : tokens) {
-      text += std::to_string(token.id) + " ";
-      ids.push_back(token.id);
-      logprobs.push_back(token.logprob);
-    }
-    json choice = {{"index", 0},
-                   {"text", text},
-                   {"tokens", ids},
-                   {"logprobs", nullptr},
-                   {"finish_reason", nullptr}};
-    if (finish != Finish::kNone) choice["finish_reason"] = reason(finish);
-    if (ticket_->request().logprobs)
-      choice["logprobs"] = {{"tokens", ids}, {"token_logprobs", logprobs}};
-    return {{"id", id_},
-            {"object", "text_completion"},
-            {"created", created_},
-            {"model", state_->model},
-            {"choices", json::array({choice})}};
+  static bool write_event(DataSink& sink, const json& event) {
+    return write(sink, "data: " + line(event) + "\n");
   }
 
   std::shared_ptr<HttpState> state_;
-  bool stream_;
-  std::string id_;
-  std::time_t created_;
+  bool stream_, stream_usage_;
+  Reply reply_;
   std::shared_ptr<Ticket> ticket_;
 };
 
-void complete(const std::shared_ptr<HttpState>& state, const std::string& body,
+void complete(const std::shared_ptr<HttpState>& state, bool chat, const std::string& body,
               Response& response) {
   Completion completion;
   try {
-    completion = parse_completion(body);
+    completion = parse_completion(body, chat, state->language, state->engine.room());
     const std::string refusal = state->engine.refusal(completion.request);
     if (!refusal.empty()) throw BadRequest(refusal);
   } catch (const BadRequest& error) {
@@ -263,6 +166,7 @@ std::string metrics_text(HttpState& state) {
   add("preemptions_total", "counter", metrics.preempted);
   add("steps_total", "counter", metrics.steps);
   add("computed_tokens_total", "counter", metrics.computed_tokens);
+  add("reused_tokens_total", "counter", metrics.reused_tokens);
   add("tokens_total", "counter", metrics.tokens);
   add("running", "gauge", metrics.running);
   add("waiting", "gauge", metrics.waiting);
@@ -273,8 +177,9 @@ std::string metrics_text(HttpState& state) {
 
 }  // namespace
 
-HttpServer::HttpServer(Engine& engine, std::string model, const std::string& host, int port)
-    : state_(new HttpState{.engine = engine, .model = std::move(model)}),
+HttpServer::HttpServer(Engine& engine, const Language& language, std::string model,
+                       const std::string& host, int port)
+    : state_(new HttpState{.engine = engine, .model = std::move(model), .language = language}),
       server_(std::make_unique<httplib::Server>()) {
   using httplib::Request;
   const std::time_t start = std::time(nullptr);
@@ -288,9 +193,10 @@ HttpServer::HttpServer(Engine& engine, std::string model, const std::string& hos
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  server_->Post("/v1/completions", [state = state_](const Request& request, Response& response) {
-    complete(state, request.body, response);
-  });
+  server_->Post("/v1/(chat/)?completions",
+                [state = state_](const Request& request, Response& response) {
+                  complete(state, request.matches[1].matched, request.body, response);
+                });
   server_->Get("/health", [state = state_](const Request&, Response& response) {
     const std::lock_guard lock(state->mutex);
     response.status = state->draining ? 503 : 200;
@@ -318,9 +224,17 @@ HttpServer::HttpServer(Engine& engine, std::string model, const std::string& hos
   port_ =
       port == 0 ? server_->bind_to_any_port(host) : (server_->bind_to_port(host, port) ? port : -1);
   if (port_ < 0) throw std::runtime_error(host + ":" + std::to_string(port) + ": is not free");
-  thread_ = std::thread([this] { server_->listen_after_bind(); });
+  thread_ = std::thread([this] {
+    server_->listen_after_bind();
+    ended_ = true;
+  });
   // A server that does not run yet cannot be stopped.
-  while (!server_->is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (!server_->is_running() && !ended_) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (!ended_) return;
+  thread_.join();
+  throw std::runtime_error(host + ": cannot listen there");
 }
 
 void HttpServer::drain() {

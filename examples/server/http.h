@@ -1,9 +1,12 @@
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 
 #include "engine.h"
+#include "protocol.h"
 
 namespace httplib {
 class Server;
@@ -21,7 +24,8 @@ class HttpServer {
  public:
   /// Listens at once; port 0 is any that is free. Throws std::runtime_error where the address
   /// cannot be had. `model` is the name that answers state.
-  HttpServer(Engine& engine, std::string model, const std::string& host, int port);
+  HttpServer(Engine& engine, const Language& language, std::string model, const std::string& host,
+             int port);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -34,6 +38,7 @@ class HttpServer {
   std::shared_ptr<HttpState> state_;
   std::unique_ptr<httplib::Server> server_;
   int port_ = 0;
+  std::atomic<bool> ended_ = false;
   std::thread thread_;
 };
 

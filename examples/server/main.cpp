@@ -1,25 +1,29 @@
 // Serves a model that `python -m braid.export` wrote: docs/server.md.
 //
 //     braid-server OUT --device cpu --port 8000
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <filesystem>
 
 #include "engine.h"
 #include "http.h"
-#include "model.h"
 
 int main(int argc, char** argv) try {
-  server::ModelOptions options;
+  std::string folder;
+  braid::ModelOptions options;
   std::string host = "127.0.0.1";
   int port = 8000;
   CLI::App app("Answers requests of completions with a model that braid.export wrote");
-  app.add_option("FOLDER", options.folder, "What python -m braid.export wrote")->required();
+  app.add_option("FOLDER", folder, "What python -m braid.export wrote")->required();
   app.add_option_function<std::string>(
          "--device",
-         [&](const std::string& name) { options.device = braid::parse_device_kind(name); },
+         [&](const std::string& name) { options.world.device = braid::parse_device_kind(name); },
          "cpu or cuda (default: cuda where there is a GPU)")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--host", host, "Address to listen at (default: 127.0.0.1)");
@@ -27,6 +31,9 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(0, 65535));
   app.add_option("--pages", options.pages, "Pages of the cache (default: what the folder says)")
       ->check(CLI::Range(1, 1 << 30));
+  app.add_option("--memory", options.memory, "Bytes per rank (8G), which give the cache its pages")
+      ->transform(CLI::AsSizeValue(false))
+      ->excludes("--pages");
   app.add_option("--max-tokens", options.max_tokens,
                  "The most tokens of one run (default: what the folder says)")
       ->check(CLI::Range(1, 1 << 30));
@@ -40,13 +47,16 @@ int main(int argc, char** argv) try {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const auto begin = std::chrono::steady_clock::now();
-  server::Model model(options);
+  auto model = braid::ExportedModel::open(folder, options);
+  const server::Language language{server::Tokenizer(folder), model.chat()};
   server::Engine engine(model);
-  const std::string name = std::filesystem::absolute(options.folder / ".").parent_path().filename();
-  server::HttpServer http(engine, name, host, port);
+  const std::string name = std::filesystem::absolute(folder + "/.").parent_path().filename();
+  server::HttpServer http(engine, language, name, host, port);
   const std::chrono::duration<double> start = std::chrono::steady_clock::now() - begin;
   std::printf("%s at http://%s:%d, ready after %.1f s\n", name.c_str(), host.c_str(), http.port(),
               start.count());
+  const std::string& missing = language.tokenizer.missing();
+  if (!missing.empty()) std::printf("it takes token ids, no text: %s\n", missing.c_str());
   std::fflush(stdout);
 
   int received = 0;
@@ -54,6 +64,9 @@ int main(int argc, char** argv) try {
   // A second signal ends the process at once.
   ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   http.drain();
+  // Clients that are left have sent no whole request, and must not keep the process.
+  std::signal(SIGALRM, [](int) { std::_Exit(0); });
+  ::alarm(2);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "braid-server: error: %s\n", error.what());

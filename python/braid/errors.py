@@ -38,6 +38,10 @@ class CannotExport(Error):
     """What a model has and a graph cannot: a line for each op, with module and source."""
 
 
+class Remark(UserWarning):
+    """What an export leaves out: the rest of it can be used."""
+
+
 BY_STATUS: dict[int, type[Error]] = {
     1: InvalidArgument,
     2: MissingEnvironment,

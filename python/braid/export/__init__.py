@@ -12,20 +12,21 @@ import pathlib
 import shutil
 import sys
 import types
+import warnings
 from typing import Any, Callable
 
 import torch
 from torch import nn
 
 from .. import safetensors
-from ..errors import CannotExport, InvalidArgument
+from ..errors import CannotExport, InvalidArgument, Remark
 from ..graph import Extent, Graph
-from . import aten_rows, aten_shapes, plan, source  # noqa: F401  they register what they lower
+from . import aten_rows, aten_shapes, chat, plan, source  # noqa: F401  they register what they lower
 from .lower import DTYPES, Lowering
 from .patterns import Rewriting
 from .trace import trace
 
-__all__ = ["CannotExport", "export"]
+__all__ = ["CannotExport", "Remark", "export"]
 
 FORMAT = 1
 _PAGE_SIZES = (16, 32, 64, 128, 256)  # those of paged_attention
@@ -57,7 +58,7 @@ def export(
 
     Raises `CannotExport`, which names all ops that braid has no counterpart for, with module and
     source line; `InvalidArgument` where the model has no plan for `tp` ranks, or where its weights
-    do not fit its config.
+    do not fit its config. A chat template that is left out is a warning of the class `Remark`.
     """
     if dtype is not None and dtype not in source.DTYPES:
         raise InvalidArgument(f"dtype: found {dtype}; expected one of {', '.join(source.DTYPES)}")
@@ -122,7 +123,7 @@ def export(
         for name in _COPIED:
             if (pathlib.Path(model) / name).is_file():
                 shutil.copyfile(pathlib.Path(model) / name, folder / name)
-    manifest = {
+    manifest: dict[str, Any] = {
         "braid_model": FORMAT,
         "architecture": type(found.model).__name__,
         "graph": "graph.json",
@@ -137,6 +138,11 @@ def export(
         "caches": list(caches),
         "end_of_text": _end_of_text(found),
     }
+    if not is_model:
+        try:
+            manifest |= chat.of_folder(pathlib.Path(model))
+        except ValueError as error:
+            warnings.warn(f"the folder is without its chat template: {error}", Remark, stacklevel=2)
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
 
 

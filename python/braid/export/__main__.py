@@ -2,8 +2,10 @@
 
 import argparse
 import sys
+import warnings
+from typing import Any
 
-from ..errors import Error
+from ..errors import Error, Remark
 from . import export
 
 
@@ -22,12 +24,23 @@ def _main() -> int:
     parser.add_argument("--page-size", type=int, default=16, help="tokens of a page of the cache")
     parser.add_argument("--pages", type=int, help="of the cache; default: one whole context")
     options = vars(parser.parse_args())
+    warnings.showwarning = _tell
     try:
         export(options.pop("model"), progress=_show, **options)
     except Error as error:
         print(f"braid.export: error: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+_python_tells = warnings.showwarning
+
+
+def _tell(message: Warning | str, category: type[Warning], *place: Any) -> None:
+    if issubclass(category, Remark):
+        print(f"braid.export: remark: {message}", file=sys.stderr)
+    else:
+        _python_tells(message, category, *place)
 
 
 def _show(done: int, total: int, name: str) -> None:

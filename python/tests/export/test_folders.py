@@ -1,5 +1,6 @@
 """Folders in the Hub's layout, and what is said of those that cannot be exported."""
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -58,6 +59,25 @@ class Folders(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
                 self.assertEqual(content(self.out), content(self.root / "of_model"))
                 self.assertTrue((self.out / "config.json").is_file())
+
+    def test_a_chat_template_of_another_form_is_a_remark(self):
+        self.save()
+        template = self.saved / "chat_template.jinja"
+        template.write_text("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}")
+        (self.saved / "tokenizer.model").write_bytes(b"pieces")
+        done = self.command()
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((self.out / "tokenizer.model").read_bytes(), b"pieces")
+        chat = json.loads((self.out / "manifest.json").read_text())["chat"]
+        self.assertIn(["user", "assistant", "<assistant>"], chat["between"])
+        template.write_text("{{ messages | length }}")
+        done = self.command()
+        self.assertEqual(
+            (done.returncode, done.stderr),
+            (0, "braid.export: remark: the folder is without its chat template: it does not write each "
+                "content once, in order\n"),
+        )  # fmt: skip
+        self.assertNotIn("chat", json.loads((self.out / "manifest.json").read_text()))
 
     def test_tied_weights_are_written_once(self):
         model = self.save(tie_word_embeddings=True)
