@@ -65,7 +65,9 @@ Model::Model(const ModelOptions& options) {
     for (json& input : graph_json.at("inputs")) {
       if (input.value("kind", "") == "state") input.at("shape").at(0) = limits_.pages;
     }
-    graph_json.at("symbols").at("T").at("max") = limits_.max_tokens;
+    json& tokens = graph_json.at("symbols").at("T");
+    tokens.at("max") = limits_.max_tokens;
+    if (limits_.max_tokens <= limits_.max_sequences) tokens.erase("buckets");  // one has all
   } catch (const json::exception& error) {
     throw_invalid(path, std::string("is not what braid.export writes: ") + error.what());
   }
@@ -75,7 +77,10 @@ Model::Model(const ModelOptions& options) {
   world.world = static_cast<int>(ranks);
   world_ = std::make_unique<braid::World>(braid::World::open(world));
   const braid::Graph graph = braid::parse_graph(graph_json.dump(), graph_path.string());
-  executable_ = std::make_unique<braid::Executable>(braid::Executable::compile(graph, *world_));
+  // A token has the same bits in a prompt, in any chunk of one, and in decode.
+  const braid::PassConfig passes{.options = {{"invariant-attention", "true"}}};
+  executable_ =
+      std::make_unique<braid::Executable>(braid::Executable::compile(graph, *world_, passes));
   executable_->prepare({{"T", 1}, {"S", 1}});
   std::set<std::pair<int, std::string>> missing;
   for (const braid::GraphInput& input : executable_->inputs()) {

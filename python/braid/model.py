@@ -48,6 +48,8 @@ class Model:
                 entry["shape"][0] = self.pages
         # Pages of one sequence.
         self._room = -(-self.manifest["context"] // self.manifest["page_size"])
+        # A token has the same bits in a prompt, in any chunk of one, and in decode.
+        options["pass_options"] = ["invariant-attention=true", *options.get("pass_options", ())]
         self.world = World(self.manifest["ranks"], device, **options)
         self.executable = self.world.compile(graph)
         self.executable.plan(T=1, S=1)

@@ -76,7 +76,9 @@ def export(
     room = -(-context // page_size)
     pages = pages or room
     graph = Graph(type(found.model).__name__)
-    rows = graph.symbol("T", max=max_tokens)
+    # Runs that decode have kernels of their own.
+    buckets = {"buckets": [max_sequences]} if max_sequences < max_tokens else {}
+    rows = graph.symbol("T", max=max_tokens, **buckets)
     sequences = graph.symbol("S", max=max_sequences)
     if tp > 1:
         graph.group("tp", tp)
