@@ -85,16 +85,28 @@ class Folders(unittest.TestCase):
         self.assertLess(((found - expected).norm() / expected.norm()).item(), 1e-5)
 
     def test_what_cannot_be_exported_is_named_all_at_once(self):
-        self.save(hidden_act="mish")
-        text = self.refused(braid.CannotExport)
-        self.assertRegex(text, "^2 ops cannot be exported:")
+        class Pool(torch.nn.Module):
+            def forward(self, x):
+                return torch.nn.functional.avg_pool1d(x, 1)
+
+        model = models.make("Llama")
+        for layer in model.model.layers:
+            layer.mlp.act_fn = Pool()
+        with self.assertRaisesRegex(braid.CannotExport, "^2 ops cannot be exported:") as raised:
+            braid.export(model, self.out, **SMALL)
         for layer in (0, 1):
             self.assertRegex(
-                text, rf"model.layers.{layer}.mlp.act_fn: mish; /.*activations.py:\d+: "
+                str(raised.exception),
+                rf"model.layers.{layer}.mlp.act_fn: avg_pool2d; /.*test_folders.py:\d+: ",
             )
-        done = self.command()
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("braid.export: error: 2 ops cannot be exported", done.stderr)
+
+    def test_an_activation_that_pytorch_decomposes(self):
+        model = self.save(hidden_act="mish")
+        braid.export(self.saved, self.out, **SMALL)
+        exported = braid.Model(self.out, device="cpu")
+        found = torch.tensor(exported.step(exported.sequences([[3, 4, 5], [6]])))
+        expected = models.last_logits(model, [[3, 4, 5], [6]])
+        self.assertLess(((found - expected).norm() / expected.norm()).item(), 1e-5)
 
     def test_what_would_mix_sequences_is_refused(self):
         class Mixing(torch.nn.Module):
@@ -112,6 +124,9 @@ class Folders(unittest.TestCase):
         text = self.refused(tp=3)
         self.assertRegex(text, "^LlamaForCausalLM: cannot be split over 3 ranks:\n")
         self.assertIn("model.layers.1.self_attn.q_proj: 8 parts; expected a multiple of 3", text)
+        done = self.command("--tp", "3")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("braid.export: error: LlamaForCausalLM: cannot be split", done.stderr)
 
     def test_pickles_are_refused(self):
         model = self.save()
