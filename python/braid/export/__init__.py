@@ -8,6 +8,8 @@ of transformers; its own `tp_plan` says how weights are split. docs/python.md de
 """
 
 import json
+import logging
+import math
 import os
 import pathlib
 import shutil
@@ -31,6 +33,7 @@ from .trace import trace
 __all__ = ["CannotExport", "export"]
 
 FORMAT = 1
+_log = logging.getLogger("braid")
 _PAGE_SIZES = (16, 32, 64, 128, 256)  # those of paged_attention
 # What a server of the model reads beside the graph, copied where the model's folder has it.
 _COPIED = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
@@ -66,6 +69,8 @@ def export(
     of which only dtypes and shapes count, and `dynamic_shapes` says which dims are symbols, as that
     of torch.export does: {"x": {0: torch.export.Dim("T", max=512)}}. Its outputs are `output`, or
     `output_0`, ..., or the keys of a dict. There is no cache, and no option of one.
+
+    What costs memory or speed, such as latent attention, is a warning of the logger "braid".
 
     Raises `CannotExport`, which names all ops that braid has no counterpart for, with module and
     source line; `InvalidArgument` where the model has no plan for `tp` ranks, or where its weights
@@ -133,6 +138,17 @@ def export(
     (logits,) = lowering.run({"T": ("tokens", 0), "S": ("starts", 0)})
     lowering.finish({"logits": logits})
     Rewriting(lowering).run()
+
+    rank_of_latent = getattr(config, "kv_lora_rank", None)
+    if rank_of_latent and caches:
+        whole = sum(math.prod(each["shape"][2:]) for each in graph.inputs if each["name"] in caches)
+        _log.warning(
+            "%s: its latent attention is exported expanded: a layer's cache holds %d elements for "
+            "each token on each rank, not %d",
+            type(found.model).__name__,
+            2 * whole // len(caches),
+            rank_of_latent + getattr(config, "qk_rope_head_dim", 0),
+        )
 
     folder = pathlib.Path(out)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """python -m braid.export"""
 
 import argparse
+import logging
 import sys
 
 from ..errors import Error
@@ -22,6 +23,7 @@ def _main() -> int:
     parser.add_argument("--page-size", type=int, default=16, help="tokens of a page of the cache")
     parser.add_argument("--pages", type=int, help="of the cache; default: one whole context")
     options = vars(parser.parse_args())
+    logging.basicConfig(format="braid.export: remark: %(message)s")
     try:
         export(options.pop("model"), progress=_show, **options)
     except Error as error:

@@ -59,6 +59,17 @@ class Folders(unittest.TestCase):
                 self.assertEqual(content(self.out), content(self.root / "of_model"))
                 self.assertTrue((self.out / "config.json").is_file())
 
+    def test_latent_attention_is_expanded_with_a_remark(self):
+        self.save("DeepseekV3")
+        done = self.command("--tp", "2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # 8 heads, with keys of 32 elements and values of 16, on each rank: the plan leaves them whole.
+        self.assertIn(
+            "braid.export: remark: DeepseekV3ForCausalLM: its latent attention is exported expanded: a "
+            "layer's cache holds 384 elements for each token on each rank, not 48\n",
+            done.stderr,
+        )
+
     def test_tied_weights_are_written_once(self):
         model = self.save(tie_word_embeddings=True)
         braid.export(self.saved, self.out, tp=2, **SMALL)
