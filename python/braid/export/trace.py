@@ -23,6 +23,17 @@ class _Mask:
     window: int = 0
     problem: str = ""
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # what Python looks for by itself
+            raise AttributeError(name)
+        raise CannotExport(
+            f"the model takes {name} of its attention's mask; expected one that it only hands on: "
+            "sparse attention of its own is not exported"
+        )
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.elements
+
 
 def _seen(mask_function: Any, length: int) -> _Mask:
     """Tries a mask of transformers on a query in the middle and on the last one."""
@@ -198,8 +209,8 @@ def _exported(
                 model.eval(), (), dict(inputs), dynamic_shapes=shapes, strict=False
             )
             return program.run_decompositions(_decompositions())  # without writes in place
-    except CannotExport:
-        raise
+    except CannotExport as problem:
+        raise CannotExport(f"{type(model.model).__name__}: {problem}") from None
     except Exception as error:  # whatever the model's code does with what is no plain tensor
         name = type(model.model).__name__
         raise CannotExport(f"{name}: torch.export: {type(error).__name__}: {error}") from error

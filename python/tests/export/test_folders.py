@@ -130,6 +130,17 @@ class Folders(unittest.TestCase):
         with self.assertRaisesRegex(braid.CannotExport, text):
             braid.export(model, self.out, **SMALL)
 
+    def test_a_layer_that_looks_at_its_mask_is_refused(self):
+        class Looking(torch.nn.Module):
+            def forward(self, x, attention_mask=None, **_):
+                return x + attention_mask[..., 0]
+
+        model = models.make("Llama")
+        model.model.layers[1] = Looking()
+        text = "^LlamaForCausalLM: the model takes elements of its attention's mask; expected one that"
+        with self.assertRaisesRegex(braid.CannotExport, text):
+            braid.export(model, self.out, **SMALL)
+
     def test_ranks_that_the_plan_does_not_fit_are_refused(self):
         self.save()
         text = self.refused(tp=3)
