@@ -149,6 +149,53 @@ def _layer_norm(
     return low.emit_like(node, "layer_norm", operands, value, eps=eps)
 
 
+@lowers("aten::native_group_norm")
+def _group_norm(
+    low: Lowering, node, input: Value, weight: Value | None, bias: Value | None, group, eps, **_
+) -> list[Any]:
+    """A layer norm of each group's channels and places, then weights of the channels."""
+    whole = low.whole(node.args[0], input)
+    dtype, shape = low.dtypes[whole.name], low.shapes[whole.name]
+    row = low.product([shape[1] // group, *shape[2:]])
+    rows = low.viewed(whole, [shape[0], group, row], (0, 1, 2))
+    name = low.emit("layer_norm", [rows.name], dtype, [shape[0], group, row], eps=eps)
+    normed = low.viewed(Value(name, (0, 1, 2)), shape, whole.axes)
+    return [_of_channels(low, normed, weight, bias), None, None]
+
+
+@lowers("aten::_native_batch_norm_legit_no_training")
+def _batch_norm(
+    low: Lowering,
+    node,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
+    eps: float,
+    **_: Any,
+) -> list[Any]:
+    """With the mean and variance of each channel that the module keeps."""
+    dtype, shape = low.dtypes[running_var.name], low.shapes[running_var.name]
+    var = low.emit("add", [running_var.name, eps], dtype, shape)
+    scale = Value(low.emit("rsqrt", [var], dtype, shape), (0,))
+    minus = Value(low.emit("neg", [running_mean.name], dtype, shape), (0,))
+    whole = low.whole(node.args[0], input)
+    made = _of_channels(low, _of_channels(low, whole, None, minus), scale, None)
+    return [_of_channels(low, made, weight, bias), None, None]
+
+
+def _of_channels(low: Lowering, x: Value, weight: Value | None, bias: Value | None) -> Value:
+    """Multiplied by, and added to, a number for each channel, which is dim 1."""
+    dtype, shape = low.dtypes[x.name], low.shapes[x.name]
+    for op, each in (("mul", weight), ("add", bias)):
+        if each is not None:
+            tall = [low.shapes[each.name][0], *[1] * (len(shape) - 2)]
+            column = low.viewed(each, tall, ()).name
+            x = Value(low.emit(op, [x.name, column], dtype, shape), x.axes)
+    return x
+
+
 @lowers("aten::embedding")
 def _embedding(low: Lowering, node, weight: Value, indices: Value, **_: Any) -> Value:
     axes = indices.axes + (len(indices.order()),)
