@@ -10,7 +10,8 @@
     ones = np.ones((3, 8), np.float32)
     print(braid.run(g, {"x": [ones, 2 * ones]}, device="cpu")[total][0])
 
-`braid.export` turns a model of transformers into a folder that `braid.Model` runs.
+`braid.export` turns a model of transformers into a folder that `braid.Model` runs, and any other
+module of PyTorch into one that `braid.load_exported` opens.
 """
 
 import importlib
@@ -31,7 +32,7 @@ from .errors import (
 from .executable import Executable, Plan, SymbolInfo, TensorInfo
 from .graph import Graph, GraphLike, world_size
 from .library import version
-from .model import Model
+from .model import Model, load_exported
 from .world import Stream, World
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "WaitTimeout",
     "World",
     "compile",
+    "load_exported",
     "run",
     "version",
 ]

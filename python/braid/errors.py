@@ -39,7 +39,7 @@ class CannotExport(Error):
 
 
 class Remark(UserWarning):
-    """What an export leaves out: the rest of it can be used."""
+    """What an export leaves out, or what it costs."""
 
 
 BY_STATUS: dict[int, type[Error]] = {

@@ -1,5 +1,5 @@
-"""A model that `braid.export` wrote, decoded greedily: for tests and a first look. A server does the
-same in C++, with a scheduler (docs/server.md)."""
+"""What `braid.export` wrote: a module as an executable, and a model decoded greedily, for tests and
+a first look. A server does the same in C++, with a scheduler (docs/server.md)."""
 
 import json
 import os
@@ -10,8 +10,39 @@ import numpy as np
 
 from . import safetensors
 from .errors import InvalidArgument
+from .executable import Executable
 from .graph import Graph
 from .world import World
+
+
+def load_exported(
+    folder: str | os.PathLike[str], device: str | None = None, **options: Any
+) -> Executable:
+    """What `braid.export` wrote of a module, on all its ranks and with its weights: an executable
+    whose inputs are those of the export. The options are those of `World`."""
+    folder = pathlib.Path(folder)
+    manifest = _manifest(folder, "braid_module")
+    executable = World(manifest["ranks"], device, **options).compile(folder / manifest["graph"])
+    _set_weights(executable, folder, manifest)
+    return executable
+
+
+def _manifest(folder: pathlib.Path, kind: str) -> dict[str, Any]:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    if manifest.get(kind) != 1:
+        found = next(iter(manifest.items()), "nothing")
+        raise InvalidArgument(f"{folder}: found a manifest of {found}; expected {kind} 1")
+    return manifest
+
+
+def _set_weights(executable: Executable, folder: pathlib.Path, manifest: dict[str, Any]) -> None:
+    executable.plan(**{symbol.name: symbol.min for symbol in executable.symbols})  # of any size
+    weights = manifest["weights"]
+    for name, tensor in safetensors.read(folder / weights["shared"]).items():
+        executable.set(name, tensor)
+    for rank, file in enumerate(weights["ranks"]):
+        for name, tensor in safetensors.read(folder / file).items():
+            executable.set(name, tensor, rank)
 
 
 class History:
@@ -36,11 +67,7 @@ class Model:
         **options: Any,
     ):
         folder = pathlib.Path(folder)
-        self.manifest = json.loads((folder / "manifest.json").read_text())
-        if self.manifest.get("braid_model") != 1:
-            raise InvalidArgument(
-                f"{folder}: found a manifest of format {self.manifest.get('braid_model')}; expected 1"
-            )
+        self.manifest = _manifest(folder, "braid_model")
         graph = Graph.load(folder / self.manifest["graph"])
         self.pages = pages or self.manifest["pages"]
         for entry in graph.inputs:
@@ -48,15 +75,11 @@ class Model:
                 entry["shape"][0] = self.pages
         # Pages of one sequence.
         self._room = -(-self.manifest["context"] // self.manifest["page_size"])
+        # A token has the same bits in a prompt, in any chunk of one, and in decode.
+        options["pass_options"] = ["invariant-attention=true", *options.get("pass_options", ())]
         self.world = World(self.manifest["ranks"], device, **options)
         self.executable = self.world.compile(graph)
-        self.executable.plan(T=1, S=1)
-        weights = self.manifest["weights"]
-        for name, tensor in safetensors.read(folder / weights["shared"]).items():
-            self.executable.set(name, tensor)
-        for rank, file in enumerate(weights["ranks"]):
-            for name, tensor in safetensors.read(folder / file).items():
-                self.executable.set(name, tensor, rank)
+        _set_weights(self.executable, folder, self.manifest)
 
     def step(self, sequences: Sequence[History]) -> np.ndarray:
         """Runs what the cache has not seen of all sequences in one call, and returns the logits of

@@ -1,7 +1,7 @@
 """Arrays of NumPy and of whoever speaks DLPack, as the C interface takes them."""
 
 import ctypes
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Sequence
 
 import numpy as np
 
@@ -84,6 +84,16 @@ def dlpack(tensor: Any) -> tuple[Any, ctypes.c_void_p]:
     return capsule, ctypes.c_void_p(pointer(capsule, b"dltensor"))
 
 
+def _is_row_major(shape: Sequence[int], strides: Any) -> bool:
+    """PyTorch states the strides of every tensor."""
+    step = 1
+    for d in reversed(range(len(shape))):
+        if strides and shape[d] != 1 and strides[d] != step:
+            return False
+        step *= shape[d]
+    return True
+
+
 def host_tensor(value: Any) -> HostTensor:
     """A NumPy array, what has `__dlpack__` in host memory, or nested lists of numbers. What is not
     row-major is copied if it is NumPy's, and refused by the library otherwise."""
@@ -96,14 +106,15 @@ def host_tensor(value: Any) -> HostTensor:
                 f"tensor: is DLPack's type {tensor.code} of {tensor.bits} bits on device "
                 f"{tensor.device_type}; expected a dtype of braid's in host memory"
             )
+        shape = tuple(tensor.shape[: tensor.ndim])
         view = library.Tensor(
             (tensor.data or 0) + tensor.byte_offset,
             dtype.encode(),
             tensor.ndim,
             tensor.shape,
-            tensor.strides,
+            None if _is_row_major(shape, tensor.strides) else tensor.strides,
         )
-        return HostTensor(view, tuple(tensor.shape[: tensor.ndim]), (value, capsule))
+        return HostTensor(view, shape, (value, capsule))
     array = np.ascontiguousarray(value)
     if array.dtype.name not in _BY_NAME:
         raise InvalidArgument(

@@ -17,6 +17,7 @@
   PASS(sequence_parallel)                            \
   PASS(micro_pipeline)                               \
   PASS(split_reductions)                             \
+  PASS(spread_attention)                             \
   PASS(lower_collectives)                            \
   PASS(split_joined_matmuls)                         \
   PASS(fuse)                                         \

@@ -33,12 +33,12 @@
 // of its kernels, the one that adds the parts included, each in its default configuration.
 // Refuses an extent that no power of two divides, and a symbolic one.
 //
-// A paged_attention whose sequences have one token each, by its types, always becomes parts of
-// kSegment keys and what joins them (ir/attention.h), where there is room for more than one: a
-// row's bits must not depend on how many there are. With `invariant-attention` any other one goes
-// over the same segments, one after the other in one kernel, and joins them as these are joined. So
-// a row has the same bits in a prompt and in decode. One segment that has no sinks is joined with
-// nothing, and stays as it is.
+// A paged_attention whose sequences have one token each, by its types, always goes over segments of
+// kSegment keys, which are joined (ir/attention.h), where there is room for more than one: a row's
+// bits must not depend on how many there are. With `invariant-attention` any other one does, too,
+// so that a row has the same bits in a prompt and in decode. One segment that has no sinks is
+// joined with nothing, and stays as it is. Whether segments run side by side, spread_attention
+// decides.
 namespace braid {
 namespace {
 
@@ -54,11 +54,11 @@ constexpr ReasonCode kSplit{"split_reductions.split",
                             "take about {us:.1f} us instead of {now_us:.1f}"};
 
 constexpr ReasonCode kSegments{"split_reductions.segments",
-                               "one token of each sequence: parts of {keys} keys run side by side"};
+                               "one token of each sequence: segments of {keys} keys"};
 
-constexpr ReasonCode kInOrder{"split_reductions.in_order",
-                              "parts of {keys} keys one after the other, as where each sequence "
-                              "has one token: --invariant-attention"};
+constexpr ReasonCode kInvariant{"split_reductions.invariant",
+                                "segments of {keys} keys, as where each sequence has one token: "
+                                "--invariant-attention"};
 
 constexpr ReasonCode kTuned{"split_reductions.tuned", "tuned: {what}"};
 constexpr ReasonCode kNotTuned{"split_reductions.not_tuned", "not tuned: {why}"};
@@ -93,7 +93,8 @@ class Splitter {
       if (node.op_name() == "paged_attention") {
         if (!is_cut(node)) continue;
         cuts.emplace(id, Cut{});
-        context_.applied(kPass, node.name, Reason(decodes(node) ? kSegments : kInOrder, kSegment));
+        context_.applied(kPass, node.name,
+                         Reason(decodes(node) ? kSegments : kInvariant, kSegment));
         continue;
       }
       if (!reduces(node) || !graph_.value(node.outputs[0]).comm_group.empty()) continue;
@@ -428,27 +429,10 @@ class Splitter {
                              (has_sinks(node.inputs.size()) || !has_one_segment(node)));
   }
 
-  /// The parts keep the node's name: they check its operands, and errors name it.
   void split_attention(const Node& node) {
-    std::vector<ValueId> inputs = rewrite_(node.inputs);
     Attrs attrs = node.attrs;
     attrs.emplace("segment", kSegment);
-    if (!decodes(node)) {
-      rewrite_.copy(node, "paged_attention_in_parts", std::move(inputs), std::move(attrs));
-      return;
-    }
-    std::optional<ValueId> sinks;
-    if (has_sinks(inputs.size())) {
-      sinks = inputs[kSinks];
-      inputs.erase(inputs.begin() + kSinks);
-    }
-    Graph& graph = rewrite_.graph();
-    const NodeId parts =
-        graph.add_node(node.name, "paged_attention_parts", std::move(inputs), std::move(attrs));
-    std::vector<ValueId> operands{graph.node(parts).outputs[0]};
-    if (sinks) operands.push_back(*sinks);
-    const DType dtype = graph_.type(node.outputs[0]).dtype;
-    rewrite_.map(node.outputs[0], add(node, "join_attention_parts", operands, {{"dtype", dtype}}));
+    rewrite_.copy(node, "paged_attention_in_parts", rewrite_(node.inputs), std::move(attrs));
   }
 
   /// Casts the result and gives it the node's name.

@@ -41,7 +41,7 @@ TEST(Passes, UnknownNamesAreRefusedWithTheList) {
     EXPECT_THAT(error.what(), HasSubstr("\"fues\""));
     EXPECT_THAT(error.what(),
                 HasSubstr("canonicalize, sequence_parallel, micro_pipeline, split_reductions, "
-                          "lower_collectives, split_joined_matmuls, fuse"));
+                          "spread_attention, lower_collectives, split_joined_matmuls, fuse"));
   }
 }
 

@@ -66,49 +66,78 @@ TEST(SplitReductions, WeightThatIsTransposed) {
   EXPECT_THAT(remarks_of(context, "y"), Contains(HasSubstr("8 parts of dim 1")));
 }
 
-TEST(SplitReductions, AttentionOfOneTokenInEachSequence) {
-  const auto attention = [](const char* tokens, const char* pages, bool has_sinks = false) {
-    const auto i32 = [](const char* name, const std::string& shape) {
-      return std::string(R"(, {"name": ")") + name + R"(", "dtype": "i32", "shape": [)" + shape +
-             "]}";
-    };
-    return graph_of(input16("q", std::string(tokens) + ", 4, 16") + "," +
-                        input16("k", "40, 64, 2, 16") + "," + input16("v", "40, 64, 2, 8") +
-                        i32("table", std::string(R"("T", )") + pages) + i32("lengths", R"("T")") +
-                        i32("starts", R"("T + 1")") + "," + input16("sinks", "4"),
-                    node("y", "paged_attention",
-                         std::string(R"("q", "k", "v", "table", "lengths", "starts")") +
-                             (has_sinks ? R"(, "sinks")" : ""),
-                         R"("window": 900)"),
-                    R"("y")");
-  };
-  const Graph graph = attention(R"("T")", "20");
-  PassContext context = sm80();
-  const Graph result = split(graph, context);
-  ASSERT_EQ(result.nodes().size(), 2U);
-  EXPECT_EQ(result.nodes()[0].name, "y");  // for errors
-  EXPECT_EQ(result.type(result.nodes()[0].outputs[0]).str(), "f32[3, T, 4, 10]");
-  EXPECT_EQ(result.type(result.outputs()[0]), graph.type(graph.outputs()[0]));
-  EXPECT_THAT(remarks_of(context, "y"), Contains(HasSubstr("parts of 512 keys")));
-  expect_close(graph, result);
-  // Room for one segment, or tokens of any sequence.
-  EXPECT_EQ(split(attention(R"("T")", "8"), context).nodes().size(), 1U);
-  EXPECT_EQ(split(attention(R"(7)", "20"), context).nodes().size(), 1U);
+std::string input32(const char* name, const std::string& shape) {
+  return std::string(R"(, {"name": ")") + name + R"(", "dtype": "i32", "shape": [)" + shape + "]}";
+}
 
-  // With the option one kernel goes over the same parts, but for one that is joined with nothing.
-  context.config.options["invariant-attention"] = "true";
-  EXPECT_EQ(split(graph, context).nodes().size(), 2U);
+Graph attention_of(const char* tokens, const char* pages, bool has_sinks = false) {
+  return graph_of(input16("q", std::string(tokens) + ", 4, 16") + "," +
+                      input16("k", "40, 64, 2, 16") + "," + input16("v", "40, 64, 2, 8") +
+                      input32("table", std::string(R"("T", )") + pages) +
+                      input32("lengths", R"("T")") + input32("starts", R"("T + 1")") + "," +
+                      input16("sinks", "4"),
+                  node("y", "paged_attention",
+                       std::string(R"("q", "k", "v", "table", "lengths", "starts")") +
+                           (has_sinks ? R"(, "sinks")" : ""),
+                       R"("window": 900)"),
+                  R"("y")");
+}
+
+constexpr const char* kSegments = "paged_attention_in_parts";
+
+TEST(SplitReductions, AttentionOfOneTokenInEachSequence) {
+  PassContext context = sm80();
   const auto only_op = [&](const Graph& of) {
     const Graph result = split(of, context);
     EXPECT_EQ(result.nodes().size(), 1U);
+    EXPECT_EQ(result.nodes()[0].name, "y");
     expect_close(of, result);
     return std::string(result.nodes()[0].op_name());
   };
-  EXPECT_EQ(only_op(attention(R"(7)", "20")), "paged_attention_in_parts");
-  EXPECT_THAT(remarks_of(context, "y"), Contains(HasSubstr("one after the other")));
-  EXPECT_EQ(only_op(attention(R"(7)", "8", true)), "paged_attention_in_parts");
-  EXPECT_EQ(only_op(attention(R"(7)", R"("T")", true)), "paged_attention_in_parts");
-  EXPECT_EQ(only_op(attention(R"(7)", "8")), "paged_attention");
+  EXPECT_EQ(only_op(attention_of(R"("T")", "20")), kSegments);
+  EXPECT_THAT(remarks_of(context, "y"),
+              Contains(HasSubstr("one token of each sequence: segments of 512 keys")));
+  // Room for one segment, or tokens of any sequence.
+  EXPECT_EQ(only_op(attention_of(R"("T")", "8")), "paged_attention");
+  EXPECT_EQ(only_op(attention_of(R"(7)", "20")), "paged_attention");
+
+  // With the option any other, but for one segment that is joined with nothing.
+  context.config.options["invariant-attention"] = "true";
+  EXPECT_EQ(only_op(attention_of(R"("T")", "20")), kSegments);
+  EXPECT_EQ(only_op(attention_of(R"(7)", "20")), kSegments);
+  EXPECT_THAT(remarks_of(context, "y"), Contains(HasSubstr("--invariant-attention")));
+  EXPECT_EQ(only_op(attention_of(R"(7)", "8", true)), kSegments);
+  EXPECT_EQ(only_op(attention_of(R"(7)", R"("T")", true)), kSegments);
+  EXPECT_EQ(only_op(attention_of(R"(7)", "8")), "paged_attention");
+}
+
+TEST(SpreadAttention, OfNoMoreTokensThanSequences) {
+  PassContext context = sm80();
+  context.config.options["invariant-attention"] = "true";
+  const auto spread = [&](const Graph& graph) {
+    context.remarks.clear();
+    Graph result = spread_attention(split(graph, context), context);
+    verify(result);
+    expect_close(graph, result);
+    return result;
+  };
+  for (const bool has_sinks : {false, true}) {
+    for (const char* tokens : {R"("T")", "7"}) {  // T is at most 64
+      const Graph graph = attention_of(tokens, "20", has_sinks);
+      const Graph result = spread(graph);
+      ASSERT_EQ(result.nodes().size(), 2U);
+      EXPECT_EQ(result.nodes()[0].name, "y");  // for errors
+      EXPECT_EQ(result.type(result.nodes()[0].outputs[0]).str(),
+                std::string("f32[3, ") + (*tokens == '7' ? "7" : "T") + ", 4, 10]");
+      EXPECT_EQ(result.type(result.outputs()[0]), graph.type(graph.outputs()[0]));
+      EXPECT_THAT(remarks_of(context, "y"), Contains(HasSubstr("run side by side")));
+    }
+  }
+  // More tokens, room for one segment, and a table whose width is not known.
+  EXPECT_EQ(spread(attention_of("900", "20")).nodes().size(), 1U);
+  EXPECT_THAT(remarks_of(context, "y"), Contains(HasSubstr("missed: up to 900 tokens, of up to")));
+  EXPECT_EQ(spread(attention_of("7", "8", true)).nodes().size(), 1U);
+  EXPECT_EQ(spread(attention_of("7", R"("T")")).nodes().size(), 1U);
 }
 
 TEST(SplitReductions, ColumnAndFullReductions) {

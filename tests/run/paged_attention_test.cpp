@@ -12,6 +12,7 @@
 
 #include "braid/error.h"
 #include "findings.h"
+#include "ir/groups.h"
 #include "run/graph_builder.h"
 #include "run/run_graph.h"
 
@@ -38,6 +39,7 @@ struct Form {
   bool decodes = false;  ///< one token of each sequence, by its type
   std::int64_t most_keys = kMostKeys;
   std::optional<DType> cache = {};  ///< 8-bit floats, with scales
+  std::vector<Bucket> buckets = {};
   [[nodiscard]] std::int64_t most_pages() const { return most_keys / page; }
   [[nodiscard]] std::int64_t pages() const { return kMostSequences * most_pages() + 1; }
 };
@@ -63,7 +65,10 @@ Graph graph_of(const Form& form) {
     inputs.push_back(b.in(DType::kF32, {1}, "v_scale"));
   }
   const ValueId y = b.node("paged_attention", inputs, form.attrs, "y").outputs[0];
-  return b.take({b.op("silu", {y}), y});
+  const Graph graph = b.take({b.op("silu", {y}), y});
+  SymbolTable symbols = graph.symbols();
+  symbols.at("T").buckets = form.buckets;
+  return with_tables(graph, symbols, {});
 }
 
 /// The last `queries` of `keys` positions, whose pages are those of sequence `cache`.
@@ -355,6 +360,27 @@ TEST(InvariantAttention, GivesATokenOfAPromptTheBitsOfDecode) {
       EXPECT_EQ(token_of(decode.run({own})[0][1], 0), token_of(whole, token)) << token;
       const HostTensor beside = decode.run({{1, 2000, 1}, own, {1, 5, 0}})[0][1];
       EXPECT_EQ(token_of(beside, 1), token_of(whole, token)) << token;
+    }
+  }
+}
+
+// A bucket of few tokens lets segments run side by side, with the bits of the other one. Tiles are
+// as for one token of each sequence, and yet a run may have a prompt.
+TEST(InvariantAttention, GivesARowTheSameBitsInEveryBucket) {
+  constexpr std::int64_t kKeys = 1100;
+  const Attrs window{{"window", std::int64_t{700}}};
+  for (Form form : {Form{.name = "", .heads = 4, .key_heads = 1, .width = 16, .sinks = true},
+                    Form{.name = "", .heads = 2, .width = 16, .attrs = window}}) {
+    form.most_tokens = kKeys;
+    form.most_keys = kLong / form.page * form.page + form.page;
+    Compiled whole(form, kCheckNothing, kInvariant);
+    form.buckets = {{kMostSequences}};
+    Compiled buckets(form, kCheckNothing, kInvariant);
+    EXPECT_THAT(buckets.executable.kernels(), ::testing::SizeIs(3));
+    for (const Batch& few : {Batch{{6, kKeys, 2}}, Batch{{1, 900, 1}, {4, kKeys, 2}, {1, 3, 0}},
+                             Batch{{1, kLong, 0}, {1, 1, 1}, {1, 600, 2}}, Batch{{6, 6, 3}}}) {
+      EXPECT_TRUE(buckets.matches(few));
+      EXPECT_EQ(buckets.run(few)[0][1].data, whole.run(few)[0][1].data);
     }
   }
 }

@@ -52,7 +52,8 @@ def write_tokenizer(path):
 def write_model(folder, vocabulary=VOCABULARY):
     """A decoder of one layer on two ranks, in the layout of braid.export."""
     g = braid.Graph("tiny")
-    rows, sequences = g.symbol("T", max=MAX_TOKENS), g.symbol("S", max=MAX_SEQUENCES)
+    rows = g.symbol("T", max=MAX_TOKENS, buckets=[MAX_SEQUENCES])
+    sequences = g.symbol("S", max=MAX_SEQUENCES)
     tp = g.group("tp", RANKS)
     room = CONTEXT // PAGE
     for name, shape in (("tokens", [rows]), ("positions", [rows]), ("slots", [rows]),
@@ -547,7 +548,7 @@ class Others(unittest.TestCase):
 
     def test_sigterm_drains(self):
         with tempfile.TemporaryDirectory() as directory:
-            server = self.start(pathlib.Path(directory), "--max-tokens", "16", "--pages", "100")
+            server = self.start(pathlib.Path(directory), "--max-tokens", "8", "--pages", "100")
             self.assertEqual(server.metrics()["pages"], 100)
             body = {"prompt": [1], "max_tokens": 1500, "stream": True}
             connection, response = server.send("POST", "/v1/completions", body)

@@ -1,29 +1,33 @@
-"""Turns a causal language model of transformers into a folder that braid runs without Python.
+"""Turns a causal language model of transformers, or any module of PyTorch, into a folder that braid
+runs without Python.
 
     python -m braid.export MODEL_DIR -o OUT --tp 4 --dtype bf16 --max-tokens 8192 --max-sequences 256
 
-The model is not changed. Its attention and its experts arrive as one op each, through the interfaces
+A model is not changed. Its attention and its experts arrive as one op each, through the interfaces
 of transformers; its own `tp_plan` says how weights are split. docs/python.md describes the folder.
 """
 
 import json
+import math
 import os
 import pathlib
 import shutil
 import sys
 import types
 import warnings
-from typing import Any, Callable
+from typing import Any, Mapping
 
 import torch
 from torch import nn
+from transformers import PretrainedConfig
 
-from .. import safetensors
 from ..errors import CannotExport, InvalidArgument, Remark
 from ..graph import Extent, Graph
-from . import aten_rows, aten_shapes, chat, plan, source  # noqa: F401  they register what they lower
-from .lower import DTYPES, Lowering
+from . import aten_elements, aten_rows, aten_shapes, aten_updates  # noqa: F401  they register
+from . import chat, modules, source, weights
+from .lower import Lowering
 from .patterns import Rewriting
+from .plan import apply, chosen
 from .trace import trace
 
 __all__ = ["CannotExport", "Remark", "export"]
@@ -40,13 +44,16 @@ def export(
     out: str | os.PathLike[str],
     *,
     tp: int = 1,
+    plan: Mapping[str, str] | None = None,
+    inputs: Mapping[str, torch.Tensor] | None = None,
+    dynamic_shapes: Mapping[str, Any] | None = None,
     dtype: str | None = None,
     max_tokens: int = 8192,
     max_sequences: int = 256,
     context: int | None = None,
     page_size: int = 16,
     pages: int | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: weights.Progress | None = None,
 ) -> None:
     """Writes graph.json, the weights and manifest.json into the folder `out`.
 
@@ -54,11 +61,20 @@ def export(
     model's own. One run takes up to `max_tokens` tokens of up to `max_sequences` sequences, each of
     which has up to `context` tokens (by default as many as the model was made for). The cache has
     `pages` pages of `page_size` tokens, by default enough for one sequence of the whole context.
-    `progress(done, total, name)` is called for each tensor that is written.
+    `progress(done, total, name)` is called for each tensor that is written. `plan` has a style for
+    patterns of module names, as `tp_plan` of transformers does, and is by default the model's own.
+
+    With `inputs`, `model` is any module: they are tensors by the names of its forward's parameters,
+    of which only dtypes and shapes count, and `dynamic_shapes` says which dims are symbols, as that
+    of torch.export does: {"x": {0: torch.export.Dim("T", max=512)}}. Its outputs are `output`, or
+    `output_0`, ..., or the keys of a dict. There is no cache, and no option of one.
+
+    What is left out, such as a chat template, or costs memory, such as latent attention, is a
+    warning of the class `Remark`.
 
     Raises `CannotExport`, which names all ops that braid has no counterpart for, with module and
     source line; `InvalidArgument` where the model has no plan for `tp` ranks, or where its weights
-    do not fit its config. A chat template that is left out is a warning of the class `Remark`.
+    do not fit its config.
     """
     if dtype is not None and dtype not in source.DTYPES:
         raise InvalidArgument(f"dtype: found {dtype}; expected one of {', '.join(source.DTYPES)}")
@@ -71,13 +87,28 @@ def export(
         sizes = ", ".join(map(str, _PAGE_SIZES))
         raise InvalidArgument(f"page_size: found {page_size}; expected one of {sizes}")
     is_model = isinstance(model, nn.Module)
+    if inputs is not None:
+        if not is_model:
+            raise InvalidArgument(f"inputs: found some beside {model}; expected a torch.nn.Module")
+        for name, value in {"dtype": dtype, "context": context, "pages": pages}.items():
+            if value is not None:
+                raise InvalidArgument(f"{name}: found {value} beside inputs; expected none")
+        modules.export_module(model, out, inputs, dynamic_shapes, plan, tp, progress)
+        return
     found = source.of_model(model, dtype) if is_model else source.of_folder(model, dtype)
+    if not isinstance(found.config, PretrainedConfig):
+        raise InvalidArgument(
+            f"{type(model).__name__}: is no model of transformers; expected `inputs` beside it, a "
+            "tensor for each parameter of its forward"
+        )
     config = found.config.get_text_config()
     context = context or config.max_position_embeddings
     room = -(-context // page_size)
     pages = pages or room
     graph = Graph(type(found.model).__name__)
-    rows = graph.symbol("T", max=max_tokens)
+    # Runs that decode have kernels of their own.
+    buckets = {"buckets": [max_sequences]} if max_sequences < max_tokens else {}
+    rows = graph.symbol("T", max=max_tokens, **buckets)
     sequences = graph.symbol("S", max=max_sequences)
     if tp > 1:
         graph.group("tp", tp)
@@ -91,15 +122,8 @@ def export(
     ):
         graph.input(name, "i32", shape)
 
-    cuts = plan.apply(found.model, found.plan, tp)
-    names = {p: name for name, p in found.model.named_parameters()}  # of what is tied the first
+    cuts = apply(found.model, chosen(found.model, plan, found.plan), tp)
     caches: dict[str, None] = {}
-
-    def parameter(name: str) -> str:
-        name = name.removeprefix("model.")
-        if name in found.buffers:
-            return name
-        return names[found.model.get_parameter(name)]
 
     def cache(layer: int, kind: str, shape: list[Extent], of: str) -> str:
         name = f"l{layer}_{kind}"
@@ -109,16 +133,27 @@ def export(
         return name
 
     program = trace(found.model, max_tokens, max_sequences)
-    inputs = {name: name for name in ("tokens", "positions", "starts")}
-    lowering = Lowering(graph, program, inputs, parameter, cuts, cache)
-    logits = lowering.run({"T": ("tokens", 0), "S": ("starts", 0)})
-    lowering.finish(logits, "logits")
+    names = ("tokens", "positions", "starts")
+    lowering = Lowering(graph, program, names, found.names(), cuts, cache, apart="T")
+    (logits,) = lowering.run({"T": ("tokens", 0), "S": ("starts", 0)})
+    lowering.finish({"logits": logits})
     Rewriting(lowering).run()
+
+    rank_of_latent = getattr(config, "kv_lora_rank", None)
+    if rank_of_latent and caches:
+        whole = sum(math.prod(each["shape"][2:]) for each in graph.inputs if each["name"] in caches)
+        own = rank_of_latent + getattr(config, "qk_rope_head_dim", 0)
+        warnings.warn(
+            f"{type(found.model).__name__}: its latent attention is exported expanded: a layer's cache "
+            f"holds {2 * whole // len(caches)} elements for each token on each rank, not {own}",
+            Remark,
+            stacklevel=2,
+        )
 
     folder = pathlib.Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "graph.json").write_text(graph.to_json(indent=1) + "\n")
-    weights = _write_weights(folder, graph, found, cuts, tp, progress)
+    written = weights.write(folder, graph, found, cuts, tp, progress)
     if not is_model:
         for name in _COPIED:
             if (pathlib.Path(model) / name).is_file():
@@ -127,7 +162,7 @@ def export(
         "braid_model": FORMAT,
         "architecture": type(found.model).__name__,
         "graph": "graph.json",
-        "weights": weights,
+        "weights": written,
         "ranks": tp,
         "vocabulary": config.vocab_size,
         "max_tokens": max_tokens,
@@ -144,46 +179,6 @@ def export(
         except ValueError as error:
             warnings.warn(f"the folder is without its chat template: {error}", Remark, stacklevel=2)
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
-
-
-def _write_weights(
-    folder: pathlib.Path,
-    graph: Graph,
-    found: source.Source,
-    cuts: dict[str, plan.Cut],
-    ranks: int,
-    progress: Callable[[int, int, str], None] | None,
-) -> dict[str, Any]:
-    """What all ranks share in one file, and what each has of its own in another."""
-    parameters = [each for each in graph.inputs if each["kind"] == "parameter"]
-    shared = [each for each in parameters if each["name"] not in cuts]
-    own = [each for each in parameters if each["name"] in cuts]
-    total, done = len(shared) + ranks * len(own), 0
-
-    def entry(of: dict[str, Any], rank: int) -> safetensors.Entry:
-        def make() -> Any:
-            nonlocal done
-            if progress is not None:
-                progress(done, total, of["name"])
-            done += 1
-            piece = found.piece(of["name"], rank, ranks, cuts.get(of["name"])).contiguous()
-            if [DTYPES[piece.dtype], *piece.shape] != [of["dtype"], *of["shape"]]:
-                raise InvalidArgument(
-                    f"{of['name']}: is {piece.dtype}{list(piece.shape)}; expected {of['dtype']}"
-                    f"{of['shape']}"
-                )
-            return piece.view(-1).view(torch.uint8).numpy()
-
-        return safetensors.Entry(of["name"], of["dtype"], of["shape"], make)
-
-    files: dict[str, Any] = {"shared": "shared.safetensors"}
-    safetensors.write(folder / files["shared"], [entry(each, 0) for each in shared])
-    files["ranks"] = [f"rank{rank}.safetensors" for rank in range(ranks)] if own else []
-    for rank, name in enumerate(files["ranks"]):
-        safetensors.write(folder / name, [entry(each, rank) for each in own])
-    if progress is not None:
-        progress(total, total, "")
-    return files
 
 
 def _end_of_text(found: source.Source) -> list[int]:

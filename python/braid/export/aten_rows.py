@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .lower import DTYPES, Lowering, Unsupported, Value, dim_of, lowers, number
+from .lower import DTYPES, Lowering, Unsupported, Value, broadcast, dim_of, lowers
 
 
 @lowers(
@@ -11,9 +11,16 @@ from .lower import DTYPES, Lowering, Unsupported, Value, dim_of, lowers, number
 def _reduction(
     low: Lowering, node, self_: Value, dim: Any = None, keepdim=False, dtype=None
 ) -> Value:
-    op = node.target._schema.name.removeprefix("aten::")
     if dtype is not None:
         self_ = low.cast(self_, DTYPES[dtype])
+    return _reduced(low, node, node.target._schema.name.removeprefix("aten::"), self_, dim, keepdim)
+
+
+def _reduced(
+    low: Lowering, node, op: str, self_: Value, dim: Any, keepdim: bool, part: int | None = None
+) -> Value:
+    """`part` says which of the traced op's results it is, where there are several."""
+    tensor = node.meta["val"] if part is None else node.meta["val"][part]
     dims = range(self_.rank) if dim is None or dim == [] else [dim] if isinstance(dim, int) else dim
     dims = [dim_of(d, self_.rank) for d in dims]
     for each in dims:
@@ -23,11 +30,17 @@ def _reduction(
     axes = [self_.axes[d] for d in dims]
     kept = [d for d in self_.order() if d not in dims]
     shape = [low.shapes[self_.name][self_.axes[d]] for d in kept]
-    name = low.emit(op, [self_.name], DTYPES[node.meta["val"].dtype], shape, dim=sorted(axes))
+    name = low.emit(op, [self_.name], DTYPES[tensor.dtype], shape, dim=sorted(axes))
     result = tuple(kept.index(d) if d in kept else None for d in range(self_.rank))
     return Value(
         name, result if keepdim else tuple(a for d, a in enumerate(result) if d not in dims)
     )
+
+
+def _without(low: Lowering, value: Value, gone: set[int]) -> Value:
+    """Without these dims, which have one element."""
+    value = low.without(value, gone)
+    return Value(value.name, tuple(a for d, a in enumerate(value.axes) if d not in gone))
 
 
 def _along(low: Lowering, node, value: Value, dim: int) -> tuple[Value, int]:
@@ -39,10 +52,61 @@ def _along(low: Lowering, node, value: Value, dim: int) -> tuple[Value, int]:
     return value, value.axes[dim]
 
 
+@lowers("aten::argmax", "aten::argmin")
+def _argmax(low: Lowering, node, self_: Value, dim: Any = None, keepdim=False) -> Value:
+    if dim is None:  # the place among all elements, in the tensor's order
+        whole = low.whole(node.all_input_nodes[0], self_)
+        extents = low.shapes[whole.name]
+        self_, dim = low.viewed(whole, [low.product(extents)], (0,)), 0
+        if keepdim:
+            raise Unsupported("argmax of all elements with keepdim")
+    return _reduction(low, node, self_, dim, keepdim)
+
+
+@lowers("aten::max", "aten::min")
+def _max(
+    low: Lowering, node, self_: Value, dim: Any = None, keepdim=False, other: Value | None = None
+) -> Any:
+    """Of all elements; along a dim, with where it is; or of two tensors."""
+    name = node.target._schema.name.removeprefix("aten::")
+    if other is not None:
+        return low.elementwise(node, op=f"{name}imum", self_=self_, other=other)
+    if dim is None:
+        return _reduced(low, node, f"a{name}", self_, None, False)
+    ops = (f"a{name}", f"arg{name}")
+    return [_reduced(low, node, op, self_, dim, keepdim, i) for i, op in enumerate(ops)]
+
+
+@lowers("aten::var")
+def _var(low: Lowering, node, self_: Value, dim: Any = None, keepdim=False, **of: Any) -> Value:
+    """The mean of the squares of what the mean leaves, times n / (n - correction)."""
+    correction = of.get("correction", 1 if of.get("unbiased", True) else 0)
+    whole = low.cast(low.whole(node.all_input_nodes[0], self_), "f32")
+    dims = range(self_.rank) if not dim and dim != 0 else [dim] if isinstance(dim, int) else dim
+    axes = sorted(dim_of(d, self_.rank) for d in dims)
+    for each in axes:
+        low.check_apart(node, whole, each)
+    count = low.product([low.shapes[whole.name][d] for d in axes])
+    if not isinstance(count, int):
+        raise Unsupported("var along a symbol")
+    shape = [1 if d in axes else n for d, n in enumerate(low.shapes[whole.name])]
+    of_all = {"dim": axes, "keepdim": True}
+    mean = low.emit("mean", [whole.name], "f32", shape, **of_all)
+    rest = low.emit("sub", [whole.name, mean], "f32", low.shapes[whole.name])
+    squares = low.emit("mul", [rest, rest], "f32", low.shapes[whole.name])
+    total = low.emit("sum", [squares], "f32", shape, **of_all)
+    least = max(count - (1 if correction is None else correction), 0)
+    made = low.emit("div", [total, float(least)], "f32", shape)
+    result = low.cast(Value(made, whole.axes), DTYPES[node.meta["val"].dtype])
+    return result if keepdim else _without(low, result, set(axes))
+
+
 @lowers("aten::softmax", "aten::_softmax", "aten::_safe_softmax")
+@lowers("aten::log_softmax", "aten::_log_softmax")
 def _softmax(low: Lowering, node, self_: Value, dim: int, dtype=None, half_to_float=False) -> Value:
+    op = "log_softmax" if "log" in node.target._schema.name else "softmax"
     self_, axis = _along(low, node, low.cast(self_, DTYPES[node.meta["val"].dtype]), dim)
-    return low.emit_like(node, "softmax", [self_.name], self_, dim=axis)
+    return low.emit_like(node, op, [self_.name], self_, dim=axis)
 
 
 @lowers("aten::cumsum")
@@ -85,6 +149,53 @@ def _layer_norm(
     return low.emit_like(node, "layer_norm", operands, value, eps=eps)
 
 
+@lowers("aten::native_group_norm")
+def _group_norm(
+    low: Lowering, node, input: Value, weight: Value | None, bias: Value | None, group, eps, **_
+) -> list[Any]:
+    """A layer norm of each group's channels and places, then weights of the channels."""
+    whole = low.whole(node.args[0], input)
+    dtype, shape = low.dtypes[whole.name], low.shapes[whole.name]
+    row = low.product([shape[1] // group, *shape[2:]])
+    rows = low.viewed(whole, [shape[0], group, row], (0, 1, 2))
+    name = low.emit("layer_norm", [rows.name], dtype, [shape[0], group, row], eps=eps)
+    normed = low.viewed(Value(name, (0, 1, 2)), shape, whole.axes)
+    return [_of_channels(low, normed, weight, bias), None, None]
+
+
+@lowers("aten::_native_batch_norm_legit_no_training")
+def _batch_norm(
+    low: Lowering,
+    node,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
+    eps: float,
+    **_: Any,
+) -> list[Any]:
+    """With the mean and variance of each channel that the module keeps."""
+    dtype, shape = low.dtypes[running_var.name], low.shapes[running_var.name]
+    var = low.emit("add", [running_var.name, eps], dtype, shape)
+    scale = Value(low.emit("rsqrt", [var], dtype, shape), (0,))
+    minus = Value(low.emit("neg", [running_mean.name], dtype, shape), (0,))
+    whole = low.whole(node.args[0], input)
+    made = _of_channels(low, _of_channels(low, whole, None, minus), scale, None)
+    return [_of_channels(low, made, weight, bias), None, None]
+
+
+def _of_channels(low: Lowering, x: Value, weight: Value | None, bias: Value | None) -> Value:
+    """Multiplied by, and added to, a number for each channel, which is dim 1."""
+    dtype, shape = low.dtypes[x.name], low.shapes[x.name]
+    for op, each in (("mul", weight), ("add", bias)):
+        if each is not None:
+            tall = [low.shapes[each.name][0], *[1] * (len(shape) - 2)]
+            column = low.viewed(each, tall, ()).name
+            x = Value(low.emit(op, [x.name, column], dtype, shape), x.axes)
+    return x
+
+
 @lowers("aten::embedding")
 def _embedding(low: Lowering, node, weight: Value, indices: Value, **_: Any) -> Value:
     axes = indices.axes + (len(indices.order()),)
@@ -117,64 +228,100 @@ def _index_select(low: Lowering, node, self_: Value, dim: int, index: Value) -> 
     return low.emit_like(node, "index_select", [self_.name, index.name], self_, dim=axis)
 
 
-@lowers("aten::gather")
-def _gather(low: Lowering, node, self_: Value, dim: int, index: Value, **_: Any) -> Value:
-    low.check_apart(node, self_, dim)
-    whole, index = (low.whole(n, v) for n, v in zip(node.all_input_nodes, (self_, index)))
-    return low.emit_like(
-        node, "gather", [whole.name, index.name], whole, dim=dim_of(dim, whole.rank)
-    )
-
-
-@lowers("aten::scatter")
-def _scatter(low: Lowering, node, self_: Value, dim: int, index: Value, **of: Any) -> Value:
-    given = dict(zip(("self", "index", "src"), node.all_input_nodes))
-    if "value" not in of or of.get("reduce"):
-        raise Unsupported("scatter of a tensor, or one that reduces")
-    low.check_apart(node, self_, dim)
-    self_, index = low.whole(given["self"], self_), low.whole(given["index"], index)
-    return low.emit_like(
-        node, "scatter", [self_.name, index.name], self_, dim=dim, value=number(of["value"])
-    )
-
-
-@lowers("aten::slice_scatter")
-def _slice_scatter(
-    low: Lowering, node, self_: Value, src: Value, dim=0, start=None, end=None, step=1
-):
-    low.check_apart(node, self_, dim)
-    whole, part = (low.whole(n, v) for n, v in zip(node.all_input_nodes, (self_, src)))
-    attrs = {"dim": dim, "start": low.extent(start or 0), "step": step}
-    if end is not None and not (isinstance(end, int) and end >= 2**62):
-        attrs["end"] = low.extent(end)
-    return low.emit_like(node, "slice_scatter", [whole.name, part.name], whole, **attrs)
-
-
 # Matmuls.
 
 
 @lowers("aten::linear")
 def _linear(low: Lowering, node, input: Value, weight: Value, bias: Value | None = None) -> Value:
-    rows = low.rows(input)
-    dtype = low.dtypes[rows.name]
+    dtype = low.dtypes[input.name]
     outs, ins = low.shapes[weight.name]
     turned = low.emit("transpose", [weight.name], dtype, [ins, outs], dim0=0, dim1=1)
+    lead = [dim for dim in input.order() if dim != input.rank - 1]
+    symbols = [dim for dim in lead if isinstance(low.shapes[input.name][input.axes[dim]], str)]
+    if len(symbols) > 1:  # their product would be no extent
+        return _batched(low, node, low.last_behind(input), turned, bias)
+    rows = low.rows(input)
     count = low.shapes[rows.name][0]
     name = low.emit("mm", [rows.name, turned], dtype, [count, outs])
     if bias is not None:
         name = low.emit("add", [name, bias.name], dtype, [count, outs])
-    lead = [dim for dim in input.order() if dim != input.rank - 1]
     shape = [low.extent(node.meta["val"].shape[dim]) for dim in [*lead, input.rank - 1]]
     axes = [lead.index(dim) if dim in lead else None for dim in range(input.rank - 1)]
     return low.viewed(Value(name, (0, 1)), shape, [*axes, len(lead)])
+
+
+def _batched(low: Lowering, node, input: Value, turned: str, bias: Value | None) -> Value:
+    """A matmul whose rows have several dims."""
+    result = low.emit_like(node, "matmul", [input.name, turned], input)
+    if bias is None:
+        return result
+    return low.emit_like(node, "add", [result.name, bias.name], result)
 
 
 @lowers("aten::mm", "aten::bmm")
 def _mm(low: Lowering, node, self_: Value, mat2: Value) -> Value:
     op = node.target._schema.name.removeprefix("aten::")
     low.check_apart(node, self_, -1)
-    operands = [low.whole(s, v) for s, v in zip(node.all_input_nodes, (self_, mat2))]
+    operands = low.wholes(node, self_=self_, mat2=mat2)
     return low.emit_like(node, op, [v.name for v in operands], operands[0])
+
+
+@lowers("aten::addmm")
+def _addmm(low: Lowering, node, self_: Value, mat1: Value, mat2: Value, beta=1, alpha=1) -> Value:
+    low.check_apart(node, mat1, -1)
+    bias, *operands = low.wholes(node, self_=self_, mat1=mat1, mat2=mat2)
+    inputs = [bias.name, *(v.name for v in operands)]
+    return low.emit_like(
+        node, "addmm", inputs, operands[0], beta=float(beta), alpha=float(alpha)
+    )
+
+
+@lowers("aten::matmul")
+def _matmul(low: Lowering, node, self_: Value, other: Value) -> Value:
+    """A vector is a matrix of one row, or of one column."""
+    low.check_apart(node, self_, -1)
+    left, right = low.wholes(node, self_=self_, other=other)
+    dtype, gone = low.dtypes[left.name], set()
+    a, b = low.shapes[left.name], low.shapes[right.name]
+    if len(a) == 1:
+        left, a = low.viewed(left, [1, *a], (0, 1)), [1, *a]
+        gone.add(-2)
+    if len(b) == 1:
+        right, b = low.viewed(right, [*b, 1], (0, 1)), [*b, 1]
+        gone.add(-1)
+    batch = broadcast(a[:-2], b[:-2])
+    shape = [*batch, a[-2], b[-1]]
+    name = low.emit("matmul", [left.name, right.name], dtype, shape)
+    result = Value(name, tuple(range(len(shape))))
+    return _without(low, result, {len(shape) + d for d in gone}) if gone else result
+
+
+@lowers("aten::scaled_dot_product_attention")
+def _sdpa(
+    low: Lowering,
+    node,
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_mask: Value | None = None,
+    dropout_p: float = 0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Value:
+    low.check_apart(node, key, -2)
+    operands = low.wholes(node, query=query, key=key, value=value)
+    dtype = low.dtypes[operands[0].name]
+    if attn_mask is not None:
+        (mask,) = low.wholes(node, attn_mask=attn_mask)
+        operands.append(mask if low.dtypes[mask.name] == "bool" else low.cast(mask, dtype))
+    attrs: dict[str, Any] = {"is_causal": is_causal, "enable_gqa": enable_gqa}
+    if scale is not None:
+        attrs["scale"] = float(scale)
+    return low.emit_like(
+        node, "scaled_dot_product_attention", [v.name for v in operands], operands[0],
+        **{name: given for name, given in attrs.items() if given},
+    )  # fmt: skip
 
 
 # Ops of ops.py.

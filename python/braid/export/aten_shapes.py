@@ -1,8 +1,8 @@
-"""How ATen's ops on shapes and on single elements are lowered."""
+"""How ATen's ops on shapes are lowered."""
 
 from typing import Any
 
-from .lower import DTYPES, EMPTY, Lowering, Unsupported, Value, dim_of, lowers, number
+from .lower import EMPTY, Lowering, Unsupported, Value, dim_of, lowers
 
 
 @lowers("aten::transpose")
@@ -184,87 +184,68 @@ def _repeat_interleave(
     return low.viewed(Value(name, value.axes), joined, self_.axes)
 
 
-# Elements.
+@lowers("aten::repeat")
+def _repeat(low: Lowering, node, self_: Value, repeats: list[Any]) -> Value:
+    """All of the tensor, several times along each dim."""
+    source = node.all_input_nodes[0]
+    before, after = source.meta["val"].shape, low.extents(node.meta["val"].shape)
+    added = len(after) - len(before)
+    value = Value(self_.name, (None,) * added + self_.axes)
+    for dim, count in enumerate(low.extents(repeats)):
+        if count == 1:
+            continue
+        if not isinstance(count, int):
+            raise Unsupported("repeat whose counts are symbols")
+        low.check_apart(node, value, dim)
+        if value.axes[dim] is None:  # all elements along it are equal
+            if dim >= added and before[dim - added] != 1:
+                raise Unsupported("repeat of a dim that was expanded")
+            continue
+        shape, axis = low.shapes[value.name], value.axes[dim]
+        value = low.emit_like(node, "cat", [value.name] * count, value, dim=axis)
+        low.shapes[value.name] = [*shape[:axis], after[dim], *shape[axis + 1 :]]
+    return value
 
 
-@lowers("aten::_to_copy", "aten::to")
-def _to(low: Lowering, node, self_: Value, **_: Any) -> Value:
-    return low.cast(self_, DTYPES[node.meta["val"].dtype])
+@lowers("aten::constant_pad_nd")
+def _pad(low: Lowering, node, self_: Value, pad: list[Any], value: float = 0) -> Value:
+    """`pad` has what is added in front and behind, the last dim first."""
+    result = low.whole(node.all_input_nodes[0], self_)
+    dtype = low.dtypes[result.name]
+    for i, sizes in enumerate(zip(pad[::2], pad[1::2])):
+        dim = self_.rank - 1 - i
+        parts = [result.name]
+        for size, at in zip(low.extents(sizes), (0, 2)):
+            if isinstance(size, int) and size < 0:
+                raise Unsupported("constant_pad_nd that cuts off")
+            shape = [*low.shapes[result.name]]
+            shape[dim] = size
+            if size != 0:
+                filled = low.emit("full", [], dtype, shape, value=value, dtype=dtype, shape=shape)
+                parts.insert(at, filled)
+        if len(parts) == 1:
+            continue
+        low.check_apart(node, result, dim)
+        shape = [*low.shapes[result.name]]
+        shape[dim] = low.extent(node.meta["val"].shape[dim])
+        result = Value(low.emit("cat", parts, dtype, shape, dim=dim), result.axes)
+    return result
 
 
-@lowers("aten::type_as")
-def _type_as(low: Lowering, node, self_: Value, other: Value) -> Value:
-    return low.cast(self_, low.dtypes[other.name])
-
-
-@lowers("aten::copy")
-def _copy(low: Lowering, node, self_: Value, src: Value, **_: Any) -> Value:
-    src = Value(src.name, (None,) * (self_.rank - src.rank) + src.axes)
-    return low.cast(src, DTYPES[node.meta["val"].dtype])
-
-
-@lowers("aten::rsub")
-def _rsub(low: Lowering, node, self_: Value, other: Any, alpha: float = 1) -> Value:
-    return low.elementwise(node, op="sub", self_=other, other=low.scaled(node, self_, alpha))
-
-
-@lowers("aten::square")
-def _square(low: Lowering, node, self_: Value) -> Value:
-    return low.emit_like(node, "mul", [self_.name, self_.name], self_)
-
-
-@lowers("aten::reciprocal")
-def _reciprocal(low: Lowering, node, self_: Value) -> Value:
-    return low.emit_like(node, "div", [1.0, self_.name], self_)
-
-
-@lowers("aten::clamp", "aten::clamp_min", "aten::clamp_max")
-def _clamp(low: Lowering, node, self_: Value, **limits: Any) -> Value:
-    attrs = {name: number(value) for name, value in limits.items() if value is not None}
-    return low.emit_like(node, "clamp", [self_.name], self_, **attrs)
-
-
-@lowers("aten::gelu")
-def _gelu(low: Lowering, node, self_: Value, approximate: str) -> Value:
-    return low.emit_like(node, "gelu", [self_.name], self_, approximate=approximate)
-
-
-@lowers("aten::softplus")
-def _softplus(low: Lowering, node, self_: Value, beta: float, threshold: float) -> Value:
-    return low.emit_like(node, "softplus", [self_.name], self_, beta=beta, threshold=threshold)
-
-
-def _filled(low: Lowering, node, value: float) -> Value:
-    tensor = node.meta["val"]
-    dtype = DTYPES[tensor.dtype]
-    return Value(low.emit("full", [], dtype, [], value=value, dtype=dtype), (None,) * tensor.ndim)
-
-
-@lowers("aten::full", "aten::full_like", "aten::new_full")
-def _full(low: Lowering, node, fill_value: Any, **_: Any) -> Value:
-    return _filled(low, node, number(fill_value))
-
-
-@lowers("aten::scalar_tensor")
-def _scalar(low: Lowering, node, s: Any, **_: Any) -> Value:
-    return _filled(low, node, number(s))
-
-
-@lowers("aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::new_empty", "aten::empty")
-def _zeros(low: Lowering, node, **_: Any) -> Value:
-    return _filled(low, node, 0)
-
-
-@lowers("aten::ones", "aten::ones_like", "aten::new_ones")
-def _ones(low: Lowering, node, **_: Any) -> Value:
-    return _filled(low, node, 1)
-
-
-@lowers("aten::arange")
-def _arange(low: Lowering, node, end: Any, start: Any = 0, step: Any = 1, **_: Any) -> Value:
-    tensor = node.meta["val"]
-    dtype, shape = DTYPES[tensor.dtype], low.extents(tensor.shape)
-    if isinstance(shape[0], str) and "T" in shape[0]:
-        raise Unsupported("arange over the tokens, which belong to several sequences")
-    attrs = {"start": low.extent(start), "end": low.extent(end), "step": low.extent(step)}
-    return Value(low.emit("arange", [], dtype, shape, dtype=dtype, **attrs), (0,))
+@lowers("aten::flip")
+def _flip(low: Lowering, node, self_: Value, dims: list[int]) -> Value:
+    for dim in dims:
+        low.check_apart(node, self_, dim)
+        dim = dim_of(dim, self_.rank)
+        extent = low.extent(node.meta["val"].shape[dim])
+        if self_.axes[dim] is None:
+            continue
+        if not isinstance(extent, int):
+            raise Unsupported("flip along a symbol")
+        backwards = low.emit(
+            "arange", [], "i64", [extent], start=extent - 1, end=-1, step=-1, dtype="i64"
+        )
+        self_ = low.emit_like(
+            node, "index_select", [self_.name, backwards], self_, dim=self_.axes[dim]
+        )
+    return self_

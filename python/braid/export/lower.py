@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import operator
 import re
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Container, Iterable, Sequence
 
 import sympy
 import torch
@@ -75,9 +75,9 @@ def lowers(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 _ELEMENTWISE = {
     f"aten::{name}": name
     for name in (
-        "abs add bitwise_and bitwise_not bitwise_or bitwise_xor cos div eq erf exp floor fmod ge gt"
+        "abs add bitwise_and bitwise_not bitwise_or bitwise_xor cos div eq erf exp floor ge gt"
         " isfinite isinf isnan le log logaddexp logical_and logical_not logical_or logical_xor lt"
-        " masked_fill maximum minimum mul ne neg pow relu remainder round rsqrt sigmoid sign silu sin"
+        " masked_fill maximum minimum mul ne neg pow relu round rsqrt sigmoid sign silu sin"
         " sqrt sub tanh where"
     ).split()
 }
@@ -90,24 +90,32 @@ _IDENTITIES = {
 }  # fmt: skip
 
 
+def is_known(op: str) -> bool:
+    """Whether an op of this name, such as `aten::add`, is lowered as it is."""
+    return op in _ELEMENTWISE or op in _IDENTITIES or op in _HANDLERS
+
+
 class Lowering:
     """Fills a graph with the nodes of a program. `inputs` has the names of the program's inputs that
     are no parameters, `parameter` gives the others theirs, `cuts` says which of these are split, and
-    `caches` makes the keys or the values of a layer, of heads and width and a dtype."""
+    `caches` makes the keys or the values of a layer, of heads and width and a dtype. What lies along
+    the symbol `apart` belongs to several sequences."""
 
     def __init__(
         self,
         graph: Graph,
         program: torch.export.ExportedProgram,
-        inputs: dict[str, str],
+        inputs: Container[str],
         parameter: Callable[[str], str],
         cuts: dict[str, Cut],
-        caches: Callable[[int, str, list[Extent], str], str],
+        caches: Callable[[int, str, list[Extent], str], str] | None = None,
+        apart: str = "",
     ):
         self.graph = graph
         self.program = program
         self.cuts = cuts
         self.caches = caches
+        self._apart = apart
         self.dtypes: dict[str, str] = {}
         self.shapes: dict[str, list[Extent]] = {}
         self._inputs = inputs
@@ -118,8 +126,8 @@ class Lowering:
         self._names: dict[str, int] = {}
         self._emitted: dict[tuple[Any, ...], str] = {}
 
-    def run(self, symbols: dict[str, tuple[str, int]]) -> Value:
-        """Lowers what the output needs. `symbols` has an input and a dim whose extent, less what is
+    def run(self, symbols: dict[str, tuple[str, int]]) -> list[Value]:
+        """Lowers what the outputs need. `symbols` has an input and a dim whose extent, less what is
         added to it, each symbol is."""
         graph = self.program.graph
         for node in graph.nodes:
@@ -144,16 +152,24 @@ class Lowering:
             raise CannotExport(
                 f"{len(problems)} ops cannot be exported:\n  " + "\n  ".join(problems)
             )
-        (result,) = output.args[0]
-        return self._values[result]
+        return [self._values[result] for result in output.args[0]]
 
-    def finish(self, value: Value, name: str) -> None:
-        """Makes a value an output of this name."""
-        value = self.plain(value)
-        (made,) = [node for node in self.graph.nodes if node["name"] == value.name]
-        made["name"] = name
-        self.dtypes[name], self.shapes[name] = self.dtypes[value.name], self.shapes[value.name]
-        self.graph.outputs = [name]
+    def finish(self, results: dict[str, Value]) -> None:
+        """Makes values outputs of these names."""
+        renamed: dict[str, str] = {}
+        for name, value in results.items():
+            value = self.plain(value)
+            dtype, shape = self.dtypes[value.name], self.shapes[value.name]
+            is_node = any(node["name"] == value.name for node in self.graph.nodes)
+            if is_node and value.name not in renamed:
+                renamed[value.name] = name
+            else:  # an input, a part of a split, or an output already
+                self.graph.node("view", [value.name], name, shape=shape)
+            self.dtypes[name], self.shapes[name] = dtype, shape
+        for node in self.graph.nodes:
+            node["name"] = renamed.get(node["name"], node["name"])
+            node["inputs"] = [renamed.get(each, each) for each in node["inputs"]]
+        self.graph.outputs = list(results)
 
     def _define(self, symbol: str, size: Any) -> None:
         expression = size.node.expr
@@ -193,8 +209,8 @@ class Lowering:
         shape, dtype = self.extents(tensor.shape), DTYPES.get(tensor.dtype)
         if dtype is None:
             raise Unsupported(f"{node.name} is {tensor.dtype}")
-        name = self._inputs.get(node.name)
-        if name is None:
+        name = node.name
+        if name not in self._inputs:
             of = signature.inputs_to_parameters | signature.inputs_to_buffers
             if node.name not in of:
                 raise Unsupported(f"the constant {node.name}, which the model makes as it runs")
@@ -206,23 +222,22 @@ class Lowering:
 
     def _arguments(self, node: torch.fx.Node) -> dict[str, Any]:
         """By the names of the schema, with tensors as values."""
-        result = {}
-        for i, argument in enumerate(node.target._schema.arguments):
-            given = node.kwargs.get(argument.name, argument.default_value)
-            if not argument.kwarg_only and i < len(node.args):
-                given = node.args[i]
-            result["self_" if argument.name == "self" else argument.name] = torch.fx.map_arg(
-                given, self._values.__getitem__
-            )
-        return result
+        return {
+            name: torch.fx.map_arg(given, self._values.__getitem__)
+            for name, given in arguments_of(node).items()
+        }
 
     # What handlers build with.
+
+    def wholes(self, node: torch.fx.Node, **values: Value) -> list[Value]:
+        """Operands as `whole` gives them, by their names in the op's schema."""
+        given = arguments_of(node)
+        return [self.whole(given[name], value) for name, value in values.items()]
 
     def extent(self, size: Any) -> Extent:
         if not isinstance(size, torch.SymInt):
             return int(size)
-        expression = size.node.expr.subs(self._symbols)
-        return int(expression) if expression.is_number else str(expression).replace(" ", "")
+        return self._affine(size.node.expr.subs(self._symbols))
 
     def extents(self, sizes: Iterable[Any]) -> list[Extent]:
         return [self.extent(size) for size in sizes]
@@ -380,12 +395,15 @@ class Lowering:
         handle = self.emit(op, [value.name], dtype, shape, group="tp", **attrs)
         return Value(self.emit("wait_tensor", [handle], dtype, shape), value.axes)
 
+    def is_apart(self, extent: Extent) -> bool:
+        """Whether what lies along a dim belongs to several sequences, and earlier ones are in the
+        cache alone."""
+        return bool(self._apart) and isinstance(extent, str) and self._apart in extent
+
     def check_apart(self, node: torch.fx.Node, value: Value, dim: int) -> None:
-        """Refuses what would mix tokens: they belong to several sequences, and earlier ones are in
-        the cache alone."""
+        """Refuses what would mix tokens of several sequences."""
         axis = value.axes[dim_of(dim, value.rank)]
-        extent = 1 if axis is None else self.shapes[value.name][axis]
-        if isinstance(extent, str) and "T" in extent:
+        if axis is not None and self.is_apart(self.shapes[value.name][axis]):
             op = node.target._schema.name.removeprefix("aten::")
             raise Unsupported(f"{op} along the tokens, which belong to several sequences")
 
@@ -400,7 +418,34 @@ class Lowering:
         shape = self.shapes[value.name]
         if len(shape) == 2:
             return Value(value.name, (0, 1))
-        return self.viewed(value, [_product(shape[:-1]), shape[-1]], (0, 1))
+        return self.viewed(value, [self.product(shape[:-1]), shape[-1]], (0, 1))
+
+    def product(self, extents: Sequence[Extent]) -> Extent:
+        names = {name: sympy.Symbol(name) for name in self.graph.symbols}
+        result = sympy.Integer(1)
+        for extent in extents:
+            result *= sympy.sympify(extent, names)
+        return self._affine(sympy.expand(result))
+
+    def _affine(self, expression: sympy.Expr) -> Extent:
+        """As the text of an extent."""
+        if expression.is_number:
+            return int(expression)
+        text = str(expression).replace(" ", "")
+        if any(len(term.free_symbols) > 1 for term in sympy.Add.make_args(expression)):
+            raise Unsupported(f"the extent {text}, a product of symbols")
+        return text
+
+
+def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
+    """What a traced op is given, by the names in its schema, `self` as `self_`."""
+    result = {}
+    for i, argument in enumerate(node.target._schema.arguments):
+        given = node.kwargs.get(argument.name, argument.default_value)
+        if not argument.kwarg_only and i < len(node.args):
+            given = node.args[i]
+        result["self_" if argument.name == "self" else argument.name] = given
+    return result
 
 
 def _needed(output: torch.fx.Node) -> set[torch.fx.Node]:
@@ -438,16 +483,11 @@ def number(value: Any) -> Any:
     raise Unsupported(f"the operand {value}")
 
 
-def _product(extents: Sequence[Extent]) -> Extent:
-    if all(isinstance(extent, int) for extent in extents):
-        result = 1
-        for extent in extents:
-            result *= extent
-        return result
-    product = sympy.Integer(1)
-    for extent in extents:
-        product *= sympy.sympify(extent, {name: sympy.Symbol(name) for name in ("S", "T")})
-    return str(sympy.expand(product)).replace(" ", "")
+def broadcast(a: list[Extent], b: list[Extent]) -> list[Extent]:
+    """The extents of what has these and those."""
+    rank = max(len(a), len(b))
+    a, b = [1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b
+    return [y if x == 1 else x for x, y in zip(a, b)]
 
 
 def dim_of(dim: int, rank: int) -> int:

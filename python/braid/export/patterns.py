@@ -246,14 +246,18 @@ class Rewriting:
         """After module and op, and numbered where a module has several."""
         names: dict[str, str] = {}
         count: dict[str, int] = {}
+        taken = {*self._graph.outputs, *(each["name"] for each in self._graph.inputs)}
         for node in self._graph.nodes:
             if node["name"] in self._graph.outputs:
                 names[node["name"]] = node["name"]
                 continue
             module = node["name"].rpartition(".")[0]
-            stem = f"{module}.{node['op']}" if module else node["op"]
-            count[stem] = count.get(stem, 0) + 1
-            names[node["name"]] = stem if count[stem] == 1 else f"{stem}_{count[stem]}"
+            stem = name = f"{module}.{node['op']}" if module else node["op"]
+            while name in taken:
+                count[stem] = count.get(stem, 1) + 1
+                name = f"{stem}_{count[stem]}"
+            taken.add(name)
+            names[node["name"]] = name
         for node in self._graph.nodes:
             node["name"] = names[node["name"]]
             for i, value in enumerate(node["inputs"]):

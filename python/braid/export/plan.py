@@ -3,7 +3,7 @@ weight, and where the ranks meet."""
 
 import dataclasses
 import re
-from typing import Iterator
+from typing import Iterator, Mapping
 
 import torch
 from torch import nn
@@ -32,20 +32,40 @@ class Cut:
             yield at + first, at + first + size
 
 
-def apply(model: nn.Module, plan: dict[str, str], ranks: int) -> dict[str, Cut]:
+def _matching(model: nn.Module, pattern: str) -> list[str]:
+    """The modules and parameters that a pattern names; `*` is one step of a path."""
+    rule = re.compile(re.escape(pattern).replace(r"\*", r"[^.]+"))
+    names = [*dict(model.named_modules()), *(name for name, _ in model.named_parameters())]
+    return [name for name in names if rule.fullmatch(name)]
+
+
+def chosen(
+    model: nn.Module, given: Mapping[str, str] | None, own: Mapping[str, str]
+) -> Mapping[str, str]:
+    """The plan that the caller gave, else the model's own, which may name what this model lacks."""
+    for pattern in given or ():
+        if not _matching(model, pattern):
+            raise InvalidArgument(
+                f"plan: found {pattern}, which names no module and no parameter of "
+                f"{type(model).__name__}; expected paths as of named_modules, with * for one step"
+            )
+    return own if given is None else given
+
+
+def apply(model: nn.Module, plan: Mapping[str, str], ranks: int) -> dict[str, Cut]:
     """Leaves one rank's part of each parameter in the model, whose parameters are on the device
     meta, puts collectives behind its modules, and returns the cuts by the parameters' names."""
     if ranks == 1:
         return {}
     if not plan:
         raise InvalidArgument(
-            f"{type(model).__name__}: has no tp_plan; expected one for {ranks} ranks"
+            f"{type(model).__name__}: has no tp_plan; expected one, or `plan`, for {ranks} ranks"
         )
     return _Applied(model, plan, ranks).cuts
 
 
 class _Applied:
-    def __init__(self, model: nn.Module, plan: dict[str, str], ranks: int):
+    def __init__(self, model: nn.Module, plan: Mapping[str, str], ranks: int):
         self.ranks = ranks
         self.cuts: dict[str, Cut] = {}
         self._modules = dict(model.named_modules())
@@ -56,9 +76,7 @@ class _Applied:
                 self._owners.setdefault(parameter, []).append((module, key))
         problems = []
         for pattern, style in plan.items():
-            rule = re.compile(re.escape(pattern).replace(r"\*", r"[^.]+"))
-            names = [*self._modules, *(n for n, _ in model.named_parameters())]
-            for name in filter(rule.fullmatch, names):
+            for name in _matching(model, pattern):
                 try:
                     self._apply(name, style)
                 except InvalidArgument as problem:
@@ -76,10 +94,13 @@ class _Applied:
         if module is None:
             self._cut_parameter(name, style)
         elif style in ("colwise", "colwise_gather_output", "colwise_rep"):
+            self._expect(name, module, style, nn.Linear)
             self._colwise(name, module, gather=style != "colwise")
         elif style in ("rowwise", "rowwise_split_input", "rowwise_rep"):
+            self._expect(name, module, style, nn.Linear)
             self._rowwise(name, module, split=style != "rowwise")
         elif style == "embedding_rowwise":
+            self._expect(name, module, style, nn.Embedding)
             # Lowering gives a lookup in a part of a table its all-reduce.
             if self._divides(module.num_embeddings):
                 self._cut(module, "weight", Cut(0, self.ranks))
@@ -87,6 +108,13 @@ class _Applied:
             module.register_forward_hook(lambda *call: torch.ops.braid.all_reduce(call[-1]))
         else:
             raise InvalidArgument(f"{name}: has the style {style}, which is not known here")
+
+    def _expect(self, name: str, module: nn.Module, style: str, kind: type[nn.Module]) -> None:
+        if not isinstance(module, kind):
+            raise InvalidArgument(
+                f"{name}: is a {type(module).__name__}, which has no style {style}; expected a "
+                f"{kind.__name__}"
+            )
 
     def _divides(self, extent: int) -> bool:
         return extent % self.ranks == 0

@@ -5,7 +5,7 @@ import copy
 import json
 import os
 import pathlib
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Mapping
 
 import torch
 from safetensors import safe_open
@@ -28,8 +28,8 @@ class Source:
     `buffers` has the buffers' values. What is tied has its first name."""
 
     def __init__(self, model: nn.Module, read: Reader, dtype: torch.dtype | None):
-        self.config = model.config
-        self.plan: dict[str, str] = getattr(model, "tp_plan", None) or {}
+        self.config = getattr(model, "config", None)
+        self.plan: Mapping[str, str] = getattr(model, "tp_plan", None) or {}
         self.buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
         metas = {
             id(p): nn.Parameter(p.to("meta", dtype if p.is_floating_point() else None), False)
@@ -38,6 +38,17 @@ class Source:
         self.model = copy.deepcopy(model, metas).to("meta")
         self._types = {name: (p.dtype, p.shape) for name, p in self.model.named_parameters()}
         self._read = read
+
+    def names(self) -> Callable[[str], str]:
+        """What gives the parameters and buffers of `model`, as it is, their names here, by those that
+        they have in the module that is traced."""
+        names = {p: name for name, p in self.model.named_parameters()}  # of what is tied the first
+
+        def name_of(path: str) -> str:
+            path = path.removeprefix("model.")
+            return path if path in self.buffers else names[self.model.get_parameter(path)]
+
+        return name_of
 
     def piece(self, name: str, rank: int, ranks: int, cut: Cut | None) -> torch.Tensor:
         """A rank's part of a parameter, or a buffer. Only that part is read."""

@@ -1,7 +1,8 @@
-"""A causal language model of transformers as one graph of ATen ops over flat tokens."""
+"""A causal language model of transformers as one graph of ATen ops over flat tokens, and any other
+module as it is."""
 
 import dataclasses
-from typing import Any
+from typing import Any, Mapping
 
 import torch
 from torch import nn
@@ -12,6 +13,7 @@ from transformers.masking_utils import AttentionMaskInterface
 
 from ..errors import CannotExport
 from . import ops  # noqa: F401  the ops of torch.ops.braid
+from .lower import is_known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +22,17 @@ class _Mask:
 
     window: int = 0
     problem: str = ""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # what Python looks for by itself
+            raise AttributeError(name)
+        raise CannotExport(
+            f"the model takes {name} of its attention's mask; expected one that it only hands on: "
+            "sparse attention of its own is not exported"
+        )
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.elements
 
 
 def _seen(mask_function: Any, length: int) -> _Mask:
@@ -146,18 +159,58 @@ def trace(model: nn.Module, max_tokens: int, max_sequences: int) -> torch.export
     starts = torch.zeros(5, dtype=torch.int32, device="meta")
     rows = torch.export.Dim("tokens", min=1, max=max(max_tokens, 2))
     ends = torch.export.Dim("sequences", min=1, max=max(max_sequences, 2))
+    inputs = {"tokens": tokens, "positions": tokens.clone(), "starts": starts}
+    shapes = {"tokens": {0: rows}, "positions": {0: rows}, "starts": {0: ends + 1}}
+    return _exported(_Flat(model), inputs, shapes)
+
+
+class _Named(nn.Module):
+    """A module whose names begin with `model`, as those of _Flat do."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, **inputs: torch.Tensor) -> Any:
+        return self.model(**inputs)
+
+
+def trace_module(
+    module: nn.Module, inputs: Mapping[str, torch.Tensor], dims: Mapping[str, dict[int, Any]]
+) -> torch.export.ExportedProgram:
+    """Traces a module whose parameters and buffers are on the device meta, of inputs like these."""
+    metas = {}
+    for name, tensor in inputs.items():
+        shape = list(tensor.shape)
+        for d, dim in dims[name].items():
+            shape[d] = max(shape[d], 2)  # torch.export would take 1 for a constant
+            if not dim.min <= shape[d] <= dim.max:
+                shape[d] = dim.max
+        metas[name] = torch.empty(shape, dtype=tensor.dtype, device="meta")
+    with torch.device("meta"):  # what the module makes as it runs
+        return _exported(_Named(module), metas, {"inputs": dict(dims)})
+
+
+def _decompositions() -> dict[Any, Any]:
+    """PyTorch's own, of the ops that are not lowered as they are."""
+    return {
+        op: made
+        for op, made in torch.export.default_decompositions().items()
+        if isinstance(op, torch._ops.OpOverload) and not is_known(op._schema.name)
+    }
+
+
+def _exported(
+    model: nn.Module, inputs: Mapping[str, torch.Tensor], shapes: Mapping[str, Any]
+) -> torch.export.ExportedProgram:
     try:
         with torch.no_grad():
             program = torch.export.export(
-                _Flat(model.eval()),
-                (tokens, tokens.clone(), starts),
-                dynamic_shapes=({0: rows}, {0: rows}, {0: ends + 1}),
-                strict=False,
+                model.eval(), (), dict(inputs), dynamic_shapes=shapes, strict=False
             )
-            return program.run_decompositions({})  # without writes in place
-    except CannotExport:
-        raise
+            return program.run_decompositions(_decompositions())  # without writes in place
+    except CannotExport as problem:
+        raise CannotExport(f"{type(model.model).__name__}: {problem}") from None
     except Exception as error:  # whatever the model's code does with what is no plain tensor
-        raise CannotExport(
-            f"{type(model).__name__}: torch.export: {type(error).__name__}: {error}"
-        ) from error
+        name = type(model.model).__name__
+        raise CannotExport(f"{name}: torch.export: {type(error).__name__}: {error}") from error

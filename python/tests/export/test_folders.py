@@ -79,6 +79,17 @@ class Folders(unittest.TestCase):
         )  # fmt: skip
         self.assertNotIn("chat", json.loads((self.out / "manifest.json").read_text()))
 
+    def test_latent_attention_is_expanded_with_a_remark(self):
+        self.save("DeepseekV3")
+        done = self.command("--tp", "2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # 8 heads, with keys of 32 elements and values of 16, on each rank: the plan leaves them whole.
+        self.assertIn(
+            "braid.export: remark: DeepseekV3ForCausalLM: its latent attention is exported expanded: a "
+            "layer's cache holds 384 elements for each token on each rank, not 48\n",
+            done.stderr,
+        )
+
     def test_tied_weights_are_written_once(self):
         model = self.save(tie_word_embeddings=True)
         braid.export(self.saved, self.out, tp=2, **SMALL)
@@ -105,16 +116,28 @@ class Folders(unittest.TestCase):
         self.assertLess(((found - expected).norm() / expected.norm()).item(), 1e-5)
 
     def test_what_cannot_be_exported_is_named_all_at_once(self):
-        self.save(hidden_act="mish")
-        text = self.refused(braid.CannotExport)
-        self.assertRegex(text, "^2 ops cannot be exported:")
+        class Pool(torch.nn.Module):
+            def forward(self, x):
+                return torch.nn.functional.avg_pool1d(x, 1)
+
+        model = models.make("Llama")
+        for layer in model.model.layers:
+            layer.mlp.act_fn = Pool()
+        with self.assertRaisesRegex(braid.CannotExport, "^2 ops cannot be exported:") as raised:
+            braid.export(model, self.out, **SMALL)
         for layer in (0, 1):
             self.assertRegex(
-                text, rf"model.layers.{layer}.mlp.act_fn: mish; /.*activations.py:\d+: "
+                str(raised.exception),
+                rf"model.layers.{layer}.mlp.act_fn: avg_pool2d; /.*test_folders.py:\d+: ",
             )
-        done = self.command()
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("braid.export: error: 2 ops cannot be exported", done.stderr)
+
+    def test_an_activation_that_pytorch_decomposes(self):
+        model = self.save(hidden_act="mish")
+        braid.export(self.saved, self.out, **SMALL)
+        exported = braid.Model(self.out, device="cpu")
+        found = torch.tensor(exported.step(exported.sequences([[3, 4, 5], [6]])))
+        expected = models.last_logits(model, [[3, 4, 5], [6]])
+        self.assertLess(((found - expected).norm() / expected.norm()).item(), 1e-5)
 
     def test_what_would_mix_sequences_is_refused(self):
         class Mixing(torch.nn.Module):
@@ -127,11 +150,25 @@ class Folders(unittest.TestCase):
         with self.assertRaisesRegex(braid.CannotExport, text):
             braid.export(model, self.out, **SMALL)
 
+    def test_a_layer_that_looks_at_its_mask_is_refused(self):
+        class Looking(torch.nn.Module):
+            def forward(self, x, attention_mask=None, **_):
+                return x + attention_mask[..., 0]
+
+        model = models.make("Llama")
+        model.model.layers[1] = Looking()
+        text = "^LlamaForCausalLM: the model takes elements of its attention's mask; expected one that"
+        with self.assertRaisesRegex(braid.CannotExport, text):
+            braid.export(model, self.out, **SMALL)
+
     def test_ranks_that_the_plan_does_not_fit_are_refused(self):
         self.save()
         text = self.refused(tp=3)
         self.assertRegex(text, "^LlamaForCausalLM: cannot be split over 3 ranks:\n")
         self.assertIn("model.layers.1.self_attn.q_proj: 8 parts; expected a multiple of 3", text)
+        done = self.command("--tp", "3")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("braid.export: error: LlamaForCausalLM: cannot be split", done.stderr)
 
     def test_pickles_are_refused(self):
         model = self.save()

@@ -59,6 +59,34 @@ class Exported(unittest.TestCase):
         print(f"{name}, {ranks} ranks, {dtype}: error {max(errors):.1e}", flush=True)
         self.assertLessEqual(max(errors), LIMITS[dtype])
 
+    def test_a_token_has_the_same_bits_in_a_prompt_and_in_decode(self):
+        # Of keys there are three segments. Steps of few tokens run them side by side, others do not.
+        tokens = torch.randint(160, (1100,)).tolist()
+        model = models.make("Llama", max_position_embeddings=1104)
+        with tempfile.TemporaryDirectory() as folder:
+            braid.export(model, folder, max_tokens=610, max_sequences=4, pages=4 * 69)
+            exported = braid.Model(folder, device="cpu")
+            exported.executable.save(folder)
+            program = (pathlib.Path(folder) / "program.json").read_text()
+        self.assertIn("paged_attention_parts", program)
+        self.assertIn("paged_attention_in_parts", program)
+
+        def last(chunks, beside):
+            """The logits of the last token, in runs of these numbers of tokens, beside others."""
+            own, *others = exported.sequences([[], *([] for _ in beside)])
+            for count in chunks:
+                own.tokens = tokens[: len(own.tokens) + count]
+                for other, length in zip(others, beside):
+                    other.tokens, other.cached = tokens[:length], length - 1
+                row = exported.step([*others, own])[-1]
+            self.assertEqual(len(own.tokens), len(tokens))
+            return row
+
+        whole = last([600, 500], [])
+        self.assertLess(error_of(whole, models.last_logits(model, [tokens]).numpy()[0]), 1e-5)
+        for chunks, beside in (([600, 499, 1], [1, 700]), ([4, 590, 505, 1], []), ([597, 501, 2], [7])):
+            np.testing.assert_array_equal(last(chunks, beside), whole)
+
 
 def _add_tests():
     for name in models.MODELS:

@@ -346,11 +346,13 @@ class PagedTile : public AttentionTile {
   Mask is_seen_;
 };
 
-/// Rows of one sequence in a tile: at most those of one token where each sequence has one.
+/// Rows of one sequence in a tile: at most those of one token where each sequence has one, by the
+/// types or because parts are made for such runs.
 std::vector<Config> configs(const BodyFacts& facts, const Target& target) {
   constexpr std::int64_t kBlocks[] = {64, 128, 32, 16};
   const Extents extents(facts.body);
-  const bool decodes = extents.tokens == extents.sequences;
+  const bool decodes = extents.tokens == extents.sequences ||
+                       attention_of(facts.body, attention_in(facts.body)).makes_parts;
   const std::int64_t queries = decodes ? 1 : extents.tokens.max(facts.body.symbols());
   return attention_configs(facts, target, kBlocks, queries * extents.group);
 }

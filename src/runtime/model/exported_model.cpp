@@ -90,21 +90,28 @@ Graph ModelFolder::graph() const {
     for (json& input : graph.at("inputs")) {
       if (input.value("kind", "") == "state") input.at("shape").at(0) = limits.pages;
     }
-    graph.at("symbols").at("T").at("max") = limits.max_tokens;
+    json& tokens = graph.at("symbols").at("T");
+    tokens.at("max") = limits.max_tokens;
+    if (limits.max_tokens <= limits.max_sequences) tokens.erase("buckets");  // one has all
   } catch (const json::exception& error) {
     throw_invalid(graph_path, "is not what braid.export writes: {}", error.what());
   }
   return parse_graph(graph.dump(), graph_path.string());
 }
 
+/// A token has the same bits in a prompt, in any chunk of one, and in decode.
+PassConfig passes() { return {.options = {{"invariant-attention", "true"}}}; }
+
 /// Gives the cache as many pages as fit.
 void fit_pages(ModelFolder* model, const World& world, std::int64_t bytes) {
   model->limits.pages = 1;
   const Graph graph = model->graph();
-  model->limits.pages = Executable::pages_that_fit(graph, world, bytes);
+  model->limits.pages = Executable::pages_that_fit(graph, world, bytes, passes());
   if (model->limits.pages > 0) return;
   std::int64_t least = 0;
-  for (const ArenaReport& arena : Executable::memory_estimate(graph, world)) least += arena.bytes;
+  for (const ArenaReport& arena : Executable::memory_estimate(graph, world, passes())) {
+    least += arena.bytes;
+  }
   throw_invalid("memory", "found {} bytes; expected {} or more, which is a cache of one page",
                 bytes, least);
 }
@@ -156,7 +163,7 @@ ExportedModel::Impl::Impl(const ModelFolder& model, World opened)
     : limits(model.limits),
       chat(model.chat),
       world(std::move(opened)),
-      executable(Executable::compile(model.graph(), world)) {
+      executable(Executable::compile(model.graph(), world, passes())) {
   executable.prepare({{"T", 1}, {"S", 1}});
   read_weights(model);
   memory.resize(world.size());

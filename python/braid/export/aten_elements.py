@@ -1,0 +1,234 @@
+"""How ATen's ops on single elements are lowered."""
+
+import math
+from typing import Any
+
+from .lower import DTYPES, Lowering, Unsupported, Value, lowers, number
+
+_FLOATS = ("f32", "f16", "bf16")
+
+
+@lowers("aten::_to_copy", "aten::to")
+def _to(low: Lowering, node, self_: Value, **_: Any) -> Value:
+    return low.cast(self_, DTYPES[node.meta["val"].dtype])
+
+
+@lowers("aten::type_as")
+def _type_as(low: Lowering, node, self_: Value, other: Value) -> Value:
+    return low.cast(self_, low.dtypes[other.name])
+
+
+@lowers("aten::copy")
+def _copy(low: Lowering, node, self_: Value, src: Value, **_: Any) -> Value:
+    src = Value(src.name, (None,) * (self_.rank - src.rank) + src.axes)
+    return low.cast(src, DTYPES[node.meta["val"].dtype])
+
+
+@lowers("aten::rsub")
+def _rsub(low: Lowering, node, self_: Value, other: Any, alpha: float = 1) -> Value:
+    return low.elementwise(node, op="sub", self_=other, other=low.scaled(node, self_, alpha))
+
+
+@lowers("aten::square")
+def _square(low: Lowering, node, self_: Value) -> Value:
+    return low.emit_like(node, "mul", [self_.name, self_.name], self_)
+
+
+@lowers("aten::reciprocal")
+def _reciprocal(low: Lowering, node, self_: Value) -> Value:
+    return low.emit_like(node, "div", [1.0, self_.name], self_)
+
+
+@lowers("aten::clamp", "aten::clamp_min", "aten::clamp_max")
+def _clamp(low: Lowering, node, self_: Value, **limits: Any) -> Value:
+    attrs = {name: number(value) for name, value in limits.items() if value is not None}
+    return low.emit_like(node, "clamp", [self_.name], self_, **attrs)
+
+
+@lowers("aten::gelu")
+def _gelu(low: Lowering, node, self_: Value, approximate: str) -> Value:
+    return low.emit_like(node, "gelu", [self_.name], self_, approximate=approximate)
+
+
+@lowers("aten::softplus")
+def _softplus(low: Lowering, node, self_: Value, beta: float, threshold: float) -> Value:
+    return low.emit_like(node, "softplus", [self_.name], self_, beta=beta, threshold=threshold)
+
+
+def _filled(low: Lowering, node, value: float) -> Value:
+    tensor = node.meta["val"]
+    dtype = DTYPES[tensor.dtype]
+    return Value(low.emit("full", [], dtype, [], value=value, dtype=dtype), (None,) * tensor.ndim)
+
+
+@lowers("aten::full", "aten::full_like", "aten::new_full")
+def _full(low: Lowering, node, fill_value: Any, **_: Any) -> Value:
+    return _filled(low, node, number(fill_value))
+
+
+@lowers("aten::scalar_tensor")
+def _scalar(low: Lowering, node, s: Any, **_: Any) -> Value:
+    return _filled(low, node, number(s))
+
+
+@lowers("aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::new_empty", "aten::empty")
+def _zeros(low: Lowering, node, **_: Any) -> Value:
+    return _filled(low, node, 0)
+
+
+@lowers("aten::ones", "aten::ones_like", "aten::new_ones")
+def _ones(low: Lowering, node, **_: Any) -> Value:
+    return _filled(low, node, 1)
+
+
+@lowers("aten::arange")
+def _arange(low: Lowering, node, end: Any, start: Any = 0, step: Any = 1, **_: Any) -> Value:
+    tensor = node.meta["val"]
+    dtype, shape = DTYPES[tensor.dtype], low.extents(tensor.shape)
+    if low.is_apart(shape[0]):
+        raise Unsupported("arange over the tokens, which belong to several sequences")
+    attrs = {"start": low.extent(start), "end": low.extent(end), "step": low.extent(step)}
+    return Value(low.emit("arange", [], dtype, shape, dtype=dtype, **attrs), (0,))
+
+
+def _is_float(low: Lowering, value: Value) -> bool:
+    return low.dtypes[value.name] in _FLOATS
+
+
+class _Elements:
+    """Writes an expression of one tensor in f32, or of integers as they are. Operands are names and
+    numbers."""
+
+    def __init__(self, low: Lowering, node: Any, x: Value):
+        self._low, self._node, self._value = low, node, x
+        self.dtype = "f32" if _is_float(low, x) else low.dtypes[x.name]
+        self.x = low.cast_name(x.name, self.dtype)
+
+    def __call__(self, op: str, *operands: Any) -> str:
+        return self._low.emit(op, operands, self.dtype, self._low.shapes[self.x])
+
+    def is_true(self, op: str, *operands: Any) -> str:
+        return self._low.emit(op, operands, "bool", self._low.shapes[self.x])
+
+    def result(self, name: str) -> Value:
+        """Rounded once to the traced dtype."""
+        dtype = DTYPES[self._node.meta["val"].dtype]
+        return Value(self._low.cast_name(name, dtype), self._value.axes)
+
+
+def _floats(low: Lowering, node: Any, x: Value) -> _Elements:
+    """The same of a function that makes floats of integers."""
+    return _Elements(low, node, x if _is_float(low, x) else low.cast(x, "f32"))
+
+
+def _ceil_of(e: _Elements, x: str) -> str:
+    return e("neg", e("floor", e("neg", x)))
+
+
+def _trunc_of(e: _Elements, x: str) -> str:
+    return e("where", e.is_true("lt", x, 0.0), _ceil_of(e, x), e("floor", x))
+
+
+@lowers("aten::ceil", "aten::trunc", "aten::fix")
+def _rounded(low: Lowering, node, self_: Value) -> Value:
+    if not _is_float(low, self_):
+        return self_
+    e = _Elements(low, node, self_)
+    is_ceil = node.target._schema.name == "aten::ceil"
+    return e.result(_ceil_of(e, e.x) if is_ceil else _trunc_of(e, e.x))
+
+
+@lowers("aten::remainder", "aten::fmod")
+def _remainder(low: Lowering, node, self_: Any, other: Any) -> Value:
+    """Of floats by a power of two from 1 on, for which quotient and product are exact."""
+    op = node.target._schema.name.removeprefix("aten::")
+    if not (isinstance(self_, Value) and _is_float(low, self_)):
+        return low.elementwise(node, op=op, self_=self_, other=other)
+    if not isinstance(other, (int, float)) or abs(other) < 1 or math.frexp(abs(other))[0] != 0.5:
+        raise Unsupported(f"{op} of floats by what is no power of two from 1 on")
+    e = _Elements(low, node, self_)
+    ratio = e("div", e.x, float(other))
+    quotient = _trunc_of(e, ratio) if op == "fmod" else e("floor", ratio)
+    return e.result(e("sub", e.x, e("mul", quotient, float(other))))
+
+
+@lowers("aten::log2", "aten::log10")
+def _log_of_base(low: Lowering, node, self_: Value) -> Value:
+    e = _floats(low, node, self_)
+    base = 2 if node.target._schema.name == "aten::log2" else 10
+    return e.result(e("mul", e("log", e.x), 1 / math.log(base)))
+
+
+@lowers("aten::exp2")
+def _exp2(low: Lowering, node, self_: Value) -> Value:
+    e = _floats(low, node, self_)
+    return e.result(e("pow", 2.0, e.x))
+
+
+@lowers("aten::expm1")
+def _expm1(low: Lowering, node, self_: Value) -> Value:
+    """tanh(x / 2) (exp(x) + 1), which loses nothing where x is small."""
+    e = _floats(low, node, self_)
+    return e.result(_expm1_of(e, e.x))
+
+
+def _expm1_of(e: _Elements, x: str) -> str:
+    return e("mul", e("tanh", e("mul", x, 0.5)), e("add", e("exp", x), 1.0))
+
+
+@lowers("aten::log1p")
+def _log1p(low: Lowering, node, self_: Value) -> Value:
+    """log(u) x / (u - 1) of u = 1 + x as it is rounded, which makes up for the rounding."""
+    e = _floats(low, node, self_)
+    u = e("add", e.x, 1.0)
+    over = e("sub", u, 1.0)
+    is_small = e.is_true("eq", over, 0.0)
+    divisor = e("where", is_small, 1.0, over)
+    made = e("mul", e("log", u), e("div", e.x, divisor))
+    made = e("where", e.is_true("eq", e.x, math.inf), e.x, made)
+    return e.result(e("where", is_small, e.x, made))
+
+
+@lowers("aten::tan")
+def _tan(low: Lowering, node, self_: Value) -> Value:
+    e = _floats(low, node, self_)
+    return e.result(e("div", e("sin", e.x), e("cos", e.x)))
+
+
+@lowers("aten::cosh", "aten::sinh")
+def _cosh(low: Lowering, node, self_: Value) -> Value:
+    e = _floats(low, node, self_)
+    half = math.log(2)  # so that nothing overflows early
+    minus = e("neg", e.x)
+    made = e("add", e("exp", e("sub", e.x, half)), e("exp", e("sub", minus, half)))
+    if node.target._schema.name == "aten::sinh":
+        made = e("mul", made, e("tanh", e.x))
+    return e.result(made)
+
+
+@lowers("aten::elu")
+def _elu(low: Lowering, node, self_: Value, alpha=1, scale=1, input_scale=1) -> Value:
+    e = _Elements(low, node, self_)
+    scaled = e("mul", e.x, float(input_scale))
+    below = e("mul", _expm1_of(e, scaled), float(alpha * scale))
+    above = e("mul", e.x, float(scale))
+    return e.result(e("where", e.is_true("le", e.x, 0.0), below, above))
+
+
+@lowers("aten::leaky_relu")
+def _leaky_relu(low: Lowering, node, self_: Value, negative_slope: float = 0.01) -> Value:
+    e = _Elements(low, node, self_)
+    below = e("mul", e.x, float(negative_slope))
+    return e.result(e("where", e.is_true("gt", e.x, 0.0), e.x, below))
+
+
+@lowers("aten::hardtanh")
+def _hardtanh(low: Lowering, node, self_: Value, min_val: Any = -1, max_val: Any = 1) -> Value:
+    return _clamp(low, node, self_, min=min_val, max=max_val)
+
+
+@lowers("aten::fill")
+def _fill(low: Lowering, node, self_: Value, value: Any) -> Value:
+    if isinstance(value, Value):
+        return _copy(low, node, self_, value)
+    return _filled(low, node, number(value))

@@ -1,0 +1,202 @@
+"""Modules of a user's own, with a plan, against eager on 1, 2 and 4 ranks."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+import braid
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+torch.set_num_threads(1)
+
+T = torch.export.Dim("T", max=40)
+B = torch.export.Dim("B", max=3)
+LIMITS = {torch.float32: 1e-5, torch.bfloat16: 1e-3}
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate, self.up = nn.Linear(64, 128, bias=False), nn.Linear(64, 128)
+        self.down = nn.Linear(128, 64)
+
+    def forward(self, x):
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(64, 64) for _ in range(4))
+
+    def forward(self, x):
+        # A rank has a part of the heads.
+        q, k, v = (p(x).unflatten(-1, (-1, 16)).transpose(1, 2) for p in (self.q, self.k, self.v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.o(y.transpose(1, 2).flatten(2))
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norms = nn.ModuleList([nn.RMSNorm(64, eps=1e-6), nn.LayerNorm(64)])
+        self.attention, self.mlp = Attention(), Mlp()
+
+    def forward(self, x):
+        x = x + self.attention(self.norms[0](x))
+        return x + self.mlp(self.norms[1](x))
+
+
+class Words(nn.Module):
+    """A vocabulary in parts, and tied weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(96, 64)
+        self.blocks = nn.ModuleList([Block(), Block()])
+        self.head = nn.Linear(64, 96, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, ids):
+        x = self.table(ids)
+        for block in self.blocks:
+            x = block(x)
+        logits = self.head(x)
+        return {"logits": logits, "best": logits.argmax(-1), "stream": x}
+
+
+MLP_PLAN = {"gate": "colwise", "up": "colwise", "down": "rowwise"}
+BLOCK_PLAN = {
+    "attention.q": "colwise", "attention.k": "colwise", "attention.v": "colwise",
+    "attention.o": "rowwise", **{f"mlp.{name}": style for name, style in MLP_PLAN.items()},
+}  # fmt: skip
+WORDS_PLAN = {
+    "table": "embedding_rowwise", "head": "colwise_gather_output",
+    **{f"blocks.*.{name}": style for name, style in BLOCK_PLAN.items()},
+}  # fmt: skip
+
+
+class Modules(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(3)
+        self._directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self._directory.cleanup)
+        self.out = pathlib.Path(self._directory.name)
+
+    def check(self, module, inputs, more=(), **options):
+        """Runs with `inputs` and `more` against eager."""
+        braid.export(module, self.out, inputs=inputs, **options)
+        executable = braid.load_exported(self.out, "cpu")
+        ranks = options.get("tp", 1)
+        for given in (inputs, *more):
+            with torch.no_grad():
+                expected = module(**given)
+            expected = expected if isinstance(expected, dict) else {"output": expected}
+            found = executable.run(given)
+            self.assertEqual(set(found), set(expected))
+            for name, want in expected.items():
+                self.assertEqual(len(found[name]), ranks)
+                for got in map(torch.from_numpy, found[name]):
+                    self.assertEqual(got.shape, want.shape)
+                    if not want.is_floating_point():
+                        self.assertTrue(torch.equal(got, want), name)
+                        continue
+                    error = ((got - want.float()).norm() / want.float().norm()).item()
+                    print(f"{type(module).__name__}, {ranks} ranks, {name}: error {error:.1e}")
+                    self.assertLessEqual(error, LIMITS[want.dtype])
+
+    def test_a_block_of_any_number_of_tokens(self):
+        for tp in (1, 2, 4):
+            for dtype in LIMITS:
+                with self.subTest(tp=tp, dtype=dtype):
+                    # Large beside what a block adds, as in trained models: it rounds in bf16, too.
+                    x = [8 * torch.randn(2, n, 64).to(dtype) for n in (9, 1, 40)]
+                    self.check(
+                        Block().to(dtype), {"x": x[0]}, [{"x": each} for each in x[1:]],
+                        dynamic_shapes={"x": {1: T}}, plan=BLOCK_PLAN, tp=tp,
+                    )  # fmt: skip
+
+    def test_words_with_batches_of_any_size(self):
+        for tp in (1, 2, 4):
+            with self.subTest(tp=tp):
+                ids = [torch.randint(96, shape) for shape in ((2, 7), (3, 1), (1, 40))]
+                self.check(
+                    Words(), {"ids": ids[0]}, [{"ids": each} for each in ids[1:]],
+                    dynamic_shapes={"ids": (B, T)}, plan=WORDS_PLAN, tp=tp,
+                )  # fmt: skip
+        names = {each["name"] for each in json.loads((self.out / "graph.json").read_text())["inputs"]}
+        self.assertIn("table.weight", names)
+        self.assertNotIn("head.weight", names)  # it is tied
+
+    def test_an_mlp_of_rows(self):
+        self.check(Mlp(), {"x": torch.randn(5, 64)}, plan=MLP_PLAN, tp=2)
+
+    def test_a_layer_of_pytorch(self):
+        layer = nn.TransformerEncoderLayer(64, 4, 96, batch_first=True, norm_first=True).eval()
+        self.check(layer, {"src": torch.randn(2, 6, 64)})
+
+    def test_several_outputs(self):
+        class Outputs(nn.Module):
+            def forward(self, x):
+                return x, x.exp(), x.split(2, -1)[1]
+
+        x = torch.randn(3, 4)
+        braid.export(Outputs(), self.out, inputs={"x": x})
+        found = braid.load_exported(self.out, "cpu").run({"x": x.numpy()})
+        for i, want in enumerate((x, x.exp(), x[:, 2:])):
+            torch.testing.assert_close(torch.from_numpy(found[f"output_{i}"][0]), want)
+
+    def refused(self, text, error=braid.InvalidArgument, module=None, **options):
+        options = {"inputs": {"x": torch.randn(2, 5, 64)}, "plan": BLOCK_PLAN, "tp": 2} | options
+        with self.assertRaisesRegex(error, text) as raised:
+            braid.export(module or Block(), self.out, **options)
+        if " cannot be split over " not in str(raised.exception) and error is braid.InvalidArgument:
+            self.assertNotIn("\n", str(raised.exception))
+
+    def test_what_does_not_fit_is_refused(self):
+        wide = torch.export.Dim("W")
+        self.refused("^plan: found mlp.upp, which names no module and no parameter of Block; expected",
+                     plan={"mlp.upp": "colwise"})  # fmt: skip
+        self.refused("^Block: has no tp_plan; expected one, or `plan`, for 2 ranks", plan=None)
+        self.refused("split over 3 ranks:\n  attention.q: 64 parts; expected a multiple of 3", tp=3)
+        self.refused(r"\n  mlp: is a Mlp, which has no style colwise; expected a Linear",
+                     plan={"mlp": "colwise"})  # fmt: skip
+        self.refused("has the style sideways, which is not known", plan={"mlp.up": "sideways"})
+        self.refused("^dynamic_shapes: found y; expected inputs, which are x",
+                     dynamic_shapes={"y": {0: T}})  # fmt: skip
+        self.refused("^dynamic_shapes: x has no dim 3; expected one below 3",
+                     dynamic_shapes={"x": {3: T}})  # fmt: skip
+        self.refused(r'^dynamic_shapes: W has no max; expected torch.export.Dim\("W", max=...\)',
+                     dynamic_shapes={"x": {1: wide}})  # fmt: skip
+        self.refused("^dynamic_shapes: dim 1 of x is T; expected torch.export.Dim",
+                     dynamic_shapes={"x": {1: "T"}})  # fmt: skip
+        self.refused("^dtype: found bf16 beside inputs; expected none", dtype="bf16")
+        self.refused("^x: found torch.complex64; expected one of torch.float32",
+                     inputs={"x": torch.zeros(2, 5, 64, dtype=torch.complex64)})  # fmt: skip
+        self.refused("^Block: is no model of transformers; expected `inputs` beside it", inputs=None)
+        self.refused("^inputs: found some beside folder; expected a torch.nn.Module", module="folder")
+        line = r"avg_pool2d; .*test_modules.py:\d+: return F.avg_pool1d"
+        self.refused(rf"^2 ops cannot be exported:\n  attention.o: {line}.*\n  norms.1: {line}",
+                     braid.CannotExport, module=_with_pools(), plan=None, tp=1)  # fmt: skip
+
+    def test_a_model_and_a_module_are_not_one_for_the_other(self):
+        braid.export(Mlp(), self.out, inputs={"x": torch.randn(5, 64)})
+        with self.assertRaisesRegex(braid.InvalidArgument, "expected braid_model 1"):
+            braid.Model(self.out, "cpu")
+
+
+def _with_pools():
+    class Pool(nn.Module):
+        def forward(self, x):
+            return F.avg_pool1d(x, 1)
+
+    block = Block()
+    block.attention.o = block.norms[1] = Pool()
+    return block
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,211 @@
+"""Single ops of PyTorch, exported in modules of many outputs, against eager: edge values, broadcasts."""
+
+import math
+import tempfile
+import unittest
+
+import braid
+import torch
+import torch.nn.functional as F
+
+torch.set_num_threads(1)
+
+EDGES = [
+    0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3, -7, 1e-8, -1e-8, 1e-4, -1e-4, 0.9999, -0.9999,
+    1.2e-38, 20.7, -20.7, 80, -80, 89.1, -89.1, -104, 8388607.5, -1e9, 1e30, -1e30,
+    math.inf, -math.inf, math.nan,
+]  # fmt: skip
+ELEMENTS = {
+    "ceil": torch.ceil, "trunc": torch.trunc, "frac": torch.frac, "log2": torch.log2,
+    "log10": torch.log10, "exp2": torch.exp2, "expm1": torch.expm1, "log1p": torch.log1p,
+    "cosh": torch.cosh, "sinh": torch.sinh, "tan": lambda x: torch.tan(x.clamp(-1.5, 1.5)),
+    "elu": F.elu, "celu": lambda x: F.celu(x, 0.5), "selu": F.selu, "leaky_relu": F.leaky_relu,
+    "hardtanh": F.hardtanh, "relu6": F.relu6, "hardswish": F.hardswish, "mish": F.mish,
+    "hardsigmoid": F.hardsigmoid, "softsign": F.softsign, "logsigmoid": F.logsigmoid,
+    "threshold": lambda x: F.threshold(x, 0.1, 7.0), "softshrink": F.softshrink,
+    "remainder": lambda x: x % 2.0, "remainder_of_minus": lambda x: x % -4.0,
+    "fmod": lambda x: torch.fmod(x, 2.0), "fmod_of_minus": lambda x: torch.fmod(x, -1.0),
+    "reciprocal": torch.reciprocal, "nan_to_num": torch.nan_to_num,
+    "fill": lambda x: x.clone().fill_(2.5) + 0 * x.nan_to_num(0, 0, 0),
+    "where": lambda x: torch.where(x > 0, x, 1.0), "lerp": lambda x: torch.lerp(x, x * 0.5, 0.25),
+    "addcmul": lambda x: torch.addcmul(x, x, x, value=0.5),
+    "addcdiv": lambda x: torch.addcdiv(x, x, x * x + 1, value=2),
+    "xlogy": lambda x: torch.xlogy(x, x), "rsub": lambda x: torch.rsub(x, 2.0, alpha=3),
+}  # fmt: skip
+# Of what has another error than a few roundings in f32, the relative one.
+LIMITS = {"frac": 0, "ceil": 0, "trunc": 0, "remainder": 0, "fmod": 0}
+
+
+
+class Many(torch.nn.Module):
+    """Outputs by name, each of its own function of the inputs."""
+
+    def __init__(self, functions):
+        super().__init__()
+        self.functions = functions
+
+    def forward(self, **inputs):
+        return {name: function(**inputs) for name, function in self.functions.items()}
+
+
+class Ops(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(5)
+
+    def check(self, functions, limit=2e-6, absolute=0, **inputs):
+        module = Many(functions)
+        expected = module(**inputs)
+        with tempfile.TemporaryDirectory() as folder:
+            braid.export(module, folder, inputs=inputs)
+            found = braid.load_exported(folder, "cpu").run(
+                {name: tensor.numpy() for name, tensor in inputs.items()}
+            )
+        self.assertEqual(sorted(found), sorted(functions))
+        for name, want in expected.items():
+            with self.subTest(name):
+                got = torch.from_numpy(found[name][0])
+                self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape))
+                rtol = LIMITS.get(name, limit) if want.is_floating_point() else 0
+                torch.testing.assert_close(got, want, rtol=rtol, atol=absolute, equal_nan=True)
+
+    def test_elements(self):
+        functions = {name: lambda x, of=of: of(x) for name, of in ELEMENTS.items()}
+        self.check(functions, x=torch.tensor(EDGES))
+
+    def test_elements_of_integers(self):
+        self.check(
+            {
+                "ceil": lambda x: torch.ceil(x),
+                "trunc": lambda x: torch.trunc(x),
+                "remainder": lambda x: x % 3,
+                "fmod": lambda x: torch.fmod(x, -3),
+                "log2": lambda x: torch.log2(x.abs() + 1),
+                "expm1": lambda x: torch.expm1(x),
+                "fill": lambda x: torch.fill(x, 4) + x,
+            },
+            x=torch.tensor([0, 1, -1, 5, -7, 20]),
+        )
+
+    def test_rows(self):
+        x = torch.randn(4, 6, 8)
+        x[0, 1, 2] = x[1, 2, 5] = math.nan
+        x[2, 3, 4] = math.inf
+        x[3, 0, 0] = x[3, 0, 7]
+        self.check(
+            {
+                "argmax": lambda x: x.argmax(-1),
+                "argmax_of_all": lambda x: x.argmax(),
+                "argmin_keepdim": lambda x: x.argmin(1, keepdim=True),
+                "max_values": lambda x: x.max(1).values,
+                "max_indices": lambda x: x.max(1).indices,
+                "min_of_all": lambda x: x.min(),
+                "min_keepdim": lambda x: x.min(2, keepdim=True).values,
+                "maximum": lambda x: torch.max(x, x[:, :1]),
+                "log_softmax": lambda x: x.log_softmax(-1),
+                "log_softmax_of_columns": lambda x: x.log_softmax(1),
+                "logsumexp": lambda x: x.logsumexp(-1),
+                "var": lambda x: x.var(-1),
+                "var_of_two": lambda x: x.var((0, 2), correction=0, keepdim=True),
+                "std": lambda x: x.std(1),
+                "norm": lambda x: x.norm(dim=-1),
+                "normalize": lambda x: F.normalize(x, dim=-1),
+                "layer_norm": lambda x: F.layer_norm(x, (8,)),
+                "glu": lambda x: F.glu(x),
+                "group_norm": lambda x: F.group_norm(x, 3, x[0, :, 1].nan_to_num(), x[1, :, 2]),
+                "batch_norm": lambda x: F.batch_norm(
+                    x, x[0, :, 0].nan_to_num(), x[1, :, 0].abs(), x[0, :, 3], x[1, :, 4]
+                ),
+                "batch_norm_without_weight": lambda x: F.batch_norm(x, x[0, :, 1], x[0, :, 2].abs() + 1),
+                "cumsum": lambda x: x.cumsum(1),
+            },
+            limit=1e-5,
+            absolute=1e-6,  # where a mean is taken off, what is left may be small
+            x=x,
+        )
+
+    def test_shapes(self):
+        self.check(
+            {
+                "flip": lambda x: x.flip(0, -1),
+                "repeat": lambda x: x.repeat(2, 1, 3),
+                "repeat_of_one": lambda x: x[:, None].repeat(1, 2, 1, 1),
+                "repeat_with_more_dims": lambda x: x.repeat(2, 1, 1, 1),
+                "tile": lambda x: x.tile(2),
+                "pad": lambda x: F.pad(x, (1, 2, 0, 3), value=-1.0),
+                "roll": lambda x: x.roll(1, 1),
+                "tril": lambda x: x.tril(),
+                "triu": lambda x: x.triu(1),
+                "select_scatter": lambda x: x.select_scatter(x[0] * 2, 0, -1),
+                "meshgrid": lambda x: torch.meshgrid(x[0, 0], x[0, :, 0], indexing="ij")[1] * 2,
+                "movedim": lambda x: x.movedim(0, -1) + 1,
+                "unfold": lambda x: x.unflatten(-1, (2, -1)).flatten(0, 1) * 1.5,
+                "broadcast_tensors": lambda x: torch.broadcast_tensors(x[:1], x)[0] + x,
+                "itself": lambda x: x,
+                "transposed": lambda x: x.transpose(0, 2),
+                "one": lambda x: x[:1, :1].sum(-1, keepdim=True),
+            },
+            x=torch.randn(2, 3, 4),
+        )
+
+    def test_matmuls(self):
+        self.check(
+            {
+                "vectors": lambda x, y: x[0, 0] @ y[0, :, 0],
+                "vector_and_matrix": lambda x, y: x[0, 0] @ y,
+                "matrix_and_vector": lambda x, y: x @ y[0, :, 0],
+                "matrix_and_batch": lambda x, y: x[0] @ y,
+                "batch_and_matrix": lambda x, y: x @ y[1],
+                "batches": lambda x, y: x @ y,
+                "broadcast": lambda x, y: x[:, None] @ y[None],
+                "with_itself": lambda x, y: torch.mm(x[0], x[0].T) + torch.bmm(x, x.mT).sum(0),
+                "addmm": lambda x, y: torch.addmm(y[0, 0], x[0], y[0], beta=0.5, alpha=2),
+                "baddbmm": lambda x, y: torch.baddbmm(x @ y, x, y, beta=0.5, alpha=2),
+                "einsum": lambda x, y: torch.einsum("bij,bjk->bki", x, y),
+                "einsum_of_rows": lambda x, y: torch.einsum("bij,bij->bi", x, x),
+                "outer": lambda x, y: torch.outer(x[0, 0], y[0, 0]),
+                "attention": lambda x, y: F.scaled_dot_product_attention(x, x, x, is_causal=True),
+                "masked_attention": lambda x, y: F.scaled_dot_product_attention(
+                    x, x, x, attn_mask=(x[:, :, :1] > -9) & torch.ones(5, 5).tril().bool(), scale=0.3
+                ),
+            },
+            limit=1e-5,
+            x=torch.rand(2, 5, 8),
+            y=torch.rand(2, 8, 6),
+        )
+
+    def test_updates(self):
+        def put(x, *indices, values, accumulate=False):
+            return x.index_put(indices, values, accumulate)
+
+        self.check(
+            {
+                "index_add": lambda x, y, i: x.index_add(0, i[0], y[: len(i[0])], alpha=3),
+                "index_add_of_columns": lambda x, y, i: x.index_add(-1, i[0], y[:, :4], alpha=-0.5),
+                "put_rows": lambda x, y, i: put(x, i[0], values=y[:4]),
+                "put_one_row": lambda x, y, i: put(x, i[0], values=y[0]),
+                "put_a_number": lambda x, y, i: put(x, i[0], i[1], values=torch.full_like(y[0, 0], 9)),
+                "put_broadcast": lambda x, y, i: put(
+                    x, i[0][:, None], i[0][None, :2], values=y[0, :2]
+                ),
+                "put_adds": lambda x, y, i: put(x, i[1], values=y[:4], accumulate=True),
+                "scatter": lambda x, y, i: x.scatter(1, i, y[:2, :4]),
+                "scatter_a_number": lambda x, y, i: x.scatter(-1, i, 2.5),
+                "scatter_add": lambda x, y, i: x.scatter_add(0, i, y[:2, :4]),
+                "gather": lambda x, y, i: x.gather(-1, i),
+                "index_select": lambda x, y, i: x.index_select(1, i[1]),
+                "masked_fill": lambda x, y, i: x.masked_fill(x > 0, -1.0),
+            },
+            x=torch.randn(6, 6),
+            y=torch.randn(6, 6),
+            i=torch.tensor([[0, 3, 5, 1], [2, 2, 4, 2]]),
+        )
+
+    def test_what_is_not_exact_is_refused(self):
+        x = torch.ones(3)
+        for function in (lambda x: x % 0.3, lambda x: torch.fmod(x, x), lambda x: x % 0.5):
+            with self.assertRaisesRegex(braid.CannotExport, "by what is no power of two from 1 on"):
+                self.check({"remainder": function}, x=x)
+
+
+if __name__ == "__main__":
+    unittest.main()
