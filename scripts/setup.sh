@@ -151,8 +151,8 @@ install_python_packages() {
   # Apart, so that its CUDA does not decide which NVRTC braid takes.
   if [[ "$kLevel" == soak ]]; then
     [[ -d build/torch ]] || say "PyTorch brings CUDA: about 3 GB to fetch, 5.5 GB on the disk"
-    install_wheels build/torch 'torch>=2.9,<3' 'triton>=3.9,<3.10' 'transformers>=5,<6' 'numpy>=1.26' \
-      'safetensors>=0.5,<1' 'pytest>=8,<10'
+    install_wheels build/torch 'torch>=2.9,<3' 'triton>=3.9,<3.10' 'transformers>=5,<6' \
+      'numpy>=1.26' 'safetensors>=0.5,<1' 'pytest>=8,<10'
   fi
 }
 

@@ -239,6 +239,9 @@ class Findings(Case):
         place = rf"trap \(kernels.py:{line_of('tl.device_assert')}\)"
         with self.assertRaisesRegex(braid.triton.KernelError, place):
             kernels.asserting_kernel[(1,)](x + 9, torch.empty_like(x), BLOCK=64, debug=True)
+        x[5] = 9
+        with self.assertRaisesRegex(braid.triton.KernelError, place):
+            kernels.asserting_kernel[(1,)](x, torch.empty_like(x), BLOCK=64, debug=True)
 
     def test_scopes_of_checks(self):
         braid.triton.use(sanitize="bounds")

@@ -18,6 +18,7 @@ void collect(const Operand& operand, std::vector<int>& out) {
 
 Flow flow_of(const Instruction& i) { return ptx::traits(i).flow; }
 bool is_exit(const Instruction& i) { return flow_of(i) == Flow::kExit; }
+bool traps(const Instruction& i) { return i.is(ptx::Op::kTrap) && i.guard < 0; }
 bool is_branch(const Instruction& i) { return flow_of(i) == Flow::kBranch; }
 
 /// A barrier without a result: a warp can leave the kernel function there and return later.
@@ -92,7 +93,7 @@ bool BitSet::merge(const BitSet& in, const BitSet* without) {
 
 ControlFlow::ControlFlow(const ptx::Function& function) {
   build(function);
-  order_blocks();
+  order_blocks(function);
   require_known(function);
   find_post_dominators();
   find_liveness(function);
@@ -173,7 +174,12 @@ void ControlFlow::build(const ptx::Function& function) {
   }
 }
 
-void ControlFlow::order_blocks() {
+void ControlFlow::order_blocks(const ptx::Function& function) {
+  // Lanes that trap, such as those of a failed assertion, go before others come to a barrier.
+  const auto is_trap = [&](int b) {
+    const auto first = function.body.begin();
+    return std::any_of(first + blocks_[b].first, first + blocks_[b].last, traps);
+  };
   // Iterative depth-first search; `taken` goes first, so that the fall-through gets the earlier
   // number.
   std::vector<int> post;
@@ -184,7 +190,8 @@ void ControlFlow::order_blocks() {
     const Block& block = blocks_[b];
     auto& step = state[b];
     if (step == 0 || step == 1) {
-      const int target = step == 0 ? block.taken : block.next;
+      const bool swapped = block.taken >= 0 && is_trap(block.taken);
+      const int target = (step == 0) != swapped ? block.taken : block.next;
       ++step;
       if (target >= 0 && state[target] == 0) stack.push_back(target);
       continue;

@@ -88,7 +88,7 @@ class ControlFlow {
 
  private:
   void build(const ptx::Function& function);
-  void order_blocks();
+  void order_blocks(const ptx::Function& function);
   void require_known(const ptx::Function& function) const;
   void find_post_dominators();
   void find_liveness(const ptx::Function& function);
