@@ -153,7 +153,7 @@ class Lowering:
             raise CannotExport(
                 f"{len(problems)} ops cannot be exported:\n  " + "\n  ".join(problems)
             )
-        return [self._values[result] for result in output.args[0]]
+        return [self._values[node] for node in outputs_of(self.program)]
 
     def finish(self, results: dict[str, Value]) -> None:
         """Makes values outputs of these names."""
@@ -463,6 +463,12 @@ def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
             given = node.args[i]
         result["self_" if argument.name == "self" else argument.name] = given
     return result
+
+
+def outputs_of(program: torch.export.ExportedProgram) -> list[torch.fx.Node]:
+    """The outputs that are tensors."""
+    (output,) = [node for node in program.graph.nodes if node.op == "output"]
+    return [each for each in output.args[0] if isinstance(each, torch.fx.Node)]
 
 
 def _needed(output: torch.fx.Node) -> set[torch.fx.Node]:
