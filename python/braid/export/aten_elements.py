@@ -41,7 +41,12 @@ def _reciprocal(low: Lowering, node, self_: Value) -> Value:
 
 @lowers("aten::clamp", "aten::clamp_min", "aten::clamp_max")
 def _clamp(low: Lowering, node, self_: Value, **limits: Any) -> Value:
+    for name, op in (("min", "maximum"), ("max", "minimum")):
+        if isinstance(limits.get(name), Value):
+            self_ = low.elementwise(node, op=op, self_=self_, other=limits.pop(name))
     attrs = {name: number(value) for name, value in limits.items() if value is not None}
+    if not attrs:
+        return self_
     return low.emit_like(node, "clamp", [self_.name], self_, **attrs)
 
 

@@ -9,6 +9,7 @@ an op needs the elements in another order.
 
 import dataclasses
 import functools
+import itertools
 import operator
 import re
 from typing import Any, Callable, Container, Iterable, Sequence
@@ -152,23 +153,39 @@ class Lowering:
             raise CannotExport(
                 f"{len(problems)} ops cannot be exported:\n  " + "\n  ".join(problems)
             )
-        return [self._values[result] for result in output.args[0]]
+        return [self._values[node] for node in outputs_of(self.program)]
 
     def finish(self, results: dict[str, Value]) -> None:
         """Makes values outputs of these names."""
-        renamed: dict[str, str] = {}
+        names: dict[str, str] = {}
         for name, value in results.items():
             value = self.plain(value)
-            dtype, shape = self.dtypes[value.name], self.shapes[value.name]
             is_node = any(node["name"] == value.name for node in self.graph.nodes)
-            if is_node and value.name not in renamed:
-                renamed[value.name] = name
-            else:  # an input, a part of a split, or an output already
-                self.graph.node("view", [value.name], name, shape=shape)
-            self.dtypes[name], self.shapes[name] = dtype, shape
+            if not is_node or value.name in names:  # an input, a part, or an output already
+                shape = self.shapes[value.name]
+                self.forget()
+                made = self.emit("view", [value.name], self.dtypes[value.name], shape, shape=shape)
+                value = Value(made, value.axes)
+            names[value.name] = name
+        # A node that has the name of an output gives it up.
+        taken = {node["name"] for node in self.graph.nodes} | set(results)
         for node in self.graph.nodes:
-            node["name"] = renamed.get(node["name"], node["name"])
-            node["inputs"] = [renamed.get(each, each) for each in node["inputs"]]
+            if node["name"] in results and node["name"] not in names:
+                number = next(i for i in itertools.count(1) if f"{node['name']}_{i}" not in taken)
+                names[node["name"]] = f"{node['name']}_{number}"
+                taken.add(names[node["name"]])
+
+        def renamed(value: Any) -> Any:
+            if not isinstance(value, str):
+                return value
+            name, colon, part = value.partition(":")
+            return names.get(name, name) + colon + part
+
+        for table in (self.dtypes, self.shapes):
+            table.update({renamed(name): entry for name, entry in list(table.items())})
+        for node in self.graph.nodes:
+            node["name"] = renamed(node["name"])
+            node["inputs"] = [renamed(each) for each in node["inputs"]]
         self.graph.outputs = list(results)
 
     def _define(self, symbol: str, size: Any) -> None:
@@ -446,6 +463,12 @@ def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
             given = node.args[i]
         result["self_" if argument.name == "self" else argument.name] = given
     return result
+
+
+def outputs_of(program: torch.export.ExportedProgram) -> list[torch.fx.Node]:
+    """The outputs that are tensors."""
+    (output,) = [node for node in program.graph.nodes if node.op == "output"]
+    return [each for each in output.args[0] if isinstance(each, torch.fx.Node)]
 
 
 def _needed(output: torch.fx.Node) -> set[torch.fx.Node]:

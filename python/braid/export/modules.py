@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 from ..errors import InvalidArgument
 from ..graph import Extent, Graph
 from . import source, weights
-from .lower import DTYPES, Lowering
+from .lower import DTYPES, Lowering, outputs_of
 from .patterns import Rewriting
 from .plan import apply, chosen
 from .trace import trace_module
@@ -52,12 +52,12 @@ def export_module(
     results = lowering.run(
         {dim.__name__: (name, d) for name, of in dims.items() for d, dim in of.items()}
     )
-    (output,) = [node for node in program.graph.nodes if node.op == "output"]
-    names = _output_names(program.call_spec.out_spec)
+    outputs = outputs_of(program)
+    names = _output_names(program)
     for name in names:
         if name in inputs:
             raise InvalidArgument(f"{name}: is an output and an input; expected two names")
-    wholes = map(lowering.whole, output.args[0], results)
+    wholes = map(lowering.whole, outputs, results)
     lowering.finish(dict(zip(names, wholes)))
     Rewriting(lowering).run()
 
@@ -112,11 +112,15 @@ def _add_symbol(graph: Graph, dim: Any) -> None:
     graph.symbol(name, min=max(1, int(dim.min)), max=dim.max)
 
 
-def _output_names(spec: Any) -> list[str]:
-    """`output`, the keys of a dict, or `output_0`, `output_1`, ..."""
-    made = pytree.tree_unflatten(list(range(spec.num_leaves)), spec)
+def _output_names(program: torch.export.ExportedProgram) -> list[str]:
+    """`output`, the keys of a dict, or `output_0`, `output_1`, ..., of those that are tensors."""
+    spec = program.call_spec.out_spec
+    (node,) = [node for node in program.graph.nodes if node.op == "output"]
+    leaves = [isinstance(each, torch.fx.Node) for each in node.args[0]]
+    made = pytree.tree_unflatten(list(range(len(leaves))), spec)
+    names = [f"output_{i}" for i in range(len(leaves))]
     if isinstance(made, int):
-        return ["output"]
-    if isinstance(made, Mapping) and list(made.values()) == list(range(spec.num_leaves)):
-        return list(made)
-    return [f"output_{i}" for i in range(spec.num_leaves)]
+        names = ["output"]
+    elif isinstance(made, Mapping) and list(made.values()) == list(range(len(leaves))):
+        names = list(made)
+    return [name for name, is_tensor in zip(names, leaves) if is_tensor]

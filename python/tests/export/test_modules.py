@@ -141,7 +141,7 @@ class Modules(unittest.TestCase):
     def test_several_outputs(self):
         class Outputs(nn.Module):
             def forward(self, x):
-                return x, x.exp(), x.split(2, -1)[1]
+                return x, x.exp(), x.split(2, -1)[1], None
 
         x = torch.randn(3, 4)
         braid.export(Outputs(), self.out, inputs={"x": x})

@@ -111,6 +111,8 @@ class Ops(unittest.TestCase):
                 "normalize": lambda x: F.normalize(x, dim=-1),
                 "layer_norm": lambda x: F.layer_norm(x, (8,)),
                 "glu": lambda x: F.glu(x),
+                "clamp": lambda x: x.clamp(x[:, :1], x[:, :, 1:2]),
+                "clamp_below": lambda x: x.clamp(min=x.amax(-1, keepdim=True)),
                 "group_norm": lambda x: F.group_norm(x, 3, x[0, :, 1].nan_to_num(), x[1, :, 2]),
                 "batch_norm": lambda x: F.batch_norm(
                     x, x[0, :, 0].nan_to_num(), x[1, :, 0].abs(), x[0, :, 3], x[1, :, 4]
