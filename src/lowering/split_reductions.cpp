@@ -6,13 +6,15 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
-#include <unordered_map>
+#include <utility>
 
 #include "ir/attention.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 #include "lowering/analysis/kinds.h"
+#include "lowering/analysis/match.h"
 #include "lowering/fuse/kernel_body.h"
 #include "lowering/passes.h"
 #include "lowering/plan/cost.h"
@@ -23,9 +25,11 @@
 // adds the parts (split-K of a matmul; the two stages of a column or full reduction).
 //
 // Matches mm, bmm and matmul with operands of equal rank, and sum, mean, amax, amin, whose own
-// kernel has too few blocks to reach the device's memory bandwidth (memory_ns). Takes the power of
-// two of parts with the least time, counting the reads, another launch and the parts' own traffic
-// (f32, written and read once).
+// kernel has too few blocks for the device. Takes the power of two of parts with the least time: of
+// a matmul by the price of its kernel (kernel_ns), of others by the bandwidth that their blocks
+// reach (memory_ns), with another launch and the parts' own traffic (f32, written and read once).
+// Matmuls of one operand that an elementwise node brings together, as gate and up, become one
+// kernel when they are whole, so each has its share of that one's price.
 //   mm [M, K] x [K, N]  -> matmul [S, M, K/S] x [S, K/S, N] in f32, its S slices added, `to`
 //   sum of [R, ...]     -> sum of [S, R/S, ...] in f32, sum of its S rows, `to`
 // The nodes are ordinary ones, so the parts' sum fuses with what follows. Where
@@ -80,6 +84,7 @@ class Splitter {
         context_(context),
         device_(device_model(context.target)),
         kinds_(graph),
+        uses_(graph),
         choose_tuned_(context),
         rewrite_(graph),
         options_(read_options<SplitOptions>(split_reductions, context.config)) {}
@@ -98,8 +103,9 @@ class Splitter {
         continue;
       }
       if (!reduces(node) || !graph_.value(node.outputs[0]).comm_group.empty()) continue;
-      const auto [choice, is_new] = choices_.try_emplace(kinds_.of(id));
-      if (is_new) choice->second = choose(node);
+      const std::int64_t together = is_plain_matmul(node) ? matmuls_together(node) : 1;
+      const auto [choice, is_new] = choices_.try_emplace({kinds_.of(id), together});
+      if (is_new) choice->second = choose(node, together);
       const Choice& found = choice->second;
       if (found.not_tuned) context_.missed(kPass, node.name, Reason(kNotTuned, found.not_tuned));
       if (found.cut || found.is_tuned) {
@@ -164,28 +170,64 @@ class Splitter {
     return reduced_axes(node.attrs, rank);
   }
 
-  Choice choose(const Node& node) {
+  /// The elementwise nodes behind a value, without others in between.
+  std::set<NodeId> elementwise_behind(ValueId value) const {
+    std::set<NodeId> found;
+    std::vector<ValueId> next{value};
+    while (!next.empty()) {
+      const ValueId last = next.back();
+      next.pop_back();
+      for (const NodeId user : uses_.of(last)) {
+        const Node& node = graph_.node(user);
+        if (node.op->op_class == OpClass::kPointwise && found.insert(user).second) {
+          next.push_back(node.outputs[0]);
+        }
+      }
+    }
+    return found;
+  }
+
+  /// How many matmuls with the node's first operand and result type meet it behind, itself one.
+  std::int64_t matmuls_together(const Node& node) const {
+    std::int64_t count = 1;
+    std::optional<std::set<NodeId>> behind;
+    for (const NodeId user : uses_.of(node.inputs[0])) {
+      const Node& other = graph_.node(user);
+      if (&other == &node || !is_plain_matmul(other) || other.inputs[0] != node.inputs[0] ||
+          graph_.type(other.outputs[0]) != graph_.type(node.outputs[0])) {
+        continue;
+      }
+      if (!behind) behind = elementwise_behind(node.outputs[0]);
+      const std::set<NodeId> its = elementwise_behind(other.outputs[0]);
+      count += std::ranges::any_of(its, [&](NodeId id) { return behind->contains(id); }) ? 1 : 0;
+    }
+    return count;
+  }
+
+  Choice choose(const Node& node, std::int64_t together) {
     const std::vector<std::size_t> dims = reduced_dims(node);
     if (dims.empty()) return {};
-    Choice choice = by_model(node, dims);
+    Choice choice = by_model(node, dims, together);
     if (is_plain_matmul(node) && !context_.config.batch_invariant && choose_tuned_.is_asked()) {
       ask_tuned(node, dims[0], choice);
     }
     return choice;
   }
 
-  Choice by_model(const Node& node, const std::vector<std::size_t>& dims) {
+  Choice by_model(const Node& node, const std::vector<std::size_t>& dims, std::int64_t together) {
     double bytes = 0;
     for (ValueId input : node.inputs) {
       bytes += static_cast<double>(max_bytes(graph_.type(input), graph_.symbols()));
     }
     // Even a single block would take no longer than what a split costs.
     if (memory_ns(bytes, 1, kStreamInFlight, device_) < device_.launch_ns) return {};
-    const auto time_ns = [&](double moved, const Reading& reading) {
+    const auto time_ns = [&](double moved, const Cut& cut) {
+      if (is_plain_matmul(node)) return product_ns(node, cut, together);
+      const Reading reading = reading_of(node, cut);
       return memory_ns(moved, reading.blocks, reading.in_flight, device_);
     };
-    const Reading whole = reading_of(node, {dims[0], 1});
-    const std::int64_t blocks = whole.blocks;
+    const Cut whole{dims[0], 1};
+    const std::int64_t blocks = reading_of(node, whole).blocks;
     const double now = time_ns(bytes, whole);
     if (now - traffic_ns(bytes, device_) < device_.launch_ns) return {};
 
@@ -196,8 +238,8 @@ class Splitter {
     for (std::size_t dim : dims) {
       for (std::int64_t parts = 2; can_cut(node, shape(node.inputs[0])[dim], parts); parts *= 2) {
         const double traffic = result * static_cast<double>(parts);
-        const double time = time_ns(bytes + traffic, reading_of(node, {dim, parts})) +
-                            device_.launch_ns + adding_ns(result, parts);
+        const double time =
+            time_ns(bytes + traffic, {dim, parts}) + device_.launch_ns + adding_ns(result, parts);
         if (time < least) {
           least = time;
           best = {dim, parts};
@@ -225,9 +267,7 @@ class Splitter {
     for (std::int64_t some = 1; some == 1 || can_cut(node, extent, some); some *= 2) {
       PlanOption option{some == 1 ? "whole" : fmt::format("{} parts", some),
                         lone_kernels(node, {dim, some})};
-      const std::shared_ptr<const Graph>& body = option.kernels[0];
-      double about = kernel_ns({body, default_config(*body, context_.target)},
-                               max_bindings(body->symbols()), device_);
+      double about = price_of(option.kernels[0]);
       if (some == 1) whole_ns = about;
       if (some > 1) about += device_.launch_ns + adding_ns(result, some);
       constexpr double kHopeless = 2;
@@ -275,6 +315,38 @@ class Splitter {
     const ValueId parts = product->outputs[0];
     return {kernel(0, end, alone.input_values(), parts),
             kernel(end, nodes.size(), std::span(&parts, 1), alone.outputs()[0])};
+  }
+
+  double price_of(const std::shared_ptr<const Graph>& body) const {
+    return kernel_ns({body, default_config(*body, context_.target)}, max_bindings(body->symbols()),
+                     device_);
+  }
+  /// The time of a matmul's kernel, without what adds its parts: of a whole one its share of that
+  /// for all that are together.
+  double product_ns(const Node& node, const Cut& cut, std::int64_t together) const {
+    if (cut.parts > 1 || together == 1) return price_of(lone_kernels(node, cut)[0]);
+    Graph joint("joint");
+    for (const auto& [name, symbol] : graph_.symbols()) joint.add_symbol(name, symbol);
+    const ValueId a = joint.add_input({.name = "a", .type = graph_.type(node.inputs[0])});
+    ValueId sum = -1;
+    for (std::int64_t i = 0; i < together; ++i) {
+      std::vector<ValueId> operands{a};
+      for (std::size_t at = 1; at < node.inputs.size(); ++at) {
+        operands.push_back(joint.add_input(
+            {.name = fmt::format("i{}_{}", i, at), .type = graph_.type(node.inputs[at])}));
+      }
+      const NodeId product =
+          joint.add_node(fmt::format("v{}", i), node.op_name(), std::move(operands), node.attrs);
+      const ValueId result = joint.node(product).outputs[0];
+      sum =
+          sum < 0
+              ? result
+              : joint.node(joint.add_node(fmt::format("s{}", i), "add", {sum, result})).outputs[0];
+    }
+    std::vector<NodeId> nodes(joint.nodes().size());
+    std::iota(nodes.begin(), nodes.end(), NodeId{0});
+    return price_of(make_body(joint, nodes, joint.input_values(), std::span(&sum, 1))) /
+           static_cast<double>(together);
   }
 
   /// The time to add the parts of a result of that many bytes; a block keeps an element of each
@@ -447,7 +519,9 @@ class Splitter {
   PassContext& context_;
   const DeviceModel& device_;
   NodeKinds kinds_;
-  std::unordered_map<NodeId, Choice> choices_;  ///< by kind of node
+  Uses uses_;
+  /// By kind of node, and how many are together.
+  std::map<std::pair<NodeId, std::int64_t>, Choice> choices_;
   ChooseTuned choose_tuned_;
   Rewriter rewrite_;
   SplitOptions options_;

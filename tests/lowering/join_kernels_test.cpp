@@ -55,7 +55,7 @@ TEST(JoinKernels, ALlamaLayerOnA100IsAtMostSixKernels) {
   const Graph graph = llama_layer(kLarge);
   PassContext context = on("A100");
   const Program program = lower(graph, context);
-  EXPECT_EQ(program.steps.size(), 5);
+  EXPECT_EQ(program.steps.size(), 4);
   EXPECT_THAT(remarks_of(context, "qkv"),
               Contains(HasSubstr("applied: one kernel with 'norm1', whose blocks meet: about")));
 

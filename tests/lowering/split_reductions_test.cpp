@@ -50,9 +50,9 @@ TEST(SplitReductions, MatmulOfFewTiles) {
   const auto matmul = std::find_if(nodes.begin(), nodes.end(),
                                    [](const Node& n) { return n.op_name() == "matmul"; });
   ASSERT_NE(matmul, nodes.end());
-  EXPECT_EQ(result.type(matmul->outputs[0]).str(), "f32[8, T, 128]");
+  EXPECT_EQ(result.type(matmul->outputs[0]).str(), "f32[16, T, 128]");
   EXPECT_THAT(remarks_of(context, "y"),
-              Contains(HasSubstr("applied: 8 block(s) leave A100 idle: 8 parts of dim 1")));
+              Contains(HasSubstr("applied: 8 block(s) leave A100 idle: 16 parts of dim 1")));
   expect_close(graph, result);
 }
 
@@ -63,7 +63,7 @@ TEST(SplitReductions, WeightThatIsTransposed) {
                                R"("y")");
   PassContext context = sm80();
   expect_close(graph, split(graph, context));
-  EXPECT_THAT(remarks_of(context, "y"), Contains(HasSubstr("8 parts of dim 1")));
+  EXPECT_THAT(remarks_of(context, "y"), Contains(HasSubstr("16 parts of dim 1")));
 }
 
 std::string input32(const char* name, const std::string& shape) {
@@ -84,6 +84,22 @@ Graph attention_of(const char* tokens, const char* pages, bool has_sinks = false
 }
 
 constexpr const char* kSegments = "paged_attention_in_parts";
+
+// Whole they are one kernel, which reads x once.
+TEST(SplitReductions, MatmulsThatMeetAreWholeWhereOneAloneIsCut) {
+  const std::string inputs = input16("x", "256, 2048") + "," + input16("w", "2048, 1408");
+  const std::string product = node("y", "mm", R"("x", "w")");
+  PassContext context = sm80();
+  const auto is_cut = [&](const std::string& all, const std::string& nodes, const char* output) {
+    return split(graph_of(all, nodes, output), context).nodes().size() > 3;
+  };
+  EXPECT_TRUE(is_cut(inputs, product, R"("y")"));
+  const std::string both = inputs + "," + input16("w2", "2048, 1408");
+  const std::string other = product + "," + node("z", "mm", R"("x", "w2")");
+  EXPECT_FALSE(is_cut(both, other + "," + node("h", "mul", R"("y", "z")"), R"("h")"));
+  // These do not meet.
+  EXPECT_TRUE(is_cut(both, other, R"("y", "z")"));
+}
 
 TEST(SplitReductions, AttentionOfOneTokenInEachSequence) {
   PassContext context = sm80();
@@ -180,7 +196,7 @@ TEST(SplitReductions, RefusesAndSaysWhy) {
                       node("y", "sum", R"("x")", R"("dim": [1])")),
               Contains(HasSubstr("no equal parts")));
   // Few blocks, but K is short: the launch costs more.
-  EXPECT_THAT(remarks(input16("x", R"("T", 2048)") + "," + input16("w", "2048, 128"),
+  EXPECT_THAT(remarks(input16("x", R"("T", 512)") + "," + input16("w", "512, 128"),
                       node("y", "mm", R"("x", "w")")),
               Contains(HasSubstr("missed")));
 }
@@ -227,7 +243,7 @@ TEST_F(TunedParts, AreTheQuickestWithTheirSum) {
   EXPECT_THAT(remarks_of(context_, "y"),
               ElementsAre("applied: tuned: 4 parts: 4.7 us estimated on A100 (whole: 9.0 us) "
                           "(2 parts: 5.5 us) (8 parts: 5.5 us) (16 parts: 11.0 us); by the cost "
-                          "model it is 8 parts"));
+                          "model it is 16 parts"));
   ns_[1] = 100;
   EXPECT_EQ(parts(), 1);
   EXPECT_THAT(remarks_of(context_, "y"), ElementsAre(HasSubstr("applied: tuned: whole: 0.1 us")));
@@ -235,19 +251,19 @@ TEST_F(TunedParts, AreTheQuickestWithTheirSum) {
 
 TEST_F(TunedParts, NeedThatTheOrderOfASumMayChange) {
   context_.config.batch_invariant = true;
-  EXPECT_EQ(parts(), 8);
+  EXPECT_EQ(parts(), 16);
   EXPECT_EQ(asked_, 0);
 }
 
 TEST_F(TunedParts, AreTheModelsWhereATimeIsMissing) {
   adding_ns_.erase(2);
-  EXPECT_EQ(parts(), 8);
+  EXPECT_EQ(parts(), 16);
   EXPECT_THAT(remarks_of(context_, "y"),
               ElementsAre("missed: not tuned: the database has no time of 2 parts",
-                          HasSubstr("applied: 8 block(s) leave A100 idle: 8 parts")));
+                          HasSubstr("applied: 8 block(s) leave A100 idle: 16 parts")));
   ns_.clear(), adding_ns_.clear();
-  EXPECT_EQ(parts(), 8);
-  EXPECT_THAT(remarks_of(context_, "y"), ElementsAre(HasSubstr("8 parts of dim 1")));
+  EXPECT_EQ(parts(), 16);
+  EXPECT_THAT(remarks_of(context_, "y"), ElementsAre(HasSubstr("16 parts of dim 1")));
 }
 
 // The trials compute what the node computes.
@@ -255,11 +271,11 @@ TEST_F(TunedParts, AreTriedAsKernelsOfTheirOwn) {
   std::vector<PlanChoice> choices;
   context_.choices = &choices;
   context_.tuned = {};
-  EXPECT_EQ(parts(), 8);
+  EXPECT_EQ(parts(), 16);
   ASSERT_EQ(choices.size(), 1U);
   EXPECT_EQ(choices[0].operands, "bf16[T, 16384] x bf16[16384, 128]");
   ASSERT_EQ(choices[0].options.size(), 5U);
-  EXPECT_EQ(choices[0].options[choices[0].taken].name, "8 parts");
+  EXPECT_EQ(choices[0].options[choices[0].taken].name, "16 parts");
   const Bindings bindings{{"T", 2}};
   const RankTensors inputs = random_inputs(graph_, bindings, 1);
   const auto expected = evaluate(graph_, inputs, bindings);

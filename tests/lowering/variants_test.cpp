@@ -139,7 +139,7 @@ TEST(Variants, ShareTheirMemoryButForTheirWords) {
 TEST(Variants, CutSumsAlike) {
   const auto cuts = [](const PassConfig& config) {
     std::vector<bool> result;
-    const Program program = lowered(sum_graph(kThree, 8192), config);
+    const Program program = lowered(sum_graph(kThree, 1024), config);
     for (const Variant& variant : program.variants) {
       bool cut = false;
       for (int k = variant.kernels.first; k < variant.kernels.end; ++k) {
