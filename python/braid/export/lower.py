@@ -1,5 +1,5 @@
-"""From ATen ops, as torch.export leaves them, to a graph of braid's. aten_shapes.py and aten_rows.py
-have what lowers each op.
+"""From ATen ops, as torch.export leaves them, to a graph of braid's. The modules aten_* have what
+lowers each op.
 
 A traced tensor has a batch dim of one, and its heads in front of its tokens. In the graph a `Value`
 stands for it, which has the tensor's dims in the order of memory, mostly tokens first, and no dim that
