@@ -220,6 +220,16 @@ def _stages(
     return None
 
 
+_INLINE_ASSEMBLY = re.compile(r"// begin inline asm\n.*?// end inline asm", re.DOTALL)
+_PLACE = re.compile(r"^\s*\.loc\b.*$", re.MULTILINE)
+
+
+def _placed(ptx: str) -> str:
+    """The PTX without places in inline assembly, loads and stores among it: LLVM counts a line of
+    Python for each of its lines, where all are of the one in front."""
+    return _INLINE_ASSEMBLY.sub(lambda inline: _PLACE.sub("", inline.group()), ptx)
+
+
 # --- launching ------------------------------------------------------------------------------------
 
 _FLOATS = {"fp16": "<e", "fp32": "<f", "f32": "<f", "fp64": "<d"}
@@ -341,7 +351,7 @@ class _Utils:
         text = binary.decode()
         registers = int(text.rsplit("// registers ", 1)[1])
         loaded = kernel.Kernel(
-            self._session.world, text, name, file=f"{name}.ptx", registers=registers
+            self._session.world, _placed(text), name, file=f"{name}.ptx", registers=registers
         )
         return loaded, loaded, registers, 0, 1024
 

@@ -225,6 +225,7 @@ class Findings(Case):
         found = braid.triton.report().findings[-1]
         self.assertEqual("x", found.buffer)
         self.assertEqual(4000, found.offset)
+        self.assertEqual(line_of("def beyond_kernel") + 2, found.line)
         # The next launch is none the worse.
         self.assertTrue(torch.equal(kernels.add(x, x), 2 * x))
 
