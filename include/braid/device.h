@@ -165,13 +165,21 @@ class BRAID_API Stream {
   [[nodiscard]] virtual void* handle() const { return nullptr; }
 };
 
-/// A dense matrix [rows, columns] in memory, of which bulk copies take boxes of `box_rows` rows and
-/// 128 bytes of columns, swizzled by 128 bytes; elements outside of the matrix read as zeros.
+/// A matrix [rows, columns] in memory, or several, of which bulk copies take boxes of `box_rows`
+/// rows and 128 bytes of columns, swizzled by 128 bytes; elements outside of the matrix read as
+/// zeros.
 struct MatrixMap {
-  std::uint64_t address = 0;  ///< a multiple of 16, as the bytes of a row are
+  std::uint64_t address = 0;  ///< a multiple of 16, as the bytes of each stride are
   DType dtype = DType::kBF16;
   std::uint64_t rows = 0, columns = 0;
-  std::uint32_t box_rows = 0;  ///< at most 256
+  std::uint32_t box_rows = 0;    ///< at most 256
+  std::uint64_t row_stride = 0;  ///< elements from a row to the next one; 0: `columns`
+  /// Up to three dims along which there are several matrices, the innermost first, and elements
+  /// from one to the next.
+  struct Outer {
+    std::uint64_t extent, stride;
+  };
+  std::vector<Outer> outer = {};
 };
 
 /// A device: N ranks, each with its own memory and streams. On `cpu` all ranks are virtual and

@@ -44,6 +44,7 @@ constexpr Multiplier kMmaSyncMultiplies{.factors = kOfMmaSync,
                                         .row_step = tile::mma_row_step};
 constexpr Multiplier kWgmmaMultiplies{.factors = kOfWgmma,
                                       .reads = Multiplier::Reads::kDescriptors,
+                                      .from_registers = true,
                                       .asynchronous = true,
                                       .step_bytes = 32,
                                       .layouts = tile::wgmma_layouts,

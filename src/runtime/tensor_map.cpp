@@ -156,8 +156,14 @@ TensorMap TensorMap::of(const MatrixMap& matrix) {
   TensorMap map{.type = type_of(matrix.dtype), .swizzle = Swizzle::k128, .rank = 2};
   map.address = matrix.address;
   map.dims = {matrix.columns, matrix.rows};
-  map.strides = {matrix.columns * element};
+  map.strides = {(matrix.row_stride == 0 ? matrix.columns : matrix.row_stride) * element};
   map.box = {kRowBytes / element, matrix.box_rows};
+  for (const auto& [extent, stride] : matrix.outer) {
+    if (map.rank == kMaxRank) throw_invalid("tensor map", "it has over {} dims", kMaxRank);
+    map.dims[map.rank] = extent;
+    map.strides[map.rank - 1] = stride * element;
+    map.box[map.rank++] = 1;
+  }
   if (auto wrong = map.problem()) throw_invalid("tensor map", *wrong);
   return map;
 }

@@ -416,6 +416,14 @@ std::vector<SampleSpec> wide_attentions(const Target& target) {
   paged("prompts_128_sinks", "paged_attention", 128, 16, true, {});
   paged("prompts_128_large_pages", "paged_attention", 128, 64, false, {});
   paged("parts_256", "paged_attention_parts", 256, 16, false, {{"segment", std::int64_t{512}}});
+  for (const bool masked : {false, true}) {
+    Body b;
+    std::vector<ValueId> inputs;
+    for (int i = 0; i < 3; ++i) inputs.push_back(b.input(bf16, {1, 16, kT, 128}));
+    if (masked) inputs.push_back(b.input(bf16, {kT, kT}));
+    add(masked ? "dense_128_masked" : "dense_128_causal", b,
+        {b.op("scaled_dot_product_attention", std::move(inputs), {{"is_causal", !masked}})});
+  }
   Body joined;
   add("join_256", joined,
       {joined.op("join_attention_parts", {joined.input(DType::kF32, {12, kT, 32, 258})},

@@ -27,12 +27,6 @@ __device__ __forceinline__ void await_phase(unsigned at, unsigned parity) {
   } while (ended == 0);
 }
 )";
-constexpr std::string_view kCopyTile =
-    R"(__device__ __forceinline__ void copy_tile(unsigned to, const void* map, unsigned full, int col, int row) {
-  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-               "[%0], [%1, {%3, %4}], [%2];" :: "r"(to), "l"(map), "r"(full), "r"(col), "r"(row) : "memory");
-}
-)";
 constexpr std::string_view kPushTile =
     R"(__device__ __forceinline__ void push_tile(const void* map, unsigned from, int col, int row) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];"
@@ -79,9 +73,24 @@ void Preamble::mbarriers() {
   need(kAsync, "mbarrier", std::string(kMbarrier));
 }
 
-std::string Preamble::copy_tile() {
+std::string Preamble::copy_tile(int dims) {
   mbarriers();
-  return need(kAsync, "copy_tile", std::string(kCopyTile));
+  std::string parameters, registers, operands;
+  for (int d = 2; d < dims; ++d) {
+    parameters += fmt::format(", int at_{}", d);
+    registers += fmt::format(", %{}", d + 3);
+    operands += fmt::format(", \"r\"(at_{})", d);
+  }
+  const std::string name = dims == 2 ? "copy_tile" : fmt::format("copy_tile_{}d", dims);
+  return need(
+      kAsync, name,
+      fmt::format(
+          R"(__device__ __forceinline__ void {}(unsigned to, const void* map, unsigned full, int col, int row{}) {{
+  asm volatile("cp.async.bulk.tensor.{}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {{%3, %4{}}}], [%2];" :: "r"(to), "l"(map), "r"(full), "r"(col), "r"(row){} : "memory");
+}}
+)",
+          name, parameters, dims, registers, operands));
 }
 
 std::string Preamble::push_tile() { return need(kAsync, "push_tile", std::string(kPushTile)); }
@@ -99,17 +108,29 @@ std::string Preamble::wgmma_wait(int under_way) {
                           name, under_way));
 }
 
+namespace {
+
+/// The sums of a product, as operands of its statement: their numbers, and what they are.
+struct Sums {
+  int count;
+  std::string registers, operands;
+
+  explicit Sums(int cols) : count(cols / 2) {
+    for (int i = 0; i < count; ++i) {
+      const std::string_view line = i % 16 == 0 && i > 0 ? "\"\n      \"" : "";
+      registers += fmt::format("{}{}%{}", i == 0 ? "" : ",", line, i);
+      operands += fmt::format("{}{}\"+f\"(d[{}])", i == 0 ? "" : ", ",
+                              i % 8 == 0 && i > 0 ? "\n        " : "", i);
+    }
+  }
+};
+
+}  // namespace
+
 std::string Preamble::wgmma(DType dtype, int cols, bool trans_a, bool trans_b) {
   const std::string name = fmt::format("wgmma_{}_{}{}{}", cols, dtype_name(dtype),
                                        trans_a ? "_ta" : "", trans_b ? "_tb" : "");
-  const int sums = cols / 2;
-  std::string registers, operands;
-  for (int i = 0; i < sums; ++i) {
-    const std::string_view line = i % 16 == 0 && i > 0 ? "\"\n      \"" : "";
-    registers += fmt::format("{}{}%{}", i == 0 ? "" : ",", line, i);
-    operands += fmt::format("{}{}\"+f\"(d[{}])", i == 0 ? "" : ", ",
-                            i % 8 == 0 && i > 0 ? "\n        " : "", i);
-  }
+  const auto& [sums, registers, operands] = Sums(cols);
   const std::string text = fmt::format(
       R"(__device__ __forceinline__ void {0}(float* d, unsigned long long a, unsigned long long b, bool adds) {{
   asm volatile("{{\n.reg .pred p;\nsetp.ne.b32 p, %{1}, 0;\n"
@@ -122,6 +143,25 @@ std::string Preamble::wgmma(DType dtype, int cols, bool trans_a, bool trans_b) {
 )",
       name, sums + 2, cols, dtype_name(dtype), registers, sums, sums + 1, trans_a ? 1 : 0,
       trans_b ? 1 : 0, operands);
+  return need(kAsync, name, text);
+}
+
+std::string Preamble::wgmma_from_registers(DType dtype, int cols, bool trans_b) {
+  const std::string name =
+      fmt::format("wgmma_r_{}_{}{}", cols, dtype_name(dtype), trans_b ? "_tb" : "");
+  const auto& [sums, registers, operands] = Sums(cols);
+  const std::string text = fmt::format(
+      R"(__device__ __forceinline__ void {0}(float* d, const unsigned* a, unsigned long long b, bool adds) {{
+  asm volatile("{{\n.reg .pred p;\nsetp.ne.b32 p, %{1}, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n{2}k16.f32.{3}.{3} {{"
+      "{4}}},\n"
+      " {{%{5}, %{6}, %{7}, %{8}}}, %{9}, p, 1, 1, {10};\n}}"
+      : {11}
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)adds));
+}}
+)",
+      name, sums + 5, cols, dtype_name(dtype), registers, sums, sums + 1, sums + 2, sums + 3,
+      sums + 4, trans_b ? 1 : 0, operands);
   return need(kAsync, name, text);
 }
 

@@ -69,8 +69,9 @@ class Preamble {
   /// What arrives at an mbarrier and waits for it: init_mbarrier, arrive, arrive_expecting,
   /// await_phase.
   void mbarriers();
-  /// `void f(unsigned to, const void* map, unsigned full, int col, int row)`: a box of a tensor.
-  std::string copy_tile();
+  /// `void f(unsigned to, const void* map, unsigned full, int col, int row, ...)`: a box of a
+  /// tensor of so many dims, at as many coordinates.
+  std::string copy_tile(int dims);
   /// `void f(const void* map, unsigned from, int col, int row)`, and its group and fence.
   std::string push_tile();
   /// `void f(unsigned to, unsigned a, b, c, d)`: four matrices.
@@ -80,6 +81,8 @@ class Preamble {
   std::string wgmma_wait(int under_way);
   /// `void f(float* d, unsigned long long a, unsigned long long b, bool adds)`: 64 rows.
   std::string wgmma(DType dtype, int cols, bool trans_a, bool trans_b);
+  /// The same with `const unsigned* a`: a fragment, four words.
+  std::string wgmma_from_registers(DType dtype, int cols, bool trans_b);
 
   /// The type of a parameter that is so many bytes by value.
   std::string bytes(int size, int alignment);

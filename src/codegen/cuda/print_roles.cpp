@@ -97,7 +97,11 @@ void Printer::ring(Id id) {
 void Printer::copy_tile(Id id) {
   const Inst& inst = p_.at(id);
   const Inst& shared = p_.at(inst.args[2]);
-  const std::string copy = preamble_.copy_tile();
+  const std::string copy = preamble_.copy_tile(static_cast<int>(inst.args.size()) - 4);
+  std::string outer;
+  for (std::size_t i = 6; i < inst.args.size(); ++i) {
+    outer += fmt::format(", (int){}", ref(inst.args[i]));
+  }
   const std::string to = slot_address(
       inst.args[2], fmt::format("((unsigned){} % {})", ref(inst.args[1]), shared.stages));
   const std::string full = mbarrier(inst.args[0], inst.args[1], false);
@@ -105,15 +109,16 @@ void Printer::copy_tile(Id id) {
   for (int col = 0; col < shared.type.cols; col += cols) {
     for (int row = 0; row < shared.type.rows; row += kMostRowsOfCopy) {
       const int offset = col / cols * shared.type.rows * kPanelBytes + row * kPanelBytes;
-      out_.line(fmt::format("{}({} + {}, {}, {}, (int){} + {}, (int){} + {});", copy, to, offset,
-                            ref(inst.args[3]), full, ref(inst.args[5]), col, ref(inst.args[4]),
-                            row));
+      out_.line(fmt::format("{}({} + {}, {}, {}, (int){} + {}, (int){} + {}{});", copy, to, offset,
+                            ref(inst.args[3]), full, ref(inst.args[5]), col, ref(inst.args[4]), row,
+                            outer));
     }
   }
 }
 
 void Printer::async_dot(Id id) {
   const Inst& inst = p_.at(id);
+  if (p_.at(inst.args[2]).op == Op::kUndefined) declare(inst.args[2]);
   preamble_.products();
   const Inst& a = p_.at(inst.args[0]);
   const Inst& b = p_.at(inst.args[1]);
@@ -121,7 +126,10 @@ void Printer::async_dot(Id id) {
   const auto [along_rows, along_cols] = group_grid(inst.type.rows, p_.num_warps);
   const int rows = inst.type.rows / along_rows;
   const int cols = inst.type.cols / along_cols;
-  const std::string product = preamble_.wgmma(inst.dtype, cols, inst.trans_a, !inst.trans_b);
+  const bool in_registers = a.type.kind != Kind::kShared;
+  const std::string product = in_registers
+                                  ? preamble_.wgmma_from_registers(inst.dtype, cols, !inst.trans_b)
+                                  : preamble_.wgmma(inst.dtype, cols, inst.trans_a, !inst.trans_b);
   // An operand's tile lies as [outer, K] or as [K, outer], in panels; `outer` is where a group's
   // part of it begins. Descriptors count in 16 bytes.
   struct Operand {
@@ -145,13 +153,28 @@ void Printer::async_dot(Id id) {
     if (along_rows > 1) row_group = fmt::format("(group % {})", along_rows);
     if (along_cols > 1) col_group = fmt::format("(group / {})", along_rows);
   }
-  const Operand of_a = operand(a, !inst.trans_a, rows, row_group);
   const Operand of_b = operand(b, inst.trans_b, cols, col_group);
   const auto descriptor = [&](char letter, Id tile, const Operand& of) {
     out_.line(fmt::format("const unsigned long long {} = descriptor({}{}, {});", letter,
                           slot_address(tile, ref(inst.args[3])), of.first, of.leading));
   };
-  descriptor('a', inst.args[0], of_a);
+  Operand of_a{};
+  const int words = k / 4;  // of 64 rows, in a thread
+  if (in_registers) {
+    // All of them before the fence, behind which threads leave them alone.
+    const int all = rows / 64 * words;
+    out_.line(fmt::format("unsigned a[{}];", all));
+    out_.line("#pragma unroll");
+    out_.line(fmt::format("for (int w = 0; w < {}; ++w) a[w] = {}({} + 2 * w);", all,
+                          preamble_.pack(inst.dtype), storage(inst.args[0])));
+    each(all, 1, [](std::string_view w) {
+      return fmt::format("asm volatile(\"\" : \"+r\"(a[{}]) :: \"memory\");", w);
+    });
+    if (p_.at(inst.args[2]).op != Op::kUndefined) hold(id);
+  } else {
+    of_a = operand(a, !inst.trans_a, rows, row_group);
+    descriptor('a', inst.args[0], of_a);
+  }
   descriptor('b', inst.args[1], of_b);
   out_.line("wgmma_fence();");
   // Along K: 32 bytes within a row of a panel, then the next panel; or 16 rows.
@@ -163,26 +186,30 @@ void Printer::async_dot(Id id) {
   const int registers = cols / 2;
   for (int at = 0; at < k; at += units::kWgmma.multiplies->step(inst.dtype)) {
     for (int row = 0; row < rows; row += 64) {
-      out_.line(fmt::format(
-          "{}({} + {}, a + {}, b + {}, {});", product, storage(id), row / 64 * registers,
-          (along_k(a, !inst.trans_a, at) + row / 64 * of_a.of_rows) / 16,
-          along_k(b, inst.trans_b, at) / 16, at > 0 ? "true" : ref(inst.args[4])));
+      const int of_first = in_registers
+                               ? row / 64 * words + at / 4
+                               : (along_k(a, !inst.trans_a, at) + row / 64 * of_a.of_rows) / 16;
+      out_.line(fmt::format("{}({} + {}, a + {}, b + {}, {});", product, storage(id),
+                            row / 64 * registers, of_first, along_k(b, inst.trans_b, at) / 16,
+                            at > 0 ? "true" : ref(inst.args[4])));
     }
   }
   out_.line("wgmma_commit();");
   out_.line("}");
 }
 
+/// Makes the sums before whatever follows it.
+void Printer::hold(Id id) {
+  each(registers(id), 1, [&](std::string_view i) {
+    return fmt::format("asm volatile(\"\" : \"+f\"({}[{}]) :: \"memory\");", storage(id), i);
+  });
+}
+
 /// Compilers must neither move what reads the sums ahead of the wait, nor copy them before it.
 void Printer::settled(Id id) {
-  const auto hold = [&] {
-    each(registers(id), 1, [&](std::string_view i) {
-      return fmt::format("asm volatile(\"\" : \"+f\"({}[{}]) :: \"memory\");", storage(id), i);
-    });
-  };
-  hold();
+  hold(id);
   out_.line(preamble_.wgmma_wait(0) + "();");
-  hold();
+  hold(id);
 }
 
 /// Part by part: once the copies have read the part before, the threads put theirs in its place,

@@ -67,7 +67,7 @@ class Printer {
   // print_roles.cpp
   void roles(std::span<const Id> ids);
   std::string mbarrier(Id ring, Id step, bool empty);
-  Print ring, copy_tile, async_dot, settled, push_tile;
+  Print ring, copy_tile, async_dot, hold, settled, push_tile;
 
   const Layout& layout(int index) const { return p_.layouts[static_cast<std::size_t>(index)]; }
   const Layout& layout_of(Id id) const { return layout(p_.at(id).layout); }

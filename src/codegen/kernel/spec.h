@@ -38,13 +38,23 @@ struct KernelSpec {
 /// The configuration of joined kernels: their number of warps.
 [[nodiscard]] Config joined_config(const Graph& body);
 
-/// What a tensor map says of an operand that lies in memory as a dense matrix [rows, columns], of
-/// which bulk copies take `box` rows and kMapRowBytes of columns at a time, swizzled by 128 bytes.
+/// What a tensor map says of an operand that lies in memory as a matrix [rows, columns], or as
+/// several, of which bulk copies take `box` rows and kMapRowBytes of columns at a time, swizzled by
+/// 128 bytes.
 struct TileMap {
   Expr rows = 0, columns = 0;
   int box = 0;
   DType dtype = DType::kBF16;
+  Expr row_stride = 0;  ///< elements from a row to the next one; 0: `columns`
+  /// Dims along which there are several matrices, the innermost first, and elements from one to the
+  /// next.
+  struct Outer {
+    Expr extent, stride;
+  };
+  std::vector<Outer> outer = {};
 };
+/// A tensor map has 5 dims at most.
+inline constexpr std::size_t kMostOuter = 3;
 inline constexpr int kMapBytes = 128, kMapAlignment = 64, kMapRowBytes = 128;
 
 /// A kernel parameter. The executable fills in its value for each launch.

@@ -132,6 +132,12 @@ class Assigner {
         slot(id) = wanted;
       }
     });
+    // What a product beside the threads takes from registers is made where it takes it.
+    for_each_inst(p_, [&](Id id) {
+      const Inst& inst = p_.at(id);
+      if (inst.op != Op::kAsyncDot || !has_class(inst.args[0]) || slot(inst.args[0])) return;
+      slot(inst.args[0]) = dot_layouts(p_, inst).a;
+    });
     for_each_inst(p_, [&](Id id) {
       const Inst& inst = p_.at(id);
       const bool packet = op_info(inst.op).packets;
@@ -293,7 +299,7 @@ class Assigner {
     if (is_recomputed(id)) return;
     const Inst inst = p_.at(id);
     std::vector<Id> args = inst.args;
-    if (inst.op == Op::kDot) {
+    if (inst.op == Op::kDot || inst.op == Op::kAsyncDot) {
       const DotLayouts wanted = dot_layouts(p_, inst);
       if (p_.at(args[0]).type.kind != Kind::kShared) args[0] = in_layout(args[0], wanted.a);
       if (p_.at(args[1]).type.kind != Kind::kShared) args[1] = in_layout(args[1], wanted.b);

@@ -104,7 +104,8 @@ class LoopPrefetcher {
       meets = meets || info.signals || info.waits;
     });
     for (Id id : loop_.body) {
-      multiplies = multiplies || p_.at(id).op == Op::kDot;
+      const Op op = p_.at(id).op;
+      multiplies = multiplies || op == Op::kDot || op == Op::kAsyncDot;
       reduces = reduces || p_.at(id).op == Op::kReduce;
     }
     constexpr int kLeastRegisters = 128;

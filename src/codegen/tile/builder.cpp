@@ -13,9 +13,14 @@ namespace {
 
 /// A key that identifies a parameter.
 std::string text_of(const KernelParam& param) {
-  return fmt::format("{} {} {} {} {} {} {}", static_cast<int>(param.kind), param.index, param.group,
-                     param.expr.str(), param.map.rows.str(), param.map.columns.str(),
-                     param.map.box);
+  std::string text =
+      fmt::format("{} {} {} {} {} {} {} {}", static_cast<int>(param.kind), param.index, param.group,
+                  param.expr.str(), param.map.rows.str(), param.map.columns.str(), param.map.box,
+                  param.map.row_stride.str());
+  for (const auto& [extent, stride] : param.map.outer) {
+    text += fmt::format(" {} {}", extent.str(), stride.str());
+  }
+  return text;
 }
 
 /// The result of an integer function of constants, where folding pays.

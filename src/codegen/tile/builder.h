@@ -123,11 +123,13 @@ class Builder {
   void acquire(Id ring, Id step, int bytes) {
     append({.op = Op::kAcquire, .type = {}, .args = {ring, step}, .index = bytes});
   }
-  void copy_tile(Id ring, Id step, Id shared, Id map, Id row, Id col) {
-    append({.op = Op::kCopyTile,
-            .type = {},
-            .args = {ring, step, shared, map, row, col},
-            .dtype = p_.at(shared).dtype});
+  /// `outer`: which of several matrices, by the map's outer dims.
+  void copy_tile(Id ring, Id step, Id shared, Id map, Id row, Id col,
+                 const std::vector<Id>& outer = {}) {
+    std::vector<Id> args{ring, step, shared, map, row, col};
+    args.insert(args.end(), outer.begin(), outer.end());
+    append(
+        {.op = Op::kCopyTile, .type = {}, .args = std::move(args), .dtype = p_.at(shared).dtype});
   }
   void await(Id ring, Id step) { append({.op = Op::kAwait, .type = {}, .args = {ring, step}}); }
   void release(Id ring, Id step, Id predicate = kNone) {
@@ -135,11 +137,12 @@ class Builder {
     if (predicate != kNone) args.push_back(predicate);
     append({.op = Op::kRelease, .type = {}, .args = std::move(args)});
   }
+  /// Of tiles of b's dtype.
   Id async_dot(Id a, Id b, Id accumulator, Id slot, Id adds, bool trans_a, bool trans_b) {
     Inst dot{.op = Op::kAsyncDot,
              .type = type(accumulator),
              .args = {a, b, accumulator, slot, adds},
-             .dtype = p_.at(a).dtype};
+             .dtype = p_.at(b).dtype};
     dot.trans_a = trans_a;
     dot.trans_b = trans_b;
     return append(std::move(dot));

@@ -38,7 +38,10 @@ int mma_row_step(const Inst& dot, std::size_t side) {
 }
 
 DotLayouts wgmma_layouts(const Program& p, const Inst& dot) {
-  return {wgmma_accumulator(dot.type.rows, dot.type.cols, p.num_warps), {}, {}};
+  // Words of an operand in registers lie as sums do.
+  return {wgmma_accumulator(dot.type.rows, dot.type.cols, p.num_warps),
+          wgmma_accumulator(dot.type.rows, extent_of_k(p, dot), p.num_warps),
+          {}};
 }
 
 int wgmma_row_step(const Inst& /*dot*/, std::size_t /*side*/) { return SharedLayout::kPanels; }

@@ -122,7 +122,20 @@ class TextParser {
       in_.expect("rows");
       param.what.map.rows = expression({"columns"});
       in_.expect("columns");
-      param.what.map.columns = expression({"divisor", "group"});
+      param.what.map.columns = expression({"row_stride", "outer", "divisor", "group"});
+      if (in_.accept("row_stride")) {
+        param.what.map.row_stride = expression({"outer", "divisor", "group"});
+      }
+      while (in_.accept("outer")) {
+        TileMap::Outer outer{0, 0};
+        outer.extent = expression({"stride"});
+        in_.expect("stride");
+        outer.stride = expression({"outer", "divisor", "group"});
+        param.what.map.outer.push_back(std::move(outer));
+        if (param.what.map.outer.size() > kMostOuter) {
+          in_.fail_previous(fmt::format("at most {} outer dims", kMostOuter));
+        }
+      }
     }
     if (in_.accept("group")) param.what.group = in_.string();
     if (in_.accept("divisor")) param.divisor = in_.integer(1, std::int64_t{1} << 40);

@@ -78,6 +78,10 @@ class TextPrinter {
     if (const TileMap& map = param.what.map; param.what.is_map()) {
       text += fmt::format(" {} box {} rows {} columns {}", dtype_name(map.dtype), map.box,
                           map.rows.str(), map.columns.str());
+      if (map.row_stride != Expr(0)) text += fmt::format(" row_stride {}", map.row_stride.str());
+      for (const auto& [extent, stride] : map.outer) {
+        text += fmt::format(" outer {} stride {}", extent.str(), stride.str());
+      }
     }
     if (!param.what.group.empty()) text += fmt::format(" group {}", quoted(param.what.group));
     if (param.divisor != 1) text += fmt::format(" divisor {}", param.divisor);

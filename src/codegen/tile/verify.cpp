@@ -293,7 +293,8 @@ class Verifier {
         ring(args[0], args[1]);
         panels(args[2]);
         tensor_map(args[3]);
-        for (std::size_t i : {4, 5}) scalar_integer(args[i], "the origin");
+        for (std::size_t i = 4; i < args.size(); ++i) scalar_integer(args[i], "the origin");
+        dims(args[3], args.size() - 6);
         if (p_.at(args[2]).dtype != inst.dtype) {
           fail(std::string(dtype_name(inst.dtype)), std::string(dtype_name(p_.at(args[2]).dtype)));
         }
@@ -515,10 +516,19 @@ class Verifier {
         param.op == Op::kParam && is_map(p_.params[static_cast<std::size_t>(param.index)].what);
     expect(good, map, "the tensor map", "a parameter of bytes, or a map");
   }
+  /// That a tile of one of several matrices says of which, by as many coordinates.
+  void dims(Id map, std::size_t outer) const {
+    const KernelParam& what = p_.params[static_cast<std::size_t>(p_.at(map).index)].what;
+    if (what.is_map() && what.map.outer.size() != outer) {
+      fail(fmt::format("{} outer coordinates", outer),
+           fmt::format("{}, as the map has outer dims", what.map.outer.size()));
+    }
+  }
 
   void async_dot(const Inst& inst) const {
     dot(inst);
-    panels(inst.args[0]);
+    const bool in_registers = type(inst.args[0]).kind == Kind::kF32 && !inst.trans_a;
+    if (!in_registers) panels(inst.args[0]);
     panels(inst.args[1]);
     expect(type(inst.args[4]).is_scalar() && type(inst.args[4]).kind == Kind::kPred, inst.args[4],
            "whether it adds", "a scalar predicate");

@@ -168,7 +168,8 @@ class Roles {
       if (under_way_.contains(arg) && !takes) {
         fail(id, fmt::format("operand %{}, a product that is under way", arg), "settled of it");
       }
-      if (p_.at(arg).op == Op::kUndefined && !begins) {
+      const bool fills = inst.op == Op::kAsyncDot && i == 2;
+      if (p_.at(arg).op == Op::kUndefined && !begins && !fills) {
         fail(id, fmt::format("operand %{}, which is undefined", arg),
              "it as the initial value of products");
       }

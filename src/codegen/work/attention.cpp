@@ -1,7 +1,16 @@
 // Attention of dense operands: a tile has the queries of one head.
+//
+// Where the target multiplies beside the threads, a ring brings keys and values, and two groups of
+// warps multiply in turn: while one of them weighs scores, the products of the other go on
+// (FlashAttention-3: Shah et al. 2024). A tile has more keys there, so sums have another order.
+// Whether it is so depends on the target, the extents of a head, the dtype, and on how keys and
+// values lie in memory; never on how many queries or keys there are, nor on what a tuner chooses.
 
+#include "codegen/tile/fragments.h"
+#include "codegen/units.h"
 #include "codegen/work/attention_tile.h"
 #include "ir/numel.h"
+#include "ir/views.h"
 
 namespace braid {
 namespace {
@@ -9,9 +18,95 @@ namespace {
 using tile::Fn;
 using tile::Id;
 
+/// Of a tile: as many as a product of a group of warps has.
+constexpr std::int64_t kRowsOfGroup = 64;
+
 const Dim& queries_of(const Graph& body) {
   const Shape& query = body.type(attention_in(body).inputs[0]).shape;
   return query[query.size() - 2];
+}
+
+/// An input of a body as a value sees it: that of its elements at coordinates c is at the sum of
+/// (first + c) * stride.
+struct InMemory {
+  struct Along {
+    Dim extent;   ///< in memory
+    Expr stride;  ///< elements
+    Dim first = 0;
+    bool cut = false;  ///< there is more of it in memory
+  };
+  int input;
+  std::vector<Along> dims;
+  bool is_dense = true;  ///< the dims are in their order in memory, and whole
+};
+
+InMemory dense(int input, const Shape& shape) {
+  InMemory result{.input = input, .dims = {}};
+  const std::vector<Expr> strides = dense_strides(shape);
+  for (std::size_t d = 0; d < shape.size(); ++d) result.dims.push_back({shape[d], strides[d]});
+  return result;
+}
+
+std::optional<InMemory> in_memory(const Graph& body, ValueId value) {
+  const Shape& shape = body.type(value).shape;
+  const NodeId producer = body.value(value).producer;
+  if (producer < 0) return dense(body.value(value).result, shape);
+  const Node& node = body.node(producer);
+  if (node.inputs.empty()) return std::nullopt;
+  std::optional<InMemory> from = in_memory(body, node.inputs[0]);
+  if (!from) return std::nullopt;
+  if (node.op->view == View::kFlat && from->is_dense) return dense(from->input, shape);
+  if (node.op->view == View::kPermute) {
+    InMemory result{.input = from->input, .dims = {}, .is_dense = false};
+    for (const std::size_t d : permutation(node.op_name(), node.attrs, shape.size())) {
+      result.dims.push_back(from->dims[d]);
+    }
+    return result;
+  }
+  if (node.op->view == View::kPart) {
+    const SliceRange range =
+        part_ranges(node.attrs, body.type(node.inputs[0]).shape,
+                    body.symbols())[static_cast<std::size_t>(body.value(value).result)];
+    if (range.step != 1) return std::nullopt;
+    InMemory::Along& along = from->dims[static_cast<std::size_t>(range.axis)];
+    along.first = along.first + range.start;
+    along.cut = true;
+    from->is_dense = false;
+    return from;
+  }
+  return std::nullopt;
+}
+
+/// Whether bulk copies can bring rows of it, each with the columns of a head: rows begin at
+/// multiples of 16 bytes, and past the last one, and the last column, copies find nothing.
+bool can_be_copied(const Graph& body, ValueId value) {
+  constexpr std::int64_t kBytes = 16, kMost = std::int64_t{1} << 31;
+  const std::optional<InMemory> memory = in_memory(body, value);
+  if (!memory || memory->dims.size() > kMostOuter + 2) return false;
+  const SymbolTable& symbols = body.symbols();
+  const auto bytes = static_cast<std::int64_t>(dtype_size(body.type(value).dtype));
+  const std::size_t last = memory->dims.size() - 1;
+  for (std::size_t d = 0; d <= last; ++d) {
+    const InMemory::Along& along = memory->dims[d];
+    if (along.extent.max(symbols) >= kMost || (d + 1 >= last && along.cut)) return false;
+    const bool is_column = d == last;
+    if (is_column ? along.stride != Expr(1)
+                  : divisor_of(along.stride, symbols) * bytes % kBytes != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Whether a ring can bring keys and values.
+bool can_use_ring(const Graph& body) {
+  const Node& node = attention_in(body);
+  const HeadTiles heads(body);
+  const auto is_of_panels = [](int columns) { return columns == 64 || columns == 128; };
+  return heads.bytes == 2 && heads.key_bytes == 2 && !heads.joins &&
+         !attention_of(body, node).makes_parts && is_of_panels(heads.key_columns) &&
+         is_of_panels(heads.value_columns) && can_be_copied(body, node.inputs[1]) &&
+         can_be_copied(body, node.inputs[2]);
 }
 
 class DenseTile : public AttentionTile {
@@ -37,7 +132,99 @@ class DenseTile : public AttentionTile {
     first_ = b_.map(Fn::kMul, {wide(block), b_.integer(block_)});
   }
 
+  // By a ring (work.h).
+
+  /// One of keys and one of values, each with its tile.
+  static std::vector<Id> allocate(tile::Builder& b, const BodyFacts& facts, const Config& config) {
+    const HeadTiles heads(facts.body, /*by_ring=*/true);
+    const auto stages = static_cast<int>(config.at("num_stages"));
+    const DType dtype = facts.body.type(attention_in(facts.body).inputs[1]).dtype;
+    std::vector<Id> shared;
+    for (const int columns : {heads.key_columns, heads.value_columns}) {
+      shared.push_back(b.alloc_ring(stages));
+      shared.push_back(b.alloc_panels(dtype, heads.key_tile(), columns, stages));
+    }
+    return shared;
+  }
+
+  Id compute(std::span<const Id> shared, Id step) {
+    shared_ = shared;
+    begin_ = step;
+    emit();
+    return step_of(b_.plus(keys().end, b_.integer(heads_.key_tile() - 1)));
+  }
+
+  Id fill(std::span<const Id> shared, Id begin) {
+    shared_ = shared;
+    begin_ = begin;
+    const Id loop = b_.begin_for(b_.integer(0), keys().end, b_.integer(heads_.key_tile()), {begin});
+    const Id step = b_.carried(loop, 0);
+    for (const std::size_t input : {1, 2}) {
+      const Id ring = ring_of(input), tile = tile_of(input);
+      const tile::Type& type = b_.type(tile);
+      b_.acquire(ring, step,
+                 type.rows * type.cols * static_cast<int>(dtype_size(b_.program().at(tile).dtype)));
+      copy(input, step, b_.induction(loop));
+    }
+    return b_.end_for(loop, {b_.plus(step, b_.integer(1, tile::Kind::kI32))})[0];
+  }
+
  private:
+  [[nodiscard]] bool by_ring() const { return !shared_.empty(); }
+  [[nodiscard]] Id ring_of(std::size_t input) const { return shared_[2 * input - 2]; }
+  [[nodiscard]] Id tile_of(std::size_t input) const { return shared_[2 * input - 1]; }
+  /// That of the tile of keys from `first` on.
+  Id step_of(Id first) {
+    return b_.plus(begin_, narrow(b_.map(Fn::kDiv, {first, b_.integer(heads_.key_tile())})));
+  }
+
+  void copy(std::size_t input, Id step, Id first) {
+    const InMemory memory = *in_memory(body_, node_.inputs[input]);
+    const std::size_t batch = memory.dims.size() - 2;
+    const InMemory::Along& rows = memory.dims[batch];
+    TileMap map{.rows = Expr(rows.extent),
+                .columns = Expr(memory.dims.back().extent),
+                .box = heads_.key_tile(),
+                .dtype = type(input).dtype,
+                .row_stride = rows.stride};
+    const Coords at = batch_of(input);
+    std::vector<Id> outer;
+    for (std::size_t d = batch; d-- > 0;) {
+      const InMemory::Along& along = memory.dims[d];
+      map.outer.push_back({Expr(along.extent), along.stride});
+      const Id index = wide(rows_.coords().index_of(at, d));
+      outer.push_back(along.first == Dim(0) ? index : b_.plus(index, extent(Expr(along.first))));
+    }
+    const Id param = b_.param({.kind = KernelParam::Kind::kInputMap,
+                               .index = memory.input,
+                               .group = {},
+                               .map = std::move(map)});
+    b_.copy_tile(ring_of(input), step, tile_of(input), param, first, b_.integer(0), outer);
+  }
+
+  /// a x the tile of an input from key `first` on + sums, or without sums.
+  Id product(Id a, std::size_t input, Id first, Id sums, bool adds) {
+    const Id ring = ring_of(input);
+    const Id step = step_of(first);
+    b_.await(ring, step);
+    const Id stages = b_.integer(b_.program().at(ring).stages, tile::Kind::kI32);
+    const Id under_way = b_.async_dot(a, tile_of(input), sums, b_.map(Fn::kRem, {step, stages}),
+                                      b_.less(b_.integer(0), b_.integer(adds ? 1 : 0)), false,
+                                      /*trans_b=*/input == 1);
+    const Id result = b_.settled(under_way);
+    b_.release(ring, step);
+    return result;
+  }
+
+  Id by_keys(Id queries, Id first) override {
+    if (!by_ring()) return AttentionTile::by_keys(queries, first);
+    return product(queries, 1, first, b_.undefined(block_, heads_.key_tile()), false);
+  }
+  Id by_values(Id weights, Id first, Id sums) override {
+    if (!by_ring()) return AttentionTile::by_values(weights, first, sums);
+    return product(weights, 2, first, sums, true);
+  }
+
   Id queries() override {
     return operand(rows_, 0, {queries_, block_, first_}, heads_.key_columns);
   }
@@ -47,6 +234,15 @@ class DenseTile : public AttentionTile {
     if (!form_.causal) return {b_.integer(0), all};
     const Id end = b_.map(Fn::kAdd, {first_, b_.integer(block_)});
     return {b_.integer(0), b_.map(Fn::kMin, {all, end})};
+  }
+
+  /// A loop of its own for those, where instructions are what it would wait for.
+  Id end_of_whole_tiles() override {
+    if (!by_ring() || form_.mask) return tile::kNone;
+    const Id tile = b_.integer(heads_.key_tile());
+    const Id all = extent(Expr(all_keys_));
+    const Id seen = form_.causal ? b_.map(Fn::kMin, {all, b_.plus(first_, b_.integer(1))}) : all;
+    return b_.times(b_.map(Fn::kDiv, {seen, tile}), tile);
   }
 
   Id operand_of_keys(std::size_t input, Id first) override {
@@ -61,10 +257,14 @@ class DenseTile : public AttentionTile {
     Mask mask;
     const Id row = index(rows, rows.block, columns, 0, mask);
     const Id col = column(width, rows.block, columns, mask);
-    Coords at = input == 0 || form_.groups == 1 ? Coords{batch_} : of_key_head(shape);
+    Coords at = batch_of(input);
     at.push_back({row, {rows.dim}});
     at.push_back({col, {width}});
     return emitter.value(node_.inputs[input], at, mask);
+  }
+
+  Coords batch_of(std::size_t input) {
+    return input == 0 || form_.groups == 1 ? Coords{batch_} : of_key_head(type(input).shape);
   }
 
   /// The batch of a key or value whose head several heads of the query share.
@@ -80,6 +280,7 @@ class DenseTile : public AttentionTile {
   bool adds_mask() const { return form_.mask && is_float(type(*form_.mask).dtype); }
 
   Id scores(Id products, Id first) override {
+    if (are_whole_) return products;
     const Extent rows{queries_, block_, first_};
     const Extent keys{all_keys_, heads_.key_tile(), first};
     Mask of_rows, inside;
@@ -117,21 +318,68 @@ class DenseTile : public AttentionTile {
 
   Dim queries_, all_keys_;
   Axis batch_;
-  Id first_;  ///< query of the tile, a scalar
+  Id first_;                    ///< query of the tile, a scalar
+  std::span<const Id> shared_;  ///< what allocate gave, of a ring
+  Id begin_ = tile::kNone;      ///< the ring's step of key 0
 };
 
 /// Blocks of many queries first: these read keys and values less often.
 std::vector<Config> configs(const BodyFacts& facts, const Target& target) {
   constexpr std::int64_t kBlocks[] = {128, 64, 32, 16};
-  return attention_configs(facts, target, kBlocks,
-                           queries_of(facts.body).max(facts.body.symbols()));
+  const std::int64_t most = queries_of(facts.body).max(facts.body.symbols());
+  const DType dtype = facts.body.type(attention_in(facts.body).inputs[0]).dtype;
+  const bool by_ring = multiplier(target, dtype, /*asynchronous=*/true) != nullptr &&
+                       has(target, units::kBulkTensor) && can_use_ring(facts.body);
+  if (!by_ring) return attention_configs(facts, target, kBlocks, most);
+  std::vector<Config> all;
+  for (const std::int64_t groups : {2, 1}) {
+    const std::int64_t block = kRowsOfGroup * groups;
+    if (groups > 1 && block >= 2 * most) continue;
+    for (const std::int64_t stages : {2, 3}) {
+      all.push_back({{"BLOCK_M", block},
+                     {"num_warps", tile::kWarpsOfGroup * groups},
+                     {"num_stages", stages},
+                     {kRingSetting, 1}});
+    }
+  }
+  return all;
 }
+
+std::string refuse_ring(const BodyFacts& facts, const Config& config) {
+  if (!can_use_ring(facts.body)) {
+    return "bulk copies cannot move its keys and values as they lie in memory, or its heads have "
+           "other than 33 to 128 elements of 16 bits";
+  }
+  const std::int64_t groups = config.at("num_warps") / tile::kWarpsOfGroup;
+  if (config.at("num_warps") % tile::kWarpsOfGroup != 0 || groups < 1 || groups > 2 ||
+      config.at("BLOCK_M") != kRowsOfGroup * groups) {
+    return fmt::format("BLOCK_M {} by {} warps; expected 64 by 4 or 128 by 8", config.at("BLOCK_M"),
+                       config.at("num_warps"));
+  }
+  return "";
+}
+
+constexpr RingWork kByRing{
+    .refuse = refuse_ring,
+    .allocate = DenseTile::allocate,
+    .compute = [](const Piece& piece, std::span<const Id> shared,
+                  Id step) { return DenseTile(piece).compute(shared, step); },
+    .fill = [](const Piece& piece, std::span<const Id> shared,
+               Id step) { return DenseTile(piece).fill(shared, step); },
+};
+
+constexpr auto kSettings = [] {
+  std::array<Setting, std::size(kAttentionSettings) + 1> all{};
+  std::ranges::copy(kAttentionSettings, all.begin());
+  all.back() = {kRingSetting, 0, 1, false};
+  return all;
+}();
 
 }  // namespace
 
 /// Attention, with what comes after it at the same place.
 extern const Work kAttentionTile{
-    .settings = kAttentionSettings,
+    .settings = kSettings,
     .matches = has_attention,
     .refuse = refuse_attention,
     .configs = configs,
@@ -145,6 +393,7 @@ extern const Work kAttentionTile{
                     .warps_m = static_cast<int>(config.at("num_warps"))};
     },
     .emit = [](const Piece& piece) { DenseTile(piece).emit(); },
+    .by_ring = &kByRing,
 };
 
 }  // namespace braid

@@ -51,7 +51,7 @@ const Node& attention_in(const Graph& body) {
 
 bool has_attention(const Graph& body) { return std::ranges::any_of(body.nodes(), is_attention); }
 
-HeadTiles::HeadTiles(const Graph& body) {
+HeadTiles::HeadTiles(const Graph& body, bool by_ring) : by_ring(by_ring) {
   const Node& node = attention_in(body);
   const TensorType& query = body.type(node.inputs[0]);
   key_columns = padded_head(query.shape.back());
@@ -82,15 +82,16 @@ std::vector<Config> attention_configs(const BodyFacts& facts, const Target& targ
   return all;
 }
 
-double attention_rough_ns(const BodyFacts& facts, const Config&, const Bindings& bindings,
+double attention_rough_ns(const BodyFacts& facts, const Config& config, const Bindings& bindings,
                           const Target& target) {
   const DeviceModel& device = device_model(target);
   const Node& node = attention_in(facts.body);
   double flops = node_flops(facts.body, node, bindings);
   if (attention_of(facts.body, node).causal) flops /= 2;
   const bool is_f32 = facts.body.type(node.inputs[0]).dtype == DType::kF32;
-  const double tflops =
-      is_f32 ? device.f32_tflops : device.f16_tflops * architecture(device.sm).mma_sync_share;
+  const Architecture& known = architecture(device.sm);
+  const double share = has_ring(config) ? known.matrix_share : known.mma_sync_share;
+  const double tflops = is_f32 ? device.f32_tflops : device.f16_tflops * share;
   return flops / (tflops * 1e3);
 }
 
@@ -119,7 +120,7 @@ AttentionTile::AttentionTile(const Piece& piece)
       body_(piece.facts.body),
       node_(attention_in(body_)),
       form_(attention_of(body_, node_)),
-      heads_(body_),
+      heads_(body_, has_ring(piece.config)),
       block_(static_cast<int>(piece.config.at("BLOCK_M"))),
       rows_(b_, facts_, block_),
       keys_(b_, facts_, heads_.key_tile()) {}
@@ -148,8 +149,15 @@ void AttentionTile::emit() {
   if (heads_.joins) {
     finish(over_segments(queries, keys()));
   } else {
-    const Carried start = this->start();
-    finish(over(queries, keys(), start));
+    Carried all = this->start();
+    Keys keys = this->keys();
+    if (const Id end = end_of_whole_tiles(); end != tile::kNone) {
+      are_whole_ = true;
+      all = over(queries, {keys.first, end}, all);
+      are_whole_ = false;
+      keys.first = end;
+    }
+    finish(over(queries, keys, all));
   }
 }
 
@@ -181,11 +189,7 @@ Carried AttentionTile::over(Id queries, const Keys& keys, const Carried& start) 
   rows_.open_scope();
   keys_.open_scope();
   begin_keys(first);
-  const DType dtype = type(0).dtype;
-  const Id products =
-      b_.dot(queries, operand_of_keys(1, first), b_.splat(Kind::kF32, block_, heads_.key_tile(), 0),
-             /*trans_a=*/false, /*trans_b=*/true, dtype);
-  const Id scores = this->scores(products, first);
+  const Id scores = this->scores(by_keys(queries, first), first);
   const Id new_most = b_.map(Fn::kMax, {most, b_.reduce(Fn::kMax, scores)});
   // A row that has seen nothing yet has no largest score.
   const Id none = b_.map(Fn::kEq, {new_most, number(-kInfinity)});
@@ -197,12 +201,21 @@ Carried AttentionTile::over(Id queries, const Keys& keys, const Carried& start) 
   const Id factor = b_.map(Fn::kExp2, {b_.times(b_.map(Fn::kSub, {most, base}), number(unit_))});
   const Id sum =
       b_.map(Fn::kAdd, {b_.times(b_.carried(loop, 1), factor), b_.reduce(Fn::kAdd, weights)});
-  const Id output = b_.dot(weights, operand_of_keys(2, first),
-                           b_.times(b_.carried(loop, 2), factor), false, false, dtype);
+  const Id output = by_values(weights, first, b_.times(b_.carried(loop, 2), factor));
   keys_.close_scope();
   rows_.close_scope();
   const std::vector<Id> results = b_.end_for(loop, {new_most, sum, output});
   return {results[0], results[1], this->output(results[2])};
+}
+
+Id AttentionTile::by_keys(Id queries, Id first) {
+  return b_.dot(queries, operand_of_keys(1, first),
+                b_.splat(Kind::kF32, block_, heads_.key_tile(), 0), /*trans_a=*/false,
+                /*trans_b=*/true, type(0).dtype);
+}
+
+Id AttentionTile::by_values(Id weights, Id first, Id sums) {
+  return b_.dot(weights, operand_of_keys(2, first), sums, false, false, type(0).dtype);
 }
 
 Id AttentionTile::index(const Extent& along, int rows, int cols, int axis, Mask& mask) {

@@ -35,8 +35,9 @@ struct HeadTiles {
   std::int64_t bytes;              ///< of an element of the query
   std::int64_t key_bytes;          ///< of one of keys and values
   bool joins;                      ///< a row has the output of a segment beside its own
+  bool by_ring;                    ///< products beside the threads, of what a ring brings
 
-  explicit HeadTiles(const Graph& body);
+  explicit HeadTiles(const Graph& body, bool by_ring = false);
   [[nodiscard]] int widest() const { return std::max(key_columns, value_columns); }
   /// So that a thread's part of the output leaves room for the scores.
   [[nodiscard]] int rows_of_warp() const {
@@ -50,7 +51,10 @@ struct HeadTiles {
     return bytes * (block * key_columns + cast + weights) + key_bytes * stages * tiles;
   }
   /// The keys of a tile: part of the order in which weights are added.
-  [[nodiscard]] int key_tile() const { return bytes == 2 && widest() <= 64 ? 64 : 32; }
+  [[nodiscard]] int key_tile() const {
+    if (by_ring) return 128;
+    return bytes == 2 && widest() <= 64 ? 64 : 32;
+  }
 };
 
 inline constexpr Setting kAttentionSettings[] = {
@@ -92,6 +96,9 @@ class AttentionTile {
     tile::Id first, end;
   };
   virtual Keys keys() = 0;
+  /// Up to here, from the first key on, tiles have keys that all rows of the block see, and none
+  /// else; kNone where nobody asks. It ends a tile.
+  virtual tile::Id end_of_whole_tiles() { return tile::kNone; }
   /// What each row has before its first key: [block, 1], [block, 1] and [block, value columns].
   /// Scores are in units of `unit_`, where segments are joined in powers of e.
   virtual Carried start() { return nothing(); }
@@ -99,6 +106,10 @@ class AttentionTile {
   virtual void begin_keys(tile::Id /*first*/) {}
   /// The tile of the key (1) or the value (2) from key `first` on.
   virtual tile::Id operand_of_keys(std::size_t input, tile::Id first) = 0;
+  /// Queries by the tile of keys from `first` on.
+  virtual tile::Id by_keys(tile::Id queries, tile::Id first);
+  /// Weights by the tile of values from key `first` on, added to sums.
+  virtual tile::Id by_values(tile::Id weights, tile::Id first, tile::Id sums);
   /// The scores in units of `unit_`; -inf where a key is hidden, or past the last one.
   virtual tile::Id scores(tile::Id products, tile::Id first) = 0;
   /// The values by their weights, of what the products of tiles add up to.
@@ -163,6 +174,7 @@ class AttentionTile {
   BodyEmitter rows_;                   ///< of tiles with a row for each query
   BodyEmitter keys_;                   ///< with a row for each key
   double unit_ = std::numbers::log2e;  ///< of scores, in powers of 2
+  bool are_whole_ = false;             ///< the tiles of keys at hand
 
  private:
   /// What rows have after the keys, one tile of them after the other.

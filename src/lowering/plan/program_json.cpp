@@ -159,6 +159,14 @@ class Writer {
         put(", \"dtype\": \"{}\", \"box\": {}, \"rows\": {}, \"columns\": {}",
             dtype_name(p.map.dtype), p.map.box, json_string(p.map.rows.str()),
             json_string(p.map.columns.str()));
+        if (p.map.row_stride != Expr(0)) {
+          put(", \"row_stride\": {}", json_string(p.map.row_stride.str()));
+        }
+        for (std::size_t i = 0; i < p.map.outer.size(); ++i) {
+          const auto& [extent, stride] = p.map.outer[i];
+          put("{}[{}, {}]{}", i == 0 ? ", \"outer\": [" : ", ", json_string(extent.str()),
+              json_string(stride.str()), i + 1 == p.map.outer.size() ? "]" : "");
+        }
       }
       out_ += '}';
       separator = ",\n    ";

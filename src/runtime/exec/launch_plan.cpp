@@ -296,15 +296,26 @@ class LaunchPlan::Builder {
   }
 
   void add_map(const KernelParam& param, std::uint64_t address) {
-    const auto extent = [&](const Expr& expr) {
+    const auto number = [&](const Expr& expr) {
       return static_cast<std::uint64_t>(expr.evaluate(bindings_));
     };
-    places().encode({.address = address,
-                     .dtype = param.map.dtype,
-                     .rows = extent(param.map.rows),
-                     .columns = extent(param.map.columns),
-                     .box_rows = static_cast<std::uint32_t>(param.map.box)},
-                    add_value(kMapBytes, kMapAlignment));
+    MatrixMap map{.address = address,
+                  .dtype = param.map.dtype,
+                  .rows = number(param.map.rows),
+                  .columns = number(param.map.columns),
+                  .box_rows = static_cast<std::uint32_t>(param.map.box),
+                  .row_stride = number(param.map.row_stride)};
+    bool is_empty = map.rows == 0 || map.columns == 0;
+    for (const auto& [extent, stride] : param.map.outer) {
+      map.outer.push_back({number(extent), number(stride)});
+      is_empty = is_empty || map.outer.back().extent == 0;
+    }
+    // There is no map of nothing. Of this one nothing is copied either.
+    if (is_empty) {
+      map.rows = 1, map.columns = map.row_stride = kMapRowBytes;
+      std::ranges::fill(map.outer, MatrixMap::Outer{1, kMapRowBytes});
+    }
+    places().encode(map, add_value(kMapBytes, kMapAlignment));
   }
 
   [[nodiscard]] std::vector<std::int64_t> members(const std::string& group) const {

@@ -1,214 +1,364 @@
-// narrow_pair_bf16, store_bf16_2, exp2_approx, max_f32, min_i64, smem, shared_address, commit_group, copy_async_16, wait_group_0, ldmatrix, ldmatrix_trans, mma_bf16_bf16, pack_bf16
-extern "C" __global__ void __launch_bounds__(128, 1) attention_scaled_dot_product_attention(long long p0, long long p1, unsigned char* __restrict__ p2, long long p3, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5, unsigned char* __restrict__ p6) {
+// Bytes128_64, narrow_pair_bf16, load_bf16_2, store_bf16_2, exp2_approx, max_f32, min_i64, smem, shared_address, pack_bf16, copy_tile_3d, init_mbarrier, arrive, arrive_expecting, await_phase, wgmma_fence, wgmma_commit, descriptor, wgmma_r_128_bf16, wgmma_r_64_bf16_tb, wgmma_wait_0
+extern "C" __global__ void __launch_bounds__(384, 1) attention_scaled_dot_product_attention(long long p0, long long p1, unsigned char* __restrict__ p2, long long p3, unsigned char* __restrict__ p4, const __grid_constant__ Bytes128_64 p5, const __grid_constant__ Bytes128_64 p6) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
-  const int row0 = lane / 8 % 4 + warp % 4 * 4;
-  const int col0 = lane % 8 * 8;
-  const int row1 = lane / 8 % 4 + warp % 4 * 4;
-  const int col1 = lane % 8 * 8;
-  const int row2 = lane / 4 % 8 + warp % 4 * 32;
-  const int row3 = lane / 4 % 8 + warp % 4 * 32;
-  const int col3 = lane % 4 * 2;
-  const int at4 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 4 * 512;
-  const int at5 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 4 * 512;
-  const int at6 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp % 4 * 4096;
-  const int at7 = ((lane % 8 * 16) ^ (lane / 8 % 2 * 16)) + lane % 8 * 128 + lane / 16 % 2 * 1024;
-  const int at8 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128;
-  const int v3 = (int)(long long)blockIdx.x;
-  const long long v7 = (long long)(v3 % 8);
-  const long long v13 = ((long long)((((int)p0) - 1) - (v3 / 8))) * 128;
-  const int v14 = (int)v13;
-  const int v18 = (int)p1;
-  const long long v29 = (v7 * p3) * 2;
-  unsigned char* const v30 = p2 + v29;
-  const long long v36 = min_i64(p1, (v13 + 128));
-#pragma unroll
-  for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 0 + (at4 + i % 8 * 2 + i / 8 % 8 * 2048), (const unsigned short*)v30 + (((v14 + (row0 + i / 8 % 8 * 16)) * 64) + (col0 + i % 8)), 1 && ((v14 + (row0 + i / 8 % 8 * 16)) < v18));
-  const int v111 = (int)0;
-  const bool v117 = 0 < v36;
-  const long long v122 = ((v7 / 4) * p3) * 2;
-  unsigned char* const v123 = p4 + v122;
-  const int v125 = (int)0;
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 16384 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v123 + (((v111 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v117 && ((v125 + (row1 + i / 8 % 4 * 16)) < v18));
-  unsigned char* const v130 = p5 + v122;
-#pragma unroll
-  for (int i = 0; i < 32; i += 8)
-    copy_async_16(shared + 32768 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v130 + (((v111 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v117 && ((v125 + (row1 + i / 8 % 4 * 16)) < v18));
-  commit_group();
-  float v38[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i)
-    v38[i] = __int_as_float(0xff800000);
-  float v39[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i)
-    v39[i] = 0.0f;
-  float v40[64];
-#pragma unroll
-  for (int i = 0; i < 64; ++i)
-    v40[i] = 0.0f;
-  int v134 = 0;
-  int v136 = 1;
-  for (long long v37 = 0; v37 < v36; v37 += 64) {
-    wait_group_0();
-    const long long v140 = v37 + 64;
-    const bool v141 = v140 < v36;
-    const long long v146 = ((v7 / 4) * p3) * 2;
-    unsigned char* const v147 = p4 + v146;
-    const long long v150 = (v140 * 64) * 2;
-    unsigned char* const v151 = v147 + v150;
-    const int v152 = (int)v140;
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 16384 + (int)v136 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v151 + (((v111 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v141 && ((v152 + (row1 + i / 8 % 4 * 16)) < v18));
-    unsigned char* const v158 = p5 + v146;
-    unsigned char* const v159 = v158 + v150;
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 32768 + (int)v136 * 8192 + (at5 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)v159 + (((v111 + (row1 + i / 8 % 4 * 16)) * 64) + (col1 + i % 8)), v141 && ((v152 + (row1 + i / 8 % 4 * 16)) < v18));
-    commit_group();
-    const int v43 = (int)v37;
-    float v57[64];
-#pragma unroll
-    for (int i = 0; i < 64; ++i)
-      v57[i] = 0.0f;
-    {
-      const unsigned a = shared + 0;
-      const unsigned b = shared + 16384 + (int)v134 * 8192;
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        unsigned fa[2][4], fb[8][2];
-#pragma unroll
-        for (int m = 0; m < 2; ++m)
-          ldmatrix(fa[m], a + ((at6 ^ (k % 4 * 32)) + m % 2 * 2048));
-#pragma unroll
-        for (int n = 0; n < 8; n += 2)
-          ldmatrix(fb[n], b + ((at7 ^ (k % 4 * 32)) + n / 2 % 4 * 2048));
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-#pragma unroll
-          for (int n = 0; n < 8; ++n) mma_bf16_bf16(v57 + (m * 8 + n) * 4, fa[m], fb[n]);
-        }
-      }
+  const int row0 = lane / 4 % 8 + warp % 8 * 16;
+  const int col0 = lane % 4 * 2;
+  const int row1 = lane / 4 % 8 + warp % 8 * 16;
+  const int row2 = lane / 4 % 8 + warp % 8 * 16;
+  const int col2 = lane % 4 * 2;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < 2; ++i) {
+      init_mbarrier(shared + 65536 + 8 * i, 1);
+      init_mbarrier(shared + 65552 + 8 * i, 2);
     }
-    float v63[64];
-#pragma unroll
-    for (int i = 0; i < 64; ++i)
-      v63[i] = (!((v14 + (row3 + i / 2 % 2 * 8 + i / 32 % 2 * 16)) < (v43 + (col3 + i % 2 + i / 4 % 8 * 8)))) ? v57[i] : __int_as_float(0xff800000);
-    float v64[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v64[i] = __int_as_float(0xff800000);
-#pragma unroll
-    for (int i = 0; i < 64; ++i)
-      v64[i / 2 % 2 + i / 32 % 2 * 2] = max_f32(v64[i / 2 % 2 + i / 32 % 2 * 2], v63[i]);
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v64[i] = max_f32(v64[i], __shfl_xor_sync(0xffffffffu, v64[i], 1));
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v64[i] = max_f32(v64[i], __shfl_xor_sync(0xffffffffu, v64[i], 2));
-    float v65[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v65[i] = max_f32(v38[i], v64[i]);
-    float v68[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v68[i] = (v65[i] == __int_as_float(0xff800000)) ? 0.0f : v65[i];
-    float v70[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v70[i] = v68[i] * -0.18033688f;
-    float v73[64];
-#pragma unroll
-    for (int i = 0; i < 64; ++i)
-      v73[i] = exp2_approx((__fmaf_rn(v63[i], 0.18033688f, v70[i / 2 % 2 + i / 32 % 2 * 2])));
-    float v76[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v76[i] = exp2_approx(((v38[i] - v68[i]) * 0.18033688f));
-    float v78[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v78[i] = 0.0f;
-#pragma unroll
-    for (int i = 0; i < 64; ++i)
-      v78[i / 2 % 2 + i / 32 % 2 * 2] = v78[i / 2 % 2 + i / 32 % 2 * 2] + v73[i];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v78[i] = v78[i] + __shfl_xor_sync(0xffffffffu, v78[i], 1);
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v78[i] = v78[i] + __shfl_xor_sync(0xffffffffu, v78[i], 2);
-    float v79[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v79[i] = (v39[i] * v76[i]) + v78[i];
-    float v80[64];
-#pragma unroll
-    for (int i = 0; i < 64; ++i)
-      v80[i] = v40[i] * v76[i / 2 % 2 + i / 32 % 2 * 2];
-    {
-      const unsigned b = shared + 32768 + (int)v134 * 8192;
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        unsigned fa[2][4], fb[8][2];
-#pragma unroll
-        for (int m = 0; m < 2; ++m)
-          for (int w = 0; w < 4; ++w) fa[m][w] = pack_bf16(v73 + ((m * 4 + k) * 4 + w) * 2);
-#pragma unroll
-        for (int n = 0; n < 8; n += 2)
-          ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 4 * 32)) + k % 4 * 2048));
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-#pragma unroll
-          for (int n = 0; n < 8; ++n) mma_bf16_bf16(v80 + (m * 8 + n) * 4, fa[m], fb[n]);
-        }
-      }
+    for (int i = 0; i < 2; ++i) {
+      init_mbarrier(shared + 65664 + 8 * i, 1);
+      init_mbarrier(shared + 65680 + 8 * i, 2);
     }
-    const int v165 = v134 + 1;
-    const int v169 = (v165 < 2) ? v165 : 0;
-    const int v170 = v136 + 1;
-    const int v172 = (v170 < 2) ? v170 : 0;
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v38[i] = v65[i];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v39[i] = v79[i];
-#pragma unroll
-    for (int i = 0; i < 64; ++i)
-      v40[i] = v80[i];
-    v134 = v169;
-    v136 = v172;
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
-  int v89[4];
+  __syncthreads();
+  if (warp < 8) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    const int v9 = (int)(long long)blockIdx.x;
+    const long long v19 = ((long long)((((int)p0) - 1) - (v9 / 8))) * 128;
+    const int v20 = (int)v19;
+    const int v24 = (int)p1;
+    const long long v35 = (((long long)(v9 % 8)) * p3) * 2;
+    unsigned char* const v36 = p2 + v35;
+    float v37[32];
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    v89[i] = v14 + (row2 + i % 4 * 8);
-  bool v90[4];
+    for (int i = 0; i < 32; i += 2)
+      load_bf16_2(v37 + i, (const unsigned short*)v36 + (((v20 + (row0 + i / 2 % 2 * 8)) * 64) + (col0 + i % 2 + i / 4 % 8 * 8)), ((v20 + (row0 + i / 2 % 2 * 8)) < v24));
+    const long long v42 = min_i64(p1, (v19 + 128));
+    const long long v46 = ((min_i64(p1, (v19 + 1))) / 128) * 128;
+    float v48[2];
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    v90[i] = v89[i] < v18;
-  float v95[4];
+    for (int i = 0; i < 2; ++i)
+      v48[i] = __int_as_float(0xff800000);
+    float v49[2];
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    v95[i] = 1.0f / ((v39[i] == 0.0f) ? 1.0f : v39[i]);
-  float v96[64];
+    for (int i = 0; i < 2; ++i)
+      v49[i] = 0.0f;
+    float v50[32];
 #pragma unroll
-  for (int i = 0; i < 64; ++i)
-    v96[i] = v40[i] * v95[i / 2 % 2 + i / 32 % 2 * 2];
-  int v99[4];
+    for (int i = 0; i < 32; ++i)
+      v50[i] = 0.0f;
+    for (long long v47 = 0; v47 < v46; v47 += 128) {
+      const int v54 = (int)(v47 / 128);
+      await_phase(shared + 65536 + (unsigned)v54 % 2 * 8, (unsigned)v54 / 2 & 1);
+      const bool v57 = 0 < 0;
+      const int v58 = v54 % 2;
+      float v52[64];
+      {
+        const unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+        unsigned a[16];
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    v99[i] = v89[i] * 64;
-  unsigned char* const v101 = p6 + v29;
+        for (int w = 0; w < 16; ++w) a[w] = pack_bf16(v37 + 2 * w);
 #pragma unroll
-  for (int i = 0; i < 64; i += 2)
-    store_bf16_2((unsigned short*)v101 + (v99[i / 2 % 2 + i / 32 % 2 * 2] + (col3 + i % 2 + i / 4 % 8 * 8)), v96 + i, v90[i / 2 % 2 + i / 32 % 2 * 2]);
+        for (int i = 0; i < 16; ++i)
+          asm volatile("" : "+r"(a[i]) :: "memory");
+        const unsigned long long b = descriptor(shared + 0 + (int)v58 * 16384, 16);
+        wgmma_fence();
+        wgmma_r_128_bf16(v52 + 0, a + 0, b + 0, v57);
+        wgmma_r_128_bf16(v52 + 0, a + 4, b + 2, true);
+        wgmma_r_128_bf16(v52 + 0, a + 8, b + 4, true);
+        wgmma_r_128_bf16(v52 + 0, a + 12, b + 6, true);
+        wgmma_commit();
+      }
+#pragma unroll
+      for (int i = 0; i < 64; ++i)
+        asm volatile("" : "+f"(v52[i]) :: "memory");
+      wgmma_wait_0();
+#pragma unroll
+      for (int i = 0; i < 64; ++i)
+        asm volatile("" : "+f"(v52[i]) :: "memory");
+      if (threadIdx.x % 128 == 0) arrive(shared + 65552 + (unsigned)v54 % 2 * 8);
+      float v62[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v62[i] = __int_as_float(0xff800000);
+#pragma unroll
+      for (int i = 0; i < 64; ++i)
+        v62[i / 2 % 2] = max_f32(v62[i / 2 % 2], v52[i]);
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v62[i] = max_f32(v62[i], __shfl_xor_sync(0xffffffffu, v62[i], 1));
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v62[i] = max_f32(v62[i], __shfl_xor_sync(0xffffffffu, v62[i], 2));
+      float v63[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v63[i] = max_f32(v48[i], v62[i]);
+      float v67[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v67[i] = (v63[i] == __int_as_float(0xff800000)) ? 0.0f : v63[i];
+      float v69[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v69[i] = v67[i] * -0.18033688f;
+      float v72[64];
+#pragma unroll
+      for (int i = 0; i < 64; ++i)
+        v72[i] = exp2_approx((__fmaf_rn(v52[i], 0.18033688f, v69[i / 2 % 2])));
+      float v75[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v75[i] = exp2_approx(((v48[i] - v67[i]) * 0.18033688f));
+      float v77[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v77[i] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 64; ++i)
+        v77[i / 2 % 2] = v77[i / 2 % 2] + v72[i];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v77[i] = v77[i] + __shfl_xor_sync(0xffffffffu, v77[i], 1);
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v77[i] = v77[i] + __shfl_xor_sync(0xffffffffu, v77[i], 2);
+      float v78[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v78[i] = (v49[i] * v75[i]) + v77[i];
+      float v79[32];
+#pragma unroll
+      for (int i = 0; i < 32; ++i)
+        v79[i] = v50[i] * v75[i / 2 % 2];
+      await_phase(shared + 65664 + (unsigned)v54 % 2 * 8, (unsigned)v54 / 2 & 1);
+      const bool v81 = 0 < 1;
+      {
+        const unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+        unsigned a[32];
+#pragma unroll
+        for (int w = 0; w < 32; ++w) a[w] = pack_bf16(v72 + 2 * w);
+#pragma unroll
+        for (int i = 0; i < 32; ++i)
+          asm volatile("" : "+r"(a[i]) :: "memory");
+#pragma unroll
+        for (int i = 0; i < 32; ++i)
+          asm volatile("" : "+f"(v79[i]) :: "memory");
+        const unsigned long long b = descriptor(shared + 32768 + (int)v58 * 16384, 16384);
+        wgmma_fence();
+        wgmma_r_64_bf16_tb(v79 + 0, a + 0, b + 0, v81);
+        wgmma_r_64_bf16_tb(v79 + 0, a + 4, b + 128, true);
+        wgmma_r_64_bf16_tb(v79 + 0, a + 8, b + 256, true);
+        wgmma_r_64_bf16_tb(v79 + 0, a + 12, b + 384, true);
+        wgmma_r_64_bf16_tb(v79 + 0, a + 16, b + 512, true);
+        wgmma_r_64_bf16_tb(v79 + 0, a + 20, b + 640, true);
+        wgmma_r_64_bf16_tb(v79 + 0, a + 24, b + 768, true);
+        wgmma_r_64_bf16_tb(v79 + 0, a + 28, b + 896, true);
+        wgmma_commit();
+      }
+#pragma unroll
+      for (int i = 0; i < 32; ++i)
+        asm volatile("" : "+f"(v79[i]) :: "memory");
+      wgmma_wait_0();
+#pragma unroll
+      for (int i = 0; i < 32; ++i)
+        asm volatile("" : "+f"(v79[i]) :: "memory");
+      if (threadIdx.x % 128 == 0) arrive(shared + 65680 + (unsigned)v54 % 2 * 8);
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v48[i] = v63[i];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v49[i] = v78[i];
+#pragma unroll
+      for (int i = 0; i < 32; ++i)
+        v50[i] = v79[i];
+    }
+    float v89[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      v89[i] = v48[i];
+    float v90[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      v90[i] = v49[i];
+    float v91[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v91[i] = v50[i];
+    for (long long v88 = v46; v88 < v42; v88 += 128) {
+      const int v95 = (int)(v88 / 128);
+      await_phase(shared + 65536 + (unsigned)v95 % 2 * 8, (unsigned)v95 / 2 & 1);
+      const bool v98 = 0 < 0;
+      const int v99 = v95 % 2;
+      float v93[64];
+      {
+        const unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+        unsigned a[16];
+#pragma unroll
+        for (int w = 0; w < 16; ++w) a[w] = pack_bf16(v37 + 2 * w);
+#pragma unroll
+        for (int i = 0; i < 16; ++i)
+          asm volatile("" : "+r"(a[i]) :: "memory");
+        const unsigned long long b = descriptor(shared + 0 + (int)v99 * 16384, 16);
+        wgmma_fence();
+        wgmma_r_128_bf16(v93 + 0, a + 0, b + 0, v98);
+        wgmma_r_128_bf16(v93 + 0, a + 4, b + 2, true);
+        wgmma_r_128_bf16(v93 + 0, a + 8, b + 4, true);
+        wgmma_r_128_bf16(v93 + 0, a + 12, b + 6, true);
+        wgmma_commit();
+      }
+#pragma unroll
+      for (int i = 0; i < 64; ++i)
+        asm volatile("" : "+f"(v93[i]) :: "memory");
+      wgmma_wait_0();
+#pragma unroll
+      for (int i = 0; i < 64; ++i)
+        asm volatile("" : "+f"(v93[i]) :: "memory");
+      if (threadIdx.x % 128 == 0) arrive(shared + 65552 + (unsigned)v95 % 2 * 8);
+      const int v106 = (int)v88;
+      float v113[64];
+#pragma unroll
+      for (int i = 0; i < 64; ++i)
+        v113[i] = (!((v20 + (row2 + i / 2 % 2 * 8)) < (v106 + (col2 + i % 2 + i / 4 % 16 * 8)))) ? v93[i] : __int_as_float(0xff800000);
+      float v114[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v114[i] = __int_as_float(0xff800000);
+#pragma unroll
+      for (int i = 0; i < 64; ++i)
+        v114[i / 2 % 2] = max_f32(v114[i / 2 % 2], v113[i]);
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v114[i] = max_f32(v114[i], __shfl_xor_sync(0xffffffffu, v114[i], 1));
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v114[i] = max_f32(v114[i], __shfl_xor_sync(0xffffffffu, v114[i], 2));
+      float v115[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v115[i] = max_f32(v89[i], v114[i]);
+      float v118[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v118[i] = (v115[i] == __int_as_float(0xff800000)) ? 0.0f : v115[i];
+      float v120[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v120[i] = v118[i] * -0.18033688f;
+      float v123[64];
+#pragma unroll
+      for (int i = 0; i < 64; ++i)
+        v123[i] = exp2_approx((__fmaf_rn(v113[i], 0.18033688f, v120[i / 2 % 2])));
+      float v126[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v126[i] = exp2_approx(((v89[i] - v118[i]) * 0.18033688f));
+      float v128[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v128[i] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 64; ++i)
+        v128[i / 2 % 2] = v128[i / 2 % 2] + v123[i];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v128[i] = v128[i] + __shfl_xor_sync(0xffffffffu, v128[i], 1);
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v128[i] = v128[i] + __shfl_xor_sync(0xffffffffu, v128[i], 2);
+      float v129[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v129[i] = (v90[i] * v126[i]) + v128[i];
+      float v130[32];
+#pragma unroll
+      for (int i = 0; i < 32; ++i)
+        v130[i] = v91[i] * v126[i / 2 % 2];
+      await_phase(shared + 65664 + (unsigned)v95 % 2 * 8, (unsigned)v95 / 2 & 1);
+      const bool v132 = 0 < 1;
+      {
+        const unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+        unsigned a[32];
+#pragma unroll
+        for (int w = 0; w < 32; ++w) a[w] = pack_bf16(v123 + 2 * w);
+#pragma unroll
+        for (int i = 0; i < 32; ++i)
+          asm volatile("" : "+r"(a[i]) :: "memory");
+#pragma unroll
+        for (int i = 0; i < 32; ++i)
+          asm volatile("" : "+f"(v130[i]) :: "memory");
+        const unsigned long long b = descriptor(shared + 32768 + (int)v99 * 16384, 16384);
+        wgmma_fence();
+        wgmma_r_64_bf16_tb(v130 + 0, a + 0, b + 0, v132);
+        wgmma_r_64_bf16_tb(v130 + 0, a + 4, b + 128, true);
+        wgmma_r_64_bf16_tb(v130 + 0, a + 8, b + 256, true);
+        wgmma_r_64_bf16_tb(v130 + 0, a + 12, b + 384, true);
+        wgmma_r_64_bf16_tb(v130 + 0, a + 16, b + 512, true);
+        wgmma_r_64_bf16_tb(v130 + 0, a + 20, b + 640, true);
+        wgmma_r_64_bf16_tb(v130 + 0, a + 24, b + 768, true);
+        wgmma_r_64_bf16_tb(v130 + 0, a + 28, b + 896, true);
+        wgmma_commit();
+      }
+#pragma unroll
+      for (int i = 0; i < 32; ++i)
+        asm volatile("" : "+f"(v130[i]) :: "memory");
+      wgmma_wait_0();
+#pragma unroll
+      for (int i = 0; i < 32; ++i)
+        asm volatile("" : "+f"(v130[i]) :: "memory");
+      if (threadIdx.x % 128 == 0) arrive(shared + 65680 + (unsigned)v95 % 2 * 8);
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v89[i] = v115[i];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v90[i] = v129[i];
+#pragma unroll
+      for (int i = 0; i < 32; ++i)
+        v91[i] = v130[i];
+    }
+    int v140[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      v140[i] = v20 + (row1 + i % 2 * 8);
+    bool v141[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      v141[i] = v140[i] < v24;
+    float v146[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      v146[i] = 1.0f / ((v90[i] == 0.0f) ? 1.0f : v90[i]);
+    float v147[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v147[i] = v91[i] * v146[i / 2 % 2];
+    int v150[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      v150[i] = v140[i] * 64;
+    unsigned char* const v152 = p4 + v35;
+#pragma unroll
+    for (int i = 0; i < 32; i += 2)
+      store_bf16_2((unsigned short*)v152 + (v150[i / 2 % 2] + (col0 + i % 2 + i / 4 % 8 * 8)), v147 + i, v141[i / 2 % 2]);
+  } else {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (threadIdx.x == 256) {
+      const int v163 = (int)(long long)blockIdx.x;
+      const long long v167 = (long long)(v163 % 8);
+      const long long v177 = min_i64(p1, ((((long long)((((int)p0) - 1) - (v163 / 8))) * 128) + 128));
+      int v179 = 0;
+      for (long long v178 = 0; v178 < v177; v178 += 128) {
+        await_phase(shared + 65552 + (unsigned)v179 % 2 * 8, (unsigned)v179 / 2 & 1 ^ 1);
+        arrive_expecting(shared + 65536 + (unsigned)v179 % 2 * 8, 16384);
+        const long long v184 = (long long)(v167 / 4);
+        copy_tile_3d(shared + 0 + (int)((unsigned)v179 % 2) * 16384 + 0, ((unsigned char*)p5.bytes), shared + 65536 + (unsigned)v179 % 2 * 8, (int)0 + 0, (int)v178 + 0, (int)v184);
+        await_phase(shared + 65680 + (unsigned)v179 % 2 * 8, (unsigned)v179 / 2 & 1 ^ 1);
+        arrive_expecting(shared + 65664 + (unsigned)v179 % 2 * 8, 16384);
+        copy_tile_3d(shared + 32768 + (int)((unsigned)v179 % 2) * 16384 + 0, ((unsigned char*)p6.bytes), shared + 65664 + (unsigned)v179 % 2 * 8, (int)0 + 0, (int)v178 + 0, (int)v184);
+        const int v191 = v179 + 1;
+        v179 = v191;
+      }
+    }
+  }
 }
