@@ -123,7 +123,8 @@ class Play {
   BatchScheduler scheduler_;
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, Tokens> texts_;
-  std::map<std::int32_t, std::pair<std::int32_t, std::int32_t>> cache_;  ///< token, position; by slot
+  std::map<std::int32_t, std::pair<std::int32_t, std::int32_t>>
+      cache_;  ///< token, position; by slot
 };
 
 TEST(BatchScheduler, TheCacheHasWhatEachRunReads) {
