@@ -86,9 +86,8 @@ class Models : public ::testing::Test {
                     {"end_of_text", json::array()}}
                    .dump());
     using Tensors = std::map<std::string, HostTensor, std::less<>>;
-    write_safetensors(folder() / "shared",
-                      Tensors{{"table", numbers({kVocabulary, kWidth}, 0.02)},
-                              {"head", numbers({kWidth, kVocabulary}, 0.03)}});
+    write_safetensors(folder() / "shared", Tensors{{"table", numbers({kVocabulary, kWidth}, 0.02)},
+                                                   {"head", numbers({kWidth, kVocabulary}, 0.03)}});
     write_safetensors(folder() / "rank0", Tensors{{"w", numbers({kWidth, kWidth}, 0.01)}});
     write_safetensors(folder() / "rank1", Tensors{{"w", numbers({kWidth, kWidth}, 0.04)}});
   }
