@@ -109,12 +109,15 @@ class Engine {
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Ticket>> arrived_;
   std::map<std::string, std::int64_t> metrics_ = {
-      {"requests_total", 0},        {"requests_cancelled_total", 0},
-      {"requests_failed_total", 0}, {"preemptions_total", 0},
-      {"steps_total", 0},           {"host_microseconds_total", 0},  ///< of steps, outside of runs
-      {"computed_tokens_total", 0},  ///< that went through the model, prompts included
-      {"reused_tokens_total", 0},    ///< that the cache had when their sequence began
-      {"tokens_total", 0}};          ///< that were chosen
+      {"requests_total", 0},
+      {"requests_cancelled_total", 0},
+      {"requests_failed_total", 0},
+      {"preemptions_total", 0},
+      {"steps_total", 0},
+      {"host_microseconds_total", 0},  ///< processor time of steps, outside of runs
+      {"computed_tokens_total", 0},    ///< that went through the model, prompts included
+      {"reused_tokens_total", 0},      ///< that the cache had when their sequence began
+      {"tokens_total", 0}};            ///< that were chosen
   bool stopping_ = false;
   std::thread thread_;
 };
