@@ -69,7 +69,6 @@ class BRAID_API BatchScheduler {
   void admit();
   void take(std::int64_t budget);
   bool grow(std::size_t index, std::int64_t count);
-  void give_back(Sequence& sequence);
 
   ModelLimits limits_;
   PagePool pool_;

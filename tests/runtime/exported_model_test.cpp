@@ -176,6 +176,7 @@ class ModelsApart : public Models {
       EXPECT_EQ(error_of([&] { model.follow(); }).second, "follow: rank 0 is here; expected run()");
       lead(model);
     }
+    ends_[0].reset();  // whoever still waits learns that
     other.join();
     return error;
   }

@@ -24,7 +24,7 @@ void BatchScheduler::append(std::uint64_t sequence, std::int32_t token) {
 void BatchScheduler::remove(std::uint64_t sequence) {
   const auto is_it = [&](Sequence& each) {
     if (each.number != sequence) return false;
-    give_back(each);
+    pool_.release(each.pages);
     return true;
   };
   std::erase_if(running_, is_it);
@@ -56,7 +56,7 @@ std::vector<std::uint64_t> BatchScheduler::failed() {
   pool_.forget();
   std::vector<std::uint64_t> ran;
   for (Sequence& each : running_) {
-    give_back(each);
+    pool_.release(each.pages);
     ran.push_back(each.number);
   }
   running_.clear();
@@ -78,7 +78,7 @@ void BatchScheduler::admit() {
     next.cached = pool_.reuse(next.pages, next.tokens);
     left += pool_.free_pages() - wanted(next);
     if (left < 0 && !running_.empty()) {
-      give_back(next);
+      pool_.release(next.pages);
       break;
     }
     if (next.reused < 0) next.reused = next.cached;
@@ -109,17 +109,12 @@ bool BatchScheduler::grow(std::size_t index, std::int64_t count) {
   while (!pool_.grow(running_[index].pages, running_[index].cached + count)) {
     Sequence youngest = std::move(running_.back());
     running_.pop_back();
-    give_back(youngest);
+    pool_.release(youngest.pages);
     waiting_.push_front(std::move(youngest));
     ++preempted_;
     if (index == running_.size()) return false;
   }
   return true;
-}
-
-void BatchScheduler::give_back(Sequence& sequence) {
-  pool_.release(sequence.pages);
-  sequence.cached = sequence.taken = 0;
 }
 
 }  // namespace braid
