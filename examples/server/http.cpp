@@ -216,7 +216,8 @@ std::string metrics_text(HttpState& state) {
   std::string text;
   for (const auto& [name, value] : metrics) {
     const char* type = name.ends_with("_total") ? " counter" : " gauge";
-    text += "# TYPE braid_" + name + type + "\nbraid_" + name + " " + std::to_string(value) + "\n";
+    text.append("# TYPE braid_").append(name).append(type);
+    text.append("\nbraid_").append(name).append(" ").append(std::to_string(value)).append("\n");
   }
   return text;
 }
