@@ -1,7 +1,7 @@
 #pragma once
 
+#include <braid/batch_scheduler.h>
 #include <braid/exported_model.h>
-#include <braid/page_pool.h>
 #include <braid/sampling.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -44,6 +44,7 @@ class Ticket {
   struct News {
     std::vector<Token> tokens;
     Finish finish = Finish::kNone;
+    std::string error;  ///< why it failed
   };
   /// What is new since the last call; waits for it, but no longer than `limit`.
   News wait(std::chrono::milliseconds limit);
@@ -58,7 +59,7 @@ class Ticket {
   void begin(std::int64_t reused) { reused_ = reused_ < 0 ? reused : reused_.load(); }
   [[nodiscard]] std::int64_t reused() const { return std::max<std::int64_t>(0, reused_); }
   void add(Token token);
-  void finish(Finish how);
+  void finish(Finish how, std::string error = {});
 
  private:
   const Request request_;
@@ -69,21 +70,8 @@ class Ticket {
   News news_;
 };
 
-/// Counters since the start, and what is there at the moment.
-struct EngineMetrics {
-  std::int64_t requests = 0, cancelled = 0, failed = 0, preempted = 0;
-  std::int64_t steps = 0;
-  std::int64_t computed_tokens = 0;  ///< that went through the model, prompts included
-  std::int64_t reused_tokens = 0;    ///< that the cache had when their sequence began
-  std::int64_t tokens = 0;           ///< that were chosen
-  std::int64_t running = 0, waiting = 0, pages = 0, free_pages = 0;
-};
-
-/// Continuous batching over a paged cache. A thread of its own runs the model: in each step one
-/// token of each sequence that decodes, and parts of prompts in what is left of
-/// ModelLimits::max_tokens. Pages are taken as sequences grow, and those of equal begins are
-/// shared. When none is free, the youngest sequence loses its own, and is computed again later; its
-/// tokens stay the same, as those of any request do, whatever runs beside it or was in the cache.
+/// Answers requests by continuous batching (braid::BatchScheduler). A thread of its own runs the
+/// model. The tokens of a request are the same whatever runs beside it or was in the cache.
 class Engine {
  public:
   explicit Engine(braid::ExportedModel& model);
@@ -92,44 +80,44 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   [[nodiscard]] const braid::ModelLimits& limits() const { return model_.limits(); }
-  /// The most tokens of a sequence.
-  [[nodiscard]] std::int64_t room() const;
-  /// Why a request can never run, on one line; empty if it can.
-  [[nodiscard]] std::string refusal(const Request& request) const;
-  /// Takes a request that nothing speaks against.
+  /// Takes a request that nothing speaks against (ModelLimits::refusal).
   std::shared_ptr<Ticket> submit(Request request);
-  [[nodiscard]] EngineMetrics metrics() const;
+  /// What is there at the moment, and counters since the start, whose names end in `_total`.
+  [[nodiscard]] std::map<std::string, std::int64_t> metrics() const;
 
  private:
   struct Sequence {
     std::shared_ptr<Ticket> ticket;
-    std::vector<std::int32_t> tokens;  ///< the prompt and what was chosen
-    braid::SequencePages pages;
-    std::int64_t cached = 0;  ///< tokens that the cache has
-    std::int64_t taken = 0;   ///< tokens of the step at hand, behind those
-    Finish finish = Finish::kNone;
-    [[nodiscard]] std::int64_t pending() const { return std::ssize(tokens) - cached; }
+    std::int64_t tokens;  ///< the prompt's, and those that were chosen
   };
 
   // The engine's thread calls these.
   void work();
-  void drop_ended();
-  void admit();
-  void schedule();
-  bool grow(std::size_t index, std::int64_t count);
-  void give_back(Sequence& sequence);
   void step();
-  [[nodiscard]] Finish choose(Sequence& sequence, std::span<const double> logits);
+  [[nodiscard]] Finish choose(std::uint64_t number, std::span<const double> logits);
+  /// Takes a sequence out.
+  void end(std::uint64_t number);
+  /// Notes the scheduler's numbers for metrics().
+  void note();
+  void count(const std::string& what, std::int64_t more = 1);
 
   braid::ExportedModel& model_;
-  braid::PagePool pool_;
-  /// Oldest first. All of them are older than those that wait.
-  std::vector<Sequence> running_;
+  braid::BatchScheduler scheduler_;
+  std::map<std::uint64_t, Sequence> sequences_;  ///< by number
 
   mutable std::mutex mutex_;  ///< of all below
   std::condition_variable changed_;
-  std::deque<Sequence> waiting_;
-  EngineMetrics metrics_;
+  std::vector<std::shared_ptr<Ticket>> arrived_;
+  std::map<std::string, std::int64_t> metrics_ = {
+      {"requests_total", 0},
+      {"requests_cancelled_total", 0},
+      {"requests_failed_total", 0},
+      {"preemptions_total", 0},
+      {"steps_total", 0},
+      {"host_microseconds_total", 0},  ///< processor time of steps, outside of runs
+      {"computed_tokens_total", 0},    ///< that went through the model, prompts included
+      {"reused_tokens_total", 0},      ///< that the cache had when their sequence began
+      {"tokens_total", 0}};            ///< that were chosen
   bool stopping_ = false;
   std::thread thread_;
 };

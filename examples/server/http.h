@@ -31,8 +31,8 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   [[nodiscard]] int port() const { return port_; }
-  /// Refuses new requests, and returns once those that are there have their answers.
-  void drain();
+  /// Refuses new requests, with `why`, and returns once those that are there have their answers.
+  void drain(const std::string& why);
 
  private:
   std::shared_ptr<HttpState> state_;

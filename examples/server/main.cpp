@@ -1,6 +1,7 @@
 // Serves a model that `python -m braid.export` wrote: docs/server.md.
 //
 //     braid-server OUT --device cpu --port 8000
+#include <braid/process.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -46,8 +47,16 @@ int main(int argc, char** argv) try {
   ::sigaddset(&signals, SIGINT);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
+  // Under a launcher each process has one rank, and that of rank 0 serves.
+  const auto process = braid::process_from_environment();
+  if (process) options.world.rendezvous = braid::meet_by_socket(process->meeting);
+  options.world.compile_in_background = true;
   const auto begin = std::chrono::steady_clock::now();
   auto model = braid::ExportedModel::open(folder, options);
+  if (process && process->rank != 0) {
+    model.follow();
+    return 0;
+  }
   const server::Language language{server::Tokenizer(folder), model.chat()};
   server::Engine engine(model);
   const std::string name = std::filesystem::absolute(folder + "/.").parent_path().filename();
@@ -59,15 +68,22 @@ int main(int argc, char** argv) try {
   if (!missing.empty()) std::printf("it takes token ids, no text: %s\n", missing.c_str());
   std::fflush(stdout);
 
-  int received = 0;
-  ::sigwait(&signals, &received);
+  const timespec look{.tv_sec = 0, .tv_nsec = 50'000'000};
+  while (::sigtimedwait(&signals, nullptr, &look) < 0 && model.lost().empty()) {
+  }
   // A second signal ends the process at once.
   ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-  http.drain();
+  http.drain(model.lost().empty() ? "the server ends" : model.lost());
+  const std::string lost = model.lost();
+  if (!lost.empty()) {
+    std::fprintf(stderr, "braid-server: error: %s\n", lost.c_str());
+    std::this_thread::sleep_for(std::chrono::seconds(2));  // who asks meanwhile learns it
+  }
   // Clients that are left have sent no whole request, and must not keep the process.
-  std::signal(SIGALRM, [](int) { std::_Exit(0); });
+  std::signal(
+      SIGALRM, lost.empty() ? [](int) { std::_Exit(0); } : [](int) { std::_Exit(1); });
   ::alarm(2);
-  return 0;
+  return lost.empty() ? 0 : 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "braid-server: error: %s\n", error.what());
   return 1;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,7 +15,7 @@
 namespace braid {
 
 /// What an exported model can take: its folder says so, and ModelOptions.
-struct ModelLimits {
+struct BRAID_API ModelLimits {
   std::int64_t max_tokens = 0;     ///< of one run
   std::int64_t max_sequences = 0;  ///< of one run
   std::int64_t context = 0;        ///< tokens of a sequence
@@ -23,10 +24,17 @@ struct ModelLimits {
   std::int64_t table_width = 0;    ///< pages of a sequence of the whole context
   std::int64_t vocabulary = 0;
   std::vector<std::int32_t> end_of_text;  ///< tokens that end a text
+
+  /// The most tokens of a sequence.
+  [[nodiscard]] std::int64_t room() const { return std::min(context, pages * page_size); }
+  /// Why no sequence can have these tokens and then `more` others, on one line; empty if it can.
+  [[nodiscard]] std::string refusal(std::span<const std::int32_t> tokens, std::int64_t more) const;
 };
 
 struct ModelOptions {
-  WorldOptions world;           ///< where it runs; the folder says on how many ranks
+  /// Where it runs; the folder says on how many ranks. With WorldOptions::rendezvous other
+  /// processes have some of them (ExportedModel::follow).
+  WorldOptions world;
   std::int64_t max_tokens = 0;  ///< of one run, at most what the folder says; 0: as many
   std::int64_t pages = 0;       ///< of the cache; 0: by `memory`
   /// Bytes that weights, caches and what runs need may take on each rank: the cache gets as many
@@ -46,7 +54,8 @@ struct BRAID_API ModelBatch {
 };
 
 /// A causal language model in a folder that `python -m braid.export` wrote, ready to run on all its
-/// ranks, which are threads of this process. One thread may use it at a time.
+/// ranks, which are threads of this process or, in part, elsewhere. One thread may use it at a
+/// time.
 class BRAID_API ExportedModel {
  public:
   /// Compiles the graph and reads the weights. Throws kInvalidArgument and kEnvironment with what
@@ -60,10 +69,22 @@ class BRAID_API ExportedModel {
   /// Empty where the model has no chat template, or one that braid.export could not take.
   [[nodiscard]] const std::optional<ChatFormat>& chat() const;
 
+  /// The most tokens of a run that waits for no compile. With WorldOptions::compile_in_background
+  /// open() returns when runs of ModelLimits::max_sequences tokens can begin, which is this number
+  /// until all kernels are compiled; with ranks elsewhere it waits for all. Any thread may call it.
+  [[nodiscard]] std::int64_t ready_tokens() const;
+
   /// Runs once and returns the logits of each sequence's last token, [sequences, vocabulary].
   /// Throws as Executable::synchronize does where the run failed; what the caches hold is lost
-  /// then.
+  /// then. With ranks elsewhere it is called where rank 0 is, and no later run succeeds after one
+  /// that failed.
   [[nodiscard]] std::vector<double> run(const ModelBatch& batch);
+  /// With ranks elsewhere, where rank 0 is not: runs every batch that run() gets there, until that
+  /// model is destroyed. Throws as run() does, and kEnvironment naming a rank that is lost.
+  void follow();
+  /// With ranks elsewhere: why no later run succeeds, such as "rank 1 is gone"; else empty. Any
+  /// thread may call it.
+  [[nodiscard]] std::string lost() const;
 
  private:
   struct Impl;

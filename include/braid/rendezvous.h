@@ -24,6 +24,11 @@ class BRAID_API Rendezvous {
   /// bytes of all ranks, indexed by rank. Throws kTimeout when an end does not arrive and
   /// kEnvironment when it is gone; after that no later call succeeds.
   [[nodiscard]] virtual std::vector<std::string> all_gather(std::vector<std::string> mine) = 0;
+  /// Rank 0's end gives bytes, and every other end, whose own are ignored, waits for them as long
+  /// as it takes. Each call returns what rank 0's end gave. That end does not wait for the others,
+  /// nor do these calls have an order with those of all_gather(). Throws kEnvironment once a rank
+  /// is lost; what was given before is returned first. By default it is an all_gather().
+  [[nodiscard]] virtual std::string broadcast(std::string bytes);
   /// Which rank was lost and how, such as "rank 2 is gone". Empty while all is well, or where
   /// nobody watches. Thread safe and cheap.
   [[nodiscard]] virtual std::string lost() const { return {}; }

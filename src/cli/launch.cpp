@@ -152,9 +152,14 @@ class Launcher {
     return std::clamp(time + milliseconds(1), milliseconds(0), kLong);
   }
 
+  /// Ranks may have work to finish, for as long as it takes: the next signal kills them.
   void interrupt(int signal) {
-    if (exit_code_ == kGood) exit_code_ = 128 + signal;
-    end_after(milliseconds(0));
+    termed_ = termed_ || interrupted_ != 0;
+    if (termed_ || ending_) end_after(milliseconds(0));
+    interrupted_ = signal;
+    for (const pid_t child : children_) {
+      if (child != 0) ::kill(-child, SIGTERM);
+    }
   }
 
   void reap() {
@@ -168,9 +173,13 @@ class Launcher {
       if (exit_code_ != kGood) continue;
       const bool exited = WIFEXITED(status);
       exit_code_ = exited ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      note(fmt::format(
-          "braid: launch: rank {}: {}\n", rank,
-          exited ? fmt::format("exit code {}", exit_code_) : ::strsignal(WTERMSIG(status))));
+      if (interrupted_ != 0) {
+        exit_code_ = 128 + interrupted_;
+      } else {
+        note(fmt::format(
+            "braid: launch: rank {}: {}\n", rank,
+            exited ? fmt::format("exit code {}", exit_code_) : ::strsignal(WTERMSIG(status))));
+      }
       // The others see it by themselves, and say so.
       const double grace = std::min(options_.timeout_s + 1, kLongestGrace);
       end_after(milliseconds(static_cast<std::int64_t>(grace * 1e3)));
@@ -205,8 +214,9 @@ class Launcher {
   SignalSet signals_;
   std::vector<pid_t> children_;  ///< by rank, each with its own process group; 0: it has ended
   int exit_code_ = kGood;        ///< of the first that failed
-  bool ending_ = false;
-  bool termed_ = false;  ///< those that are left got a SIGTERM
+  int interrupted_ = 0;          ///< the signal that this process got last; 0: none
+  bool ending_ = false;          ///< what is left at the deadline gets a signal
+  bool termed_ = false;          ///< those that are left got a SIGTERM
   Clock::time_point deadline_;
 };
 

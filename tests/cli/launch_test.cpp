@@ -216,6 +216,37 @@ TEST(Launch, ChildrenDoNotOutliveIt) {
   }
 }
 
+TEST(Launch, RanksMayFinishAfterASignal) {
+  const auto interrupted = [](int signal, int tenths, int code) {
+    const TemporaryDirectory directory;
+    const std::string there = directory / "there";
+    return test::interrupt_braid(
+        {"launch", "--nproc", "2", "--", "/bin/sh", "-c",
+         fmt::format("trap end=1 TERM; if test $RANK = 0; then : >{}; else until test -e {}; do "
+                     "sleep 0.01; done; echo ready >&2; fi; i=0; until test $i = {}; do sleep 0.1; "
+                     "test -z \"$end\" || i=$((i + 1)); done; exit {}",
+                     there, there, tenths, code)},
+        "ready", signal);
+  };
+  const auto good = interrupted(SIGTERM, 25, 0);
+  EXPECT_EQ(good.exit_code, 0);
+  EXPECT_GT(good.seconds, 2.4);  // longer than a rank has after a failure of another
+  EXPECT_EQ(interrupted(SIGINT, 1, 3).exit_code, 128 + SIGINT);
+}
+
+TEST(Launch, ASecondSignalKills) {
+  const TemporaryDirectory directory;
+  const std::string out = directory / "out";
+  const auto result = run_shell(
+      ": >" + out + "; $BRAID launch --nproc 2 -- sh -c 'trap \"\" TERM; echo $RANK; sleep 60; " +
+      "sleep 60' >" + out + " & until test \"$(wc -l <" + out + ")\" = 2; do sleep 0.05; done; " +
+      "kill $!; sleep 0.3; kill $!; wait $!");
+  EXPECT_EQ(result.exit_code, 128 + SIGTERM);
+  EXPECT_EQ(result.err,
+            "braid: launch: rank 0 is still there: SIGKILL\n"
+            "braid: launch: rank 1 is still there: SIGKILL\n");
+}
+
 TEST(Launch, ARankThatIsLostIsNamedByTheOthers) {
   const TemporaryDirectory directory;
   const auto result = launch(

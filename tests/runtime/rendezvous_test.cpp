@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 #include "braid/error.h"
@@ -40,6 +41,27 @@ TEST(Rendezvous, BringsTheBytesOfAllEndsByRank) {
   }
   ends[0]->barrier();
   other.join();
+}
+
+TEST(Rendezvous, BroadcastsWhatRank0Gives) {
+  auto ends = meet_in_process({{1}, {0, 2}, {3}}, 0.05);
+  std::thread other([&] {
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(ends[2]->broadcast("ignored"), std::to_string(i));
+    EXPECT_EQ(error_of([&] { (void)ends[2]->broadcast({}); }), "rendezvous: rank 0 is gone");
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // longer than a round may take
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ends[1]->broadcast(std::to_string(i)), std::to_string(i));
+  ends[1].reset();
+  other.join();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ends[0]->broadcast({}), std::to_string(i));
+  EXPECT_EQ(error_of([&] { (void)ends[0]->broadcast({}); }), "rendezvous: rank 0 is gone");
+}
+
+TEST(Rendezvous, BroadcastsByTheCallersAllGather) {
+  const auto end = meet_by_callback(1, 2, [](const std::string& mine) {
+    return std::vector<std::string>{"zero", mine};
+  });
+  EXPECT_EQ(end->broadcast("one"), "zero");
 }
 
 TEST(Rendezvous, WhoDoesNotComeIsNamed) {

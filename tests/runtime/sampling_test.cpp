@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <random>
+#include <vector>
+
+#include "run/seed.h"
 
 namespace braid {
 namespace {
@@ -28,6 +33,19 @@ TEST(Sampling, TokensComeByTheirProbability) {
 
 TEST(Sampling, TemperatureZeroTakesTheLikeliest) {
   EXPECT_EQ(counts({.temperature = 0})[1], 20000);
+}
+
+TEST(Sampling, TemperatureZeroTakesTheFirstOfEquals) {
+  const std::uint64_t seed = testing::base_seed();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  for (std::size_t count = 1; count < 200; ++count) {
+    std::vector<double> logits(count);
+    for (double& logit : logits) logit = -static_cast<double>(1 + random() % 9);
+    const auto first = std::ranges::max_element(logits) - logits.begin();
+    EXPECT_EQ(choose_token(logits, {.temperature = 0}, 0), first) << count;
+  }
+  EXPECT_EQ(choose_token(std::vector<double>(9, NAN), {.temperature = 0}, 0), 0);
 }
 
 TEST(Sampling, TopPKeepsTheFewestThatHaveIt) {

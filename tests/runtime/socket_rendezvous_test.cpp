@@ -124,6 +124,36 @@ TEST_F(Sockets, WhoDoesNotComeIsNamed) {
   EXPECT_LT(seconds_since(start), 5);
 }
 
+TEST_F(Sockets, BroadcastWhatRank0GivesAmongRounds) {
+  std::vector<SocketOptions> ends = {options({0, 3}, 4), options({1}, 4), options({2}, 4)};
+  for (SocketOptions& each : ends) each.patience_s = 0.1;  // which limits rounds alone
+  const auto errors = meet(ends, [](Rendezvous& end) {
+    const bool gives = end.ranks()[0] == 0;
+    if (gives) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    for (int i = 0; i < 100; ++i) {
+      const std::string bytes = fmt::format("{}{}", i, std::string(i == 7 ? 3 << 20 : 0, 'x'));
+      EXPECT_EQ(end.broadcast(gives ? bytes : "ignored"), bytes);
+      if (i % 10 == 0) end.barrier();
+    }
+  });
+  EXPECT_THAT(errors, Each("no error"));
+}
+
+TEST_F(Sockets, BroadcastsOfOneThatIsGoneComeBeforeItsLoss) {
+  std::vector<std::string> got;
+  const auto errors = meet({options({0}, 2), options({1}, 2)}, [&](Rendezvous& end) {
+    if (end.ranks()[0] == 0) {
+      (void)end.broadcast("first");
+      (void)end.broadcast("second");
+      return;
+    }
+    while (end.lost().empty()) std::this_thread::yield();
+    for (;;) got.push_back(end.broadcast({}));
+  });
+  EXPECT_THAT(got, ElementsAre("first", "second"));
+  EXPECT_THAT(errors, ElementsAre("no error", "rendezvous: rank 0 is gone"));
+}
+
 TEST_F(Sockets, WhoLeavesIsNamed) {
   for (const int leaver : {0, 1, 2}) {
     const auto errors =

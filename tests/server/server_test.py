@@ -1,4 +1,5 @@
-"""braid-server with a small model of random weights, over HTTP. The one argument is the server."""
+"""braid-server with a small model of random weights, over HTTP. The arguments are the server and the
+command."""
 
 import collections
 import concurrent.futures
@@ -24,7 +25,7 @@ import numpy as np
 import braid
 from braid import safetensors
 
-SERVER = sys.argv.pop()
+BRAID, SERVER = sys.argv.pop(), sys.argv.pop()
 VOCABULARY, HIDDEN, WIDTH, PAGE, CONTEXT, PAGES, RANKS = 128, 32, 16, 16, 4096, 40, 2
 MAX_TOKENS, MAX_SEQUENCES = 48, 8
 DEADLINE = 30
@@ -118,10 +119,10 @@ class Running:
     """A server that runs, and what clients do with it. It ends with the test, however that ends, and
     writes into a file: who waits for the test's output never waits for the server."""
 
-    def __init__(self, folder, *options):
+    def __init__(self, folder, *options, launcher=()):
         self.output = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
-            [SERVER, str(folder), "--device", "cpu", "--port", "0", *options],
+            [*launcher, SERVER, str(folder), "--device", "cpu", "--port", "0", *options],
             stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT,
             preexec_fn=die_with_parent)  # fmt: skip
         end = time.monotonic() + DEADLINE
@@ -137,11 +138,16 @@ class Running:
         self.output.seek(0)
         return self.output.read()
 
-    def send(self, method, path, body=None):
-        """The connection and the response, of which only the head has been read."""
+    def begin(self, method, path, body=None):
+        """The connection of a request."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)
         body = body if body is None or isinstance(body, (str, bytes)) else json.dumps(body)
         connection.request(method, path, body, {"Content-Type": "application/json"})
+        return connection
+
+    def send(self, method, path, body=None):
+        """The connection and the response, of which only the head has been read."""
+        connection = self.begin(method, path, body)
         return connection, connection.getresponse()
 
     def ask(self, method, path, body=None):
@@ -344,8 +350,9 @@ class Server(unittest.TestCase):
             ({"prompt": [1], "stream": 1}, "stream: found 1; expected true or false"),
             ({"prompt": [1], "n": 2}, "n: found 2; expected 1"),
             ({"prompt": [1], "best_of": 2}, "best_of: this server does not know it"),
+            ({"prompt": [1], "stop": [VOCABULARY]}, "found the token 128; expected one from 0 to 127"),
             ({"prompt": [1] * 500, "max_tokens": 141},
-             "found 500 tokens of a prompt and max_tokens 141; expected at most 640 together"),
+             "found 500 tokens and 141 more; expected at most 640 together"),
         ):  # fmt: skip
             with self.subTest(message):
                 response, text = self.server.ask("POST", "/v1/completions", body)
@@ -524,16 +531,15 @@ class Others(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             server = self.start(pathlib.Path(directory), "--pages", "300")
             body = {"prompt": [1] * 96, "max_tokens": 4000}
-            clients = [server.send("POST", "/v1/completions", {**body, "stream": i % 2 == 0})
+            clients = [server.begin("POST", "/v1/completions", {**body, "stream": i % 2 == 0})
                        for i in range(64)]  # fmt: skip
-            self.assertEqual({response.status for _, response in clients}, {200})
+            server.wait_until(lambda m: m["requests_total"] == 64)
             response, text = server.ask("POST", "/v1/completions", body)
             self.assertEqual((response.status, response.getheader("Retry-After")), (503, "1"))
             self.assertEqual(json.loads(text)["error"]["type"], "server_error")
             self.assertEqual(server.ask("GET", "/health")[0].status, 200)
             self.assertGreater(server.metrics()["waiting"], 0)
-            for connection, response in clients:
-                response.close()
+            for connection in clients:
                 connection.close()
             server.wait_until_idle(pages=300)
             metrics = server.metrics()
@@ -629,6 +635,123 @@ class Others(unittest.TestCase):
                 self.assertEqual(done.returncode, 1)
                 self.assertEqual(done.stderr,
                                  f"braid-server: error: {directory}{message}\n")
+
+
+class Processes(unittest.TestCase):
+    """With a process of each rank."""
+
+    def start(self, *options):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.folder = pathlib.Path(directory.name)
+        write_model(self.folder)
+        launcher = (BRAID, "launch", "--nproc", str(RANKS), "--")
+        server = Running(self.folder, *options, launcher=launcher)
+        self.addCleanup(server.close)
+        return server
+
+    def rank(self, server, number):
+        """Its process."""
+        for status in pathlib.Path("/proc").glob("[0-9]*/status"):
+            with contextlib.suppress(OSError):
+                if f"\nPPid:\t{server.process.pid}\n" in status.read_text():
+                    variables = status.with_name("environ").read_bytes().split(b"\0")
+                    if f"RANK={number}".encode() in variables:
+                        return int(status.parent.name)
+        raise AssertionError(f"there is no rank {number}")
+
+    def answers(self, server):
+        # As above.
+        def answer(i):
+            return server.complete(prompt=prompt(i, 1 + 23 * i % 150), max_tokens=40 + 3 * i, seed=i,
+                                   temperature=0 if i % 2 else 0.8, logprobs=0)  # fmt: skip
+
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            return list(pool.map(answer, range(16)))
+
+    def test_answers_are_those_of_threads_and_sigterm_to_the_launcher_drains(self):
+        server = self.start()
+        there = self.answers(server)
+        here = Running(self.folder)
+        self.addCleanup(here.close)
+        self.assertEqual(there, self.answers(here))
+        self.assertEqual(here.stop(), 0)
+        self.drains(server, server.process.pid)
+
+    def test_sigterm_to_rank_0_drains(self):
+        server = self.start()
+        os.kill(self.rank(server, 1), signal.SIGTERM)  # which follows, and does not end by itself
+        self.drains(server, self.rank(server, 0))
+
+    def drains(self, server, process):
+        body = {"prompt": [1], "max_tokens": 500, "stream": True}
+        connection, response = server.send("POST", "/v1/completions", body)
+        os.kill(process, signal.SIGTERM)
+        end = time.monotonic() + DEADLINE
+        while server.ask("GET", "/health")[0].status != 503:
+            self.assertLess(time.monotonic(), end)
+        text = server.ask("POST", "/v1/completions", body)[1]
+        self.assertEqual(json.loads(text)["error"]["message"], "the server ends")
+        *chunks, done = events(response)
+        connection.close()
+        self.assertEqual(done, "[DONE]")
+        self.assertEqual(sum(len(json.loads(c)["choices"][0]["tokens"]) for c in chunks), 500)
+        self.assertEqual(server.process.wait(DEADLINE), 0, server.printed())
+        self.assertNotIn("error", server.printed())
+
+    def ends_after_the_loss(self, server, begin):
+        self.assertEqual(server.process.wait(DEADLINE), 128 + signal.SIGKILL)
+        self.assertIn("braid-server: error: rank 1 is gone\n", server.printed())
+        self.assertLess(time.monotonic() - begin, 10)
+
+    def test_a_rank_that_is_killed_is_named_to_all_clients(self):
+        server = self.start("--pages", "2000")
+        body = {"prompt": [1], "max_tokens": 4000}
+        connection, stream = server.send("POST", "/v1/completions", {**body, "stream": True})
+        pending = [server.begin("POST", "/v1/completions", {**body, "stream": i % 2 == 0})
+                   for i in range(3 * MAX_SEQUENCES)]  # fmt: skip
+        server.wait_until(lambda m: m["requests_total"] == len(pending) + 1 and m["waiting"] > 0)
+        begin = time.monotonic()
+        os.kill(self.rank(server, 1), signal.SIGKILL)
+        responses = [(client, client.getresponse()) for client in pending]
+        *_, last = events(stream)
+        connection.close()
+        self.assertEqual(json.loads(last)["error"]["message"], "rank 1 is gone")
+        statuses = collections.Counter()
+        for i, (client, response) in enumerate(responses):
+            statuses[response.status, i % 2 == 0] += 1
+            *_, text = response.read().decode().splitlines() if response.status == 503 else events(response)
+            client.close()
+            self.assertEqual(json.loads(text)["error"]["message"], "rank 1 is gone")
+        # A stream that has begun has a status.
+        self.assertEqual(set(statuses) - {(200, True)}, {(503, True), (503, False)})
+        self.ends_after_the_loss(server, begin)
+
+    def test_a_rank_that_is_killed_while_nothing_runs(self):
+        server = self.start()
+        begin = time.monotonic()
+        os.kill(self.rank(server, 1), signal.SIGKILL)
+        while (health := server.ask("GET", "/health"))[0].status == 200:
+            self.assertLess(time.monotonic(), begin + DEADLINE)
+        self.assertEqual((health[0].status, json.loads(health[1])), (503, {"status": "rank 1 is gone"}))
+        response, text = server.ask("POST", "/v1/completions", {"prompt": [1]})
+        self.assertEqual((response.status, json.loads(text)["error"]["message"]), (503, "rank 1 is gone"))
+        self.ends_after_the_loss(server, begin)
+
+    def test_nothing_is_left_without_rank_0(self):
+        server = self.start()
+        os.kill(self.rank(server, 0), signal.SIGKILL)
+        self.assertEqual(server.process.wait(DEADLINE), 128 + signal.SIGKILL)
+        self.assertIn("braid-server: error: rendezvous: rank 0 is gone\n", server.printed())
+
+    def test_a_model_of_another_number_of_ranks_is_refused(self):
+        with tempfile.TemporaryDirectory() as directory:
+            write_model(pathlib.Path(directory))
+            command = [BRAID, "launch", "--nproc", "3", "--", SERVER, directory, "--device", "cpu"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"braid-server: error: {directory}: is a model of 2 ranks; found 3 of all "
+                          "processes\n", done.stderr)  # fmt: skip
 
 
 class Load(unittest.TestCase):

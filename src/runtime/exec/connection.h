@@ -25,6 +25,7 @@ enum class FrameKind : std::uint32_t {
   kLost,          ///< why no round will complete any more
   kState,         ///< what an end's ranks state
   kDisagree,      ///< how statements differ; like kLost
+  kBroadcast,     ///< bytes of rank 0's end for all others
 };
 struct Frame {
   FrameKind kind = FrameKind::kBeat;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <utility>
 
@@ -34,7 +35,8 @@ struct Hall {
   std::vector<std::string> results;  ///< of the last round; the next one begins only when all have
                                      ///< read them: see `readers`
   std::size_t readers = 0;
-  std::string broken;  ///< why no round will complete any more
+  std::vector<std::deque<std::string>> broadcasts;  ///< that a party has not taken yet
+  std::string broken;                               ///< why no round will complete any more
   Statements statements;
   std::string disagreement;
 };
@@ -68,6 +70,26 @@ class HallEnd final : public Rendezvous, NonCopyable {
   [[nodiscard]] std::string disagreement() const override {
     const std::lock_guard lock(hall_->mutex);
     return hall_->disagreement;
+  }
+
+  [[nodiscard]] std::string broadcast(std::string bytes) override {
+    std::unique_lock lock(hall_->mutex);
+    const bool gives = ranks()[0] == 0;
+    std::deque<std::string>& mine = hall_->broadcasts[party_];
+    hall_->changed.wait(lock, [&] { return gives || !mine.empty() || !hall_->broken.empty(); });
+    if (mine.empty() && !hall_->broken.empty()) {
+      throw Error(ErrorCode::kEnvironment, kPlace, hall_->broken);
+    }
+    if (!gives) {
+      bytes = std::move(mine.front());
+      mine.pop_front();
+      return bytes;
+    }
+    for (std::size_t p = 0; p < hall_->parties.size(); ++p) {
+      if (p != party_) hall_->broadcasts[p].push_back(bytes);
+    }
+    hall_->changed.notify_all();
+    return bytes;
   }
 
   [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {
@@ -190,6 +212,12 @@ void expect_alike(const RankCard& first, const RankCard& other, std::size_t rank
 
 }  // namespace
 
+std::string Rendezvous::broadcast(std::string bytes) {
+  std::vector<std::string> mine(ranks().size());
+  mine[0] = std::move(bytes);
+  return all_gather(std::move(mine))[0];
+}
+
 std::vector<std::shared_ptr<Rendezvous>> meet_in_process(
     const std::vector<std::vector<int>>& parties, double timeout_s) {
   auto hall = std::make_shared<Hall>();
@@ -209,6 +237,7 @@ std::vector<std::shared_ptr<Rendezvous>> meet_in_process(
   hall->world = static_cast<int>(all.size());
   hall->bytes.resize(all.size());
   hall->here.resize(parties.size());
+  hall->broadcasts.resize(parties.size());
   std::vector<std::shared_ptr<Rendezvous>> ends;
   for (std::size_t p = 0; p < parties.size(); ++p) {
     ends.push_back(std::make_shared<HallEnd>(hall, p));

@@ -22,7 +22,7 @@ using Clock = Connection::Clock;
 using std::chrono::milliseconds;
 
 constexpr const char* kPlace = "rendezvous";
-constexpr std::uint32_t kFormat = 1;
+constexpr std::uint32_t kFormat = 2;
 constexpr std::size_t kMostGuests = 64;  // connections that have not said who they are
 constexpr milliseconds kTick{20};
 constexpr milliseconds kLateComers{1000};  // how long late arrivals are told of a loss

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -125,11 +126,28 @@ class SocketEnd final : public Rendezvous, NonCopyable {
     return disagreement_;
   }
 
+  [[nodiscard]] std::string broadcast(std::string bytes) override {
+    refuse_fork();
+    std::unique_lock lock(mutex_);
+    if (!is_hub_) {
+      changed_.wait(lock, [&] { return !broadcasts_.empty() || !loss_.text.empty(); });
+      if (broadcasts_.empty()) throw_loss({ErrorCode::kEnvironment, loss_.text});
+      bytes = std::move(broadcasts_.front());
+      broadcasts_.pop_front();
+      return bytes;
+    }
+    if (!loss_.text.empty()) throw_loss({ErrorCode::kEnvironment, loss_.text});
+    check_size(bytes, "one broadcast");
+    for (Peer& peer : peers_) peer.connection.send(FrameKind::kBroadcast, bytes);
+    wake();
+    return bytes;
+  }
+
   [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {
     if (mine.size() != ranks().size()) {
       throw_internal(kPlace, "bytes of {} ranks; expected {}", mine.size(), ranks().size());
     }
-    if (is_fork()) throw_invalid(kPlace, "is of another process, of which this one is a fork");
+    refuse_fork();
     const std::lock_guard one_round(rounds_);
     std::unique_lock lock(mutex_);
     if (!loss_.text.empty()) throw_loss({ErrorCode::kEnvironment, loss_.text});
@@ -138,10 +156,7 @@ class SocketEnd final : public Rendezvous, NonCopyable {
       take(ranks(), std::move(mine));
     } else {
       const std::string payload = encode(round, mine);
-      if (payload.size() > Connection::kMost) {
-        throw_invalid(kPlace, "{} bytes of one end; expected at most {}", payload.size(),
-                      Connection::kMost);
-      }
+      check_size(payload, "one end");
       peers_[0].connection.send(FrameKind::kGather, payload);
     }
     wake();
@@ -152,6 +167,14 @@ class SocketEnd final : public Rendezvous, NonCopyable {
 
  private:
   [[nodiscard]] bool is_fork() const { return ::getpid() != process_; }
+  void refuse_fork() const {
+    if (is_fork()) throw_invalid(kPlace, "is of another process, of which this one is a fork");
+  }
+  static void check_size(const std::string& payload, const char* what) {
+    if (payload.size() <= Connection::kMost) return;
+    throw_invalid(kPlace, "{} bytes of {}; expected at most {}", payload.size(), what,
+                  Connection::kMost);
+  }
 
   void wake() const {
     const std::uint64_t one = 1;
@@ -246,6 +269,11 @@ class SocketEnd final : public Rendezvous, NonCopyable {
     if (frame.kind == FrameKind::kState && is_hub_) {
       return compare(peer.ranks, decode_statement(frame.payload));
     }
+    if (frame.kind == FrameKind::kBroadcast && !is_hub_) {
+      broadcasts_.push_back(frame.payload);
+      changed_.notify_all();
+      return;
+    }
     const bool gathers = frame.kind == FrameKind::kGather && is_hub_;
     if (!gathers && (frame.kind != FrameKind::kResult || is_hub_)) return;
     auto bytes = decode(frame.payload, round_, gathers ? peer.ranks.size() : came_.size());
@@ -299,14 +327,15 @@ class SocketEnd final : public Rendezvous, NonCopyable {
   std::mutex rounds_;        ///< held during a whole round
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Peer> peers_;           ///< all others, or only rank 0's
-  std::uint64_t round_ = 0;           ///< number of finished rounds
-  std::vector<bool> came_;            ///< at the hub, by rank: arrived in the current round
-  std::vector<std::string> bytes_;    ///< bytes of the current round
-  Clock::time_point first_came_;      ///< first arrival of that round
-  std::vector<std::string> results_;  ///< results of the last round
-  Loss loss_;                         ///< no loss while its text is empty
-  Statements statements_;             ///< at the hub
+  std::vector<Peer> peers_;             ///< all others, or only rank 0's
+  std::uint64_t round_ = 0;             ///< number of finished rounds
+  std::vector<bool> came_;              ///< at the hub, by rank: arrived in the current round
+  std::vector<std::string> bytes_;      ///< bytes of the current round
+  Clock::time_point first_came_;        ///< first arrival of that round
+  std::vector<std::string> results_;    ///< results of the last round
+  std::deque<std::string> broadcasts_;  ///< of rank 0's end, not taken yet
+  Loss loss_;                           ///< no loss while its text is empty
+  Statements statements_;               ///< at the hub
   std::string disagreement_;
   Clock::time_point last_look_ = Clock::now();
   Clock::time_point next_beat_ = Clock::now();

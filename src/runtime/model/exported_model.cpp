@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -16,6 +18,8 @@
 #include "braid/executable.h"
 #include "braid/safetensors.h"
 #include "ir/fail.h"
+#include "ir/non_copyable.h"
+#include "runtime/bytes.h"
 
 namespace braid {
 namespace {
@@ -116,7 +120,47 @@ void fit_pages(ModelFolder* model, const World& world, std::int64_t bytes) {
                 bytes, least);
 }
 
+/// The inputs of a run, by name.
+using Values = std::vector<std::int32_t>;
+constexpr std::pair<const char*, Values ModelBatch::*> kInputs[] = {
+    {"tokens", &ModelBatch::tokens},   {"positions", &ModelBatch::positions},
+    {"slots", &ModelBatch::slots},     {"page_table", &ModelBatch::page_table},
+    {"lengths", &ModelBatch::lengths}, {"starts", &ModelBatch::starts}};
+
+/// A batch as it goes to other processes. It is never empty.
+std::string encode(const ModelBatch& batch) {
+  ByteWriter out;
+  for (const auto& [name, member] : kInputs) {
+    const Values& values = batch.*member;
+    out.string({reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]});
+  }
+  return out.take();
+}
+
+ModelBatch decode(std::string_view bytes) {
+  ByteReader in(bytes);
+  ModelBatch batch;
+  for (const auto& [name, member] : kInputs) {
+    const std::string_view each = in.string();
+    Values& values = batch.*member;
+    values.resize(each.size() / sizeof values[0]);
+    std::memcpy(values.data(), each.data(), values.size() * sizeof values[0]);
+  }
+  if (!in.done()) throw_internal("follow", "what the end of rank 0 sends is no batch");
+  return batch;
+}
+
 }  // namespace
+
+std::string ModelLimits::refusal(std::span<const std::int32_t> tokens, std::int64_t more) const {
+  for (const std::int32_t token : tokens) {
+    if (token >= 0 && token < vocabulary) continue;
+    return fmt::format("found the token {}; expected one from 0 to {}", token, vocabulary - 1);
+  }
+  if (std::ssize(tokens) + more <= room()) return {};
+  return fmt::format("found {} tokens and {} more; expected at most {} together", tokens.size(),
+                     more, room());
+}
 
 void ModelBatch::append(const ModelLimits& limits, std::span<const std::int32_t> sequence,
                         std::int64_t cached, std::int64_t count,
@@ -133,48 +177,58 @@ void ModelBatch::append(const ModelLimits& limits, std::span<const std::int32_t>
   page_table.resize(lengths.size() * limits.table_width);
 }
 
-struct ExportedModel::Impl {
+struct ExportedModel::Impl : NonCopyable {
   using Sizes = std::pair<std::int64_t, std::int64_t>;  // tokens, sequences
   struct PlanUse {
     Executable::Plan plan;
     std::uint64_t last_run = 0;
   };
 
-  Impl(const ModelFolder& model, World opened);
+  Impl(const ModelFolder& model, World opened, std::shared_ptr<Rendezvous> met);
+  ~Impl();
   void read_weights(const ModelFolder& model);
   /// Binds an input or output to memory of the largest run.
-  void place(int rank, const std::string& name, const TensorType& type);
+  void place(std::size_t local, const std::string& name, const TensorType& type);
   const Executable::Plan& plan(const Sizes& sizes);
   void enqueue(const ModelBatch& batch, const Executable::Plan& chosen, HostTensor* logits);
+  /// Runs on the ranks of this process; the logits are there where rank 0 is.
+  HostTensor run(const ModelBatch& batch);
+  [[nodiscard]] bool has_rank_0() const { return world.ranks()[0] == 0; }
+  [[nodiscard]] std::string lost() const;
 
   ModelLimits limits;
   std::optional<ChatFormat> chat;
   World world;
+  std::shared_ptr<Rendezvous> elsewhere;  ///< with the other ranks; null where all are here
   Executable executable;
   DType logits_dtype = DType::kF32;
-  /// Of each rank: inputs and outputs of the largest run, by name, and the stream that fills them.
+  /// Of each rank here: inputs and outputs of the largest run, by name, and the stream that fills
+  /// them.
   std::vector<std::map<std::string, std::unique_ptr<Memory>, std::less<>>> memory;
   std::vector<std::unique_ptr<Stream>> streams;
   std::map<Sizes, PlanUse> plans;
   std::uint64_t runs = 0;
+  mutable std::mutex mutex;
+  std::string failure;  ///< of a run, with ranks elsewhere; guarded by `mutex`
 };
 
-ExportedModel::Impl::Impl(const ModelFolder& model, World opened)
+ExportedModel::Impl::Impl(const ModelFolder& model, World opened, std::shared_ptr<Rendezvous> met)
     : limits(model.limits),
       chat(model.chat),
       world(std::move(opened)),
+      elsewhere(std::move(met)),
       executable(Executable::compile(model.graph(), world, passes())) {
   executable.prepare({{"T", 1}, {"S", 1}});
   read_weights(model);
-  memory.resize(world.size());
-  for (int rank = 0; rank < world.size(); ++rank) {
-    streams.push_back(world.device().create_stream(rank));
+  memory.resize(world.ranks().size());
+  for (std::size_t local = 0; local < memory.size(); ++local) {
+    streams.push_back(world.device().create_stream(world.ranks()[local]));
     for (const GraphInput& input : executable.inputs()) {
-      if (input.kind == InputKind::kActivation) place(rank, input.name, input.type);
+      if (input.kind == InputKind::kActivation) place(local, input.name, input.type);
       if (input.name == "page_table") limits.table_width = input.type.shape.at(1).constant();
     }
     for (const ExecutableOutput& output : executable.outputs()) {
-      place(rank, output.name, output.type);
+      place(local, output.name, output.type);
       if (output.name != "logits") continue;
       logits_dtype = output.type.dtype;
       if (output.type.shape != Shape{Dim::symbol("S"), limits.vocabulary}) {
@@ -185,30 +239,49 @@ ExportedModel::Impl::Impl(const ModelFolder& model, World opened)
   }
 }
 
+/// Lets the other processes go.
+ExportedModel::Impl::~Impl() {
+  if (elsewhere == nullptr || !has_rank_0()) return;
+  try {
+    (void)elsewhere->broadcast({});
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+    // They know it.
+  }
+}
+
+std::string ExportedModel::Impl::lost() const {
+  if (elsewhere == nullptr) return {};
+  if (std::string lost = elsewhere->lost(); !lost.empty()) return lost;
+  const std::lock_guard lock(mutex);
+  return failure;
+}
+
 void ExportedModel::Impl::read_weights(const ModelFolder& model) {
   std::set<std::pair<int, std::string>> missing;
   for (const GraphInput& input : executable.inputs()) {
     if (input.kind != InputKind::kParameter) continue;
-    for (int rank = 0; rank < world.size(); ++rank) missing.emplace(rank, input.name);
+    for (const int rank : world.ranks()) missing.emplace(rank, input.name);
   }
-  const auto read = [&](const std::string& file, int first, int last) {
+  const auto read = [&](const std::string& file, const std::vector<int>& ranks) {
     read_safetensors(file, [&](std::string_view name, const HostTensor& tensor) {
-      for (int rank = first; rank < last; ++rank) {
+      for (const int rank : ranks) {
         executable.set_input(rank, name, tensor);
         missing.erase({rank, std::string(name)});
       }
     });
   };
-  read(model.shared, 0, world.size());
-  for (int rank = 0; rank < static_cast<int>(model.own.size()); ++rank) {
-    read(model.own[rank], rank, rank + 1);
+  read(model.shared, world.ranks());
+  for (const int rank : world.ranks()) {
+    if (rank < static_cast<int>(model.own.size())) read(model.own[rank], {rank});
   }
   if (missing.empty()) return;
   const auto& [rank, name] = *missing.begin();
   throw_invalid(model.path, "has no weights {} of rank {}", name, rank);
 }
 
-void ExportedModel::Impl::place(int rank, const std::string& name, const TensorType& type) {
+void ExportedModel::Impl::place(std::size_t local, const std::string& name,
+                                const TensorType& type) {
+  const int rank = world.ranks()[local];
   std::vector<std::int64_t> shape;
   std::size_t bytes = dtype_size(type.dtype);
   for (const Dim& dim : type.shape) {
@@ -217,7 +290,7 @@ void ExportedModel::Impl::place(int rank, const std::string& name, const TensorT
   }
   auto allocated = world.device().allocate(rank, bytes);
   executable.bind(rank, name, {allocated->address(), type.dtype, shape});
-  memory[rank][name] = std::move(allocated);
+  memory[local][name] = std::move(allocated);
 }
 
 const Executable::Plan& ExportedModel::Impl::plan(const Sizes& sizes) {
@@ -237,23 +310,43 @@ const Executable::Plan& ExportedModel::Impl::plan(const Sizes& sizes) {
 void ExportedModel::Impl::enqueue(const ModelBatch& batch, const Executable::Plan& chosen,
                                   HostTensor* logits) {
   std::vector<Stream*> raw;
-  for (std::size_t rank = 0; rank < streams.size(); ++rank) {
-    Stream* stream = raw.emplace_back(streams[rank].get());
-    const auto set = [&](std::string_view name, const std::vector<std::int32_t>& values) {
-      const auto found = memory[rank].find(name);
-      if (found == memory[rank].end()) return;  // a model may have no use for positions
+  for (std::size_t local = 0; local < streams.size(); ++local) {
+    Stream* stream = raw.emplace_back(streams[local].get());
+    for (const auto& [name, member] : kInputs) {
+      const auto found = memory[local].find(name);
+      if (found == memory[local].end()) continue;  // a model may have no use for positions
+      const Values& values = batch.*member;
       stream->copy_from_host(found->second->address(), values.data(),
                              values.size() * sizeof values[0]);
-    };
-    set("tokens", batch.tokens);
-    set("positions", batch.positions);
-    set("slots", batch.slots);
-    set("page_table", batch.page_table);
-    set("lengths", batch.lengths);
-    set("starts", batch.starts);
+    }
   }
   executable.run(chosen, raw);
+  if (!has_rank_0()) return;
   raw[0]->copy_to_host(logits->data.data(), memory[0].at("logits")->address(), logits->data.size());
+}
+
+HostTensor ExportedModel::Impl::run(const ModelBatch& batch) {
+  const std::int64_t sequences = std::ssize(batch.lengths);
+  HostTensor logits{logits_dtype, {sequences, limits.vocabulary}, {}};
+  logits.data.resize(logits.numel() * dtype_size(logits.dtype));
+  std::exception_ptr first;
+  const auto attempt = [&](const auto& step) {
+    try {
+      step();
+    } catch (const std::exception& error) {
+      if (first) return;
+      first = std::current_exception();
+      if (elsewhere == nullptr) return;
+      const std::lock_guard lock(mutex);
+      failure = error.what();
+    }
+  };
+  attempt([&] { enqueue(batch, plan({std::ssize(batch.tokens), sequences}), &logits); });
+  // Copies use the caller's vectors and `logits` until the streams are done, also after an error.
+  attempt([&] { executable.synchronize(); });
+  for (const auto& stream : streams) attempt([&] { stream->synchronize(); });
+  if (first) std::rethrow_exception(first);
+  return logits;
 }
 
 ExportedModel ExportedModel::open(const std::string& folder, const ModelOptions& options) {
@@ -262,13 +355,21 @@ ExportedModel ExportedModel::open(const std::string& folder, const ModelOptions&
   if (options.max_tokens != 0) limits.max_tokens = std::min(limits.max_tokens, options.max_tokens);
   WorldOptions all = options.world;
   all.world = model.ranks;
+  std::shared_ptr<Rendezvous> elsewhere = all.rendezvous;
+  if (elsewhere != nullptr && elsewhere->world() != model.ranks) {
+    throw_invalid(model.path, "is a model of {} ranks; found {} of all processes", model.ranks,
+                  elsewhere->world());
+  }
+  if (elsewhere != nullptr && std::ssize(elsewhere->ranks()) == model.ranks) elsewhere = nullptr;
+  // A rank that still compiles would keep the others waiting within a run.
+  if (elsewhere != nullptr) all.compile_in_background = false;
   World world = World::open(all);
   if (options.pages != 0) {
     limits.pages = options.pages;
   } else if (options.memory != 0) {
     fit_pages(&model, world, options.memory);
   }
-  return ExportedModel(std::make_unique<Impl>(model, std::move(world)));
+  return ExportedModel(std::make_unique<Impl>(model, std::move(world), std::move(elsewhere)));
 }
 
 ExportedModel::ExportedModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -280,26 +381,29 @@ const ModelLimits& ExportedModel::limits() const { return impl_->limits; }
 const std::optional<ChatFormat>& ExportedModel::chat() const { return impl_->chat; }
 
 std::vector<double> ExportedModel::run(const ModelBatch& batch) {
-  const std::int64_t sequences = std::ssize(batch.lengths);
-  const Executable::Plan& chosen = impl_->plan({std::ssize(batch.tokens), sequences});
-  HostTensor logits{impl_->logits_dtype, {sequences, impl_->limits.vocabulary}, {}};
-  logits.data.resize(logits.numel() * dtype_size(logits.dtype));
-  // Copies use the caller's vectors and `logits` until the streams are done, also after an error.
-  const auto wait = [&] {
-    for (const auto& stream : impl_->streams) stream->synchronize();
-    impl_->executable.synchronize();
-  };
-  try {
-    impl_->enqueue(batch, chosen, &logits);
-  } catch (...) {
-    try {
-      wait();
-    } catch (const std::exception&) {  // what the first error led to
-    }
-    throw;
+  if (impl_->elsewhere != nullptr) {
+    if (!impl_->has_rank_0()) throw_invalid("run", "rank 0 is elsewhere; expected follow()");
+    if (const std::string why = lost(); !why.empty()) throw_environment("run", why);
+    (void)impl_->elsewhere->broadcast(encode(batch));
   }
-  wait();
-  return logits.to_doubles();
+  return impl_->run(batch).to_doubles();
+}
+
+void ExportedModel::follow() {
+  if (impl_->elsewhere == nullptr || impl_->has_rank_0()) {
+    throw_invalid("follow", "rank 0 is here; expected run()");
+  }
+  for (std::string bytes; !(bytes = impl_->elsewhere->broadcast({})).empty();) {
+    (void)impl_->run(decode(bytes));
+  }
+}
+
+std::string ExportedModel::lost() const { return impl_->lost(); }
+
+std::int64_t ExportedModel::ready_tokens() const {
+  const ModelLimits& own = limits();
+  const bool all = impl_->executable.ready({{"T", own.max_tokens}, {"S", 1}});
+  return all ? own.max_tokens : std::min(own.max_tokens, own.max_sequences);
 }
 
 }  // namespace braid
