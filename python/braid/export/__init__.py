@@ -28,7 +28,7 @@ from . import chat, modules, source, weights
 from .lower import Lowering
 from .patterns import Rewriting
 from .plan import apply, chosen
-from .trace import trace
+from .trace import keys_that_are_picked, trace
 
 __all__ = ["CannotExport", "Remark", "export"]
 
@@ -102,7 +102,7 @@ def export(
             "tensor for each parameter of its forward"
         )
     config = found.config.get_text_config()
-    context = context or config.max_position_embeddings
+    context = _context(found, context or 0)
     room = -(-context // page_size)
     pages = pages or room
     graph = Graph(type(found.model).__name__)
@@ -125,8 +125,7 @@ def export(
     cuts = apply(found.model, chosen(found.model, plan, found.plan), tp)
     caches: dict[str, None] = {}
 
-    def cache(layer: int, kind: str, shape: list[Extent], of: str) -> str:
-        name = f"l{layer}_{kind}"
+    def cache(name: str, shape: list[Extent], of: str) -> str:
         if name not in caches:
             graph.input(name, of, [pages, page_size, *shape], "state", per_rank=tp > 1)
             caches[name] = None
@@ -179,6 +178,27 @@ def export(
         except ValueError as error:
             warnings.warn(f"the folder is without its chat template: {error}", Remark, stacklevel=2)
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+
+
+def _context(found: source.Source, wanted: int) -> int:
+    """The tokens of a sequence: those that are wanted, or as many as the model was made for."""
+    longest = found.config.get_text_config().max_position_embeddings
+    picked = keys_that_are_picked(found.model)
+    if picked is None or (wanted or longest) <= picked:
+        return wanted or longest
+    name = type(found.model).__name__
+    if wanted:
+        raise InvalidArgument(
+            f"context: found {wanted}; expected at most {picked}, as many keys as the sparse attention "
+            f"of {name} picks: it is exported where it picks all"
+        )
+    warnings.warn(
+        f"{name}: its sparse attention picks {picked} keys and is exported where these are all: the "
+        f"context is {picked} tokens, not {longest}",
+        Remark,
+        stacklevel=3,
+    )
+    return picked
 
 
 def _end_of_text(found: source.Source) -> list[int]:

@@ -199,7 +199,8 @@ def _of_channels(low: Lowering, x: Value, weight: Value | None, bias: Value | No
 @lowers("aten::embedding")
 def _embedding(low: Lowering, node, weight: Value, indices: Value, **_: Any) -> Value:
     axes = indices.axes + (len(indices.order()),)
-    attrs = {"group": "tp"} if weight.name in low.cuts else {}
+    cut = low.cuts.get(weight.name)
+    attrs = {"group": "tp"} if cut is not None and cut.dim == 0 else {}
     rows = low.emit_like(node, "embedding", [weight.name, indices.name], Value("", axes), **attrs)
     if not attrs:
         return rows
@@ -368,7 +369,7 @@ def _attention(
         each = low.ordered(each, [dim for dim in (0, 2, 1, 3) if each.axes[dim] is not None])
         flat.append(low.viewed(each, [shape[2], shape[1], shape[3]], (None, 1, 0, 2)))
     caches = [
-        low.caches(layer, kind, low.shapes[each.name][1:], low.dtypes[each.name])
+        low.caches(low.name_of_cache(node, layer, kind), low.shapes[each.name][1:], low.dtypes[each.name])
         for kind, each in (("keys", flat[1]), ("values", flat[2]))
     ]
     operands = [*caches, flat[1].name, flat[2].name, "slots"]
@@ -397,8 +398,6 @@ def _experts(
     interleaved,
     transposed,
 ) -> Value:
-    if activation not in ("swiglu", "clamped_swiglu"):
-        raise Unsupported(f"experts with the activation {activation}")
     operands = [x.name, choices.name, weights.name]
     for matrix in (gate_up, down):
         name = matrix.name
@@ -411,3 +410,22 @@ def _experts(
         operands += [gate_up_bias.name, down_bias.name]
     attrs = {"activation": activation, "interleaved": interleaved}
     return low.emit_like(node, "moe_experts", operands, x, **attrs)
+
+
+@lowers("braid::routing")
+def _routing(low: Lowering, node, choices: Value, experts: int) -> list[Value]:
+    (choices,) = low.wholes(node, choices=choices)
+    shapes = [low.extents(tensor.shape) for tensor in node.meta["val"]]
+    name = low.emit("moe_routing", [choices.name], "i32", shapes[0], experts=experts)
+    result = []
+    for i, shape in enumerate(shapes):
+        low.dtypes[f"{name}:{i}"], low.shapes[f"{name}:{i}"] = "i32", shape
+        result.append(Value(f"{name}:{i}", (0,)))
+    return result
+
+
+@lowers("braid::grouped_mm")
+def _grouped_mm(low: Lowering, node, x: Value, weight: Value, ends: Value) -> Value:
+    operands = low.wholes(node, x=x, weight=weight)
+    inputs = [*(value.name for value in operands), ends.name]
+    return low.emit_like(node, "_grouped_mm", inputs, operands[0])

@@ -99,7 +99,7 @@ def is_known(op: str) -> bool:
 class Lowering:
     """Fills a graph with the nodes of a program. `inputs` has the names of the program's inputs that
     are no parameters, `parameter` gives the others theirs, `cuts` says which of these are split, and
-    `caches` makes the keys or the values of a layer, of heads and width and a dtype. What lies along
+    `caches` makes a cache of a name, of what a token has and a dtype. What lies along
     the symbol `apart` belongs to several sequences."""
 
     def __init__(
@@ -109,7 +109,7 @@ class Lowering:
         inputs: Container[str],
         parameter: Callable[[str], str],
         cuts: dict[str, Cut],
-        caches: Callable[[int, str, list[Extent], str], str] | None = None,
+        caches: Callable[[str, list[Extent], str], str] | None = None,
         apart: str = "",
     ):
         self.graph = graph
@@ -126,6 +126,7 @@ class Lowering:
         self._module = ""
         self._names: dict[str, int] = {}
         self._emitted: dict[tuple[Any, ...], str] = {}
+        self._users: dict[str, list[torch.fx.Node]] = {}
 
     def run(self, symbols: dict[str, tuple[str, int]]) -> list[Value]:
         """Lowers what the outputs need. `symbols` has an input and a dim whose extent, less what is
@@ -405,6 +406,14 @@ class Lowering:
     def enter(self, module: str) -> None:
         """Names nodes from now on after this module."""
         self._module = module
+
+    def name_of_cache(self, node: torch.fx.Node, layer: int, kind: str) -> str:
+        """Of a layer that a model goes through several times each has its own."""
+        users = self._users.setdefault(f"l{layer}", [])
+        if node not in users:
+            users.append(node)
+        time = users.index(node)
+        return f"l{layer}_{kind}" if time == 0 else f"l{layer}_{time + 1}_{kind}"
 
     def waited(self, op: str, value: Value, shape: list[Extent], /, **attrs: Any) -> Value:
         """A collective and its wait."""

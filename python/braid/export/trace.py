@@ -13,6 +13,7 @@ from transformers.masking_utils import AttentionMaskInterface
 
 from ..errors import CannotExport
 from . import ops  # noqa: F401  the ops of torch.ops.braid
+from .experts import experts, replace_loops
 from .lower import is_known
 
 
@@ -24,15 +25,26 @@ class _Mask:
     problem: str = ""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # what Python looks for by itself
-            raise AttributeError(name)
-        raise CannotExport(
-            f"the model takes {name} of its attention's mask; expected one that it only hands on: "
-            "sparse attention of its own is not exported"
-        )
+        return _refuse_mask(name)
 
     def __getitem__(self, index: Any) -> Any:
-        return self.elements
+        return _PartOfMask()
+
+
+class _PartOfMask:
+    """What models take of a mask for what is not traced, such as an indexer."""
+
+    def __getattr__(self, name: str) -> Any:
+        return _refuse_mask(name)
+
+
+def _refuse_mask(name: str) -> Any:
+    if name.startswith("_"):  # what Python looks for by itself
+        raise AttributeError(name)
+    raise CannotExport(
+        f"the model takes {name} of its attention's mask; expected one that it only hands on: "
+        "sparse attention of its own is not exported"
+    )
 
 
 def _seen(mask_function: Any, length: int) -> _Mask:
@@ -93,35 +105,30 @@ def _attention(
     return result.transpose(1, 2).contiguous(), None
 
 
-_ACTIVATIONS = {"SiLUActivation": "swiglu", "SiLU": "swiglu"}
+def keys_that_are_picked(model: nn.Module) -> int | None:
+    """Of sparse attention: how many keys each query is given of those up to its own."""
+    counts = []
+    for indexer in _indexers(model):
+        if hasattr(indexer, "topk_blocks"):
+            counts.append(indexer.topk_blocks * indexer.block_size)
+        else:
+            counts.append(indexer.index_topk)
+    return min(counts, default=None)
 
 
-def _experts(
-    module: nn.Module, x: torch.Tensor, choices: torch.Tensor, weights: torch.Tensor, **_: Any
-) -> torch.Tensor:
-    if not module.has_gate:
-        raise CannotExport(
-            f"{type(module).__name__}: has no gate; expected experts with gate and up"
-        )
-    if hasattr(module, "limit"):
-        made_for = (getattr(module, "alpha", None), module.limit)
-        known = made_for == (1.702, 7.0)
-        activation = "clamped_swiglu" if known else f"a clamp of alpha and limit {made_for}"
-    else:
-        name = type(module.act_fn).__name__
-        activation = _ACTIVATIONS.get(name, name)
-    return torch.ops.braid.experts(
-        x,
-        choices,
-        weights,
-        module.gate_up_proj,
-        module.down_proj,
-        module.gate_up_proj_bias if module.has_bias else None,
-        module.down_proj_bias if module.has_bias else None,
-        activation,
-        not module.is_concatenated,
-        module.is_transposed,
-    )
+def _indexers(model: nn.Module) -> list[nn.Module]:
+    """The modules that pick keys, and hand on which they are as `indices` or `block_indices`."""
+    names = ("index_topk", "topk_blocks")
+    return [
+        module
+        for module in model.modules()
+        if type(module).__name__.endswith("Indexer") and any(hasattr(module, n) for n in names)
+    ]
+
+
+def _pick_all(hidden_states: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    """In place of an indexer, where a context has no more keys than it picks."""
+    return hidden_states.new_zeros(1, dtype=torch.int32)
 
 
 class _Flat(nn.Module):
@@ -151,10 +158,13 @@ def trace(model: nn.Module, max_tokens: int, max_sequences: int) -> torch.export
     positions, [T], and starts, [S + 1]; the output has the logits of each sequence's last token."""
     AttentionInterface.register("braid", _attention)
     AttentionMaskInterface.register("braid", _mask)
-    ExpertsInterface.register("braid", _experts)
+    ExpertsInterface.register("braid", experts)
     model.set_attn_implementation("braid")
     if hasattr(model, "set_experts_implementation"):
         model.set_experts_implementation("braid")
+    replace_loops(model)
+    for indexer in _indexers(model):
+        indexer.forward = _pick_all
     tokens = torch.zeros(8, dtype=torch.int32, device="meta")
     starts = torch.zeros(5, dtype=torch.int32, device="meta")
     rows = torch.export.Dim("tokens", min=1, max=max(max_tokens, 2))
