@@ -23,7 +23,8 @@ from transformers import PretrainedConfig
 
 from ..errors import CannotExport, InvalidArgument, Remark
 from ..graph import Extent, Graph
-from . import aten_elements, aten_rows, aten_shapes, aten_updates  # noqa: F401  they register
+from . import aten_complex, aten_convolutions, aten_elements  # noqa: F401  they register
+from . import aten_rows, aten_shapes, aten_updates  # noqa: F401
 from . import chat, modules, source, weights
 from .lower import Lowering
 from .patterns import Rewriting
@@ -129,9 +130,10 @@ def export(
         if name not in caches:
             graph.input(name, of, [pages, page_size, *shape], "state", per_rank=tp > 1)
             caches[name] = None
+            lowering.dtypes[name], lowering.shapes[name] = of, [pages, page_size, *shape]
         return name
 
-    program = trace(found.model, max_tokens, max_sequences)
+    program = trace(found.model, max_tokens, max_sequences, context)
     names = ("tokens", "positions", "starts")
     lowering = Lowering(graph, program, names, found.names(), cuts, cache, apart="T")
     (logits,) = lowering.run({"T": ("tokens", 0), "S": ("starts", 0)})

@@ -218,7 +218,31 @@ def _index(low: Lowering, node, self_: Value, indices: list[Value | None]) -> Va
         if dim == 0 and self_.axes == (0, 1):
             axes = (*index.axes, len(index.order()))
             return low.emit_like(node, "embedding", [self_.name, index.name], Value("", axes))
-    raise Unsupported("index with several tensors, or one of several dims")
+    if [dim for dim, _ in given] == list(range(len(given))):
+        return _index_places(low, node, self_, [index for _, index in given])
+    raise Unsupported("index with tensors for other dims than the first ones")
+
+
+def _index_places(low: Lowering, node, self_: Value, indices: list[Value]) -> Value:
+    """Indices of the first dims, which say together what is taken."""
+    for dim, index in enumerate(indices):
+        if low.dtypes[index.name] not in ("i32", "i64"):
+            raise Unsupported("index with a mask")
+        low.check_apart(node, self_, dim)
+    whole = low.whole(node.args[0], self_)
+    extents, rest = low.shapes[whole.name][: len(indices)], low.shapes[whole.name][len(indices) :]
+    rank = node.meta["val"].ndim - len(rest)
+    names, axes = low.aligned([low.cast(index, "i64") for index in indices], rank)
+    shape = low.extents([node.meta["val"].shape[dim] for dim in Value("", axes).order()])
+    place = names[0]
+    for name, extent in zip(names[1:], extents[1:]):
+        place = low.emit("add", [low.emit("mul", [place, extent], "i64", shape), name], "i64", shape)
+    place = low.viewed(Value(place, ()), [low.product(shape)], ()).name
+    table = low.viewed(whole, [low.product(extents), *rest], ()).name
+    rows = [low.product(shape), *rest]
+    found = low.emit("index_select", [table, place], low.dtypes[table], rows, dim=0)
+    tail = [len(shape) + i for i in range(len(rest))]
+    return low.viewed(Value(found, ()), [*shape, *rest], [*axes, *tail])
 
 
 @lowers("aten::index_select")
@@ -226,6 +250,8 @@ def _index_select(low: Lowering, node, self_: Value, dim: int, index: Value) -> 
     axis = self_.axes[dim_of(dim, self_.rank)]  # the last tokens are taken so
     if axis is None:
         raise Unsupported("index_select along a dim that was inserted")
+    if index.name in low.places:
+        low.check_apart(node, self_, dim)
     return low.emit_like(node, "index_select", [self_.name, index.name], self_, dim=axis)
 
 

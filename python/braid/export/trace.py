@@ -3,11 +3,13 @@ module as it is."""
 
 import dataclasses
 from typing import Any, Mapping
+from unittest import mock
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
-from transformers import AttentionInterface
+from transformers import AttentionInterface, masking_utils
 from transformers.integrations.moe import ExpertsInterface
 from transformers.masking_utils import AttentionMaskInterface
 
@@ -68,12 +70,13 @@ def _seen(mask_function: Any, length: int) -> _Mask:
     return _Mask(window=width)
 
 
-# A mask is looked at up to here.
-_LENGTH = 1 << 18
+def _mask_of(context: int) -> Any:
+    """What makes the masks of sequences of up to `context` tokens."""
 
+    def mask(*_: Any, mask_function: Any = None, **__: Any) -> _Mask:
+        return _seen(mask_function, max(context, 2)) if mask_function is not None else _Mask()
 
-def _mask(*_: Any, mask_function: Any = None, **__: Any) -> _Mask:
-    return _seen(mask_function, _LENGTH) if mask_function is not None else _Mask()
+    return mask
 
 
 def _attention(
@@ -105,6 +108,15 @@ def _attention(
     return result.transpose(1, 2).contiguous(), None
 
 
+def _chunks(chunk_size: int, left_padding: torch.Tensor) -> Any:
+    """transformers' mask of chunks, of sequences that have no padding."""
+    with _disable_current_modes():
+        return _chunked(chunk_size, torch.zeros(len(left_padding), dtype=torch.int64, device="cpu"))
+
+
+_chunked = masking_utils.chunked_causal_mask_function
+
+
 def keys_that_are_picked(model: nn.Module) -> int | None:
     """Of sparse attention: how many keys each query is given of those up to its own."""
     counts = []
@@ -131,6 +143,17 @@ def _pick_all(hidden_states: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
     return hidden_states.new_zeros(1, dtype=torch.int32)
 
 
+class _Constants(TorchFunctionMode):
+    """Makes tensors of numbers as ops do: on the device meta they would lose them."""
+
+    def __torch_function__(self, func: Any, kinds: Any, given: Any = (), named: Any = None) -> Any:
+        named = named or {}
+        if func is torch.tensor and isinstance(given[0] if given else None, (bool, int, float)):
+            dtype = named.get("dtype") or torch.tensor(given[0], device="cpu").dtype
+            return torch.full((), given[0], dtype=dtype, device=named.get("device"))
+        return func(*given, **named)
+
+
 class _Flat(nn.Module):
     """The model, of a batch of one row that holds the tokens of all sequences."""
 
@@ -143,26 +166,30 @@ class _Flat(nn.Module):
     ) -> torch.Tensor:
         # Of a sequence without a token it is one of another, and means nothing.
         last = (starts[1:] - 1).clamp(min=0)
-        result = self.model(
+        with _Constants():
+            result = self._run(tokens, positions, last)
+        return result.logits[0]
+
+    def _run(self, tokens: torch.Tensor, positions: torch.Tensor, last: torch.Tensor) -> Any:
+        return self.model(
             input_ids=tokens[None],
             position_ids=positions[None],
             attention_mask=tokens.new_ones((1, tokens.shape[0]), dtype=torch.bool),
             use_cache=False,
             logits_to_keep=last,
         )
-        return result.logits[0]
 
 
-def trace(model: nn.Module, max_tokens: int, max_sequences: int) -> torch.export.ExportedProgram:
-    """Traces a model whose parameters and buffers are on the device meta. Inputs are tokens and
+def trace(
+    model: nn.Module, max_tokens: int, max_sequences: int, context: int
+) -> torch.export.ExportedProgram:
+    """Traces a model whose parameters and buffers are on the device meta, for sequences of up to
+    `context` tokens. Inputs are tokens and
     positions, [T], and starts, [S + 1]; the output has the logits of each sequence's last token."""
     AttentionInterface.register("braid", _attention)
-    AttentionMaskInterface.register("braid", _mask)
-    ExpertsInterface.register("braid", experts)
+    AttentionMaskInterface.register("braid", _mask_of(context))
     model.set_attn_implementation("braid")
-    if hasattr(model, "set_experts_implementation"):
-        model.set_experts_implementation("braid")
-    replace_loops(model)
+    _take_experts(model)
     for indexer in _indexers(model):
         indexer.forward = _pick_all
     tokens = torch.zeros(8, dtype=torch.int32, device="meta")
@@ -171,7 +198,16 @@ def trace(model: nn.Module, max_tokens: int, max_sequences: int) -> torch.export
     ends = torch.export.Dim("sequences", min=1, max=max(max_sequences, 2))
     inputs = {"tokens": tokens, "positions": tokens.clone(), "starts": starts}
     shapes = {"tokens": {0: rows}, "positions": {0: rows}, "starts": {0: ends + 1}}
-    return _exported(_Flat(model), inputs, shapes)
+    with mock.patch.object(masking_utils, "chunked_causal_mask_function", _chunks):
+        return _exported(_Flat(model), inputs, shapes)
+
+
+def _take_experts(module: nn.Module) -> None:
+    ExpertsInterface.register("braid", experts)
+    for each in module.modules():
+        if hasattr(each, "set_experts_implementation"):
+            each.set_experts_implementation("braid")
+    replace_loops(module)
 
 
 class _Named(nn.Module):
@@ -182,7 +218,8 @@ class _Named(nn.Module):
         self.model = model
 
     def forward(self, **inputs: torch.Tensor) -> Any:
-        return self.model(**inputs)
+        with _Constants():
+            return self.model(**inputs)
 
 
 def trace_module(
@@ -197,6 +234,7 @@ def trace_module(
             if not dim.min <= shape[d] <= dim.max:
                 shape[d] = dim.max
         metas[name] = torch.empty(shape, dtype=tensor.dtype, device="meta")
+    _take_experts(module)
     with torch.device("meta"):  # what the module makes as it runs
         return _exported(_Named(module), metas, {"inputs": dict(dims)})
 
