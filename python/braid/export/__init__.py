@@ -140,10 +140,11 @@ def export(
     lowering.finish({"logits": logits})
     Rewriting(lowering).run()
 
-    rank_of_latent = getattr(config, "kv_lora_rank", None)
+    sizes = config.to_dict()
+    rank_of_latent = sizes.get("kv_lora_rank")
     if rank_of_latent and caches:
         whole = sum(math.prod(each["shape"][2:]) for each in graph.inputs if each["name"] in caches)
-        own = rank_of_latent + getattr(config, "qk_rope_head_dim", 0)
+        own = rank_of_latent + sizes.get("qk_rope_head_dim", 0)
         warnings.warn(
             f"{type(found.model).__name__}: its latent attention is exported expanded: a layer's cache "
             f"holds {2 * whole // len(caches)} elements for each token on each rank, not {own}",

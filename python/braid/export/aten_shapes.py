@@ -82,8 +82,6 @@ def _slice(low: Lowering, node, self_: Value, dim=0, start=None, end=None, step=
     after = node.meta["val"].shape[dim]
     if low.extent(before) == low.extent(after) or node.args[0] in low.cut:
         return self_
-    if low.extent(after) == 0:
-        return Value(EMPTY, self_.axes)
     low.check_apart(node, self_, dim)
     if self_.axes[dim] is None:
         return self_

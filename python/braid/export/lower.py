@@ -103,6 +103,8 @@ _ELEMENTWISE = {
 }
 # Ops of which a second one with the same operands is left out: what models repeat for each layer.
 _PURE = {"cos", "mul", "permute", "sin", "to", "transpose", "view"}
+# Ops that go on with what else they have where a tensor has no elements.
+_TAKE_EMPTY = {"aten::cat", "aten::slice_scatter"}
 # Ops that make a tensor of a number.
 _OF_NUMBERS = {"aten::full", "aten::ones", "aten::scalar_tensor", "aten::zeros"}
 # Ops that only hand on their operand, here.
@@ -225,6 +227,8 @@ class Lowering:
         value = node.meta.get("val")
         if isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)):
             return lambda _: value
+        if isinstance(value, torch.Tensor) and any(n == 0 for n in value.shape if isinstance(n, int)):
+            return lambda _: Value(EMPTY, (None,) * value.ndim)
         if node.target is operator.getitem:
             return lambda node: self._values[node.args[0]][node.args[1]]
         if not isinstance(node.target, torch._ops.OpOverload):
@@ -246,6 +250,8 @@ class Lowering:
                     raise Unsupported(f"{op.removeprefix('aten::')} of complex numbers")
             if own is None:
                 raise Unsupported(op.removeprefix("aten::"))
+            if op not in _TAKE_EMPTY and any(map(_is_empty, arguments.values())):
+                raise Unsupported(f"{op.removeprefix('aten::')} of a tensor without elements")
             return own(self, node, **arguments)
 
         return lower
@@ -289,6 +295,11 @@ class Lowering:
             raise Unsupported(f"{node.name} is {tensor.dtype}")
         name = node.name
         if name not in self._inputs:
+            constants = signature.inputs_to_lifted_tensor_constants
+            made = self.program.constants.get(constants.get(node.name, ""))
+            if made is not None and made.device.type == "cpu" and made.numel() == 1:
+                self._folded[node] = made
+                return self._constant(node)
             of = signature.inputs_to_parameters | signature.inputs_to_buffers
             if node.name not in of:
                 raise Unsupported(f"the constant {node.name}, which the model makes as it runs")
@@ -583,6 +594,10 @@ def _source_of(node: torch.fx.Node) -> str:
         if "/site-packages/torch/" not in file and "/braid/export/" not in file:
             return f"{file}:{line}: {text}"
     return "no source line is known"
+
+
+def _is_empty(given: Any) -> bool:
+    return isinstance(given, Value) and given.name == EMPTY
 
 
 def number(value: Any) -> Any:

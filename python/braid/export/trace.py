@@ -79,6 +79,10 @@ def _mask_of(context: int) -> Any:
     return mask
 
 
+# What attention is handed and does not read: places, and the keys that _pick_all stands for.
+_UNREAD = {"position_ids", "cache_position", "indices", "block_indices", "logits_to_keep"}
+
+
 def _attention(
     module: nn.Module,
     query: torch.Tensor,
@@ -89,11 +93,14 @@ def _attention(
     softcap: float | None = None,
     s_aux: torch.Tensor | None = None,
     dropout: float = 0.0,
-    **_: Any,
+    **others: Any,
 ) -> tuple[torch.Tensor, None]:
     mask = attention_mask
     if not isinstance(mask, _Mask):
         mask = _Mask(problem=f"a mask of {type(mask).__name__}, not from AttentionMaskInterface")
+    unknown = {name for name, each in others.items() if isinstance(each, torch.Tensor)} - _UNREAD
+    if unknown:
+        mask = _Mask(problem=f"the operand {min(unknown)}")
     result = torch.ops.braid.attention(
         query,
         key,

@@ -51,6 +51,7 @@ MORE = {
     },
     "kimi_linear": {"num_local_experts": 4, "num_experts_per_token": 2},
     "mistral4": {"head_dim": 32},
+    "esmc": {"num_key_value_heads": 8},
     "glm5_next": {"qk_rope_head_dim": 0},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"]},
     "lfm2": {"layer_types": ["conv", "full_attention"]},
@@ -89,10 +90,14 @@ def chosen(kinds):
     for mapping in (
         modeling_auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
         modeling_auto.MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES,
+        modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     ):
         for name, kind in kinds.items():
             if name in mapping:
                 return kind, mapping[name]
+    for name, kind in kinds.items():
+        if kind.base_model_tp_plan and name in modeling_auto.MODEL_MAPPING_NAMES:
+            return kind, modeling_auto.MODEL_MAPPING_NAMES[name]
     raise LookupError("has no model that writes text")
 
 
@@ -117,32 +122,70 @@ def small(config, package, is_text=True):
             given[key] = small(part, package, is_text and is_own)
     if is_text and "num_attention_heads" not in known:
         given |= AROUND.get(package, {})
-    made = type(config)(**given)
-    if is_text and "rope_parameters" not in given and (ropes := _ropes(made)):
-        made = type(config)(**{**given, "rope_parameters": ropes})
-    return made
+    if is_text and "rope_parameters" not in given:
+        given |= _ropes({**known, **given})
+    return type(config)(**given)
 
 
-def _ropes(config):
+def _ropes(sizes):
     """Parameters of rotary embeddings whose sections fit the width of a head, where they are none."""
-    ropes, heads = getattr(config, "rope_parameters", None), getattr(config, "num_attention_heads", None)
+    ropes, heads = sizes.get("rope_parameters"), sizes.get("num_attention_heads")
     if not ropes or not heads or any(isinstance(each, dict) for each in ropes.values()):
-        return None
+        return {}
     sections = ropes.get("mrope_section", [1, 1, 1])
-    width = getattr(config, "qk_rope_head_dim", None) or getattr(config, "head_dim", None)
-    half = int((width or config.hidden_size // heads) * ropes.get("partial_rotary_factor", 1)) // 2
+    width = sizes.get("qk_rope_head_dim") or sizes.get("head_dim") or sizes["hidden_size"] // heads
+    half = int(width * ropes.get("partial_rotary_factor", 1)) // 2
     parts = [half * each // sum(sections) for each in sections]
     parts[0] += half - sum(parts)
-    return {**ropes, "mrope_section": parts}
+    return {"rope_parameters": {**ropes, "mrope_section": parts}}
 
 
 def _of_each(entries):
-    """Two entries, different ones where there are."""
+    """Two entries, of kinds different ones where there are."""
+    if all(isinstance(each, int) for each in entries) and not set(entries) <= {0, 1}:
+        return entries[:2]
     kinds = list(dict.fromkeys(entries))
     return [kinds[0], kinds[-1]]
 
 
+def as_module(model, ranks):
+    """The outcome of what has no cache: some tokens of one text, in one run."""
+    ids = torch.randint(3, 160, (1, 9), generator=torch.Generator().manual_seed(1))
+    model.config.use_cache = model.config.get_text_config().use_cache = False
+    try:
+        with torch.no_grad():
+            expected = model(input_ids=ids).to_tuple()[0]
+    except Exception as error:  # pylint: disable=broad-except
+        return "fails in PyTorch", f"{type(error).__name__}: {error}"
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            braid.export(model, folder, inputs={"input_ids": ids}, tp=ranks)
+            try:
+                outputs = braid.load_exported(folder, "cpu").run({"input_ids": ids.numpy()})
+            except Exception as error:  # pylint: disable=broad-except
+                return "does not run", f"{type(error).__name__}: {error}"
+    except braid.Error as error:
+        return "refused", str(error)
+    except Exception as error:  # pylint: disable=broad-except
+        return "not traced", f"{type(error).__name__}: {error}"
+    found = torch.from_numpy(next(iter(outputs.values()))[0]).float()
+    error = ((found - expected).norm() / expected.norm()).item()
+    return ("equal as a module" if error <= LIMITS["f32"] else "differs"), f"error {error:.1e}"
+
+
 def outcome(package, kinds, ranks, dtype):
+    """Of the model with a cache, else of the model as a module."""
+    result = served(package, kinds, ranks, dtype)
+    if dtype != "f32" or result[0] in ("equal", "differs", "not built", "does not run"):
+        return result
+    kind, name = chosen(kinds)
+    found = as_module(models.build(name, small(kind(), package)), ranks)
+    if found[0] == "equal as a module":
+        return found[0], f"{found[1]}; with a cache: {result[1]}"
+    return result[0], f"{result[1][:200]}\nas a module: {found[0]}: {found[1]}"
+
+
+def served(package, kinds, ranks, dtype):
     try:
         kind, name = chosen(kinds)
         model = models.build(name, small(kind(), package))
