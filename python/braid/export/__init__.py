@@ -23,12 +23,13 @@ from transformers import PretrainedConfig
 
 from ..errors import CannotExport, InvalidArgument, Remark
 from ..graph import Extent, Graph
-from . import aten_elements, aten_rows, aten_shapes, aten_updates  # noqa: F401  they register
+from . import aten_complex, aten_convolutions, aten_elements  # noqa: F401  they register
+from . import aten_rows, aten_shapes, aten_updates  # noqa: F401
 from . import chat, modules, source, weights
 from .lower import Lowering
 from .patterns import Rewriting
 from .plan import apply, chosen
-from .trace import trace
+from .trace import keys_that_are_picked, trace
 
 __all__ = ["CannotExport", "Remark", "export"]
 
@@ -102,7 +103,7 @@ def export(
             "tensor for each parameter of its forward"
         )
     config = found.config.get_text_config()
-    context = context or config.max_position_embeddings
+    context = _context(found, context or 0)
     room = -(-context // page_size)
     pages = pages or room
     graph = Graph(type(found.model).__name__)
@@ -125,24 +126,25 @@ def export(
     cuts = apply(found.model, chosen(found.model, plan, found.plan), tp)
     caches: dict[str, None] = {}
 
-    def cache(layer: int, kind: str, shape: list[Extent], of: str) -> str:
-        name = f"l{layer}_{kind}"
+    def cache(name: str, shape: list[Extent], of: str) -> str:
         if name not in caches:
             graph.input(name, of, [pages, page_size, *shape], "state", per_rank=tp > 1)
             caches[name] = None
+            lowering.dtypes[name], lowering.shapes[name] = of, [pages, page_size, *shape]
         return name
 
-    program = trace(found.model, max_tokens, max_sequences)
+    program = trace(found.model, max_tokens, max_sequences, context)
     names = ("tokens", "positions", "starts")
     lowering = Lowering(graph, program, names, found.names(), cuts, cache, apart="T")
     (logits,) = lowering.run({"T": ("tokens", 0), "S": ("starts", 0)})
     lowering.finish({"logits": logits})
     Rewriting(lowering).run()
 
-    rank_of_latent = getattr(config, "kv_lora_rank", None)
+    sizes = config.to_dict()
+    rank_of_latent = sizes.get("kv_lora_rank")
     if rank_of_latent and caches:
         whole = sum(math.prod(each["shape"][2:]) for each in graph.inputs if each["name"] in caches)
-        own = rank_of_latent + getattr(config, "qk_rope_head_dim", 0)
+        own = rank_of_latent + sizes.get("qk_rope_head_dim", 0)
         warnings.warn(
             f"{type(found.model).__name__}: its latent attention is exported expanded: a layer's cache "
             f"holds {2 * whole // len(caches)} elements for each token on each rank, not {own}",
@@ -179,6 +181,27 @@ def export(
         except ValueError as error:
             warnings.warn(f"the folder is without its chat template: {error}", Remark, stacklevel=2)
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+
+
+def _context(found: source.Source, wanted: int) -> int:
+    """The tokens of a sequence: those that are wanted, or as many as the model was made for."""
+    longest = found.config.get_text_config().max_position_embeddings
+    picked = keys_that_are_picked(found.model)
+    if picked is None or (wanted or longest) <= picked:
+        return wanted or longest
+    name = type(found.model).__name__
+    if wanted:
+        raise InvalidArgument(
+            f"context: found {wanted}; expected at most {picked}, as many keys as the sparse attention "
+            f"of {name} picks: it is exported where it picks all"
+        )
+    warnings.warn(
+        f"{name}: its sparse attention picks {picked} keys and is exported where these are all: the "
+        f"context is {picked} tokens, not {longest}",
+        Remark,
+        stacklevel=3,
+    )
+    return picked
 
 
 def _end_of_text(found: source.Source) -> list[int]:

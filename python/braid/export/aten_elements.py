@@ -91,7 +91,13 @@ def _arange(low: Lowering, node, end: Any, start: Any = 0, step: Any = 1, **_: A
     tensor = node.meta["val"]
     dtype, shape = DTYPES[tensor.dtype], low.extents(tensor.shape)
     if low.is_apart(shape[0]):
-        raise Unsupported("arange over the tokens, which belong to several sequences")
+        if step != 1 or shape != low.shapes["positions"]:
+            raise Unsupported("arange over the tokens, which belong to several sequences")
+        name = low.cast_name("positions", dtype)  # what a model of one sequence means
+        if start != 0:
+            name = low.emit("add", [name, number(start)], dtype, shape)
+        low.places.add(name)
+        return Value(name, (0,))
     attrs = {"start": low.extent(start), "end": low.extent(end), "step": low.extent(step)}
     return Value(low.emit("arange", [], dtype, shape, dtype=dtype, **attrs), (0,))
 

@@ -199,7 +199,8 @@ def _of_channels(low: Lowering, x: Value, weight: Value | None, bias: Value | No
 @lowers("aten::embedding")
 def _embedding(low: Lowering, node, weight: Value, indices: Value, **_: Any) -> Value:
     axes = indices.axes + (len(indices.order()),)
-    attrs = {"group": "tp"} if weight.name in low.cuts else {}
+    cut = low.cuts.get(weight.name)
+    attrs = {"group": "tp"} if cut is not None and cut.dim == 0 else {}
     rows = low.emit_like(node, "embedding", [weight.name, indices.name], Value("", axes), **attrs)
     if not attrs:
         return rows
@@ -217,7 +218,31 @@ def _index(low: Lowering, node, self_: Value, indices: list[Value | None]) -> Va
         if dim == 0 and self_.axes == (0, 1):
             axes = (*index.axes, len(index.order()))
             return low.emit_like(node, "embedding", [self_.name, index.name], Value("", axes))
-    raise Unsupported("index with several tensors, or one of several dims")
+    if [dim for dim, _ in given] == list(range(len(given))):
+        return _index_places(low, node, self_, [index for _, index in given])
+    raise Unsupported("index with tensors for other dims than the first ones")
+
+
+def _index_places(low: Lowering, node, self_: Value, indices: list[Value]) -> Value:
+    """Indices of the first dims, which say together what is taken."""
+    for dim, index in enumerate(indices):
+        if low.dtypes[index.name] not in ("i32", "i64"):
+            raise Unsupported("index with a mask")
+        low.check_apart(node, self_, dim)
+    whole = low.whole(node.args[0], self_)
+    extents, rest = low.shapes[whole.name][: len(indices)], low.shapes[whole.name][len(indices) :]
+    rank = node.meta["val"].ndim - len(rest)
+    names, axes = low.aligned([low.cast(index, "i64") for index in indices], rank)
+    shape = low.extents([node.meta["val"].shape[dim] for dim in Value("", axes).order()])
+    place = names[0]
+    for name, extent in zip(names[1:], extents[1:]):
+        place = low.emit("add", [low.emit("mul", [place, extent], "i64", shape), name], "i64", shape)
+    place = low.viewed(Value(place, ()), [low.product(shape)], ()).name
+    table = low.viewed(whole, [low.product(extents), *rest], ()).name
+    rows = [low.product(shape), *rest]
+    found = low.emit("index_select", [table, place], low.dtypes[table], rows, dim=0)
+    tail = [len(shape) + i for i in range(len(rest))]
+    return low.viewed(Value(found, ()), [*shape, *rest], [*axes, *tail])
 
 
 @lowers("aten::index_select")
@@ -225,6 +250,8 @@ def _index_select(low: Lowering, node, self_: Value, dim: int, index: Value) -> 
     axis = self_.axes[dim_of(dim, self_.rank)]  # the last tokens are taken so
     if axis is None:
         raise Unsupported("index_select along a dim that was inserted")
+    if index.name in low.places:
+        low.check_apart(node, self_, dim)
     return low.emit_like(node, "index_select", [self_.name, index.name], self_, dim=axis)
 
 
@@ -368,7 +395,7 @@ def _attention(
         each = low.ordered(each, [dim for dim in (0, 2, 1, 3) if each.axes[dim] is not None])
         flat.append(low.viewed(each, [shape[2], shape[1], shape[3]], (None, 1, 0, 2)))
     caches = [
-        low.caches(layer, kind, low.shapes[each.name][1:], low.dtypes[each.name])
+        low.caches(low.name_of_cache(node, layer, kind), low.shapes[each.name][1:], low.dtypes[each.name])
         for kind, each in (("keys", flat[1]), ("values", flat[2]))
     ]
     operands = [*caches, flat[1].name, flat[2].name, "slots"]
@@ -397,8 +424,6 @@ def _experts(
     interleaved,
     transposed,
 ) -> Value:
-    if activation not in ("swiglu", "clamped_swiglu"):
-        raise Unsupported(f"experts with the activation {activation}")
     operands = [x.name, choices.name, weights.name]
     for matrix in (gate_up, down):
         name = matrix.name
@@ -411,3 +436,22 @@ def _experts(
         operands += [gate_up_bias.name, down_bias.name]
     attrs = {"activation": activation, "interleaved": interleaved}
     return low.emit_like(node, "moe_experts", operands, x, **attrs)
+
+
+@lowers("braid::routing")
+def _routing(low: Lowering, node, choices: Value, experts: int) -> list[Value]:
+    (choices,) = low.wholes(node, choices=choices)
+    shapes = [low.extents(tensor.shape) for tensor in node.meta["val"]]
+    name = low.emit("moe_routing", [choices.name], "i32", shapes[0], experts=experts)
+    result = []
+    for i, shape in enumerate(shapes):
+        low.dtypes[f"{name}:{i}"], low.shapes[f"{name}:{i}"] = "i32", shape
+        result.append(Value(f"{name}:{i}", (0,)))
+    return result
+
+
+@lowers("braid::grouped_mm")
+def _grouped_mm(low: Lowering, node, x: Value, weight: Value, ends: Value) -> Value:
+    operands = low.wholes(node, x=x, weight=weight)
+    inputs = [*(value.name for value in operands), ends.name]
+    return low.emit_like(node, "_grouped_mm", inputs, operands[0])

@@ -80,10 +80,8 @@ def _slice(low: Lowering, node, self_: Value, dim=0, start=None, end=None, step=
     dim = dim_of(dim, self_.rank)
     before = node.all_input_nodes[0].meta["val"].shape[dim]
     after = node.meta["val"].shape[dim]
-    if low.extent(before) == low.extent(after):
+    if low.extent(before) == low.extent(after) or node.args[0] in low.cut:
         return self_
-    if low.extent(after) == 0:
-        return Value(EMPTY, self_.axes)
     low.check_apart(node, self_, dim)
     if self_.axes[dim] is None:
         return self_
@@ -96,7 +94,7 @@ def _slice(low: Lowering, node, self_: Value, dim=0, start=None, end=None, step=
 
 
 @lowers("aten::select")
-def _select(low: Lowering, node, self_: Value, dim: int, index: int) -> Value:
+def select(low: Lowering, node, self_: Value, dim: int, index: int) -> Value:
     dim = dim_of(dim, self_.rank)
     low.check_apart(node, self_, dim)
     axis = self_.axes[dim]
@@ -157,9 +155,14 @@ def _cat(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
 
 @lowers("aten::stack")
 def _stack(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
+    return stacked(low, node, tensors, node.args[0], dim)
+
+
+def stacked(low: Lowering, node: Any, tensors: list[Value], sources: Any, dim: int) -> Value:
+    """Values of equal shapes, those of the traced `sources`, side by side along a new dim."""
     dim = dim_of(dim, node.meta["val"].ndim)
     if any(value.axes != tensors[0].axes for value in tensors):
-        tensors = [low.whole(source, value) for source, value in zip(node.args[0], tensors)]
+        tensors = [low.whole(source, value) for source, value in zip(sources, tensors)]
     parts = [low.inserted(value, dim) for value in tensors]
     axis = parts[0].axes[dim]
     return low.emit_like(node, "cat", [part.name for part in parts], parts[0], dim=axis)
@@ -196,7 +199,6 @@ def _repeat(low: Lowering, node, self_: Value, repeats: list[Any]) -> Value:
             continue
         if not isinstance(count, int):
             raise Unsupported("repeat whose counts are symbols")
-        low.check_apart(node, value, dim)
         if value.axes[dim] is None:  # all elements along it are equal
             if dim >= added and before[dim - added] != 1:
                 raise Unsupported("repeat of a dim that was expanded")

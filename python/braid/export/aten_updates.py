@@ -3,7 +3,8 @@
 from typing import Any
 
 from ..graph import Extent
-from .lower import Lowering, Unsupported, Value, arguments_of, broadcast, dim_of, lowers, number
+from .lower import EMPTY, Lowering, Unsupported, Value, arguments_of, broadcast, dim_of, lowers
+from .lower import number
 
 
 @lowers("aten::gather")
@@ -47,6 +48,8 @@ def _put(low: Lowering, node, op: str, self_: Value, dim: int, index: Value, src
 def _slice_scatter(
     low: Lowering, node, self_: Value, src: Value, dim=0, start=None, end=None, step=1
 ):
+    if src.name == EMPTY:
+        return self_
     low.check_apart(node, self_, dim)
     whole, part = low.wholes(node, self_=self_, src=src)
     attrs = {"dim": dim_of(dim, whole.rank), "start": low.extent(start or 0), "step": step}

@@ -50,6 +50,14 @@ class Value:
         return sorted(dims, key=self.axes.__getitem__)
 
 
+@dataclasses.dataclass(frozen=True)
+class Complex:
+    """A traced tensor of complex numbers."""
+
+    real: Value
+    imag: Value
+
+
 class Unsupported(Exception):
     """What a handler cannot lower, for `CannotExport` to name."""
 
@@ -59,6 +67,7 @@ EMPTY = ""
 
 
 _HANDLERS: dict[str, Callable[..., Any]] = {}
+_HANDLERS_OF_COMPLEX: dict[str, Callable[..., Any]] = {}
 
 
 def lowers(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -67,6 +76,16 @@ def lowers(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def register(handler: Callable[..., Any]) -> Callable[..., Any]:
         _HANDLERS.update(dict.fromkeys(names, handler))
+        return handler
+
+    return register
+
+
+def lowers_complex(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The same for ops of these names with a complex operand."""
+
+    def register(handler: Callable[..., Any]) -> Callable[..., Any]:
+        _HANDLERS_OF_COMPLEX.update(dict.fromkeys(names, handler))
         return handler
 
     return register
@@ -84,6 +103,10 @@ _ELEMENTWISE = {
 }
 # Ops of which a second one with the same operands is left out: what models repeat for each layer.
 _PURE = {"cos", "mul", "permute", "sin", "to", "transpose", "view"}
+# Ops that go on with what else they have where a tensor has no elements.
+_TAKE_EMPTY = {"aten::cat", "aten::slice_scatter"}
+# Ops that make a tensor of a number.
+_OF_NUMBERS = {"aten::full", "aten::ones", "aten::scalar_tensor", "aten::zeros"}
 # Ops that only hand on their operand, here.
 _IDENTITIES = {
     "aten::alias", "aten::clone", "aten::contiguous", "aten::detach", "aten::dropout",
@@ -93,14 +116,14 @@ _IDENTITIES = {
 
 def is_known(op: str) -> bool:
     """Whether an op of this name, such as `aten::add`, is lowered as it is."""
-    return op in _ELEMENTWISE or op in _IDENTITIES or op in _HANDLERS
+    return any(op in t for t in (_ELEMENTWISE, _IDENTITIES, _HANDLERS, _HANDLERS_OF_COMPLEX))
 
 
 class Lowering:
     """Fills a graph with the nodes of a program. `inputs` has the names of the program's inputs that
     are no parameters, `parameter` gives the others theirs, `cuts` says which of these are split, and
-    `caches` makes the keys or the values of a layer, of heads and width and a dtype. What lies along
-    the symbol `apart` belongs to several sequences."""
+    `caches` makes a cache of a name, of what a token has and a dtype. What lies along
+    the symbol `apart` belongs to several sequences; the input `positions` has their places in these."""
 
     def __init__(
         self,
@@ -109,7 +132,7 @@ class Lowering:
         inputs: Container[str],
         parameter: Callable[[str], str],
         cuts: dict[str, Cut],
-        caches: Callable[[int, str, list[Extent], str], str] | None = None,
+        caches: Callable[[str, list[Extent], str], str] | None = None,
         apart: str = "",
     ):
         self.graph = graph
@@ -117,8 +140,10 @@ class Lowering:
         self.cuts = cuts
         self.caches = caches
         self._apart = apart
-        self.dtypes: dict[str, str] = {}
-        self.shapes: dict[str, list[Extent]] = {}
+        self.dtypes: dict[str, str] = {each["name"]: each["dtype"] for each in graph.inputs}
+        self.shapes: dict[str, list[Extent]] = {each["name"]: each["shape"] for each in graph.inputs}
+        self.cut: set[torch.fx.Node] = set()  # of whose results only the first ones are there
+        self.places: set[str] = set()  # what says where in its sequence each token is
         self._inputs = inputs
         self._parameter = parameter
         self._values: dict[torch.fx.Node, Any] = {}
@@ -126,6 +151,8 @@ class Lowering:
         self._module = ""
         self._names: dict[str, int] = {}
         self._emitted: dict[tuple[Any, ...], str] = {}
+        self._folded: dict[torch.fx.Node, torch.Tensor] = {}
+        self._users: dict[str, list[torch.fx.Node]] = {}
 
     def run(self, symbols: dict[str, tuple[str, int]]) -> list[Value]:
         """Lowers what the outputs need. `symbols` has an input and a dim whose extent, less what is
@@ -200,25 +227,65 @@ class Lowering:
         value = node.meta.get("val")
         if isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)):
             return lambda _: value
+        if isinstance(value, torch.Tensor) and any(n == 0 for n in value.shape if isinstance(n, int)):
+            return lambda _: Value(EMPTY, (None,) * value.ndim)
         if node.target is operator.getitem:
             return lambda node: self._values[node.args[0]][node.args[1]]
         if not isinstance(node.target, torch._ops.OpOverload):
             raise Unsupported(f"{node.op} {node.target}")
+        if self._fold(node):
+            return self._constant
         op = node.target._schema.name
-        if op in _ELEMENTWISE:
-            handler = functools.partial(Lowering.elementwise, op=_ELEMENTWISE[op])
-        elif op in _IDENTITIES:
-            handler = _identity
-        elif op in _HANDLERS:
-            handler = _HANDLERS[op]
-        else:
+        handler = self.handler_of(op)
+        if handler is None and op not in _HANDLERS_OF_COMPLEX:
             raise Unsupported(op.removeprefix("aten::"))
 
         def lower(node: torch.fx.Node) -> Any:
             self.enter(_module_of(node))
-            return handler(self, node, **self._arguments(node))
+            arguments = self._arguments(node)
+            own = handler
+            if any(isinstance(each, Complex) for each in arguments.values()):
+                own = _HANDLERS_OF_COMPLEX.get(op)
+                if own is None:
+                    raise Unsupported(f"{op.removeprefix('aten::')} of complex numbers")
+            if own is None:
+                raise Unsupported(op.removeprefix("aten::"))
+            if op not in _TAKE_EMPTY and any(map(_is_empty, arguments.values())):
+                raise Unsupported(f"{op.removeprefix('aten::')} of a tensor without elements")
+            return own(self, node, **arguments)
 
         return lower
+
+    def handler_of(self, op: str) -> Callable[..., Any] | None:
+        """What lowers ops of this name where no operand is complex."""
+        if op in _ELEMENTWISE:
+            return functools.partial(Lowering.elementwise, op=_ELEMENTWISE[op])
+        return _identity if op in _IDENTITIES else _HANDLERS.get(op)
+
+    def _fold(self, node: torch.fx.Node) -> bool:
+        """Whether it is one number that PyTorch computes from numbers alone."""
+        value, inputs = node.meta.get("val"), node.all_input_nodes
+        given = [*node.args, *node.kwargs.values()]
+        if (
+            node.target.namespace != "aten"
+            or not isinstance(value, torch.Tensor)
+            or value.dtype not in DTYPES
+            or any(extent != 1 for extent in value.shape if isinstance(extent, int))
+            or any(isinstance(each, torch.SymInt) for each in [*value.shape, *given])
+            or any(each not in self._folded for each in inputs)
+            or (not inputs and node.target._schema.name not in _OF_NUMBERS)
+        ):
+            return False
+        args, named = torch.fx.map_arg((node.args, node.kwargs), self._folded.__getitem__)
+        named = {name: "cpu" if name == "device" else each for name, each in named.items()}
+        self._folded[node] = node.target(*args, **named)
+        return True
+
+    def _constant(self, node: torch.fx.Node) -> Value:
+        tensor = self._folded[node]
+        dtype = DTYPES[tensor.dtype]
+        name = self.emit("full", [], dtype, [], value=tensor.item(), dtype=dtype)
+        return Value(name, (None,) * tensor.ndim)
 
     def _placeholder(self, node: torch.fx.Node) -> Value:
         signature = self.program.graph_signature
@@ -228,6 +295,11 @@ class Lowering:
             raise Unsupported(f"{node.name} is {tensor.dtype}")
         name = node.name
         if name not in self._inputs:
+            constants = signature.inputs_to_lifted_tensor_constants
+            made = self.program.constants.get(constants.get(node.name, ""))
+            if made is not None and made.device.type == "cpu" and made.numel() == 1:
+                self._folded[node] = made
+                return self._constant(node)
             of = signature.inputs_to_parameters | signature.inputs_to_buffers
             if node.name not in of:
                 raise Unsupported(f"the constant {node.name}, which the model makes as it runs")
@@ -406,6 +478,27 @@ class Lowering:
         """Names nodes from now on after this module."""
         self._module = module
 
+    def name_of_cache(self, node: torch.fx.Node, layer: int, kind: str) -> str:
+        """Of a layer that a model goes through several times each has its own."""
+        users = self._users.setdefault(f"l{layer}", [])
+        if node not in users:
+            users.append(node)
+        time = users.index(node)
+        return f"l{layer}_{kind}" if time == 0 else f"l{layer}_{time + 1}_{kind}"
+
+    def cached_rows(self, node: torch.fx.Node, rows: Value) -> str:
+        """The cache of what a traced node keeps of each token, [pages, page size, ...], once it has the
+        rows of this run, [T, ...]."""
+        number = self._users.setdefault("rows", [])
+        number.append(node)
+        dtype, shape = self.dtypes[rows.name], self.shapes[rows.name]
+        cache = self.caches(f"rows{len(number) - 1}", shape[1:], dtype)
+        size = self.shapes[cache][1]
+        places = [
+            self.emit(op, ["slots", size], "i32", shape[:1]) for op in ("floor_divide", "remainder")
+        ]
+        return self.emit("index_put_", [cache, *places, rows.name], dtype, self.shapes[cache])
+
     def waited(self, op: str, value: Value, shape: list[Extent], /, **attrs: Any) -> Value:
         """A collective and its wait."""
         dtype = self.dtypes[value.name]
@@ -436,6 +529,10 @@ class Lowering:
         if len(shape) == 2:
             return Value(value.name, (0, 1))
         return self.viewed(value, [self.product(shape[:-1]), shape[-1]], (0, 1))
+
+    def sum(self, extents: Sequence[Extent]) -> Extent:
+        names = {name: sympy.Symbol(name) for name in self.graph.symbols}
+        return self._affine(sum((sympy.sympify(each, names) for each in extents), sympy.Integer(0)))
 
     def product(self, extents: Sequence[Extent]) -> Extent:
         names = {name: sympy.Symbol(name) for name in self.graph.symbols}
@@ -497,6 +594,10 @@ def _source_of(node: torch.fx.Node) -> str:
         if "/site-packages/torch/" not in file and "/braid/export/" not in file:
             return f"{file}:{line}: {text}"
     return "no source line is known"
+
+
+def _is_empty(given: Any) -> bool:
+    return isinstance(given, Value) and given.name == EMPTY
 
 
 def number(value: Any) -> Any:

@@ -67,3 +67,17 @@ def _experts(
 ) -> Tensor:
     """Weights are [experts, out, in], or [experts, in, out] where they are `transposed`."""
     return torch.empty_like(x)
+
+
+@_op("routing(Tensor choices, int experts) -> (Tensor, Tensor, Tensor, Tensor)")
+def _routing(choices: Tensor, experts: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The choices of all tokens, [T, k], sorted by expert: the token of each row, where each expert's rows
+    end, the row of each choice, and the expert of each row."""
+    rows = [choices.new_empty(choices.numel(), dtype=torch.int32) for _ in range(3)]
+    return rows[0], choices.new_empty(experts, dtype=torch.int32), rows[1], rows[2]
+
+
+@_op("grouped_mm(Tensor x, Tensor weight, Tensor ends) -> Tensor")
+def _grouped_mm(x: Tensor, weight: Tensor, ends: Tensor) -> Tensor:
+    """Each row with the weight, of [experts, in, out], of the expert whose rows it is one of."""
+    return x.new_empty((x.shape[0], weight.shape[2]))

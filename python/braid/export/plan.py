@@ -104,8 +104,17 @@ class _Applied:
             # Lowering gives a lookup in a part of a table its all-reduce.
             if self._divides(module.num_embeddings):
                 self._cut(module, "weight", Cut(0, self.ranks))
+        elif style == "embedding_colwise":
+            self._expect(name, module, style, nn.Embedding)
+            if self._divides(module.embedding_dim):
+                self._cut(module, "weight", Cut(1, self.ranks))
+                module.register_forward_hook(
+                    lambda *call: torch.ops.braid.all_gather(call[-1], self.ranks)
+                )
         elif style in ("moe_tp_experts", "all_reduce"):
             module.register_forward_hook(lambda *call: torch.ops.braid.all_reduce(call[-1]))
+        elif style == "moe_identity_expert":  # the all-reduce behind all experts adds it up again
+            module.register_forward_pre_hook(lambda _, given: (given[0] / self.ranks, *given[1:]))
         else:
             raise InvalidArgument(f"{name}: has the style {style}, which is not known here")
 

@@ -3,16 +3,19 @@ module as it is."""
 
 import dataclasses
 from typing import Any, Mapping
+from unittest import mock
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
-from transformers import AttentionInterface
+from transformers import AttentionInterface, masking_utils
 from transformers.integrations.moe import ExpertsInterface
 from transformers.masking_utils import AttentionMaskInterface
 
 from ..errors import CannotExport
 from . import ops  # noqa: F401  the ops of torch.ops.braid
+from .experts import experts, replace_loops
 from .lower import is_known
 
 
@@ -24,15 +27,26 @@ class _Mask:
     problem: str = ""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # what Python looks for by itself
-            raise AttributeError(name)
-        raise CannotExport(
-            f"the model takes {name} of its attention's mask; expected one that it only hands on: "
-            "sparse attention of its own is not exported"
-        )
+        return _refuse_mask(name)
 
     def __getitem__(self, index: Any) -> Any:
-        return self.elements
+        return _PartOfMask()
+
+
+class _PartOfMask:
+    """What models take of a mask for what is not traced, such as an indexer."""
+
+    def __getattr__(self, name: str) -> Any:
+        return _refuse_mask(name)
+
+
+def _refuse_mask(name: str) -> Any:
+    if name.startswith("_"):  # what Python looks for by itself
+        raise AttributeError(name)
+    raise CannotExport(
+        f"the model takes {name} of its attention's mask; expected one that it only hands on: "
+        "sparse attention of its own is not exported"
+    )
 
 
 def _seen(mask_function: Any, length: int) -> _Mask:
@@ -56,12 +70,17 @@ def _seen(mask_function: Any, length: int) -> _Mask:
     return _Mask(window=width)
 
 
-# A mask is looked at up to here.
-_LENGTH = 1 << 18
+def _mask_of(context: int) -> Any:
+    """What makes the masks of sequences of up to `context` tokens."""
+
+    def mask(*_: Any, mask_function: Any = None, **__: Any) -> _Mask:
+        return _seen(mask_function, max(context, 2)) if mask_function is not None else _Mask()
+
+    return mask
 
 
-def _mask(*_: Any, mask_function: Any = None, **__: Any) -> _Mask:
-    return _seen(mask_function, _LENGTH) if mask_function is not None else _Mask()
+# What attention is handed and does not read: places, and the keys that _pick_all stands for.
+_UNREAD = {"position_ids", "cache_position", "indices", "block_indices", "logits_to_keep"}
 
 
 def _attention(
@@ -74,11 +93,14 @@ def _attention(
     softcap: float | None = None,
     s_aux: torch.Tensor | None = None,
     dropout: float = 0.0,
-    **_: Any,
+    **others: Any,
 ) -> tuple[torch.Tensor, None]:
     mask = attention_mask
     if not isinstance(mask, _Mask):
         mask = _Mask(problem=f"a mask of {type(mask).__name__}, not from AttentionMaskInterface")
+    unknown = {name for name, each in others.items() if isinstance(each, torch.Tensor)} - _UNREAD
+    if unknown:
+        mask = _Mask(problem=f"the operand {min(unknown)}")
     result = torch.ops.braid.attention(
         query,
         key,
@@ -93,35 +115,50 @@ def _attention(
     return result.transpose(1, 2).contiguous(), None
 
 
-_ACTIVATIONS = {"SiLUActivation": "swiglu", "SiLU": "swiglu"}
+def _chunks(chunk_size: int, left_padding: torch.Tensor) -> Any:
+    """transformers' mask of chunks, of sequences that have no padding."""
+    with _disable_current_modes():
+        return _chunked(chunk_size, torch.zeros(len(left_padding), dtype=torch.int64, device="cpu"))
 
 
-def _experts(
-    module: nn.Module, x: torch.Tensor, choices: torch.Tensor, weights: torch.Tensor, **_: Any
-) -> torch.Tensor:
-    if not module.has_gate:
-        raise CannotExport(
-            f"{type(module).__name__}: has no gate; expected experts with gate and up"
-        )
-    if hasattr(module, "limit"):
-        made_for = (getattr(module, "alpha", None), module.limit)
-        known = made_for == (1.702, 7.0)
-        activation = "clamped_swiglu" if known else f"a clamp of alpha and limit {made_for}"
-    else:
-        name = type(module.act_fn).__name__
-        activation = _ACTIVATIONS.get(name, name)
-    return torch.ops.braid.experts(
-        x,
-        choices,
-        weights,
-        module.gate_up_proj,
-        module.down_proj,
-        module.gate_up_proj_bias if module.has_bias else None,
-        module.down_proj_bias if module.has_bias else None,
-        activation,
-        not module.is_concatenated,
-        module.is_transposed,
-    )
+_chunked = masking_utils.chunked_causal_mask_function
+
+
+def keys_that_are_picked(model: nn.Module) -> int | None:
+    """Of sparse attention: how many keys each query is given of those up to its own."""
+    counts = []
+    for indexer in _indexers(model):
+        if hasattr(indexer, "topk_blocks"):
+            counts.append(indexer.topk_blocks * indexer.block_size)
+        else:
+            counts.append(indexer.index_topk)
+    return min(counts, default=None)
+
+
+def _indexers(model: nn.Module) -> list[nn.Module]:
+    """The modules that pick keys, and hand on which they are as `indices` or `block_indices`."""
+    names = ("index_topk", "topk_blocks")
+    return [
+        module
+        for module in model.modules()
+        if type(module).__name__.endswith("Indexer") and any(hasattr(module, n) for n in names)
+    ]
+
+
+def _pick_all(hidden_states: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    """In place of an indexer, where a context has no more keys than it picks."""
+    return hidden_states.new_zeros(1, dtype=torch.int32)
+
+
+class _Constants(TorchFunctionMode):
+    """Makes tensors of numbers as ops do: on the device meta they would lose them."""
+
+    def __torch_function__(self, func: Any, kinds: Any, given: Any = (), named: Any = None) -> Any:
+        named = named or {}
+        if func is torch.tensor and isinstance(given[0] if given else None, (bool, int, float)):
+            dtype = named.get("dtype") or torch.tensor(given[0], device="cpu").dtype
+            return torch.full((), given[0], dtype=dtype, device=named.get("device"))
+        return func(*given, **named)
 
 
 class _Flat(nn.Module):
@@ -136,32 +173,48 @@ class _Flat(nn.Module):
     ) -> torch.Tensor:
         # Of a sequence without a token it is one of another, and means nothing.
         last = (starts[1:] - 1).clamp(min=0)
-        result = self.model(
+        with _Constants():
+            result = self._run(tokens, positions, last)
+        return result.logits[0]
+
+    def _run(self, tokens: torch.Tensor, positions: torch.Tensor, last: torch.Tensor) -> Any:
+        return self.model(
             input_ids=tokens[None],
             position_ids=positions[None],
             attention_mask=tokens.new_ones((1, tokens.shape[0]), dtype=torch.bool),
             use_cache=False,
             logits_to_keep=last,
         )
-        return result.logits[0]
 
 
-def trace(model: nn.Module, max_tokens: int, max_sequences: int) -> torch.export.ExportedProgram:
-    """Traces a model whose parameters and buffers are on the device meta. Inputs are tokens and
+def trace(
+    model: nn.Module, max_tokens: int, max_sequences: int, context: int
+) -> torch.export.ExportedProgram:
+    """Traces a model whose parameters and buffers are on the device meta, for sequences of up to
+    `context` tokens. Inputs are tokens and
     positions, [T], and starts, [S + 1]; the output has the logits of each sequence's last token."""
     AttentionInterface.register("braid", _attention)
-    AttentionMaskInterface.register("braid", _mask)
-    ExpertsInterface.register("braid", _experts)
+    AttentionMaskInterface.register("braid", _mask_of(context))
     model.set_attn_implementation("braid")
-    if hasattr(model, "set_experts_implementation"):
-        model.set_experts_implementation("braid")
+    _take_experts(model)
+    for indexer in _indexers(model):
+        indexer.forward = _pick_all
     tokens = torch.zeros(8, dtype=torch.int32, device="meta")
     starts = torch.zeros(5, dtype=torch.int32, device="meta")
     rows = torch.export.Dim("tokens", min=1, max=max(max_tokens, 2))
     ends = torch.export.Dim("sequences", min=1, max=max(max_sequences, 2))
     inputs = {"tokens": tokens, "positions": tokens.clone(), "starts": starts}
     shapes = {"tokens": {0: rows}, "positions": {0: rows}, "starts": {0: ends + 1}}
-    return _exported(_Flat(model), inputs, shapes)
+    with mock.patch.object(masking_utils, "chunked_causal_mask_function", _chunks):
+        return _exported(_Flat(model), inputs, shapes)
+
+
+def _take_experts(module: nn.Module) -> None:
+    ExpertsInterface.register("braid", experts)
+    for each in module.modules():
+        if hasattr(each, "set_experts_implementation"):
+            each.set_experts_implementation("braid")
+    replace_loops(module)
 
 
 class _Named(nn.Module):
@@ -172,7 +225,8 @@ class _Named(nn.Module):
         self.model = model
 
     def forward(self, **inputs: torch.Tensor) -> Any:
-        return self.model(**inputs)
+        with _Constants():
+            return self.model(**inputs)
 
 
 def trace_module(
@@ -187,6 +241,7 @@ def trace_module(
             if not dim.min <= shape[d] <= dim.max:
                 shape[d] = dim.max
         metas[name] = torch.empty(shape, dtype=tensor.dtype, device="meta")
+    _take_experts(module)
     with torch.device("meta"):  # what the module makes as it runs
         return _exported(_Named(module), metas, {"inputs": dict(dims)})
 

@@ -68,4 +68,5 @@ def build(name, config, stream=8):
 def last_logits(model, sequences):
     """Of the last token of each sequence, by a whole forward pass for each."""
     with torch.no_grad():
-        return torch.stack([model(torch.tensor([tokens])).logits[0, -1] for tokens in sequences])
+        results = [model(torch.tensor([tokens]), use_cache=False) for tokens in sequences]
+        return torch.stack([result.logits[0, -1] for result in results])

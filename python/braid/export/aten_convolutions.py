@@ -1,0 +1,169 @@
+"""How convolutions are lowered: one product for each element of the kernel. One along the tokens of a
+model has the tokens before in a cache."""
+
+import itertools
+from typing import Any
+
+from ..graph import Extent
+from .lower import Lowering, Unsupported, Value, lowers
+
+_MOST_TAPS = 256
+
+
+@lowers("aten::convolution")
+def _convolution(
+    low: Lowering,
+    node,
+    input: Value,
+    weight: Value,
+    bias: Value | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    transposed: bool,
+    groups: int,
+    **_: Any,
+) -> Value:
+    out, ins, *kernel = low.shapes[low.whole(node.args[1], weight).name]
+    dims = len(kernel)
+    if transposed or len(stride) != dims or not all(isinstance(each, int) for each in kernel):
+        raise Unsupported("a convolution that is transposed, or whose kernel has symbols")
+    channels = low.extent(node.args[0].meta["val"].shape[1])
+    is_deep = groups == channels == out
+    if groups != 1 and not is_deep:
+        raise Unsupported("a convolution of several groups of channels")
+    if dims == 1 and low.is_apart(low.extent(node.args[0].meta["val"].shape[2])):
+        same = (stride, dilation, padding) == ([1], [1], [kernel[0] - 1])
+        if not is_deep or not same or not _is_cut(low, node):
+            raise Unsupported("a convolution along the tokens that sees later ones or other channels")
+        return _of_tokens(low, node, input, low.whole(node.args[1], weight), bias)
+    taps = list(itertools.product(*map(range, kernel)))
+    if len(taps) > _MOST_TAPS:
+        raise Unsupported(f"a convolution whose kernel has more than {_MOST_TAPS} elements")
+    x = low.cast(low.whole(node.args[0], input), "f32").name
+    w = low.cast(low.whole(node.args[1], weight), "f32").name
+    x = _padded(low, x, padding)
+    shape = low.extents(node.meta["val"].shape)
+    total = None
+    for tap in taps:
+        part = x
+        for d, at in enumerate(tap):
+            part = _every(low, part, d + 2, at * dilation[d], stride[d], shape[d + 2])
+        column = w
+        for at in reversed(tap):
+            rest = low.shapes[column][:-1]
+            last = len(rest)
+            column = low.emit("select", [column], "f32", rest, dim=last, index=at)
+        if is_deep:
+            tall = [out, *[1] * dims]
+            column = low.emit("view", [column], "f32", tall, shape=tall)
+            part = low.emit("mul", [part, column], "f32", shape)
+        else:
+            flat = [shape[0], ins, low.product(shape[2:])]
+            part = low.emit("view", [part], "f32", flat, shape=flat)
+            made = [shape[0], out, flat[2]]
+            part = low.emit("matmul", [column, part], "f32", made)
+            part = low.emit("view", [part], "f32", shape, shape=shape)
+        total = part if total is None else low.emit("add", [total, part], "f32", shape)
+    if bias is not None:
+        tall = [out, *[1] * dims]
+        wide = low.emit("view", [low.cast(bias, "f32").name], "f32", tall, shape=tall)
+        total = low.emit("add", [total, wide], "f32", shape)
+    return low.cast(Value(total, tuple(range(len(shape)))), low.dtypes[input.name])
+
+
+def _padded(low: Lowering, x: str, padding: list[int]) -> str:
+    """With zeros on both sides of the dims behind the first two."""
+    for d, count in enumerate(padding):
+        if count == 0:
+            continue
+        shape = list(low.shapes[x])
+        shape[d + 2] = count
+        zeros = low.emit("full", [], "f32", shape, value=0, dtype="f32", shape=shape)
+        shape = list(low.shapes[x])
+        shape[d + 2] = low.sum([shape[d + 2], 2 * count])
+        x = low.emit("cat", [zeros, x, zeros], "f32", shape, dim=d + 2)
+    return x
+
+
+def _every(low: Lowering, x: str, dim: int, start: int, step: int, count: Extent) -> str:
+    """`count` elements along a dim, from `start` on."""
+    shape = list(low.shapes[x])
+    if start == 0 and step == 1 and shape[dim] == count:
+        return x
+    if not isinstance(count, int) and step != 1:
+        raise Unsupported("a convolution in strides along a symbol")
+    end = start + (count - 1) * step + 1 if isinstance(count, int) else low.sum([count, start])
+    shape[dim] = count
+    attrs = {"step": step} if step != 1 else {}
+    return low.emit("slice", [x], low.dtypes[x], shape, dim=dim, start=start, end=end, **attrs)
+
+
+def _is_cut(low: Lowering, node: Any) -> bool:
+    """Whether only as many results as there are tokens are used, from the first one on."""
+    tokens = low.extent(node.args[0].meta["val"].shape[2])
+    return all(
+        user.target._schema.name == "aten::slice"
+        and user.args[1] in (2, -1)
+        and (len(user.args) < 3 or not user.args[2])
+        and low.extent(user.meta["val"].shape[2]) == tokens
+        for user in node.users
+    )
+
+
+def _of_tokens(low: Lowering, node: Any, input: Value, weight: Value, bias: Value | None) -> Value:
+    """Each token's sum over itself and those before it in its sequence, which are in a cache of pages."""
+    dtype = low.dtypes[input.name]
+    channels, _, taps = low.shapes[weight.name]
+    x = low.ordered(input, [dim for dim in (2, 1, 0) if input.axes[dim] is not None])
+    tokens = low.extent(node.args[0].meta["val"].shape[2])
+    x = low.viewed(x, [tokens, channels], (0, 1))
+    before = _before(low, low.cached_rows(node, x), tokens, taps)
+    w = low.emit("view", [weight.name], dtype, [channels, taps], shape=[channels, taps])
+    w = low.cast_name(w, "f32")
+    total = None
+    for tap in range(taps):
+        rows = low.cast_name(x.name, "f32") if tap == taps - 1 else before(taps - 1 - tap)
+        column = low.emit("select", [w], "f32", [channels], dim=1, index=tap)
+        part = low.emit("mul", [rows, column], "f32", [tokens, channels])
+        total = part if total is None else low.emit("add", [total, part], "f32", [tokens, channels])
+    if bias is not None:
+        wide = low.cast(bias, "f32").name
+        total = low.emit("add", [total, wide], "f32", [tokens, channels])
+    low.cut.add(node)
+    return low.cast(Value(total, (None, 1, 0)), dtype)
+
+
+def _before(low: Lowering, cache: str, tokens: Extent, taps: int) -> Any:
+    """Gives the cache's rows, as f32, of what stands some places in front of each token, or zeros."""
+    channels = low.shapes[cache][-1]
+    _, size = low.shapes[cache][:2]
+    flat = low.emit("view", [cache], low.dtypes[cache], ["?", channels], shape=[-1, channels])
+    sequences, room = low.shapes["page_table"]
+    table = low.emit("view", ["page_table"], "i32", ["?"], shape=[-1])
+    # The sequences that end in front of a token are those before its own.
+    ends = low.emit("slice", ["starts"], "i32", [sequences], dim=0, start=1)
+    own = low.emit("arange", [], "i32", [tokens], start=0, end=tokens, step=1, dtype="i32")
+    own = low.emit("view", [own], "i32", [tokens, 1], shape=[tokens, 1])
+    done = low.emit("ge", [own, ends], "bool", [tokens, sequences])
+    done = low.emit("to", [done], "i32", [tokens, sequences], dtype="i32")
+    line = low.emit("sum", [done], "i64", [tokens], dim=[1])
+    line = low.emit("to", [line], "i32", [tokens], dtype="i32")
+    line = low.emit("mul", [line, room], "i32", [tokens])
+
+    def rows(distance: int) -> str:
+        at = low.emit("sub", ["positions", distance], "i32", [tokens])
+        is_there = low.emit("ge", [at, 0], "bool", [tokens])
+        at = low.emit("clamp", [at], "i32", [tokens], min=0)
+        page = low.emit("floor_divide", [at, size], "i32", [tokens])
+        page = low.emit("add", [line, page], "i32", [tokens])
+        page = low.emit("index_select", [table, page], "i32", [tokens], dim=0)
+        place = low.emit("remainder", [at, size], "i32", [tokens])
+        slot = low.emit("mul", [page, size], "i32", [tokens])
+        slot = low.emit("add", [slot, place], "i32", [tokens])
+        found = low.emit("index_select", [flat, slot], low.dtypes[cache], [tokens, channels], dim=0)
+        is_there = low.emit("view", [is_there], "bool", [tokens, 1], shape=[tokens, 1])
+        found = low.cast_name(found, "f32")
+        return low.emit("where", [is_there, found, 0.0], "f32", [tokens, channels])
+
+    return rows
