@@ -670,21 +670,21 @@ class Processes(unittest.TestCase):
             return list(pool.map(answer, range(16)))
 
     def test_answers_are_those_of_threads_and_sigterm_to_the_launcher_drains(self):
-        server = self.start()
+        server = self.start("--pages", "100")
         there = self.answers(server)
-        here = Running(self.folder)
+        here = Running(self.folder, "--pages", "100")
         self.addCleanup(here.close)
         self.assertEqual(there, self.answers(here))
         self.assertEqual(here.stop(), 0)
         self.drains(server, server.process.pid)
 
     def test_sigterm_to_rank_0_drains(self):
-        server = self.start()
+        server = self.start("--pages", "100")
         os.kill(self.rank(server, 1), signal.SIGTERM)  # which follows, and does not end by itself
         self.drains(server, self.rank(server, 0))
 
     def drains(self, server, process):
-        body = {"prompt": [1], "max_tokens": 500, "stream": True}
+        body = {"prompt": [1], "max_tokens": 1500, "stream": True}
         connection, response = server.send("POST", "/v1/completions", body)
         os.kill(process, signal.SIGTERM)
         end = time.monotonic() + DEADLINE
@@ -695,7 +695,7 @@ class Processes(unittest.TestCase):
         *chunks, done = events(response)
         connection.close()
         self.assertEqual(done, "[DONE]")
-        self.assertEqual(sum(len(json.loads(c)["choices"][0]["tokens"]) for c in chunks), 500)
+        self.assertEqual(sum(len(json.loads(c)["choices"][0]["tokens"]) for c in chunks), 1500)
         self.assertEqual(server.process.wait(DEADLINE), 0, server.printed())
         self.assertNotIn("error", server.printed())
 
@@ -772,6 +772,8 @@ class Load(unittest.TestCase):
             i, stream = draw.randrange(len(self.LENGTHS)), draw.random() < 0.5
             cancelled = draw.random() < 0.2
             body = {**self.request(i), "stream": stream or cancelled}
+            if cancelled:  # so that it is not over when its client goes
+                body["max_tokens"] = 400
             connection, response = self.server.send("POST", "/v1/completions", body)
             with contextlib.closing(connection), contextlib.closing(response):
                 if response.status == 503:
