@@ -66,6 +66,19 @@ class Exported(unittest.TestCase):
                 # A plan of Dory's has no part of what it multiplies the parts of queries by.
                 self.check(name, 1 if name == "Dory" else 2, "f32", steps=3)
 
+    def test_of_experts_gate_and_up_are_cut_each(self):
+        model = models.make("Mixtral")
+        keys = [key for key in model.tp_plan if key.endswith("experts.gate_up_proj")]
+        self.assertEqual(len(keys), 1)
+        with tempfile.TemporaryDirectory() as folder:
+            braid.export(
+                model, folder, tp=2, plan={**model.tp_plan, keys[0]: "colwise"},
+                max_tokens=8, max_sequences=1, pages=16,
+            )  # fmt: skip
+            exported = braid.Model(folder, device="cpu")
+        found = exported.step(exported.sequences([[3, 4, 5]]))
+        self.assertLess(error_of(found, models.last_logits(model, [[3, 4, 5]]).numpy()), 1e-5)
+
     def test_what_needs_the_parts_of_all_ranks_is_refused(self):
         model = models.make("Llama")
         forward = model.model.layers[1].mlp.act_fn.forward

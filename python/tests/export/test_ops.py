@@ -199,6 +199,8 @@ class Ops(unittest.TestCase):
         self.check(
             {
                 "cat": lambda x: torch.cat([x[:, :0], x, x[:, 4:]], 1),
+                "split": lambda x: x.split([0, 1, 3, 0], 1)[2] * 2.0,
+                "split_in_one": lambda x: x.split([4, 0], 1)[0] * 2.0,
                 "none_written": lambda x: written(x, 0),
                 "some_written": lambda x: written(x, 2),
             },
