@@ -199,8 +199,8 @@ def trace(
     _take_experts(model)
     for indexer in _indexers(model):
         indexer.forward = _pick_all
-    tokens = torch.zeros(max(min(max_tokens, 8), 2), dtype=torch.int32, device="meta")
-    starts = torch.zeros(max(min(max_sequences, 4), 2) + 1, dtype=torch.int32, device="meta")
+    tokens = torch.zeros(8, dtype=torch.int32, device="meta")
+    starts = torch.zeros(5, dtype=torch.int32, device="meta")
     rows = torch.export.Dim("tokens", min=1, max=max(max_tokens, 2))
     ends = torch.export.Dim("sequences", min=1, max=max(max_sequences, 2))
     inputs = {"tokens": tokens, "positions": tokens.clone(), "starts": starts}

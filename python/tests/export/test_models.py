@@ -73,7 +73,7 @@ class Exported(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             braid.export(
                 model, folder, tp=2, plan={**model.tp_plan, keys[0]: "colwise"},
-                max_tokens=8, max_sequences=1, pages=16,
+                max_tokens=8, max_sequences=4, pages=16,
             )  # fmt: skip
             exported = braid.Model(folder, device="cpu")
         found = exported.step(exported.sequences([[3, 4, 5]]))
