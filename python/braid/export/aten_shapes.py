@@ -115,7 +115,12 @@ def _split(low: Lowering, node, self_: Value, dim: int = 0, **sizes: Any) -> lis
     low.check_apart(node, value, dim)
     if value.axes[dim] is None:
         value = low.whole(node.all_input_nodes[0], value)
-    parts = node.meta["val"]
+    all_parts = node.meta["val"]
+    parts = [part for part in all_parts if low.extent(part.shape[dim]) != 0]
+    if isinstance(size, list):
+        size = [each for each in size if each != 0]
+    if len(parts) == 1 and len(all_parts) > 1:  # the others have no elements
+        return [value if part is parts[0] else Value(EMPTY, value.axes) for part in all_parts]
     shapes = [[low.extent(part.shape[d]) for d in value.order()] for part in parts]
     dtype = low.dtypes[value.name]
     axis = value.axes[dim]
@@ -125,7 +130,9 @@ def _split(low: Lowering, node, self_: Value, dim: int = 0, **sizes: Any) -> lis
         of = f"{name}:{i}" if len(parts) > 1 else name
         low.dtypes[of], low.shapes[of] = dtype, shape
         result.append(Value(of, value.axes))
-    return result
+    rest = iter(result)
+    full = {id(part) for part in parts}
+    return [next(rest) if id(part) in full else Value(EMPTY, value.axes) for part in all_parts]
 
 
 @lowers("aten::chunk")

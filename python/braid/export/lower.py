@@ -101,6 +101,8 @@ _ELEMENTWISE = {
         " sqrt sub tanh where"
     ).split()
 }
+# Ops behind which a dim that is split over the ranks still is.
+_KEEP_PARTS = {*_ELEMENTWISE.values(), "clamp", "gelu", "softplus", "split", "to"}
 # Ops of which a second one with the same operands is left out: what models repeat for each layer.
 _PURE = {"cos", "mul", "permute", "sin", "to", "transpose", "view"}
 # Ops that go on with what else they have where a tensor has no elements.
@@ -142,6 +144,7 @@ class Lowering:
         self._apart = apart
         self.dtypes: dict[str, str] = {each["name"]: each["dtype"] for each in graph.inputs}
         self.shapes: dict[str, list[Extent]] = {each["name"]: each["shape"] for each in graph.inputs}
+        self.parts: set[str] = set()  # of whose last dim each rank has a part
         self.cut: set[torch.fx.Node] = set()  # of whose results only the first ones are there
         self.places: set[str] = set()  # what says where in its sequence each token is
         self._inputs = inputs
@@ -343,8 +346,19 @@ class Lowering:
         name = stem if number == 1 else f"{stem}_{number}"
         self.graph.node(op, inputs, name, **attrs)
         self._emitted[key] = name
+        if op in _KEEP_PARTS and any(self._is_part(each) for each in inputs):
+            self.parts.add(name)
         self.dtypes[name], self.shapes[name] = dtype, shape
         return name
+
+    def _is_part(self, operand: Any) -> bool:
+        return isinstance(operand, str) and operand.partition(":")[0] in self.parts
+
+    def check_part(self, node: torch.fx.Node, value: Value, dim: int) -> None:
+        """Refuses what would need the parts of all ranks."""
+        if dim_of(dim, value.rank) == value.rank - 1 and self._is_part(value.name):
+            op = node.target._schema.name.removeprefix("aten::")
+            raise Unsupported(f"{op} along a dim of which the plan gives each rank a part")
 
     def emit_like(
         self, node: torch.fx.Node, op: str, inputs: Sequence[Any], value: Value, /, **attrs: Any

@@ -170,6 +170,10 @@ class _Applied:
 
     def _cut_parameter(self, name: str, style: str) -> None:
         owner, _, parameter = name.rpartition(".")
+        of = self._modules[owner]
+        if parameter == "gate_up_proj" and getattr(of, "is_concatenated", False):
+            # A part of gate and up each, whether the plan says so (Inkling's does not).
+            style = {"colwise": "packed_colwise", "rowwise": "packed_rowwise"}.get(style, style)
         dims = getattr(self._modules[owner], parameter).ndim
         cuts = {
             "colwise": Cut(max(dims - 2, 0), self.ranks),

@@ -39,7 +39,35 @@ MODELS = {
         "num_experts_per_tok": 2, "moe_intermediate_size": 48, "first_k_dense_replace": 1,
     },
 }  # fmt: skip
-_CONFIGS = {"Gemma3": "Gemma3TextConfig"}
+_LATENT = {
+    "num_key_value_heads": 8, "q_lora_rank": 32, "kv_lora_rank": 32, "qk_nope_head_dim": 16,
+    "qk_rope_head_dim": 16, "v_head_dim": 16, "n_routed_experts": 4, "moe_intermediate_size": 48,
+    "num_experts_per_tok": 2, "first_k_dense_replace": 1,
+    "n_group": 1, "topk_group": 1,
+}  # fmt: skip
+# Each stands for what it has and those above have not.
+OTHERS = {
+    # A convolution along the tokens, whose last ones are in a cache of their own.
+    "Lfm2": {"layer_types": ["conv", "full_attention"], "conv_bias": True},
+    "DeepseekV2": _LATENT,  # complex numbers
+    # Places of tokens as an arange, masks of chunks, and experts that all tokens go through.
+    "Llama4": {
+        "intermediate_size_mlp": 96, "num_local_experts": 4, "no_rope_layers": [1, 0], "floor_scale": 8,
+        "interleave_moe_layer_step": 2,
+    },
+    # Experts in a loop, of which some hand on what they get.
+    "LongcatFlash": {
+        **_LATENT, "num_layers": 1, "zero_expert_num": 2, "moe_topk": 3, "ffn_hidden_size": 96,
+        "expert_ffn_hidden_size": 48,
+    },
+    "DeepseekV32": {**_LATENT, "index_topk": 256, "index_n_heads": 2, "index_head_dim": 32},
+    "Dory": {},  # layers that are gone through twice
+    "NemotronH": {  # experts without a gate
+        "layers_block_type": ["attention", "moe"], "n_routed_experts": 4, "moe_intermediate_size": 48,
+        "num_experts_per_tok": 2, "moe_shared_expert_intermediate_size": 48,
+    },
+}  # fmt: skip
+_CONFIGS = {"Gemma3": "Gemma3TextConfig", "Llama4": "Llama4TextConfig"}
 # How much larger than random the embeddings are, 8 where nothing else is said: OLMo 2 norms what a
 # layer adds, which is large then.
 _STREAMS = {"Olmo2": 64}
@@ -47,7 +75,7 @@ _STREAMS = {"Olmo2": 64}
 
 def make(name, **more):
     config = getattr(transformers, _CONFIGS.get(name, f"{name}Config"))
-    config = config(**{**SIZES, **MODELS[name], **more})
+    config = config(**{**SIZES, **(MODELS | OTHERS)[name], **more})
     return build(f"{name}ForCausalLM", config, _STREAMS.get(name, 8))
 
 

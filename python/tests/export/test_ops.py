@@ -149,6 +149,76 @@ class Ops(unittest.TestCase):
             x=torch.randn(2, 3, 4),
         )
 
+    def test_convolutions(self):
+        self.check(
+            {
+                "deep": lambda x, w, b, y: F.conv1d(x, w[:3, :1], b[:3], padding=2, groups=3),
+                "causal": lambda x, w, b, y: F.conv1d(x, w[:3, :1], padding=2, groups=3)[..., :9],
+                "of_channels": lambda x, w, b, y: F.conv1d(x, w, b),
+                "strided": lambda x, w, b, y: F.conv1d(x, w, stride=2, dilation=2, padding=1),
+                "of_pictures": lambda x, w, b, y: F.conv2d(y, w[..., None].expand(-1, -1, -1, 2), b, (2, 1)),
+            },
+            limit=1e-5,
+            absolute=1e-6,
+            x=torch.randn(2, 3, 9),
+            w=torch.randn(5, 3, 3),
+            b=torch.randn(5),
+            y=torch.randn(1, 3, 7, 4),
+        )
+
+    def test_complex_numbers(self):
+        def rotated(x, angle):
+            turn = torch.polar(torch.ones_like(angle), angle) * 0.5
+            pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+            return torch.view_as_real(pairs * turn[:, None, :]).flatten(2).type_as(x)
+
+        def both(x):
+            return torch.complex(x[..., 0], x[..., 1])
+
+        self.check(
+            {
+                "rotated": lambda x, a: rotated(x, a),
+                "product": lambda x, a: torch.view_as_real(both(x) * both(x.flip(0)).transpose(0, 1).mT),
+                "sum": lambda x, a: torch.view_as_real(both(x)[:1] + both(x)),
+                "difference": lambda x, a: torch.view_as_real(both(x) - both(x).conj()),
+                "real": lambda x, a: torch.real(both(x) * 2.0),
+                "imag": lambda x, a: torch.imag(both(x)[None].squeeze(0)),
+            },
+            limit=1e-5,
+            absolute=1e-6,
+            x=torch.randn(3, 3, 8),
+            a=torch.randn(3, 4),
+        )
+
+    def test_what_has_no_elements(self):
+        def written(x, end):
+            x = x.clone()
+            x[:, :end] = 7.0
+            return x
+
+        self.check(
+            {
+                "cat": lambda x: torch.cat([x[:, :0], x, x[:, 4:]], 1),
+                "split": lambda x: x.split([0, 1, 3, 0], 1)[2] * 2.0,
+                "split_in_one": lambda x: x.split([4, 0], 1)[0] * 2.0,
+                "none_written": lambda x: written(x, 0),
+                "some_written": lambda x: written(x, 2),
+            },
+            x=torch.randn(3, 4),
+        )
+        with self.assertRaisesRegex(braid.CannotExport, "sum of a tensor without elements"):
+            self.check({"sum": lambda x: x[:, :0].sum(1) + x[:, 0]}, x=torch.randn(3, 4))
+
+    def test_numbers_that_a_module_makes(self):
+        self.check(
+            {
+                "erfinv": lambda x: x * torch.erfinv(torch.tensor(0.9) - 0.2),
+                "tensor": lambda x: x + torch.tensor(3),
+                "lgamma": lambda x: x * torch.lgamma(torch.full((), 4.5)),
+            },
+            x=torch.randn(3, 4),
+        )
+
     def test_matmuls(self):
         self.check(
             {
@@ -195,6 +265,10 @@ class Ops(unittest.TestCase):
                 "scatter_add": lambda x, y, i: x.scatter_add(0, i, y[:2, :4]),
                 "gather": lambda x, y, i: x.gather(-1, i),
                 "index_select": lambda x, y, i: x.index_select(1, i[1]),
+                "places": lambda x, y, i: x[i[0], i[1]],
+                "places_broadcast": lambda x, y, i: x[i[0][:, None], i[1][None]],
+                "rows_of_matrices": lambda x, y, i: x.view(3, 2, 6)[i[1] % 3, i[0] % 2],
+                "a_table_of_rows": lambda x, y, i: x.view(6, 3, 2)[i],
                 "masked_fill": lambda x, y, i: x.masked_fill(x > 0, -1.0),
             },
             x=torch.randn(6, 6),
