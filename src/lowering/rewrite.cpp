@@ -50,7 +50,8 @@ void Rewriter::finish_copy(const Node& node, NodeId id) {
 std::string Rewriter::fresh_name(std::string_view base, std::size_t results) const {
   const auto taken = [&](const std::string& name) { return old_.find(name) || graph_.find(name); };
   const auto any_taken = [&](const std::string& name) {
-    if (taken(name)) return true;
+    // A node with several results has its name, too.
+    if (taken(name) || taken(name + ":0")) return true;
     for (std::size_t i = 0; i < results && results > 1; ++i) {
       if (taken(name + ":" + std::to_string(i))) return true;
     }
