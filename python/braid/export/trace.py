@@ -203,8 +203,9 @@ def trace(
         indexer.forward = _pick_all
     tokens = torch.zeros(8, dtype=torch.int32, device="meta")
     starts = torch.zeros(5, dtype=torch.int32, device="meta")
-    rows = torch.export.Dim("tokens", min=1, max=max(max_tokens, 2))
-    ends = torch.export.Dim("sequences", min=1, max=max(max_sequences, 2))
+    # Of fewer torch.export would make constants. The graph has its own bounds.
+    rows = torch.export.Dim("tokens", min=1, max=max(max_tokens, 8))
+    ends = torch.export.Dim("sequences", min=1, max=max(max_sequences, 4))
     inputs = {"tokens": tokens, "positions": tokens.clone(), "starts": starts}
     shapes = {"tokens": {0: rows}, "positions": {0: rows}, "starts": {0: ends + 1}}
     with mock.patch.object(masking_utils, "chunked_causal_mask_function", _chunks):

@@ -86,6 +86,21 @@ class Exported(unittest.TestCase):
         self.assertEqual(found.shape, expected.shape)
         self.assertLess(error_of(found, expected), 1e-5)
 
+    def test_runs_of_few_sequences(self):
+        model = models.make("Llama", num_hidden_layers=1)
+        for count, tokens in ((1, 16), (2, 5), (3, 16), (1, 1)):
+            with self.subTest(count=count, tokens=tokens), tempfile.TemporaryDirectory() as folder:
+                braid.export(model, folder, max_tokens=tokens, max_sequences=count, pages=16)
+                graph = json.loads((pathlib.Path(folder) / "graph.json").read_text())
+                self.assertEqual([graph["symbols"][s]["max"] for s in "TS"], [tokens, count])
+                exported = braid.Model(folder, device="cpu")
+                sequences = exported.sequences([[3, 4, 5][:tokens], [6], [7]][:count])
+                for _ in range(3):
+                    expected = models.last_logits(model, [s.tokens for s in sequences]).numpy()
+                    self.assertLess(error_of(exported.step(sequences), expected), 1e-5)
+                    for sequence, row in zip(sequences, expected):
+                        sequence.tokens.append(int(row.argmax()))
+
     def test_of_experts_gate_and_up_are_cut_each(self):
         model = models.make("Mixtral")
         keys = [key for key in model.tp_plan if key.endswith("experts.gate_up_proj")]
