@@ -7,6 +7,7 @@ from unittest import mock
 
 import torch
 from torch import nn
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 from transformers import AttentionInterface, masking_utils
@@ -174,8 +175,9 @@ class _Flat(nn.Module):
         # Of a sequence without a token it is one of another, and means nothing.
         last = (starts[1:] - 1).clamp(min=0)
         with _Constants():
-            result = self._run(tokens, positions, last)
-        return result.logits[0]
+            logits = self._run(tokens, positions, last).logits[0]
+        # Some models take no heed of logits_to_keep.
+        return logits[last] if statically_known_true(logits.shape[0] == tokens.shape[0]) else logits
 
     def _run(self, tokens: torch.Tensor, positions: torch.Tensor, last: torch.Tensor) -> Any:
         return self.model(
@@ -201,8 +203,9 @@ def trace(
         indexer.forward = _pick_all
     tokens = torch.zeros(8, dtype=torch.int32, device="meta")
     starts = torch.zeros(5, dtype=torch.int32, device="meta")
-    rows = torch.export.Dim("tokens", min=1, max=max(max_tokens, 2))
-    ends = torch.export.Dim("sequences", min=1, max=max(max_sequences, 2))
+    # Of fewer torch.export would make constants. The graph has its own bounds.
+    rows = torch.export.Dim("tokens", min=1, max=max(max_tokens, 8))
+    ends = torch.export.Dim("sequences", min=1, max=max(max_sequences, 4))
     inputs = {"tokens": tokens, "positions": tokens.clone(), "starts": starts}
     shapes = {"tokens": {0: rows}, "positions": {0: rows}, "starts": {0: ends + 1}}
     with mock.patch.object(masking_utils, "chunked_causal_mask_function", _chunks):

@@ -162,14 +162,14 @@ def as_module(model, ranks):
             braid.export(model, folder, inputs={"input_ids": ids}, tp=ranks)
             try:
                 outputs = braid.load_exported(folder, "cpu").run({"input_ids": ids.numpy()})
+                found = torch.from_numpy(next(iter(outputs.values()))[0]).float()
+                error = ((found - expected).norm() / expected.norm()).item()
             except Exception as error:  # pylint: disable=broad-except
                 return "does not run", f"{type(error).__name__}: {error}"
     except braid.Error as error:
         return "refused", str(error)
     except Exception as error:  # pylint: disable=broad-except
         return "not traced", f"{type(error).__name__}: {error}"
-    found = torch.from_numpy(next(iter(outputs.values()))[0]).float()
-    error = ((found - expected).norm() / expected.norm()).item()
     return ("equal as a module" if error <= LIMITS["f32"] else "differs"), f"error {error:.1e}"
 
 
@@ -216,13 +216,13 @@ def served(package, kinds, ranks, dtype):
                     found.append(torch.tensor(exported.step(sequences)))
                     for sequence, text in zip(sequences, texts):
                         sequence.tokens.append(text[len(sequence.tokens)])
+                error = max(((a - b).norm() / b.norm()).item() for a, b in zip(found, expected))
             except Exception as error:  # pylint: disable=broad-except
                 return "does not run", f"{type(error).__name__}: {error}"
     except braid.Error as error:
         return "refused", str(error)
     except Exception as error:  # pylint: disable=broad-except
         return "not traced", f"{type(error).__name__}: {error}"
-    error = max(((a - b).norm() / b.norm()).item() for a, b in zip(found, expected))
     return ("equal" if error <= LIMITS[dtype] else "differs"), f"error {error:.1e}"
 
 

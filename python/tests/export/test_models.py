@@ -10,6 +10,7 @@ import braid
 import models
 import numpy as np
 import torch
+import transformers
 
 STEPS = {"f32": 32, "bf16": 4}
 PROMPTS = [3, 1, 33, 18]  # tokens of each
@@ -21,6 +22,14 @@ FOUND = {
     "Glm": (5, 4), "Gemma3": (13, 4), "Mixtral": (5, 4), "Qwen3Moe": (9, 4), "GptOss": (5, 4),
     "DeepseekV3": (9, 0),
 }  # fmt: skip
+
+
+class AllLogits(transformers.LlamaForCausalLM):
+    """Returns the logits of all tokens, whatever is to be kept."""
+
+    def forward(self, input_ids, logits_to_keep=0, **others):
+        del logits_to_keep
+        return super().forward(input_ids, **others)
 
 
 def error_of(found, expected):
@@ -65,6 +74,32 @@ class Exported(unittest.TestCase):
             with self.subTest(name):
                 # A plan of Dory's has no part of what it multiplies the parts of queries by.
                 self.check(name, 1 if name == "Dory" else 2, "f32", steps=3)
+
+    def test_of_a_model_that_returns_all_logits_the_last_ones_are_taken(self):
+        model = AllLogits(models.make("Llama", num_hidden_layers=1).config).eval()
+        with tempfile.TemporaryDirectory() as folder:
+            braid.export(model, folder, tp=2, max_tokens=16, max_sequences=4, pages=16)
+            exported = braid.Model(folder, device="cpu")
+        prompts = [[3, 4, 5], [6], [7, 8]]
+        found = exported.step(exported.sequences(prompts))
+        expected = models.last_logits(model, prompts).numpy()
+        self.assertEqual(found.shape, expected.shape)
+        self.assertLess(error_of(found, expected), 1e-5)
+
+    def test_runs_of_few_sequences(self):
+        model = models.make("Llama", num_hidden_layers=1)
+        for count, tokens in ((1, 16), (2, 5), (3, 16), (1, 1)):
+            with self.subTest(count=count, tokens=tokens), tempfile.TemporaryDirectory() as folder:
+                braid.export(model, folder, max_tokens=tokens, max_sequences=count, pages=16)
+                graph = json.loads((pathlib.Path(folder) / "graph.json").read_text())
+                self.assertEqual([graph["symbols"][s]["max"] for s in "TS"], [tokens, count])
+                exported = braid.Model(folder, device="cpu")
+                sequences = exported.sequences([[3, 4, 5][:tokens], [6], [7]][:count])
+                for _ in range(3):
+                    expected = models.last_logits(model, [s.tokens for s in sequences]).numpy()
+                    self.assertLess(error_of(exported.step(sequences), expected), 1e-5)
+                    for sequence, row in zip(sequences, expected):
+                        sequence.tokens.append(int(row.argmax()))
 
     def test_of_experts_gate_and_up_are_cut_each(self):
         model = models.make("Mixtral")
