@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "codegen/units.h"
+
 namespace braid::testing {
 namespace {
 
@@ -416,7 +418,10 @@ std::vector<SampleSpec> wide_attentions(const Target& target) {
   paged("prompts_128_sinks", "paged_attention", 128, 16, true, {});
   paged("prompts_128_large_pages", "paged_attention", 128, 64, false, {});
   paged("parts_256", "paged_attention_parts", 256, 16, false, {{"segment", std::int64_t{512}}});
+  // With a mask and no ring a few bytes are spilled; with half the rows for each warp nothing is,
+  // and the kernel takes 1.4 times as long.
   for (const bool masked : {false, true}) {
+    if (masked && multiplier(target, bf16, /*asynchronous=*/true) == nullptr) continue;
     Body b;
     std::vector<ValueId> inputs;
     for (int i = 0; i < 3; ++i) inputs.push_back(b.input(bf16, {1, 16, kT, 128}));

@@ -60,6 +60,7 @@ HeadTiles::HeadTiles(const Graph& body, bool by_ring) : by_ring(by_ring) {
   key_bytes = static_cast<std::int64_t>(dtype_size(body.type(node.inputs[1]).dtype));
   const Attention form = attention_of(body, node);
   joins = form.segment && !form.makes_parts;
+  masked = form.mask.has_value();
 }
 
 std::vector<Config> attention_configs(const BodyFacts& facts, const Target& target,

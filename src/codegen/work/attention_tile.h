@@ -36,6 +36,7 @@ struct HeadTiles {
   std::int64_t key_bytes;          ///< of one of keys and values
   bool joins;                      ///< a row has the output of a segment beside its own
   bool by_ring;                    ///< products beside the threads, of what a ring brings
+  bool masked;                     ///< a thread has parts of a mask beside its scores
 
   explicit HeadTiles(const Graph& body, bool by_ring = false);
   [[nodiscard]] int widest() const { return std::max(key_columns, value_columns); }
@@ -52,7 +53,7 @@ struct HeadTiles {
   }
   /// The keys of a tile: part of the order in which weights are added.
   [[nodiscard]] int key_tile() const {
-    if (by_ring) return 128;
+    if (by_ring) return masked ? 64 : 128;
     return bytes == 2 && widest() <= 64 ? 64 : 32;
   }
 };
