@@ -52,11 +52,6 @@ def _view_as_real(low: Lowering, node, self_: Complex) -> Value:
     return aten_shapes.stacked(low, node, [self_.real, self_.imag], [tensor, tensor], -1)
 
 
-@lowers_complex("aten::real", "aten::imag")
-def _part_of(low: Lowering, node, self_: Complex) -> Value:
-    return self_.real if node.target._schema.name == "aten::real" else self_.imag
-
-
 @lowers_complex("aten::mul")
 def _mul(low: Lowering, node, self_: Any, other: Any) -> Complex:
     if not isinstance(self_, Complex):

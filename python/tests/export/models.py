@@ -40,10 +40,9 @@ MODELS = {
     },
 }  # fmt: skip
 _LATENT = {
-    "num_key_value_heads": 8, "q_lora_rank": 32, "kv_lora_rank": 32, "qk_nope_head_dim": 16,
+    "num_hidden_layers": 1, "num_key_value_heads": 8, "q_lora_rank": 32, "kv_lora_rank": 32, "qk_nope_head_dim": 16,
     "qk_rope_head_dim": 16, "v_head_dim": 16, "n_routed_experts": 4, "moe_intermediate_size": 48,
-    "num_experts_per_tok": 2, "first_k_dense_replace": 1,
-    "n_group": 1, "topk_group": 1,
+    "num_experts_per_tok": 2, "first_k_dense_replace": 0, "n_group": 1, "topk_group": 1,
 }  # fmt: skip
 # Each stands for what it has and those above have not.
 OTHERS = {
@@ -57,11 +56,14 @@ OTHERS = {
     },
     # Experts in a loop, of which some hand on what they get.
     "LongcatFlash": {
-        **_LATENT, "num_layers": 1, "zero_expert_num": 2, "moe_topk": 3, "ffn_hidden_size": 96,
-        "expert_ffn_hidden_size": 48,
+        **_LATENT, "num_layers": 1, "num_hidden_layers": 2, "zero_expert_num": 2, "moe_topk": 3,
+        "ffn_hidden_size": 96, "expert_ffn_hidden_size": 48, "hidden_act": "gelu",
     },
-    "DeepseekV32": {**_LATENT, "index_topk": 256, "index_n_heads": 2, "index_head_dim": 32},
-    "Dory": {},  # layers that are gone through twice
+    "DeepseekV32": {
+        **_LATENT, "first_k_dense_replace": 1, "index_topk": 256, "index_n_heads": 2,
+        "index_head_dim": 32,
+    },
+    "Dory": {"num_hidden_layers": 1},  # layers that are gone through twice
     "NemotronH": {  # experts without a gate
         "layers_block_type": ["attention", "moe"], "n_routed_experts": 4, "moe_intermediate_size": 48,
         "num_experts_per_tok": 2, "moe_shared_expert_intermediate_size": 48,

@@ -150,6 +150,21 @@ class Folders(unittest.TestCase):
         with self.assertRaisesRegex(braid.CannotExport, text):
             braid.export(model, self.out, **SMALL)
 
+    def test_a_convolution_that_sees_later_tokens_is_refused(self):
+        class Later(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = torch.nn.Conv1d(64, 64, 3, padding=1, groups=64)
+
+            def forward(self, x):
+                return self.conv(x.mT).mT
+
+        model = models.make("Llama")
+        model.model.norm = Later()
+        text = "model.norm.conv: a convolution along the tokens that sees later ones or other channels"
+        with self.assertRaisesRegex(braid.CannotExport, text):
+            braid.export(model, self.out, **SMALL)
+
     def test_a_layer_that_looks_at_its_mask_is_refused(self):
         class Looking(torch.nn.Module):
             def forward(self, x, attention_mask=None, **_):

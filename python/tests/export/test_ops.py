@@ -168,7 +168,7 @@ class Ops(unittest.TestCase):
 
     def test_complex_numbers(self):
         def rotated(x, angle):
-            turn = torch.polar(torch.ones_like(angle), angle) * 0.5
+            turn = torch.polar(angle.exp(), angle) * 0.5
             pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
             return torch.view_as_real(pairs * turn[:, None, :]).flatten(2).type_as(x)
 
