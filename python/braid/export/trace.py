@@ -40,6 +40,10 @@ class _PartOfMask:
     def __getattr__(self, name: str) -> Any:
         return _refuse_mask(name)
 
+    @classmethod
+    def __torch_function__(cls, *_: Any) -> Any:
+        return _refuse_mask("elements")
+
 
 def _refuse_mask(name: str) -> Any:
     if name.startswith("_"):  # what Python looks for by itself
