@@ -128,10 +128,12 @@ class Functionalizer {
       more = add(node, "div", {more, rewrite_(node.inputs[5 + i])}, {});
       more = add(node, "to", {more}, {{"dtype", dtype}});
     }
-    const ValueId now =
-        rewrite_.add(node.name, "index_copy", {rows, rewrite_(node.inputs[4]), more},
-                     {{"dim", std::int64_t{0}}});
-    return add(node, "view", {now}, {{"shape", cache}});
+    // Errors of an index name the node itself.
+    const std::string name = i == 0 ? node.name : rewrite_.fresh_name(node.name);
+    Graph& graph = rewrite_.graph();
+    const NodeId now = graph.add_node(name, "index_copy", {rows, rewrite_(node.inputs[4]), more},
+                                      {{"dim", std::int64_t{0}}});
+    return add(node, "view", {graph.node(now).outputs[0]}, {{"shape", cache}});
   }
 
   void copy_out_of_place(const Node& node) {

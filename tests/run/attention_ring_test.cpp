@@ -34,7 +34,7 @@ RankTensors run(const Graph& graph, const Bindings& bindings, const RankTensors&
   EXPECT_EQ(executable.kernels().size(), 1);
   // Those that compute, and the group of the one that copies.
   EXPECT_GE(executable.kernels()[0].threads, 256);
-  EXPECT_GE(executable.kernels()[0].shared_bytes, 64 << 10);
+  EXPECT_GE(executable.kernels()[0].shared_bytes, 48 << 10);
   RankTensors got = testing::run_once(executable, graph, bindings, inputs);
   for (const Finding& finding : found_by(world.device())) ADD_FAILURE() << finding.text();
   return got;
