@@ -48,31 +48,6 @@ TEST_P(CompilerTarget, CompilesToBothForms) {
 
 INSTANTIATE_TEST_SUITE_P(All, CompilerTarget, ::testing::Values("sm_80", "sm_90a", "sm_100a"));
 
-TEST(Compiler, RefusesProductsThatWaitForEachOther) {
-  // A thread changes a sum while products are under way.
-  const KernelSource source{"products", R"(
-extern "C" __global__ void __launch_bounds__(128)
-products(float* out, unsigned long long a, unsigned long long b) {
-  float d[4] = {0, 0, 0, 0};
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-  for (int i = 0; i < 2; ++i) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 "
-                 "{%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b));
-    d[0] += 1;
-  }
-  asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
-  for (int i = 0; i < 4; ++i) out[4 * threadIdx.x + i] = d[i];
-}
-)"};
-  try {
-    (void)compile_kernel(source, Target::parse("sm_90a"), nullptr);
-    FAIL() << "it compiles";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("wgmma.mma_async instructions are serialized"));
-  }
-}
-
 TEST(Compiler, ReadsSpillsOfARealKernel) {
   // 200 values that are live at once do not fit into the 64 registers a thread gets here.
   const KernelSource source{"spill", R"(

@@ -120,15 +120,6 @@ const NvrtcApi* find_nvrtc() {
   }
 }
 
-/// The line in which ptxas says that it makes products wait that the text lets go on beside the
-/// threads, because registers are touched meanwhile or are too few; else empty.
-std::string_view serialized_products(std::string_view log) {
-  const std::size_t at = log.find("wgmma.mma_async instructions are serialized");
-  if (at == std::string_view::npos) return {};
-  const std::size_t begin = log.rfind('\n', at) + 1;
-  return log.substr(begin, log.find('\n', at) - begin);
-}
-
 CompiledKernel compile(const NvrtcApi& api, const KernelSource& source,
                        const std::vector<std::string>& options) {
   const auto start = std::chrono::steady_clock::now();
@@ -138,9 +129,6 @@ CompiledKernel compile(const NvrtcApi& api, const KernelSource& source,
   if (result != 0) {
     throw_internal(source.entry, "NVRTC {} ({}) does not compile it: {}\n{}", api.version,
                    fmt::join(options, " "), api.nvrtcGetErrorString(result), log);
-  }
-  if (const std::string_view line = serialized_products(log); !line.empty()) {
-    throw_internal(source.entry, "ptxas: {}", line);
   }
   CompiledKernel kernel;
   // Compiling for a real architecture (sm_XX) gives both PTX and cubin.
