@@ -106,6 +106,7 @@ void Engine::step() {
     const std::vector<double> logits = model_.run(step.batch);
     begin += processor_time() - run;
     scheduler_.done();
+    count("tokens_total", std::ranges::count_if(step.rows, &braid::ScheduledStep::Row::whole));
     for (std::size_t row = 0; row < step.rows.size(); ++row) {
       const auto& [number, whole, reused] = step.rows[row];
       const auto ticket = sequences_.at(number).ticket;
@@ -135,7 +136,6 @@ void Engine::step() {
 Finish Engine::choose(std::uint64_t number, std::span<const double> logits) {
   Sequence& sequence = sequences_.at(number);
   const Request& request = sequence.ticket->request();
-  count("tokens_total");
   Token token{braid::choose_token(logits, request.sampling, sequence.tokens)};
   for (const auto* stops : {&limits().end_of_text, &request.stop}) {
     if (std::ranges::find(*stops, token.id) != stops->end()) return Finish::kStop;

@@ -6,11 +6,11 @@
 // Whether it is so depends on the target, the extents of a head, the dtype, and on how keys and
 // values lie in memory; never on how many queries or keys there are, nor on what a tuner chooses.
 
+#include "codegen/body/in_memory.h"
 #include "codegen/tile/fragments.h"
 #include "codegen/units.h"
 #include "codegen/work/attention_tile.h"
 #include "ir/numel.h"
-#include "ir/views.h"
 
 namespace braid {
 namespace {
@@ -26,60 +26,9 @@ const Dim& queries_of(const Graph& body) {
   return query[query.size() - 2];
 }
 
-/// An input of a body as a value sees it: that of its elements at coordinates c is at the sum of
-/// (first + c) * stride.
-struct InMemory {
-  struct Along {
-    Dim extent;   ///< in memory
-    Expr stride;  ///< elements
-    Dim first = 0;
-    bool cut = false;  ///< there is more of it in memory
-  };
-  int input;
-  std::vector<Along> dims;
-  bool is_dense = true;  ///< the dims are in their order in memory, and whole
-};
-
-InMemory dense(int input, const Shape& shape) {
-  InMemory result{.input = input, .dims = {}};
-  const std::vector<Expr> strides = dense_strides(shape);
-  for (std::size_t d = 0; d < shape.size(); ++d) result.dims.push_back({shape[d], strides[d]});
-  return result;
-}
-
-std::optional<InMemory> in_memory(const Graph& body, ValueId value) {
-  const Shape& shape = body.type(value).shape;
-  const NodeId producer = body.value(value).producer;
-  if (producer < 0) return dense(body.value(value).result, shape);
-  const Node& node = body.node(producer);
-  if (node.inputs.empty()) return std::nullopt;
-  std::optional<InMemory> from = in_memory(body, node.inputs[0]);
-  if (!from) return std::nullopt;
-  if (node.op->view == View::kFlat && from->is_dense) return dense(from->input, shape);
-  if (node.op->view == View::kPermute) {
-    InMemory result{.input = from->input, .dims = {}, .is_dense = false};
-    for (const std::size_t d : permutation(node.op_name(), node.attrs, shape.size())) {
-      result.dims.push_back(from->dims[d]);
-    }
-    return result;
-  }
-  if (node.op->view == View::kPart) {
-    const SliceRange range =
-        part_ranges(node.attrs, body.type(node.inputs[0]).shape,
-                    body.symbols())[static_cast<std::size_t>(body.value(value).result)];
-    if (range.step != 1) return std::nullopt;
-    InMemory::Along& along = from->dims[static_cast<std::size_t>(range.axis)];
-    along.first = along.first + range.start;
-    along.cut = true;
-    from->is_dense = false;
-    return from;
-  }
-  return std::nullopt;
-}
-
 /// Whether bulk copies can bring rows of it, each with the columns of a head: rows begin at
 /// multiples of 16 bytes, and past the last one, and the last column, copies find nothing.
-bool can_be_copied(const Graph& body, ValueId value) {
+bool can_copy_rows(const Graph& body, ValueId value) {
   constexpr std::int64_t kBytes = 16, kMost = std::int64_t{1} << 31;
   const std::optional<InMemory> memory = in_memory(body, value);
   if (!memory || memory->dims.size() > kMostOuter + 2) return false;
@@ -105,8 +54,8 @@ bool can_use_ring(const Graph& body) {
   const auto is_of_panels = [](int columns) { return columns == 64 || columns == 128; };
   return heads.bytes == 2 && heads.key_bytes == 2 && !heads.joins &&
          !attention_of(body, node).makes_parts && is_of_panels(heads.key_columns) &&
-         is_of_panels(heads.value_columns) && can_be_copied(body, node.inputs[1]) &&
-         can_be_copied(body, node.inputs[2]);
+         is_of_panels(heads.value_columns) && can_copy_rows(body, node.inputs[1]) &&
+         can_copy_rows(body, node.inputs[2]);
 }
 
 class DenseTile : public AttentionTile {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/body/in_memory.h"
 #include "codegen/tile/fragments.h"
 #include "ir/mutation.h"
 #include "ir/numel.h"
@@ -46,38 +47,23 @@ struct Matrix {
   Dim rows, columns;
   bool transposed = false;
   Dim first_row = 0, first_column = 0;  ///< of the operand, in the matrix as it lies in memory
-  std::optional<std::size_t> cut = {};  ///< the operand's dim of which there is more in memory
+  bool cut[2] = {};  ///< whether there is more in memory of the operand's rows, of its columns
 };
 
 std::optional<Matrix> matrix_of(const Graph& body, ValueId value) {
-  const Shape& shape = body.type(value).shape;
-  if (shape.size() != 2) return std::nullopt;
-  const NodeId producer = body.value(value).producer;
-  if (producer < 0) return Matrix{body.value(value).result, shape[0], shape[1]};
-  const Node& node = body.node(producer);
-  if (node.op->view == View::kPermute) {
-    std::optional<Matrix> matrix = matrix_of(body, node.inputs[0]);
-    if (matrix && permutation(node.op_name(), node.attrs, 2)[0] == 1) {
-      matrix->transposed = !matrix->transposed;
-      if (matrix->cut) matrix->cut = 1 - *matrix->cut;
-    }
-    return matrix;
-  }
-  if (node.op->view == View::kPart) {
-    std::optional<Matrix> matrix = matrix_of(body, node.inputs[0]);
-    const SliceRange range =
-        part_ranges(node.attrs, body.type(node.inputs[0]).shape,
-                    body.symbols())[static_cast<std::size_t>(body.value(value).result)];
-    if (!matrix || range.step != 1 || (matrix->cut && *matrix->cut != range.axis)) return {};
-    Dim& first = (range.axis == 0) != matrix->transposed ? matrix->first_row : matrix->first_column;
-    first = first + range.start;
-    matrix->cut = range.axis;
-    return matrix;
-  }
-  if (node.op->view != View::kFlat || body.value(node.inputs[0]).producer >= 0) {
-    return std::nullopt;
-  }
-  return Matrix{body.value(node.inputs[0]).result, shape[0], shape[1]};
+  if (body.type(value).shape.size() != 2) return std::nullopt;
+  const std::optional<InMemory> memory = in_memory(body, value);
+  if (!memory) return std::nullopt;
+  const bool transposed = memory->dims[0].place > memory->dims[1].place;
+  const InMemory::Along& rows = memory->dims[transposed ? 1 : 0];
+  const InMemory::Along& columns = memory->dims[transposed ? 0 : 1];
+  return Matrix{.input = memory->input,
+                .rows = rows.extent,
+                .columns = columns.extent,
+                .transposed = transposed,
+                .first_row = rows.first,
+                .first_column = columns.first,
+                .cut = {memory->dims[0].cut, memory->dims[1].cut}};
 }
 
 /// Whether bulk copies can move tiles of it: its rows begin at multiples of 16 bytes, and 32 bits
@@ -113,7 +99,7 @@ bool can_use_ring(const BodyFacts& facts) {
       const DType dtype = body.type(matmul->inputs[i]).dtype;
       if (!matrix || !can_be_copied(body, matrix->rows, matrix->columns, dtype)) return false;
       // A copy fills with zeros what is past the matrix, not what is past a part of it along K.
-      if (matrix->cut == (i == first ? 1U : 0U)) return false;
+      if (matrix->cut[i == first ? 1 : 0]) return false;
     }
   }
   // Values that meet no product have layouts of their own.

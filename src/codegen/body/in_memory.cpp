@@ -1,0 +1,49 @@
+#include "codegen/body/in_memory.h"
+
+#include "codegen/body/coords.h"
+#include "ir/op_registry.h"
+#include "ir/views.h"
+
+namespace braid {
+namespace {
+
+InMemory dense(int input, const Shape& shape) {
+  InMemory result{.input = input, .dims = {}};
+  const std::vector<Expr> strides = dense_strides(shape);
+  for (std::size_t d = 0; d < shape.size(); ++d) result.dims.push_back({shape[d], strides[d], d});
+  return result;
+}
+
+}  // namespace
+
+std::optional<InMemory> in_memory(const Graph& body, ValueId value) {
+  const Shape& shape = body.type(value).shape;
+  const NodeId producer = body.value(value).producer;
+  if (producer < 0) return dense(body.value(value).result, shape);
+  const Node& node = body.node(producer);
+  if (node.inputs.empty()) return std::nullopt;
+  std::optional<InMemory> from = in_memory(body, node.inputs[0]);
+  if (!from) return std::nullopt;
+  if (node.op->view == View::kFlat && from->is_dense) return dense(from->input, shape);
+  if (node.op->view == View::kPermute) {
+    InMemory result{.input = from->input, .dims = {}, .is_dense = false};
+    for (const std::size_t d : permutation(node.op_name(), node.attrs, shape.size())) {
+      result.dims.push_back(from->dims[d]);
+    }
+    return result;
+  }
+  if (node.op->view == View::kPart) {
+    const SliceRange range =
+        part_ranges(node.attrs, body.type(node.inputs[0]).shape,
+                    body.symbols())[static_cast<std::size_t>(body.value(value).result)];
+    if (range.step != 1) return std::nullopt;
+    InMemory::Along& along = from->dims[static_cast<std::size_t>(range.axis)];
+    along.first = along.first + range.start;
+    along.cut = true;
+    from->is_dense = false;
+    return from;
+  }
+  return std::nullopt;
+}
+
+}  // namespace braid
