@@ -2,10 +2,10 @@
 
 #include <httplib.h>
 #include <netdb.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <ctime>
+#include <filesystem>
 #include <stdexcept>
 
 #include "protocol.h"
@@ -48,7 +48,8 @@ int socket_of(const httplib::Request& request) {
                          NI_NUMERICHOST | NI_NUMERICSERV) == 0 &&
            host == name && std::to_string(port) == number;
   };
-  for (int file = 0; file < ::sysconf(_SC_OPEN_MAX); ++file) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int file = std::stoi(entry.path().filename());
     if (is_at(::getpeername, file, request.remote_addr, request.remote_port) &&
         is_at(::getsockname, file, request.local_addr, request.local_port)) {
       return file;
