@@ -124,7 +124,7 @@ class Assigner {
   void seed() {
     for_each_inst(p_, [&](Id id) {
       const Inst& inst = p_.at(id);
-      if (inst.op == Op::kDot || inst.op == Op::kAsyncDot) {
+      if (op_info(inst.op).multiplies) {
         const Layout wanted = dot_layouts(p_, inst).accumulator;
         if (slot(id) && *slot(id) != wanted) {
           throw_invalid("dot", "two dots of different kinds accumulate into one tile");
@@ -299,7 +299,7 @@ class Assigner {
     if (is_recomputed(id)) return;
     const Inst inst = p_.at(id);
     std::vector<Id> args = inst.args;
-    if (inst.op == Op::kDot || inst.op == Op::kAsyncDot) {
+    if (op_info(inst.op).multiplies) {
       const DotLayouts wanted = dot_layouts(p_, inst);
       if (p_.at(args[0]).type.kind != Kind::kShared) args[0] = in_layout(args[0], wanted.a);
       if (p_.at(args[1]).type.kind != Kind::kShared) args[1] = in_layout(args[1], wanted.b);

@@ -87,8 +87,7 @@ class Lowering {
   void alias(Id id) {
     Inst& inst = p_.at(id);
     Id in = kNone;
-    const bool dot = inst.op == Op::kDot || inst.op == Op::kAsyncDot;
-    if (dot && owns_accumulator(inst)) in = inst.args[2];
+    if (op_info(inst.op).multiplies && owns_accumulator(inst)) in = inst.args[2];
     if (inst.op == Op::kSettled) in = inst.args[0];
     if (inst.op == Op::kForResult) {
       in = p_.at(inst.args[0]).body_args[static_cast<std::size_t>(inst.index) + 1];

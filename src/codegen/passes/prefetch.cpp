@@ -104,8 +104,7 @@ class LoopPrefetcher {
       meets = meets || info.signals || info.waits;
     });
     for (Id id : loop_.body) {
-      const Op op = p_.at(id).op;
-      multiplies = multiplies || op == Op::kDot || op == Op::kAsyncDot;
+      multiplies = multiplies || op_info(p_.at(id).op).multiplies;
       reduces = reduces || p_.at(id).op == Op::kReduce;
     }
     constexpr int kLeastRegisters = 128;

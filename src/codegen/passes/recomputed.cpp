@@ -29,7 +29,7 @@ std::vector<bool> recomputed_tiles(const Program& p) {
     const Inst& inst = p.at(id);
     const int value = op_info(inst.op).value;
     if (value >= 0) want(inst.args[static_cast<std::size_t>(value)]);
-    if (inst.op == Op::kDot || inst.op == Op::kAsyncDot) want(inst.args[0]), want(inst.args[1]);
+    if (op_info(inst.op).multiplies) want(inst.args[0]), want(inst.args[1]);
     if (inst.op == Op::kReduce) want(inst.args[0]);
     // A yield is written while other carried values change.
     for (Id yield : inst.yields) want(yield);

@@ -30,6 +30,7 @@ struct OpInfo {
   bool waits = false;            ///< waits for data or flags from peers, or for other blocks
   bool needs_all_warps = false;  ///< contains, or may contain, a block barrier
   bool communicates = false;     ///< exists only in kernels of a group
+  bool multiplies = false;       ///< it is a product of tiles args[0] and args[1]
   bool packets = false;          ///< it moves packets
   bool multimem = false;         ///< accesses all ranks at once
   bool leads_to_arena = false;   ///< its result is an address in the arena of a rank, or of all
