@@ -45,9 +45,9 @@ struct Case {
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-/// Input "offsets" has the ends of the groups.
-Graph graph_of(const Case& c) {
-  GraphBuilder b(200);
+/// Input "offsets" has the ends of the groups; `most`: rows that there may be.
+Graph graph_of(const Case& c, std::int64_t most = 200) {
+  GraphBuilder b(most);
   const auto groups = std::ssize(c.offsets);
   ValueId x = b.in(c.dtype, {kT, c.depth}, "x");
   if (c.form == Form::kScaled) x = b.op("mul", {x, b.in(c.dtype, {c.depth}, "factors")});
@@ -103,7 +103,57 @@ RankTensors inputs_of(const Case& c, const Graph& graph) {
   return inputs;
 }
 
+/// Nothing else multiplies 16-bit operands as quickly there, so warps have roles where they can and
+/// groups may have many rows.
+constexpr const char* kRing = "H100:wgmma,cp.async.bulk.tensor";
+constexpr std::int64_t kMany = 1 << 14;
+
+World clean_world(const std::string& target = "") {
+  WorldOptions options = testing::cpu_world_options(1);
+  options.sanitize = kCheckAll;
+  options.target = target;
+  return World::open(options);
+}
+
+/// All, or those of some names.
+std::vector<Case> cases(const std::vector<std::string_view>& names = {}) {
+  std::vector<Case> all{
+      Case{"uneven", Form::kAlone, kBF16, 64, 48, 100, {3, 40, 41, 100}},
+      Case{"f16", Form::kAlone, kF16, 40, 72, 61, {17, 33, 61}},
+      Case{"f32", Form::kAlone, kF32, 33, 17, 50, {1, 30, 50}},
+      Case{"empty_groups", Form::kAlone, kBF16, 64, 64, 64, {0, 0, 16, 16, 64, 64}},
+      Case{"all_in_one", Form::kAlone, kBF16, 64, 64, 129, {0, 129, 129}},
+      Case{"no_group_has_rows", Form::kAlone, kBF16, 64, 64, 33, {0, 0, 0}},
+      Case{"rows_past_the_last", Form::kAlone, kBF16, 64, 64, 150, {5, 70}},
+      Case{"one_group", Form::kAlone, kBF16, 64, 64, 35, {35}},
+      Case{"more_groups_than_rows",
+           Form::kAlone,
+           kBF16,
+           64,
+           64,
+           3,
+           {0, 0, 1, 1, 1, 2, 2, 2, 2, 3, 3}},
+      Case{"many_groups", Form::kAlone, kBF16, 64, 64, 190, many_groups(90, 3, 190)},
+      Case{"many_groups_of_few_rows", Form::kAlone, kBF16, 64, 64, 9, many_groups(90, 1, 9)},
+      Case{"many_groups_and_rows_past_them", Form::kGateAndUp, kF16, 64, 40, 200,
+           many_groups(40, 7, 130)},
+      Case{"most_of_many_groups_are_empty", Form::kAlone, kF32, 33, 17, 200,
+           many_groups(40, 90, 200)},
+      Case{"a_group_for_each_row", Form::kAlone, kBF16, 64, 64, 6, {1, 2, 3, 4, 5, 6}},
+      Case{"accumulators", Form::kAccumulators, kBF16, 96, 40, 45, {20, 21, 44}},
+      Case{"transposed", Form::kTransposed, kBF16, 72, 40, 90, {31, 64, 90}},
+      Case{"activation", Form::kActivation, kF16, 64, 96, 77, {20, 50, 60}},
+      Case{"gate_and_up", Form::kGateAndUp, kBF16, 64, 96, 77, {20, 20, 60}},
+      Case{"scaled", Form::kScaled, kBF16, 64, 40, 77, {1, 66, 70}},
+      Case{"sliced_offsets", Form::kSliced, kBF16, 64, 40, 77, {1, 66, 70}}};
+  if (!names.empty()) {
+    std::erase_if(all, [&](const Case& c) { return std::ranges::count(names, c.name) == 0; });
+  }
+  return all;
+}
+
 class GroupedMm : public ::testing::TestWithParam<Case> {};
+class GroupedRing : public ::testing::TestWithParam<Case> {};
 
 TEST_P(GroupedMm, IsOneKernelThatEqualsTheReference) {
   const Case& c = GetParam();
@@ -122,47 +172,37 @@ TEST_P(GroupedMm, IsOneKernelThatEqualsTheReference) {
 TEST_P(GroupedMm, RunsCleanUnderTheSanitizer) {
   const Case& c = GetParam();
   const Graph graph = graph_of(c);
-  WorldOptions options = testing::cpu_world_options(1);
-  options.sanitize = kCheckAll;
-  World world = World::open(options);
+  World world = clean_world();
   Executable executable = Executable::compile(graph, world);
   testing::run_once(executable, graph, {{"T", c.rows}}, inputs_of(c, graph));
   const auto findings = found_by(world.device());
   EXPECT_TRUE(findings.empty()) << findings[0].text();
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Each, GroupedMm,
-    ::testing::Values(
-        Case{"uneven", Form::kAlone, kBF16, 64, 48, 100, {3, 40, 41, 100}},
-        Case{"f16", Form::kAlone, kF16, 40, 72, 61, {17, 33, 61}},
-        Case{"f32", Form::kAlone, kF32, 33, 17, 50, {1, 30, 50}},
-        Case{"empty_groups", Form::kAlone, kBF16, 64, 64, 64, {0, 0, 16, 16, 64, 64}},
-        Case{"all_in_one", Form::kAlone, kBF16, 64, 64, 129, {0, 129, 129}},
-        Case{"no_group_has_rows", Form::kAlone, kBF16, 64, 64, 33, {0, 0, 0}},
-        Case{"rows_past_the_last", Form::kAlone, kBF16, 64, 64, 150, {5, 70}},
-        Case{"one_group", Form::kAlone, kBF16, 64, 64, 35, {35}},
-        Case{"more_groups_than_rows",
-             Form::kAlone,
-             kBF16,
-             64,
-             64,
-             3,
-             {0, 0, 1, 1, 1, 2, 2, 2, 2, 3, 3}},
-        Case{"many_groups", Form::kAlone, kBF16, 64, 64, 190, many_groups(90, 3, 190)},
-        Case{"many_groups_of_few_rows", Form::kAlone, kBF16, 64, 64, 9, many_groups(90, 1, 9)},
-        Case{"many_groups_and_rows_past_them", Form::kGateAndUp, kF16, 64, 40, 200,
-             many_groups(40, 7, 130)},
-        Case{"most_of_many_groups_are_empty", Form::kAlone, kF32, 33, 17, 200,
-             many_groups(40, 90, 200)},
-        Case{"a_group_for_each_row", Form::kAlone, kBF16, 64, 64, 6, {1, 2, 3, 4, 5, 6}},
-        Case{"accumulators", Form::kAccumulators, kBF16, 96, 40, 45, {20, 21, 44}},
-        Case{"transposed", Form::kTransposed, kBF16, 72, 40, 90, {31, 64, 90}},
-        Case{"activation", Form::kActivation, kF16, 64, 96, 77, {20, 50, 60}},
-        Case{"gate_and_up", Form::kGateAndUp, kBF16, 64, 96, 77, {20, 20, 60}},
-        Case{"scaled", Form::kScaled, kBF16, 64, 40, 77, {1, 66, 70}},
-        Case{"sliced_offsets", Form::kSliced, kBF16, 64, 40, 77, {1, 66, 70}}),
-    [](const auto& info) { return info.param.name; });
+TEST_P(GroupedRing, HasTheSameBits) {
+  const Case& c = GetParam();
+  const Graph graph = graph_of(c, kMany);
+  const RankTensors inputs = inputs_of(c, graph);
+  const Bindings bindings{{"T", c.rows}};
+  World world = clean_world(kRing);
+  Executable executable = Executable::compile(graph, world);
+  EXPECT_GE(executable.kernels()[0].threads, 256);
+  const RankTensors got = testing::run_once(executable, graph, bindings, inputs);
+  const auto findings = found_by(world.device());
+  EXPECT_TRUE(findings.empty()) << findings[0].text();
+  World other_world = World::open(testing::cpu_world_options(1));
+  const Graph few = graph_of(c);
+  Executable other = Executable::compile(few, other_world);
+  EXPECT_EQ(got[0][0].data, testing::run_once(other, few, bindings, inputs)[0][0].data);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, GroupedMm, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Each, GroupedRing,
+                         ::testing::ValuesIn(cases({"uneven", "empty_groups", "rows_past_the_last",
+                                                    "many_groups_and_rows_past_them", "transposed",
+                                                    "activation", "accumulators"})),
+                         [](const auto& info) { return info.param.name; });
 
 // Whatever is beside a row, its bits are those of its weight's matmul.
 TEST(GroupedMm, ARowHasTheBitsOfAMatmulAlone) {
@@ -203,14 +243,13 @@ struct Bad {
   Offsets offsets;
   int index;
 };
-void expect_named(const Case& good, const std::vector<Bad>& all) {
-  const Graph graph = graph_of(good);
+void expect_named(const Case& good, const std::vector<Bad>& all, const std::string& target = "") {
+  const Graph graph = graph_of(good, target.empty() ? 200 : kMany);
   const Bindings bindings{{"T", good.rows}};
   const std::string node = graph.value(graph.outputs()[0]).name;
-  WorldOptions options = testing::cpu_world_options(1);
-  options.sanitize = kCheckAll;
-  World world = World::open(options);
+  World world = clean_world(target);
   Executable executable = Executable::compile(graph, world);
+  EXPECT_EQ(executable.kernels()[0].threads >= 256, !target.empty());
   for (const Bad& bad : all) {
     Case c = good;
     c.offsets = bad.offsets;
@@ -234,11 +273,14 @@ void expect_named(const Case& good, const std::vector<Bad>& all) {
 }
 
 TEST(GroupedMm, OffsetsOutOfRangeOrOrderAreNamed) {
-  expect_named({"", Form::kAlone, kBF16, 64, 48, 50, {10, 30, 50}},
-               {{{10, 51, 50}, 51},
-                {{-1, 30, 50}, -1},
-                {{10, 8, 50}, -2},
-                {{1 << 30, 1 << 30, 1 << 30}, 1 << 30}});
+  for (const char* target : {"", kRing}) {
+    expect_named({"", Form::kAlone, kBF16, 64, 48, 50, {10, 30, 50}},
+                 {{{10, 51, 50}, 51},
+                  {{-1, 30, 50}, -1},
+                  {{10, 8, 50}, -2},
+                  {{1 << 30, 1 << 30, 1 << 30}, 1 << 30}},
+                 target);
+  }
   Offsets good = many_groups(90, 3, 50), low = good, high = good;
   low[0] = -1;
   high[89] = 51;

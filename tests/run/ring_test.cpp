@@ -161,6 +161,29 @@ TEST(RingRun, AResultOfAnotherShape) {
                {{"T", 129}});
 }
 
+// Each batch is a matrix of the map; one is between the rows and columns of its matrices.
+TEST(RingRun, BatchesAreOuterDims) {
+  for (const bool by_heads : {false, true}) {
+    GraphBuilder b(200);
+    ValueId x = b.in(DType::kBF16, by_heads ? Shape{kT, 3, 136} : Shape{3, kT, 136});
+    if (by_heads) {
+      x = b.op("permute", {x}, {{"dims", std::vector<std::int64_t>{1, 0, 2}}});
+    }
+    ValueId w = b.in(DType::kBF16, by_heads ? Shape{3, 77, 136} : Shape{3, 136, 72});
+    if (by_heads)
+      w = b.op("transpose", {w}, {{"dim0", std::int64_t{1}}, {"dim1", std::int64_t{2}}});
+    expect_right(b.take({b.op("bmm", {x, w})}), {{"T", 131}});
+  }
+}
+
+TEST(RingRun, BatchesThatAreAPart) {
+  GraphBuilder b(200);
+  const ValueId x =
+      b.op("slice", {b.in(DType::kF16, {5, kT, 264})},
+           {{"dim", std::int64_t{0}}, {"start", std::int64_t{1}}, {"end", std::int64_t{4}}});
+  expect_right(b.take({b.op("bmm", {x, b.in(DType::kF16, {3, 264, 136})})}), {{"T", 70}});
+}
+
 TEST(RingRun, BiasAndResidual) {
   GraphBuilder b(200);
   const ValueId product = b.op("addmm", {b.in(DType::kF16, {72}), b.in(DType::kF16, {kT, 520}),

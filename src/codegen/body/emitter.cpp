@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/body/in_memory.h"
 #include "ir/attributes.h"
 #include "ir/fail.h"
 #include "ir/groups.h"
@@ -62,6 +63,28 @@ Id BodyEmitter::scalar(ValueId value, const Coords& at, const Mask& mask) {
   const Id id = this->value(value, at, mask);
   as_scalars_ = false;
   return id;
+}
+
+void BodyEmitter::copy_tile(const Slot& to, ValueId value, Id row, Id col, const Coords& outer) {
+  constexpr int kMostRows = 256;
+  const MatrixInMemory matrix = *matrix_in_memory(body_, value);
+  const auto from = [&](Id index, const InMemory::Along& along) {
+    if (along.first == Dim(0)) return index;
+    return b_.plus(index, scalar_of(b_, Expr(along.first), body_.symbols()));
+  };
+  std::vector<Id> others;
+  for (std::size_t d = matrix.outer(); d-- > 0;) {
+    const Id index = b_.map(Fn::kToI64, {coords_.index_of(outer, d)});
+    others.push_back(from(index, matrix.memory.dims[d]));
+  }
+  if (matrix.transposed) std::swap(row, col);
+  const int box = std::min(b_.type(to.tile).rows, kMostRows);
+  const Id map = b_.param({.kind = KernelParam::Kind::kInputMap,
+                           .index = matrix.memory.input,
+                           .group = {},
+                           .map = matrix.map(box, b_.program().at(to.tile).dtype)});
+  b_.copy_tile(to.ring, to.step, to.tile, map, from(row, matrix.rows()),
+               from(col, matrix.columns()), others);
 }
 
 Id BodyEmitter::conjunction(const Mask& mask, int cols) {

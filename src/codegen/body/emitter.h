@@ -43,6 +43,12 @@ class BodyEmitter {
   /// Stores elements of a dense tensor.
   void store(tile::Id pointer, const TensorType& type, tile::Id id, const Coords& at,
              const Mask& mask);
+  struct Slot {
+    tile::Id ring, step, tile;
+  };
+  /// A bulk copy of the tile from (row, col) on of a value that is a matrix in memory, of several
+  /// the one at `outer`. What is past the matrix, and not past a part of it, are zeros.
+  void copy_tile(const Slot& to, ValueId value, tile::Id row, tile::Id col, const Coords& outer);
   /// What gives a value in its node's stead, wherever it is asked for.
   using Source = std::function<tile::Id(const Coords& at, const Mask& mask)>;
   void define(ValueId value, Source source) { defined_[value] = std::move(source); }

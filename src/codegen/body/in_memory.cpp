@@ -46,4 +46,32 @@ std::optional<InMemory> in_memory(const Graph& body, ValueId value) {
   return std::nullopt;
 }
 
+std::optional<MatrixInMemory> matrix_in_memory(const Graph& body, ValueId value) {
+  constexpr std::int64_t kBytes = 16, kMost = std::int64_t{1} << 31;
+  const std::optional<InMemory> memory = in_memory(body, value);
+  if (!memory || memory->dims.size() < 2 || memory->dims.size() > kMostOuter + 2) return {};
+  MatrixInMemory matrix{*memory, false};
+  matrix.transposed = matrix.from_end(2).place > matrix.from_end(1).place;
+  const SymbolTable& symbols = body.symbols();
+  const auto bytes = static_cast<std::int64_t>(dtype_size(body.type(value).dtype));
+  for (const InMemory::Along& along : matrix.memory.dims) {
+    if (along.extent.max(symbols) >= kMost) return {};
+    if (&along == &matrix.columns() ? along.stride != Expr(1)
+                                    : divisor_of(along.stride, symbols) * bytes % kBytes != 0) {
+      return {};
+    }
+  }
+  return matrix;
+}
+
+TileMap MatrixInMemory::map(int box, DType dtype) const {
+  const Expr width(columns().extent);
+  TileMap map{.rows = Expr(rows().extent), .columns = width, .box = box, .dtype = dtype};
+  if (rows().stride != width) map.row_stride = rows().stride;
+  for (std::size_t d = outer(); d-- > 0;) {
+    map.outer.push_back({Expr(memory.dims[d].extent), memory.dims[d].stride});
+  }
+  return map;
+}
+
 }  // namespace braid

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "braid/graph.h"
+#include "codegen/kernel/spec.h"
 #include "ir/expr.h"
 
 namespace braid {
@@ -27,5 +28,25 @@ struct InMemory {
 /// Nothing where the value is no input, or is one through other views than permutations, parts, and
 /// other shapes of what is dense.
 [[nodiscard]] std::optional<InMemory> in_memory(const Graph& body, ValueId value);
+
+/// Its last two dims as a matrix that bulk copies can move in tiles, and those in front of them as
+/// the map's outer dims.
+struct MatrixInMemory {
+  InMemory memory;
+  bool transposed;  ///< the columns of the value are rows in memory
+
+  /// That of tiles which have `box` rows in memory.
+  [[nodiscard]] TileMap map(int box, DType dtype) const;
+  [[nodiscard]] const InMemory::Along& rows() const { return from_end(transposed ? 1 : 2); }
+  [[nodiscard]] const InMemory::Along& columns() const { return from_end(transposed ? 2 : 1); }
+  [[nodiscard]] std::size_t outer() const { return memory.dims.size() - 2; }
+  [[nodiscard]] const InMemory::Along& from_end(std::size_t d) const {
+    return memory.dims[memory.dims.size() - d];
+  }
+};
+
+/// Nothing where rows do not begin at multiples of 16 bytes, 32 bits do not count them, or a map
+/// does not have as many dims.
+[[nodiscard]] std::optional<MatrixInMemory> matrix_in_memory(const Graph& body, ValueId value);
 
 }  // namespace braid

@@ -103,7 +103,7 @@ std::span<const Kernel> kernels() {
       of_collective({{&kOperand}, {&kRowsFromPeers, Order::kStride, Meet::kAlike}},
                     /*closes=*/true),
 
-      {.name = "grouped_gemm", .phases = {{&kGroupedTile}}},
+      {.name = "grouped_gemm", .phases = {{&kGroupedTile}}, .room = of_ring},
       {.name = "join_attention", .phases = {{&kJoinedParts}}},
       {.name = "paged_attention", .phases = {{&kPagedAttention}}},
       {.name = "attention", .phases = {{&kAttentionTile}}},

@@ -101,7 +101,7 @@ class Roles {
     const bool scalar =
         inst.type.is_scalar() && inst.type.kind != Kind::kShared && op_info(inst.op).pure;
     const bool loop = inst.op == Op::kFor || inst.op == Op::kForResult;
-    if (!fills && !scalar && !loop) {
+    if (!fills && !scalar && !loop && inst.op != Op::kLoadScalar) {
       fail(id, "it in a role of one thread", "scalars, loops, acquire and copy_tile");
     }
     if (fills && filler_.try_emplace(inst.args[0], role).first->second != role) {

@@ -26,25 +26,11 @@ const Dim& queries_of(const Graph& body) {
   return query[query.size() - 2];
 }
 
-/// Whether bulk copies can bring rows of it, each with the columns of a head: rows begin at
-/// multiples of 16 bytes, and past the last one, and the last column, copies find nothing.
+/// Whether bulk copies can bring rows of it, each with the columns of a head: past the last row,
+/// and the last column, they find nothing.
 bool can_copy_rows(const Graph& body, ValueId value) {
-  constexpr std::int64_t kBytes = 16, kMost = std::int64_t{1} << 31;
-  const std::optional<InMemory> memory = in_memory(body, value);
-  if (!memory || memory->dims.size() > kMostOuter + 2) return false;
-  const SymbolTable& symbols = body.symbols();
-  const auto bytes = static_cast<std::int64_t>(dtype_size(body.type(value).dtype));
-  const std::size_t last = memory->dims.size() - 1;
-  for (std::size_t d = 0; d <= last; ++d) {
-    const InMemory::Along& along = memory->dims[d];
-    if (along.extent.max(symbols) >= kMost || (d + 1 >= last && along.cut)) return false;
-    const bool is_column = d == last;
-    if (is_column ? along.stride != Expr(1)
-                  : divisor_of(along.stride, symbols) * bytes % kBytes != 0) {
-      return false;
-    }
-  }
-  return true;
+  const std::optional<MatrixInMemory> matrix = matrix_in_memory(body, value);
+  return matrix && !matrix->transposed && !matrix->rows().cut && !matrix->columns().cut;
 }
 
 /// Whether a ring can bring keys and values.
@@ -113,7 +99,8 @@ class DenseTile : public AttentionTile {
       const tile::Type& type = b_.type(tile);
       b_.acquire(ring, step,
                  type.rows * type.cols * static_cast<int>(dtype_size(b_.program().at(tile).dtype)));
-      copy(input, step, b_.induction(loop));
+      rows_.copy_tile({ring, step, tile}, node_.inputs[input], b_.induction(loop), b_.integer(0),
+                      batch_of(input));
     }
     return b_.end_for(loop, {b_.plus(step, b_.integer(1, tile::Kind::kI32))})[0];
   }
@@ -125,30 +112,6 @@ class DenseTile : public AttentionTile {
   /// That of the tile of keys from `first` on.
   Id step_of(Id first) {
     return b_.plus(begin_, narrow(b_.map(Fn::kDiv, {first, b_.integer(heads_.key_tile())})));
-  }
-
-  void copy(std::size_t input, Id step, Id first) {
-    const InMemory memory = *in_memory(body_, node_.inputs[input]);
-    const std::size_t batch = memory.dims.size() - 2;
-    const InMemory::Along& rows = memory.dims[batch];
-    TileMap map{.rows = Expr(rows.extent),
-                .columns = Expr(memory.dims.back().extent),
-                .box = heads_.key_tile(),
-                .dtype = type(input).dtype,
-                .row_stride = rows.stride};
-    const Coords at = batch_of(input);
-    std::vector<Id> outer;
-    for (std::size_t d = batch; d-- > 0;) {
-      const InMemory::Along& along = memory.dims[d];
-      map.outer.push_back({Expr(along.extent), along.stride});
-      const Id index = wide(rows_.coords().index_of(at, d));
-      outer.push_back(along.first == Dim(0) ? index : b_.plus(index, extent(Expr(along.first))));
-    }
-    const Id param = b_.param({.kind = KernelParam::Kind::kInputMap,
-                               .index = memory.input,
-                               .group = {},
-                               .map = std::move(map)});
-    b_.copy_tile(ring_of(input), step, tile_of(input), param, first, b_.integer(0), outer);
   }
 
   /// a x the tile of an input from key `first` on + sums, or without sums.

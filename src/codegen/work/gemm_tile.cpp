@@ -40,41 +40,6 @@ bool is_plain(const Graph& body, ValueId value) {
          is_plain(body, node.inputs[0]);
 }
 
-/// A body's input that lies in memory as a matrix [rows, columns], of which an operand is that
-/// matrix or its transpose, or a part of one.
-struct Matrix {
-  int input;
-  Dim rows, columns;
-  bool transposed = false;
-  Dim first_row = 0, first_column = 0;  ///< of the operand, in the matrix as it lies in memory
-  bool cut[2] = {};  ///< whether there is more in memory of the operand's rows, of its columns
-};
-
-std::optional<Matrix> matrix_of(const Graph& body, ValueId value) {
-  if (body.type(value).shape.size() != 2) return std::nullopt;
-  const std::optional<InMemory> memory = in_memory(body, value);
-  if (!memory) return std::nullopt;
-  const bool transposed = memory->dims[0].place > memory->dims[1].place;
-  const InMemory::Along& rows = memory->dims[transposed ? 1 : 0];
-  const InMemory::Along& columns = memory->dims[transposed ? 0 : 1];
-  return Matrix{.input = memory->input,
-                .rows = rows.extent,
-                .columns = columns.extent,
-                .transposed = transposed,
-                .first_row = rows.first,
-                .first_column = columns.first,
-                .cut = {memory->dims[0].cut, memory->dims[1].cut}};
-}
-
-/// Whether bulk copies can move tiles of it: its rows begin at multiples of 16 bytes, and 32 bits
-/// count them.
-bool can_be_copied(const Graph& body, const Dim& rows, const Dim& columns, DType dtype) {
-  constexpr std::int64_t kBytes = 16, kMost = std::int64_t{1} << 31;
-  const SymbolTable& symbols = body.symbols();
-  return columns.divisor(symbols) * static_cast<std::int64_t>(dtype_size(dtype)) % kBytes == 0 &&
-         rows.max(symbols) < kMost && columns.max(symbols) < kMost;
-}
-
 /// Whether all outputs are computed from a product.
 bool all_meet_a_product(const Graph& body) {
   std::vector<bool> meets(body.values().size(), false);
@@ -86,27 +51,25 @@ bool all_meet_a_product(const Graph& body) {
   return std::ranges::all_of(body.outputs(), [&](ValueId v) { return meets[v]; });
 }
 
-/// Whether its matmuls can be made of what a ring brings, and end in the threads that multiply.
+}  // namespace
+
 bool can_use_ring(const BodyFacts& facts) {
   const Graph& body = facts.body;
   for (const Node* matmul : matmuls_of(body)) {
     const std::size_t first = first_matrix(*matmul);
-    if (matmul->op->matmul == Matmul::kGrouped) return false;
     const Dim& depth = body.type(matmul->inputs[first]).shape.back();
     if (depth.max(body.symbols()) < 1 || !depth.is_constant()) return false;
     for (const std::size_t i : {first, first + 1}) {
-      const std::optional<Matrix> matrix = matrix_of(body, matmul->inputs[i]);
-      const DType dtype = body.type(matmul->inputs[i]).dtype;
-      if (!matrix || !can_be_copied(body, matrix->rows, matrix->columns, dtype)) return false;
+      const std::optional<MatrixInMemory> matrix = matrix_in_memory(body, matmul->inputs[i]);
       // A copy fills with zeros what is past the matrix, not what is past a part of it along K.
-      if (matrix->cut[i == first ? 1 : 0]) return false;
+      if (!matrix || matrix->from_end(i == first ? 1 : 2).cut) return false;
     }
   }
   // Values that meet no product have layouts of their own.
   return all_meet_a_product(body);
 }
 
-std::string refuse_ring(const BodyFacts& facts, const Config& config) {
+std::string refuse_gemm_ring(const BodyFacts& facts, const Config& config) {
   if (!can_use_ring(facts)) return "its operands are not matrices that bulk copies can move";
   const auto& of = facts.body;
   const Node& matmul = *matmuls_of(of)[0];
@@ -126,6 +89,8 @@ std::string refuse_ring(const BodyFacts& facts, const Config& config) {
   }
   return "";
 }
+
+namespace {
 
 class Gemm {
  public:
@@ -155,9 +120,7 @@ class Gemm {
     for (std::size_t i = 0; i < matmuls_.size(); ++i) {
       sums.push_back(b_.splat(Kind::kF32, block("BLOCK_M"), block("BLOCK_N"), 0));
     }
-    const Id depth = place_.group ? place_.group->depth : scalar_of(b_, Expr(k_), body_.symbols());
-    const Id loop =
-        b_.begin_for(b_.integer(0), depth, b_.integer(block("BLOCK_K")), std::move(sums));
+    const Id loop = begin_loop(std::move(sums));
     emitter_.open_scope();
     const Extent along_k{k_, block("BLOCK_K"), b_.induction(loop)};
     const Operand left = place_.gathered != tile::kNone ? gathered(along_k)
@@ -173,16 +136,15 @@ class Gemm {
     finish(b_.end_for(loop, std::move(products)));
   }
 
-  // By a ring (work.h): tiles of operands lie in it as in memory.
+  // By a ring.
 
-  /// The ring, the tile of the left operand, those of the right ones, and one for results.
   static std::vector<Id> allocate(tile::Builder& b, const BodyFacts& facts, const Config& config) {
     const Graph& body = facts.body;
     const auto block = [&](const char* key) { return static_cast<int>(config.at(key)); };
     const int stages = block("num_stages");
     std::vector<Id> shared{b.alloc_ring(stages)};
     const auto add = [&](ValueId value, int rows, int cols) {
-      const bool transposed = matrix_of(body, value)->transposed;
+      const bool transposed = matrix_in_memory(body, value)->transposed;
       shared.push_back(b.alloc_panels(body.type(value).dtype, transposed ? cols : rows,
                                       transposed ? rows : cols, stages));
     };
@@ -230,7 +192,14 @@ class Gemm {
     const Id end = results.back();
     results.pop_back();
     for (Id& result : results) result = b_.settled(result);
-    b_.release(ring, b_.map(Fn::kSub, {end, one}));
+    Id has_steps = tile::kNone;
+    if (place_.group) {
+      has_steps = b_.less(b_.integer(0), place_.group->depth);
+      for (Id& result : results) {
+        result = b_.map(Fn::kSelect, {has_steps, result, b_.constant(Kind::kF32, 0)});
+      }
+    }
+    b_.release(ring, b_.map(Fn::kSub, {end, one}), has_steps);
     finish(results);
     return end;
   }
@@ -258,44 +227,39 @@ class Gemm {
 
  private:
   Id begin_loop(std::vector<Id> initial) {
-    return b_.begin_for(b_.integer(0), scalar_of(b_, Expr(k_), body_.symbols()),
-                        b_.integer(block("BLOCK_K")), std::move(initial));
+    const Id depth = place_.group ? place_.group->depth : scalar_of(b_, Expr(k_), body_.symbols());
+    return b_.begin_for(b_.integer(0), depth, b_.integer(block("BLOCK_K")), std::move(initial));
   }
   [[nodiscard]] Id right(int i) const { return shared_[static_cast<std::size_t>(i) + 2]; }
   [[nodiscard]] bool is_transposed(std::size_t input, int of) const {
-    return matrix_of(body_, matmuls_[static_cast<std::size_t>(of)]->inputs[input])->transposed;
+    return matrix_in_memory(body_, matmuls_[static_cast<std::size_t>(of)]->inputs[input])
+        ->transposed;
   }
 
   void copy(Id tile, Id step, ValueId value, Id row, Id col) {
-    const Matrix matrix = *matrix_of(body_, value);
-    if (matrix.transposed) std::swap(row, col);
-    const auto plus = [&](Id at, const Dim& first) {
-      if (first == Dim(0)) return at;
-      return b_.map(Fn::kAdd, {at, scalar_of(b_, Expr(first), body_.symbols())});
-    };
-    row = plus(row, matrix.first_row);
-    col = plus(col, matrix.first_column);
-    const Id map =
-        map_of(KernelParam::Kind::kInputMap, matrix.input, matrix.rows, matrix.columns, tile);
-    b_.copy_tile(shared_[0], step, tile, map, row, col);
+    emitter_.copy_tile({shared_[0], step, tile}, value, row, col, matrix_at(value));
   }
-  Id map_of(KernelParam::Kind kind, int index, const Dim& rows, const Dim& columns, Id tile) {
-    constexpr int kMostRows = 256;
-    return b_.param({.kind = kind,
-                     .index = index,
-                     .group = {},
-                     .map = {Expr(rows), Expr(columns), std::min(b_.type(tile).rows, kMostRows),
-                             b_.program().at(tile).dtype}});
+  Id map_of(std::size_t output, Id tile) {
+    const Shape& shape = body_.type(body_.outputs()[output]).shape;
+    return b_.param(
+        {.kind = KernelParam::Kind::kOutputMap,
+         .index = static_cast<int>(output),
+         .group = {},
+         .map = {Expr(shape[0]), Expr(shape[1]), b_.type(tile).rows, b_.program().at(tile).dtype}});
   }
 
   /// Whether an output goes to memory through shared memory, by bulk copies: one that has its
   /// elements where the product has them.
   static bool is_pushed(const Graph& body, ValueId output) {
+    constexpr std::int64_t kBytes = 16, kMost = std::int64_t{1} << 31;
     const TensorType& type = body.type(output);
-    return update_of(body, output) == nullptr &&
+    const SymbolTable& symbols = body.symbols();
+    // Past the rows of a group are those of the next one.
+    return update_of(body, output) == nullptr && type.shape.size() == 2 && !is_grouped(body) &&
            type.shape == body.type(matmuls_of(body)[0]->outputs[0]).shape &&
            (type.dtype == DType::kF16 || type.dtype == DType::kBF16) &&
-           can_be_copied(body, type.shape[0], type.shape[1], type.dtype);
+           type.shape[1].divisor(symbols) * 2 % kBytes == 0 && type.shape[0].max(symbols) < kMost &&
+           type.shape[1].max(symbols) < kMost;
   }
 
   struct Extent {
@@ -380,10 +344,7 @@ class Gemm {
       Id& row = transposed ? along_inner : along_outer;
       row = in_all(row);
     }
-    const Shape batch(shape.begin(), shape.end() - 2);
-    const Axis matrix =
-        place_.group && !batch.empty() ? Axis{place_.group->weight, batch} : place_.batch;
-    Coords at = emitter_.coords().broadcast({matrix}, batch);
+    Coords at = matrix_at(value);
     at.push_back({transposed ? along_inner : along_outer, {shape[rank - 2]}});
     at.push_back({transposed ? along_outer : along_inner, {shape[rank - 1]}});
     Id tile = emitter_.value(value, at, mask);
@@ -395,6 +356,15 @@ class Gemm {
       }
     }
     return {tile, transposed};
+  }
+
+  /// Which of an operand's matrices.
+  Coords matrix_at(ValueId value) {
+    const Shape& shape = body_.type(value).shape;
+    const Shape batch(shape.begin(), shape.end() - 2);
+    const Axis matrix =
+        place_.group && !batch.empty() ? Axis{place_.group->weight, batch} : place_.batch;
+    return emitter_.coords().broadcast({matrix}, batch);
   }
 
   /// The tile of a gathered left operand, read where its chunk lies.
@@ -470,9 +440,7 @@ class Gemm {
     if (b_.type(id).cols != block("BLOCK_N")) {
       id = b_.spread(id, block("BLOCK_M"), block("BLOCK_N"));
     }
-    const Id map = map_of(KernelParam::Kind::kOutputMap, static_cast<int>(output), type.shape[0],
-                          type.shape[1], tile);
-    b_.push_tile(tile, map, place_.row, place_.col, id);
+    b_.push_tile(tile, map_of(output, tile), place_.row, place_.col, id);
     return true;
   }
 
@@ -544,6 +512,17 @@ bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
 }
 
 void emit_gemm_tile(const Piece& piece, const GemmPlace& place) { Gemm(piece, place).emit(); }
+
+std::vector<Id> allocate_gemm_ring(tile::Builder& b, const BodyFacts& facts, const Config& config) {
+  return Gemm::allocate(b, facts, config);
+}
+Id compute_gemm_tile(const Piece& piece, const GemmPlace& place, std::span<const Id> shared,
+                     Id step) {
+  return Gemm(piece, place).compute(shared, step);
+}
+Id fill_gemm_tile(const Piece& piece, const GemmPlace& place, std::span<const Id> shared, Id step) {
+  return Gemm(piece, place).fill(shared, step);
+}
 
 Raster::Raster(const Config& config, const Dim& rows, const Dim& columns)
     : block_m(config.at("BLOCK_M")),
@@ -631,7 +610,7 @@ Raster raster_of(const BodyFacts& facts, const Config& config) {
 
 Shape batch_of(const BodyFacts& facts) { return {facts.space.begin(), facts.space.end() - 2}; }
 
-GemmPlace place_of(const Piece& piece) {
+GemmPlace place_of(const Piece& piece, bool /*checks*/) {
   tile::Builder& b = piece.b;
   const Raster raster = raster_of(piece.facts, piece.config);
   Id number = b.map(Fn::kToI32, {piece.number});
@@ -645,23 +624,6 @@ GemmPlace place_of(const Piece& piece) {
   place.batch = batch;
   return place;
 }
-
-void emit(const Piece& piece) { emit_gemm_tile(piece, place_of(piece)); }
-
-constexpr RingWork kByRing{
-    .refuse = refuse_ring,
-    .allocate = Gemm::allocate,
-    .compute =
-        [](const Piece& piece, std::span<const Id> shared, Id step) {
-          const GemmPlace place = place_of(piece);
-          return Gemm(piece, place).compute(shared, step);
-        },
-    .fill =
-        [](const Piece& piece, std::span<const Id> shared, Id step) {
-          const GemmPlace place = place_of(piece);
-          return Gemm(piece, place).fill(shared, step);
-        },
-};
 
 }  // namespace
 
@@ -678,8 +640,8 @@ extern const Work kGemmTile{
     .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
       return raster_of(facts, config).pieces(facts, config, numel(batch_of(facts)));
     },
-    .emit = emit,
-    .by_ring = &kByRing,
+    .emit = [](const Piece& piece) { emit_gemm_tile(piece, place_of(piece, true)); },
+    .by_ring = &kGemmByRing<place_of>,
 };
 
 }  // namespace braid

@@ -33,6 +33,33 @@ struct GemmPlace {
 /// memory.
 void emit_gemm_tile(const Piece& piece, const GemmPlace& place);
 
+// The same by a ring (work.h): tiles of operands lie in it as in memory.
+
+/// Whether its matmuls can be made of what a ring brings, and end in the threads that multiply.
+[[nodiscard]] bool can_use_ring(const BodyFacts& facts);
+[[nodiscard]] std::string refuse_gemm_ring(const BodyFacts& facts, const Config& config);
+/// The ring, the tile of the left operand, those of the right ones, and one for results.
+[[nodiscard]] std::vector<tile::Id> allocate_gemm_ring(tile::Builder& b, const BodyFacts& facts,
+                                                       const Config& config);
+[[nodiscard]] tile::Id compute_gemm_tile(const Piece& piece, const GemmPlace& place,
+                                         std::span<const tile::Id> shared, tile::Id step);
+[[nodiscard]] tile::Id fill_gemm_tile(const Piece& piece, const GemmPlace& place,
+                                      std::span<const tile::Id> shared, tile::Id step);
+
+/// Of a work whose pieces are at `kPlace`, which checks what it reads if it is told to: a role that
+/// fills cannot.
+template <GemmPlace (*kPlace)(const Piece& piece, bool checks)>
+inline constexpr RingWork kGemmByRing{
+    .refuse = refuse_gemm_ring,
+    .allocate = allocate_gemm_ring,
+    .compute =
+        [](const Piece& piece, std::span<const tile::Id> shared, tile::Id step) {
+          return compute_gemm_tile(piece, kPlace(piece, true), shared, step);
+        },
+    .fill = [](const Piece& piece, std::span<const tile::Id> shared,
+               tile::Id step) { return fill_gemm_tile(piece, kPlace(piece, false), shared, step); },
+};
+
 /// How the tiles of a result, or of one rank's rows of it, are numbered: down GROUP_M of them, then
 /// the next ones across, so that tiles that are made at one time share panels of both operands.
 struct Raster {

@@ -49,19 +49,20 @@ Raster raster_of(const BodyFacts& facts, const Config& config) {
 }
 
 GemmUse use_of(const BodyFacts& facts, const Config&) {
-  return {.rows = rows_of(facts), .groups = groups_of(facts)};
+  return {.rows = rows_of(facts), .groups = groups_of(facts), .rings = can_use_ring(facts)};
 }
 
 /// Finds the rows of a tile, and their weight, by the number of tiles above it. Counts fit in 32
 /// bits, as the op's offsets do, and take half the instructions there.
 class Finder {
  public:
-  Finder(const Piece& piece, Id above, std::int64_t block_m)
+  Finder(const Piece& piece, Id above, std::int64_t block_m, bool checks)
       : piece_(piece),
         b_(piece.b),
         emitter_(piece.b, piece.facts, static_cast<int>(block_m)),
         block_m_(piece.b.integer(block_m, Kind::kI32)),
         above_(above),
+        checks_(checks),
         rows_(narrow(piece.scalar(rows_of(piece.facts)))) {}
 
   struct Found {
@@ -98,7 +99,7 @@ class Finder {
   /// Halves the groups. Each has numbers, of which some have no tile: with few rows these are the
   /// rows, of which some begin a tile; else as many as there is room for (numbers_of_groups).
   Found halve(Id pieces) {
-    check_all(pieces);
+    if (checks_) check_all(pieces);
     const Expr room = numbers_of_groups(piece_.facts, piece_.config.at("BLOCK_M"));
     const Id by_rows = b_.less(rows_, narrow(b_.scalar(room)));
     const Dim& groups = groups_of(piece_.facts);
@@ -170,6 +171,7 @@ class Finder {
     b_.end_for(loop, {});
   }
   void check(Id found) {
+    if (!checks_) return;
     const int node = piece_.facts.number_of(matmul_of(piece_.facts));
     b_.check_index(found, b_.plus(rows_, b_.integer(1)), kNone, node);
   }
@@ -211,28 +213,29 @@ class Finder {
   BodyEmitter emitter_;
   Id block_m_;
   Id above_;
+  bool checks_;
   Id rows_;  ///< of all groups, and past them
 };
 
-void emit(const Piece& piece) {
+GemmPlace place_of(const Piece& piece, bool checks) {
   tile::Builder& b = piece.b;
   const Raster raster = raster_of(piece.facts, piece.config);
   const Raster::Tile tile = raster.tile(piece, b.map(Fn::kToI32, {piece.number}));
-  Finder finder(piece, tile.down, raster.block_m);
+  Finder finder(piece, tile.down, raster.block_m, checks);
   const Finder::Found found = finds_by_halving(piece.facts)
                                   ? finder.halve(b.scalar(raster.down * raster.across))
                                   : finder.count();
   GemmPlace place = raster.place(b, tile);
   place.row = found.row;
   place.group = found.group;
-  emit_gemm_tile(piece, place);
+  return place;
 }
 
 }  // namespace
 
 /// Grouped matmuls with what comes before and after them at the same place.
 extern const Work kGroupedTile{
-    .settings = kGemmSettings,
+    .settings = kRingGemmSettings,
     .matches = is_grouped,
     .refuse = [](const BodyFacts& facts) -> std::string {
       const std::string reason = refuse_matmuls(facts.body);
@@ -243,7 +246,8 @@ extern const Work kGroupedTile{
     .pieces = [](const BodyFacts& facts, const Config& config) -> std::optional<Pieces> {
       return raster_of(facts, config).pieces(facts, config);
     },
-    .emit = emit,
+    .emit = [](const Piece& piece) { emit_gemm_tile(piece, place_of(piece, true)); },
+    .by_ring = &kGemmByRing<place_of>,
 };
 
 }  // namespace braid
