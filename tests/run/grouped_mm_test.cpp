@@ -139,6 +139,8 @@ std::vector<Case> cases(const std::vector<std::string_view>& names = {}) {
            many_groups(40, 7, 130)},
       Case{"most_of_many_groups_are_empty", Form::kAlone, kF32, 33, 17, 200,
            many_groups(40, 90, 200)},
+      // More tiles than blocks, and some of no group are in front of others.
+      Case{"tiles_in_turns", Form::kAlone, kBF16, 1032, 264, 200, many_groups(90, 3, 200)},
       Case{"a_group_for_each_row", Form::kAlone, kBF16, 64, 64, 6, {1, 2, 3, 4, 5, 6}},
       Case{"accumulators", Form::kAccumulators, kBF16, 96, 40, 45, {20, 21, 44}},
       Case{"transposed", Form::kTransposed, kBF16, 72, 40, 90, {31, 64, 90}},
@@ -191,6 +193,7 @@ TEST_P(GroupedRing, HasTheSameBits) {
   const auto findings = found_by(world.device());
   EXPECT_TRUE(findings.empty()) << findings[0].text();
   World other_world = World::open(testing::cpu_world_options(1));
+  EXPECT_TRUE(testing::same_as_reference(graph, got, evaluate(graph, inputs, bindings)));
   const Graph few = graph_of(c);
   Executable other = Executable::compile(few, other_world);
   EXPECT_EQ(got[0][0].data, testing::run_once(other, few, bindings, inputs)[0][0].data);
@@ -200,6 +203,7 @@ INSTANTIATE_TEST_SUITE_P(Each, GroupedMm, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(Each, GroupedRing,
                          ::testing::ValuesIn(cases({"uneven", "empty_groups", "rows_past_the_last",
+                                                    "tiles_in_turns",
                                                     "many_groups_and_rows_past_them", "transposed",
                                                     "activation", "accumulators"})),
                          [](const auto& info) { return info.param.name; });
