@@ -22,11 +22,11 @@ void restrict_to(Target& target, std::string_view list) {
     if (unit == units.end()) {
       throw_invalid("units", "found '{:.32}', expected some of {}", name, unit_names());
     }
-    named |= 1U << (unit - units.begin());
+    named |= bit_of(**unit);
   }
   unsigned off = 0;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    if (units[i]->optional && (named >> i & 1U) == 0 && has(target, *units[i])) off |= 1U << i;
+  for (const Unit* unit : units) {
+    if (unit->optional && (named & bit_of(*unit)) == 0 && has(target, *unit)) off |= bit_of(*unit);
   }
   target.off |= off;
 }

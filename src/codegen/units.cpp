@@ -10,6 +10,7 @@
 
 #include "codegen/tile/dot_layouts.h"
 #include "codegen/tile/op_info.h"
+#include "codegen/tile/walk.h"
 #include "ir/fail.h"
 
 namespace braid {
@@ -139,9 +140,12 @@ std::string unit_names() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+unsigned bit_of(const Unit& unit) {
+  return 1U << (std::ranges::find(kUnits, &unit) - std::begin(kUnits));
+}
+
 bool has(const Target& target, const Unit& unit) {
-  const auto* const at = std::ranges::find(kUnits, &unit);
-  if ((target.off >> (at - std::begin(kUnits)) & 1U) != 0) return false;
+  if ((target.off & bit_of(unit)) != 0) return false;
   if (unit.arch_specific) return target.arch_specific && target.sm == unit.least_sm;
   return target.sm >= unit.least_sm;
 }
@@ -195,6 +199,14 @@ const Unit* tile::unit_of(const Program& program, const Inst& inst) {
     default:
       return nullptr;
   }
+}
+
+unsigned tile::units_of(const Program& program) {
+  unsigned bits = 0;
+  for_each_inst(program, [&](Id id) {
+    if (const Unit* unit = unit_of(program, program.at(id))) bits |= bit_of(*unit);
+  });
+  return bits;
 }
 
 }  // namespace braid

@@ -94,6 +94,9 @@ extern const Unit kMultimem;    ///< reductions and stores over links: NVLink SH
 /// "fma, mma.sync, ..."
 [[nodiscard]] std::string unit_names();
 
+/// Its bit in a set of units, such as Target::off.
+[[nodiscard]] unsigned bit_of(const Unit& unit);
+
 /// Whether kernels for the target may use it.
 [[nodiscard]] bool has(const Target& target, const Unit& unit);
 /// The unit that multiplies operands of a dtype, beside the threads or not; null where the target
@@ -109,6 +112,8 @@ namespace tile {
 /// The unit of an operation that multiplies or copies, by the program's target; null for others.
 /// Throws kInvalidArgument, with the reason, where the target has none.
 [[nodiscard]] const Unit* unit_of(const Program& program, const Inst& inst);
+/// The bits of the units of all its operations.
+[[nodiscard]] unsigned units_of(const Program& program);
 
 }  // namespace tile
 

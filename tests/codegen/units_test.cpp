@@ -124,6 +124,29 @@ TEST(Units, AKernelUsesNoneThatIsOff) {
   }
 }
 
+// A canary tries wgmma and bulk copies together.
+TEST(Units, AKernelKnowsWhichItUses) {
+  for (const char* text : {"sm_80", "sm_90a", "sm_100a", "sm_120"}) {
+    const Target target = Target::parse(text);
+    for (const auto& sample : testing::sample_specs(target)) {
+      SCOPED_TRACE(std::string(sample.name) + " on " + text);
+      const KernelSource source = emit(sample.spec, target);
+      for (const Unit* unit : all_units()) {
+        const auto instruction = kInstructions.find(unit->name);
+        if (instruction == kInstructions.end()) continue;
+        // Where all copies go through registers, groups of them are empty.
+        const bool uses = unit == &units::kCpAsync
+                              ? source.text.find("cp.async.ca.") != std::string::npos ||
+                                    source.text.find("cp.async.cg.") != std::string::npos
+                              : source.text.find(instruction->second) != std::string::npos;
+        EXPECT_EQ((source.units & bit_of(*unit)) != 0, uses) << unit->name;
+      }
+      EXPECT_EQ((source.units & bit_of(units::kWgmma)) != 0,
+                (source.units & bit_of(units::kBulkTensor)) != 0);
+    }
+  }
+}
+
 TEST(Units, WithoutOneAnOperationIsRefusedWithTheReason) {
   std::ifstream in(testing::source_directory() +
                    "/tests/codegen/probes/warp_specialised_gemm.tile");

@@ -15,6 +15,7 @@
 #include "codegen/passes/lower.h"
 #include "codegen/tile/in_place.h"
 #include "codegen/tile/remote.h"
+#include "codegen/units.h"
 #include "codegen/work/rows.h"
 
 namespace braid {
@@ -236,7 +237,7 @@ KernelSource emit(const KernelSpec& spec, const Target& target) {
                   fmt::format("has {} parameters; expected at most {}: fewer operands",
                               program.params.size(), kMostParams));
   }
-  return {program.entry, tile::print_cuda(program)};
+  return {program.entry, tile::print_cuda(program), tile::units_of(program)};
 }
 
 }  // namespace braid

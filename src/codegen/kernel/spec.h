@@ -175,6 +175,7 @@ inline constexpr const char* kMarksSetting = "marks";
 struct KernelSource {
   std::string entry;
   std::string text;
+  unsigned units = 0;  ///< bits of the units that it uses (codegen/units.h)
 };
 
 /// For a kernel that waits and could fill the device: how many multiprocessors it leaves to others
