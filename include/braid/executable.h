@@ -69,12 +69,15 @@ class BRAID_API Executable {
   /// Lowers the graph, compiles its kernels or takes them from the cache, and allocates the arenas.
   /// With buckets (Symbol::buckets) each bucket has its own launches and kernels in the same
   /// memory; prepare() chooses by the symbol's value, and rows get the same bits in all. Throws
-  /// kInvalidArgument when the graph's world size differs from the world's.
+  /// kInvalidArgument when the graph's world size differs from the world's. On a GPU it first tries
+  /// the units that its kernels use and plans without those that fail (docs/architecture.md,
+  /// Units); throws kEnvironment where that has cost the process its GPU.
   static Executable compile(const Graph& graph, const World& world, const PassConfig& passes = {});
   /// Loads a saved plan instead of lowering: reads and checks the program.json at `path`. Nothing
   /// is compiled if the kernels lie beside it, as `braid compile` and save() write them. Throws
   /// kInvalidArgument for the first mismatch: a format or a kernel's text of another version of
-  /// braid, another number of ranks, the wrong GPU.
+  /// braid, another number of ranks, the wrong GPU; kEnvironment where its kernels use a unit that
+  /// fails on this GPU.
   static Executable load(const std::string& path, const World& world);
   /// What compile() would allocate on each rank; compiles and allocates nothing. A caller who binds
   /// all inputs, parameters and outputs saves the arenas "parameters" and "io".

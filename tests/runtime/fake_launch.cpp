@@ -66,6 +66,11 @@ struct LaunchWork {
         std::memcpy(argument.data() + at, &address, 8);
       }
     }
+    if (function->faults) return kIllegalAddress;
+    const std::atomic_ref<bool> lets_end(state().control.lets_end);
+    while (function->endless && !lets_end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     if (function->cpu != nullptr) {
       try {
         cpu->launch(*function->cpu, config, pointers);

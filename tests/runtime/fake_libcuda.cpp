@@ -45,6 +45,23 @@ std::atomic_ref<std::uint32_t> word_at(unsigned long long address) {
   return std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(address));
 }
 
+/// The PTX as flawed hardware understands it.
+std::string with_flaw(Handle& made, std::string ptx) {
+  const auto& [gpu, instruction, lies_as, faults, endless] = state().control.flaw;
+  if (gpu >= 0 && gpu != made.gpu) return ptx;
+  const auto has = [&](const std::string& text) {
+    return !text.empty() && ptx.find(text) != std::string::npos;
+  };
+  made.faults = has(faults);
+  made.endless = has(endless);
+  if (instruction.empty()) return ptx;
+  for (std::size_t at = 0; (at = ptx.find(instruction, at)) != std::string::npos;) {
+    ptx.replace(at, instruction.size(), lies_as);
+    at += lies_as.size();
+  }
+  return ptx;
+}
+
 /// Compiles the PTX where kernels run.
 int load_for_cpu(Handle& made, const std::string& ptx) {
   braid::Device* device = cpu();
@@ -358,7 +375,7 @@ int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void** 
     made.image = read_image(image);
     const int capability = state().control.capability[static_cast<std::size_t>(made.gpu)];
     error = check_image(made.image, state().control.driver_version, capability);
-    if (error == 0) error = load_for_cpu(made, state().control.image);
+    if (error == 0) error = load_for_cpu(made, with_flaw(made, state().control.image));
     if (error != 0 && state().control.lazy_loading) std::swap(error, made.late_error);
     if (error != 0) destroy(*module, Kind::kModule);
   }
@@ -377,6 +394,8 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
     return kNotFound;
   }
   FakeFunction made{.entry = name, .gpu = found->gpu};
+  made.faults = found->faults;
+  made.endless = found->endless;
   if (is_ptx) {
     made.declared = &declared->second;
     made.max_shared -= declared->second.static_shared;

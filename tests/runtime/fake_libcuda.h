@@ -39,6 +39,15 @@ struct FakeCuda {
   int launch_us = 0;                      ///< that cuLaunchKernel keeps its caller
   bool no_launches = false;               ///< and no call fails, or is counted
 
+  /// What is wrong with the hardware of some instructions: a kernel is known by a text in its PTX.
+  struct Flaw {
+    int gpu = -1;                        ///< where; -1: on every GPU
+    std::string instruction, lies_as{};  ///< each is done as if it were the other
+    std::string faults{};                ///< kernels with it are faults (700)
+    std::string endless{};               ///< these do not end
+  } flaw{};
+  bool lets_end = false;  ///< but now they do; read atomically
+
   std::string fail;   ///< the call that fails, if any
   int fail_call = 0;  ///< the n-th call from now fails, counted from 1. $FAKE_CUDA_FAIL_CALL
   int error = 2;      ///< with this CUresult

@@ -26,6 +26,7 @@ struct FakeFunction {
   std::string entry;
   int gpu = 0;
   const Entry* declared = nullptr;  ///< null for images that are no PTX
+  bool faults = false, endless = false;
   int max_shared = 48 << 10;
   Function* cpu = nullptr;
 };
@@ -42,6 +43,7 @@ struct Handle {
   std::shared_ptr<Time> reached = std::make_shared<Time>();  ///< of a timed event
   std::unique_ptr<Module> module;
   Image image;
+  bool faults = false, endless = false;  ///< its kernels
   int late_error = 0;  ///< what loading found, told at the look-up where modules load lazily
   std::map<std::string, FakeFunction> functions;
   std::shared_ptr<Capture> capture;   ///< of a stream, or in which an event was recorded last

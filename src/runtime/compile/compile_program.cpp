@@ -121,12 +121,15 @@ void compile_sources(ProgramCode& code, std::span<const std::size_t> which, cons
 }
 
 ProgramCode compile_program(const Program& program, const CompileTools& tools) {
-  ProgramCode code = print_program(program);
+  return compile_printed(print_program(program), program.target, tools);
+}
+
+ProgramCode compile_printed(ProgramCode code, const Target& target, const CompileTools& tools) {
   std::vector<std::size_t> all(code.sources.size());
   std::iota(all.begin(), all.end(), 0);
   code.compiled.resize(all.size());
   std::size_t done = 0;
-  compile_sources(code, all, program.target, tools, done);
+  compile_sources(code, all, target, tools, done);
   if (tools.progress) tools.progress(all.size(), all.size(), "");
   return code;
 }

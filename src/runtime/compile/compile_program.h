@@ -43,6 +43,9 @@ struct CompileTools {
 void compile_sources(ProgramCode& code, std::span<const std::size_t> which, const Target& target,
                      const CompileTools& tools, std::size_t& done);
 
+/// Compiles all kernels of a printed program, or takes them from the cache.
+[[nodiscard]] ProgramCode compile_printed(ProgramCode code, const Target& target,
+                                          const CompileTools& tools);
 /// Prints every kernel, and compiles it or takes it from the cache.
 [[nodiscard]] ProgramCode compile_program(const Program& program, const CompileTools& tools = {});
 

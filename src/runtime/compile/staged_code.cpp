@@ -11,11 +11,11 @@ StagedCode::StagedCode(const Program& program, ProgramCode code)
       code_(std::move(code)),
       states_(variants_.size(), State::kThere) {}
 
-StagedCode::StagedCode(const Program& program, Tools tools)
+StagedCode::StagedCode(const Program& program, ProgramCode code, Tools tools)
     : program_(program),
       variants_(variants_of(program)),
       tools_(std::move(tools)),
-      code_(print_program(program)),
+      code_(std::move(code)),
       there_(code_.sources.size()),
       states_(variants_.size(), State::kPending),
       failures_(variants_.size()) {

@@ -33,8 +33,8 @@ class StagedCode : NonCopyable {
 
   /// For a program that is compiled already.
   StagedCode(const Program& program, ProgramCode code);
-  /// Compiles the first variant, then starts the thread for the others.
-  StagedCode(const Program& program, Tools tools);
+  /// For one that is printed: compiles the first variant, then starts the thread for the others.
+  StagedCode(const Program& program, ProgramCode code, Tools tools);
   /// Stops the thread, once the kernel that this process compiles is done.
   ~StagedCode() = default;
 

@@ -88,23 +88,42 @@ const Bindings& Executable::Plan::bindings() const {
 
 Executable Executable::compile(const Graph& graph, const World& world, const PassConfig& passes) {
   World::Impl& w = world.impl();
+  Program program;
+  ProgramCode printed;
+  do {
+    std::vector<UnitFinding> found;
+    w.take_part([&] {
+      program = w.lower(graph, passes);
+      check_fits(program, *w.device);  // before anything is compiled
+      printed = print_program(program);
+      found = w.try_units(program, printed);
+    });
+    w.settle_units(program, std::move(found));
+  } while (w.failed_units(printed) != 0);
   std::shared_ptr<const LoadedProgram> loaded;
-  w.take_part([&] {
-    Program program = w.lower(graph, passes);
-    check_fits(program, *w.device);  // before anything is compiled
-    loaded = w.compile(std::move(program));
-  });
+  w.take_part([&] { loaded = w.compile(std::move(program), std::move(printed)); });
   return Impl::make(world, std::move(loaded));
 }
 
 Executable Executable::load(const std::string& path, const World& world) {
   World::Impl& w = world.impl();
+  Program program;
+  std::optional<ProgramCode> made;
+  ProgramCode printed;
+  std::vector<UnitFinding> found;
+  w.take_part([&] {
+    program = load_program(path);
+    check_fits(program, *w.device);
+    made = read_code(program, std::filesystem::path(path).parent_path());
+    if (!made) printed = print_program(program);
+    found = w.try_units(program, made ? *made : printed);
+  });
+  w.settle_units(program, std::move(found));
+  w.refuse_failed_units(program, made ? *made : printed);
   std::shared_ptr<const LoadedProgram> loaded;
   w.take_part([&] {
-    Program program = load_program(path);
-    check_fits(program, *w.device);
-    std::optional<ProgramCode> code = read_code(program, std::filesystem::path(path).parent_path());
-    loaded = code ? w.load(std::move(program), *std::move(code)) : w.compile(std::move(program));
+    loaded = made ? w.load(std::move(program), *std::move(made))
+                  : w.compile(std::move(program), std::move(printed));
   });
   return Impl::make(world, std::move(loaded));
 }

@@ -22,11 +22,11 @@ LoadedProgram::LoadedProgram(Device& device, std::vector<int> ranks, Program pro
 }
 
 LoadedProgram::LoadedProgram(Device& device, std::vector<int> ranks, Program program,
-                             StagedCode::Tools tools)
+                             ProgramCode code, StagedCode::Tools tools)
     : device_(device),
       ranks_(std::move(ranks)),
       program_(std::move(program)),
-      code_(program_, std::move(tools)) {
+      code_(program_, std::move(code), std::move(tools)) {
   make_room();
 }
 

@@ -16,9 +16,10 @@ namespace braid {
 class LoadedProgram : NonCopyable {
  public:
   LoadedProgram(Device& device, std::vector<int> ranks, Program program, ProgramCode code);
-  /// Compiles variants one after the other in a thread, and loads each when it is asked for: not in
-  /// that thread, where a driver may refuse it during a capture.
-  LoadedProgram(Device& device, std::vector<int> ranks, Program program, StagedCode::Tools tools);
+  /// Compiles printed variants one after the other in a thread, and loads each when it is asked
+  /// for: not in that thread, where a driver may refuse it during a capture.
+  LoadedProgram(Device& device, std::vector<int> ranks, Program program, ProgramCode code,
+                StagedCode::Tools tools);
 
   [[nodiscard]] const Program& program() const { return program_; }
   /// Waits for all code.

@@ -20,7 +20,7 @@ namespace braid {
 namespace {
 
 constexpr const char* kPlace = "rendezvous";
-constexpr std::uint32_t kCardFormat = 3;
+constexpr std::uint32_t kCardFormat = 4;
 
 /// State shared by the ends of one process.
 struct Hall {
@@ -166,15 +166,28 @@ class CallbackEnd final : public Rendezvous {
   AllGather all_gather_;
 };
 
+void write(ByteWriter& out, const std::vector<std::string>& texts) {
+  out.value<std::uint64_t>(texts.size());
+  for (const std::string& text : texts) out.string(text);
+}
+
+std::vector<std::string> read_texts(ByteReader& in, std::size_t bytes) {
+  // Each takes at least eight bytes, which bounds a damaged count.
+  const auto count = std::min<std::uint64_t>(in.value<std::uint64_t>(), bytes);
+  std::vector<std::string> texts;
+  for (std::uint64_t i = 0; i < count; ++i) texts.emplace_back(in.string());
+  return texts;
+}
+
 std::string encode(const RankCard& card) {
   ByteWriter out;
   out.value(kCardFormat);
   out.string(card.failure);
   out.string(card.hash);
-  out.value<std::uint64_t>(card.arenas.size());
-  for (const std::string& arena : card.arenas) out.string(arena);
+  write(out, card.arenas);
   out.string(card.communicators);
   out.string(card.memory);
+  write(out, card.units);
   return out.take();
 }
 
@@ -184,11 +197,10 @@ RankCard decode(std::string_view bytes, std::size_t rank) {
   const auto format = in.value<std::uint32_t>();
   card.failure = in.string();
   card.hash = in.string();
-  // Each arena takes at least eight bytes, which bounds a damaged count.
-  const auto arenas = std::min<std::uint64_t>(in.value<std::uint64_t>(), bytes.size());
-  for (std::uint64_t a = 0; a < arenas; ++a) card.arenas.emplace_back(in.string());
+  card.arenas = read_texts(in, bytes.size());
   card.communicators = in.string();
   card.memory = in.string();
+  card.units = read_texts(in, bytes.size());
   if (format != kCardFormat || !in.done()) {
     throw_invalid(kPlace,
                   "rank {} speaks another format; expected the same version of braid on all ranks",

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <numeric>
 
 #include "codegen/graph_target.h"
 #include "ir/fail.h"
+#include "ir/mapped.h"
 #include "ir/text.h"
 #include "runtime/compile/compiler.h"
 #include "runtime/device_loader.h"
@@ -17,6 +20,7 @@
 #include "runtime/exec/loaded_program.h"
 #include "runtime/exec/rendezvous.h"
 #include "runtime/exec/symmetric_block.h"
+#include "runtime/exec/unit_canary.h"
 #include "runtime/process.h"
 #include "runtime/tune/find_tuned.h"
 
@@ -175,6 +179,7 @@ void World::Impl::set_device(std::shared_ptr<Device> opened) {
   double timeout_s = options.timeout_s;
   if (timeout_s == 0) timeout_s = cuda ? kCudaTimeoutSeconds : kCpuTimeoutSeconds;
   timeout_ns = static_cast<std::uint64_t>(timeout_s * 1e9);
+  if (cuda) trials.emplace(device, ranks(), cache.get(), std::chrono::nanoseconds(timeout_ns));
 }
 
 void World::Impl::take_part(const std::function<void()>& work) {
@@ -213,7 +218,68 @@ std::optional<Error> World::Impl::loss() const {
 Target World::Impl::target_of(const Graph& graph) const {
   // The cpu device runs code of any target.
   if (device->kind() == "cpu") return choose_target(graph, options.target);
-  return choose_target(graph, options.target, Target::parse(device->target()));
+  Target target = choose_target(graph, options.target, Target::parse(device->target()));
+  target.off |= units_off;
+  return target;
+}
+
+std::vector<UnitFinding> World::Impl::try_units(const Program& program, const ProgramCode& code) {
+  std::vector<UnitFinding> findings;
+  if (!trials) return findings;
+  const std::lock_guard lock(meeting);
+  for (const unsigned units : tried_units()) {
+    const bool used = std::ranges::any_of(
+        code.sources, [&](const KernelSource& source) { return (source.units & units) != 0; });
+    if (!used || unit_failures.contains(units)) continue;
+    findings.push_back(trials->find(units, program.target));
+  }
+  return findings;
+}
+
+void World::Impl::settle_units(const Program& program, std::vector<UnitFinding> findings) {
+  if (findings.empty()) return;
+  const std::lock_guard lock(meeting);
+  if (!all_here()) {
+    const RankCard card{.failure = "",
+                        .hash = program.hash,
+                        .arenas = {},
+                        .communicators = "",
+                        .units = mapped(findings, &UnitFinding::failure)};
+    for (const RankCard& other :
+         exchange_cards(*rendezvous, std::vector<RankCard>(ranks().size(), card))) {
+      for (std::size_t i = 0; i < std::min(findings.size(), other.units.size()); ++i) {
+        if (other.units[i].empty() || !findings[i].failure.empty()) continue;
+        findings[i].failure = other.units[i];
+        findings[i].is_new = true;
+      }
+    }
+  }
+  for (const UnitFinding& finding : findings) {
+    if (finding.is_new) trials->keep(finding, program.target);
+    if (!unit_failures.emplace(finding.units, finding.failure).second || finding.failure.empty()) {
+      continue;
+    }
+    units_off |= finding.units;
+    warn(options,
+         fmt::format("kernels do without {}: {}", names_of_units(finding.units), finding.failure));
+  }
+}
+
+unsigned World::Impl::failed_units(const ProgramCode& code) const {
+  unsigned used = 0;
+  for (const KernelSource& source : code.sources) used |= source.units;
+  return used & units_off;
+}
+
+void World::Impl::refuse_failed_units(const Program& program, const ProgramCode& code) {
+  const unsigned failed = failed_units(code);
+  const std::lock_guard lock(meeting);
+  for (const auto& [units, failure] : unit_failures) {
+    if ((units & failed) == 0) continue;
+    throw_environment(program.name,
+                      "its kernels use {}, and {}; expected a plan without, which --units {} makes",
+                      names_of_units(units), failure, other_units(program.target, failed));
+  }
 }
 
 Program World::Impl::lower(const Graph& graph, const PassConfig& passes) const {
@@ -237,17 +303,17 @@ std::shared_ptr<const LoadedProgram> World::Impl::load(Program program, ProgramC
                                                std::move(code));
 }
 
-std::shared_ptr<const LoadedProgram> World::Impl::compile(Program program) {
+std::shared_ptr<const LoadedProgram> World::Impl::compile(Program program, ProgramCode printed) {
   if (!options.compile_in_background || program.variants.size() < 2) {
     const std::unique_ptr<WorkerProcesses> workers = make_workers();
-    ProgramCode code = compile_program(program, tools(workers.get()));
+    ProgramCode code = compile_printed(std::move(printed), program.target, tools(workers.get()));
     return load(std::move(program), std::move(code));
   }
   StagedCode::Tools staged{.compile = tools(nullptr),
                            .make_workers = [this] { return make_workers(); },
                            .told = [this](const CompiledKernel& kernel) { tallies.add(kernel); }};
   return std::make_shared<const LoadedProgram>(*device, ranks(), std::move(program),
-                                               std::move(staged));
+                                               std::move(printed), std::move(staged));
 }
 
 World World::open(const WorldOptions& options) {

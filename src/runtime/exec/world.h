@@ -20,6 +20,7 @@
 #include "runtime/compile/compile_program.h"
 #include "runtime/compile/disk_cache.h"
 #include "runtime/exec/loss_watch.h"
+#include "runtime/exec/unit_trials.h"
 #include "runtime/worker_processes.h"
 
 namespace braid {
@@ -74,7 +75,17 @@ struct World::Impl {
   /// Loads a plan with its kernels, which are compiled already or are compiled by it. The world
   /// must outlive it.
   [[nodiscard]] std::shared_ptr<const LoadedProgram> load(Program program, ProgramCode code);
-  [[nodiscard]] std::shared_ptr<const LoadedProgram> compile(Program program);
+  [[nodiscard]] std::shared_ptr<const LoadedProgram> compile(Program program, ProgramCode printed);
+
+  /// Tries the units that the kernels use, of those that no rank has tried yet. Nothing on the cpu
+  /// device.
+  [[nodiscard]] std::vector<UnitFinding> try_units(const Program& program, const ProgramCode& code);
+  /// Learns what other ranks found of them; what failed on any is off from now on, and warned of.
+  void settle_units(const Program& program, std::vector<UnitFinding> findings);
+  /// The bits of the units that the kernels use and that are off, since they failed.
+  [[nodiscard]] unsigned failed_units(const ProgramCode& code) const;
+  /// Throws kEnvironment for a plan with such kernels, which cannot be made anew.
+  void refuse_failed_units(const Program& program, const ProgramCode& code);
 
   pid_t process;                     ///< process that opened it
   std::unique_ptr<DiskCache> cache;  ///< null if unused; outlives the device
@@ -93,6 +104,10 @@ struct World::Impl {
   std::unique_ptr<LossWatch> losses;  ///< null if all ranks are in this process
   /// For SymmetricMemory::workspace, by the ranks that share each.
   std::map<std::vector<std::vector<std::int64_t>>, std::shared_ptr<SymmetricBlock>> workspaces;
+  std::optional<UnitTrials> trials;  ///< empty on the cpu device, which is the reference
+  /// What is wrong with the units that were tried, or nothing; changes during a rendezvous.
+  std::map<unsigned, std::string> unit_failures;
+  std::atomic<unsigned> units_off = 0;  ///< bits of those that failed
 };
 
 }  // namespace braid

@@ -1,0 +1,118 @@
+#include "runtime/exec/unit_canary.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "braid/graph.h"
+#include "codegen/units.h"
+#include "lowering/passes.h"
+
+namespace braid {
+namespace {
+
+// More than 64 rows, which wgmma wants; no multiples of any tile but of the 16 bytes that bulk
+// copies want; and along K more steps of 128 bytes than the 8 stages of the longest ring.
+constexpr std::int64_t kRows = 136, kColumns = 136, kSummed = 648;
+
+/// Integers from -2 to 2 without a pattern. The sums that they give here are below 256, up to where
+/// bf16 has all integers.
+std::vector<double> small_integers(std::int64_t count, std::uint64_t state) {
+  std::vector<double> values(static_cast<std::size_t>(count));
+  for (double& value : values) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    value = static_cast<double>(state >> 33U) - 5.0 * static_cast<double>((state >> 33U) / 5) - 2;
+  }
+  return values;
+}
+
+std::vector<double> product(const std::vector<double>& left, const std::vector<double>& right) {
+  std::vector<double> sums(kRows * kColumns);
+  for (std::int64_t m = 0; m < kRows; ++m) {
+    for (std::int64_t k = 0; k < kSummed; ++k) {
+      const double factor = left[static_cast<std::size_t>(m * kSummed + k)];
+      for (std::int64_t n = 0; n < kColumns; ++n) {
+        sums[static_cast<std::size_t>(m * kColumns + n)] +=
+            factor * right[static_cast<std::size_t>(k * kColumns + n)];
+      }
+    }
+  }
+  return sums;
+}
+
+std::vector<std::string_view> names_of(unsigned units) {
+  std::vector<std::string_view> names;
+  for (const Unit* unit : all_units()) {
+    if ((units & bit_of(*unit)) != 0) names.push_back(unit->name);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::span<const unsigned> tried_units() {
+  static const unsigned kTried[] = {bit_of(units::kMmaSync),
+                                    bit_of(units::kWgmma) | bit_of(units::kBulkTensor),
+                                    bit_of(units::kCpAsync)};
+  return kTried;
+}
+
+std::string names_of_units(unsigned units) {
+  return fmt::format("{}", fmt::join(names_of(units), " and "));
+}
+
+std::string other_units(const Target& target, unsigned units) {
+  unsigned others = 0;
+  for (const Unit* unit : all_units()) {
+    if (has(target, *unit)) others |= bit_of(*unit);
+  }
+  return fmt::format("{}", fmt::join(names_of(others & ~units), ","));
+}
+
+Program unit_canary(const Target& target, unsigned units) {
+  Graph graph("unit_canary");
+  const auto input = [&](const char* name, std::int64_t rows, std::int64_t columns) {
+    return graph.add_input({.name = name, .type = {DType::kBF16, {rows, columns}}});
+  };
+  const ValueId left = input("a", kRows, kSummed), right = input("b", kSummed, kColumns);
+  graph.add_output(graph.node(graph.add_node("c", "mm", {left, right})).outputs[0]);
+  PassContext context;
+  context.target = target;
+  for (const Unit* unit : all_units()) {
+    if (unit->optional && (units & bit_of(*unit)) == 0 && has(target, *unit)) {
+      context.target.off |= bit_of(*unit);
+    }
+  }
+  return lower(graph, context);
+}
+
+CanaryTensors canary_tensors() {
+  const std::vector<double> a = small_integers(kRows * kSummed, 1);
+  const std::vector<double> b = small_integers(kSummed * kColumns, 2);
+  return {.inputs = {HostTensor::from_doubles(DType::kBF16, {kRows, kSummed}, a),
+                     HostTensor::from_doubles(DType::kBF16, {kSummed, kColumns}, b)},
+          .expected = HostTensor::from_doubles(DType::kBF16, {kRows, kColumns}, product(a, b))};
+}
+
+std::string wrong_elements(const HostTensor& found, const HostTensor& expected) {
+  const std::size_t size = dtype_size(expected.dtype);
+  const std::size_t count = expected.data.size() / size;
+  std::size_t wrong = 0, first = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (std::memcmp(&found.data[i * size], &expected.data[i * size], size) == 0) continue;
+    first = std::min(first, i);
+    ++wrong;
+  }
+  if (wrong == 0) return {};
+  const auto columns = static_cast<std::size_t>(expected.shape.back());
+  return fmt::format(
+      "{} of {} elements of a product are wrong, the first at [{}, {}]: found {}, expected {}",
+      wrong, count, first / columns, first % columns, found.to_doubles()[first],
+      expected.to_doubles()[first]);
+}
+
+}  // namespace braid

@@ -1,0 +1,198 @@
+#include "runtime/exec/unit_trials.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <future>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "braid/error.h"
+#include "ir/fail.h"
+#include "ir/non_copyable.h"
+#include "ir/poison.h"
+#include "runtime/compile/compile_program.h"
+#include "runtime/cuda/cuda_api.h"
+#include "runtime/exec/launch_plan.h"
+#include "runtime/exec/loaded_program.h"
+#include "runtime/exec/rank_context.h"
+#include "runtime/exec/symmetric_heap.h"
+#include "runtime/exec/unit_canary.h"
+
+namespace braid {
+namespace {
+
+// What the cache has of a canary. A failure follows its mark.
+constexpr std::string_view kPassed = "passed", kFailed = "failed: ";
+
+/// The version of NVRTC, or empty.
+std::string compiler() {
+  try {
+    return nvrtc_version();
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+/// Nothing where NVRTC is missing and the cache does not have the kernel.
+std::optional<ProgramCode> code_of(const Program& canary, const DiskCache* cache) {
+  try {
+    return compile_program(canary, {.cache = cache});
+  } catch (const Error&) {
+    if (!compiler().empty()) throw;
+    return {};
+  }
+}
+
+/// The entry of a canary.
+struct Entry {
+  std::string material, maker;
+
+  Entry(const Device& device, const Program& canary, unsigned units)
+      : material(fmt::format("unit {} on {}, format 1\ntarget {}\ndriver {}\nbraid {}\n\n{}",
+                             names_of_units(units), device.name(), canary.target.arch(),
+                             cuda::driver_cuda_version(), BRAID_VERSION,
+                             print_program(canary).sources.front().text)),
+        maker("nvrtc " + compiler()) {}
+
+  /// What is wrong, or "" ; nothing if the cache does not have it.
+  [[nodiscard]] std::optional<std::string> find(const DiskCache* cache) const {
+    if (cache == nullptr) return {};
+    const std::optional<std::string> text =
+        compiler().empty() ? cache->get_of_any_maker(material) : cache->get({material, maker});
+    if (!text) return {};
+    if (*text == kPassed) return "";
+    if (!text->starts_with(kFailed)) return {};
+    return text->substr(kFailed.size());
+  }
+  void keep(const DiskCache* cache, const std::string& failure) const {
+    if (cache == nullptr) return;
+    cache->put({material, maker},
+               failure.empty() ? std::string(kPassed) : std::string(kFailed) + failure);
+  }
+};
+
+/// A canary on one GPU. It owns all that its kernel uses, since a kernel that does not end cannot
+/// be taken from it.
+class Flight : NonCopyable {
+ public:
+  Flight(std::shared_ptr<Device> device, int rank, Program canary, ProgramCode code,
+         const CanaryTensors& tensors)
+      : device_(std::move(device)),
+        loaded_(*device_, {rank}, std::move(canary), std::move(code)),
+        heap_(loaded_.program(), *device_, std::vector{rank}),
+        context_(*device_, allocator_, loaded_, heap_, 0, rank) {
+    const Program& program = loaded_.program();
+    heap_.connect({});
+    context_.allocate_unbound();
+    context_.reset();
+    const std::vector<RankPlaces> places{context_.places()};
+    const auto address_of = [&](const ProgramTensor& tensor) {
+      return places[0].buffer_addresses[static_cast<std::size_t>(tensor.buffer)];
+    };
+    Stream& stream = context_.stream();
+    for (std::size_t i = 0; i < tensors.inputs.size(); ++i) {
+      const auto& data = tensors.inputs[i].data;
+      stream.copy_from_host(address_of(program.inputs[i]), data.data(), data.size());
+    }
+    output_ = address_of(program.outputs[0]);
+    found_ = tensors.expected;
+    const std::vector<std::uint16_t> poison(static_cast<std::size_t>(found_.numel()),
+                                            poison_bits(found_.dtype));
+    stream.copy_from_host(output_, poison.data(), found_.data.size());
+    stream.synchronize();  // throws what went wrong before, which is not a unit's fault
+    plan_ = LaunchPlan(program, {}, places, /*timeout_ns=*/0);
+  }
+
+  void launch() {
+    std::vector<Stream*> streams;
+    std::vector<Event*> events;
+    for (const auto& stream : context_.streams()) streams.push_back(stream.get());
+    for (const auto& event : context_.events()) events.push_back(event.get());
+    plan_.run({streams, events});
+  }
+  /// Throws what the kernel's fault is.
+  void land() { context_.stream().synchronize(); }
+
+  [[nodiscard]] const HostTensor& output() {
+    Stream& stream = context_.stream();
+    stream.copy_to_host(found_.data.data(), output_, found_.data.size());
+    stream.synchronize();
+    return found_;
+  }
+
+ private:
+  std::shared_ptr<Device> device_;
+  Allocator allocator_;
+  LoadedProgram loaded_;
+  SymmetricHeap heap_;
+  RankContext context_;
+  LaunchPlan plan_;
+  std::uint64_t output_ = 0;
+  HostTensor found_;
+};
+
+struct Outcome {
+  std::string failure;
+  bool lost = false;  ///< the GPU is of no more use to this process
+};
+
+Outcome fly(const std::shared_ptr<Flight>& flight, const HostTensor& expected,
+            std::chrono::nanoseconds limit) {
+  flight->launch();
+  std::packaged_task<void()> task([flight] { flight->land(); });
+  std::future<void> landed = task.get_future();
+  std::thread waiting(std::move(task));
+  if (landed.wait_for(limit) != std::future_status::ready) {
+    waiting.detach();  // it ends when the kernel does
+    return {fmt::format("a product did not end within {:g} s",
+                        std::chrono::duration<double>(limit).count()),
+            true};
+  }
+  waiting.join();
+  try {
+    landed.get();
+  } catch (const Error& error) {
+    return {fmt::format("a product ended in a fault: {}", error.what()), true};
+  }
+  return {wrong_elements(flight->output(), expected)};
+}
+
+}  // namespace
+
+UnitTrials::UnitTrials(std::shared_ptr<Device> device, std::vector<int> ranks,
+                       const DiskCache* cache, std::chrono::nanoseconds limit)
+    : device_(std::move(device)), ranks_(std::move(ranks)), cache_(cache), limit_(limit) {}
+
+UnitFinding UnitTrials::find(unsigned units, const Target& target) const {
+  const Program canary = unit_canary(target, units);
+  const Entry entry(*device_, canary, units);
+  if (std::optional<std::string> known = entry.find(cache_)) return {units, *std::move(known)};
+  const std::optional<ProgramCode> code = code_of(canary, cache_);
+  if (!code) return {units, ""};
+  const CanaryTensors tensors = canary_tensors();
+  std::set<const void*> tried;
+  for (const int rank : ranks_) {
+    if (!tried.insert(device_->create_stream(rank)->home().device).second) continue;
+    const Outcome outcome = fly(std::make_shared<Flight>(device_, rank, canary, *code, tensors),
+                                tensors.expected, limit_);
+    if (outcome.failure.empty()) continue;
+    std::string failure = fmt::format("on {} (rank {}) {}", device_->name(), rank, outcome.failure);
+    if (!outcome.lost) return {units, std::move(failure), /*is_new=*/true};
+    entry.keep(cache_, failure);
+    throw_environment(names_of_units(units),
+                      "{}; this process has lost the GPU: expected another one, {} --units {}",
+                      failure, cache_ == nullptr ? "with" : "which will do without, or",
+                      other_units(target, units));
+  }
+  return {units, "", /*is_new=*/true};
+}
+
+void UnitTrials::keep(const UnitFinding& finding, const Target& target) const {
+  Entry(*device_, unit_canary(target, finding.units), finding.units).keep(cache_, finding.failure);
+}
+
+}  // namespace braid
