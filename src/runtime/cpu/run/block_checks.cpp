@@ -73,6 +73,12 @@ void BlockRunner::check_access(Warp& warp, std::span<const std::uint64_t* const>
   leave_for_good(warp);
 }
 
+void BlockRunner::check_async_access(Warp& warp, std::uint64_t address, std::size_t bytes,
+                                     AccessCode::Kind kind, std::uint32_t line) {
+  warp.message = sanitizer()->async_access(warp.check, address, bytes, {.kind = kind}, 0, line);
+  if (!warp.message.empty()) fail(warp, "", warp.message.c_str(), line);
+}
+
 void BlockRunner::count_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
                                AccessCode access, std::uint32_t place) {
   const auto window = reinterpret_cast<std::uint64_t>(warp.shared);

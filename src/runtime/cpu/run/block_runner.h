@@ -165,8 +165,9 @@ class BlockRunner {
   /// Fails if the access is illegal; each lane accesses all `places`.
   void check_access(Warp& warp, std::span<const std::uint64_t* const> places, std::uint32_t mask,
                     AccessCode code, std::uint32_t line, const Sanitizer::Values* values = nullptr);
-  /// The same of 16 bytes that a wgmma reads.
-  void check_matrix_read(Warp& warp, std::uint64_t address, std::uint32_t line);
+  /// The same of an access by what the warp has just issued asynchronously.
+  void check_async_access(Warp& warp, std::uint64_t address, std::size_t bytes,
+                          AccessCode::Kind kind, std::uint32_t line);
   /// The addresses of multicast accesses on each rank, in order.
   const MulticastPlaces& places_everywhere(Warp& warp, const std::uint64_t* addresses,
                                            std::uint32_t mask, std::size_t bytes, std::size_t align,

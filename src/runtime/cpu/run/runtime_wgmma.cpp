@@ -3,78 +3,42 @@
 // may tell others for all four that operands are no longer needed, once it has waited, the warps of
 // a group wait for each other where they wait for their products.
 
-#include <emmintrin.h>
-
 #include <array>
 #include <bit>
 #include <cstdio>
 #include <cstring>
-#include <utility>
 
-#include "runtime/cpu/run/bulk_copy.h"
 #include "runtime/cpu/run/matrix8.h"
 #include "runtime/cpu/run/matrix_code.h"
+#include "runtime/cpu/run/matrix_reader.h"
 #include "runtime/cpu/run/mma.h"
-#include "runtime/cpu/run/warp_helpers.h"
+#include "runtime/cpu/run/shared_matrix.h"
 #include "runtime/cpu/run/wgmma.h"
 
 namespace braid::cpu {
 namespace {
 
-/// Lays operands out as fragments of registers, the way of ldmatrix. What is not in the block's
-/// shared memory is left out.
+/// Lays operands out as fragments of registers, the way of ldmatrix.
 class Gatherer {
  public:
-  /// `place`: where the reads are counted, or kNotCounted.
   Gatherer(Warp& warp, std::uint64_t descriptor, bool exchanged, std::uint32_t line,
            std::uint32_t place)
-      : warp_(warp),
-        line_(line),
-        place_(place),
-        checked_(warp.runner->sanitizer() != nullptr),
-        shared_(warp.shared),
-        bytes_(warp.total_shared),
-        matrix_(descriptor, exchanged),
+      : reader_(warp, warp.shared, SharedMatrix::of_wgmma(descriptor, exchanged),
+                AccessCode::kMatrixFrom, line, place),
         exchanged_(exchanged) {}
 
   void block(std::uint32_t mn, std::uint32_t part, std::uint32_t* to) {
-    __m128i rows[8];
-    for (std::uint32_t r = 0; r < 8; ++r) {
-      const std::uint32_t at = matrix_.row(mn, part, r);
-      if (at + 16 > bytes_) {
-        outside_ = at;
-        return;
-      }
-      rows[r] = _mm_load_si128(reinterpret_cast<const __m128i*>(shared_ + at));
-    }
-    if (checked_ || place_ != kNotCounted) tell(mn, part);
+    MatrixReader::Rows rows;
+    if (!reader_.block(mn, part, rows)) return;
     if (exchanged_) transpose(rows);
     for (std::uint32_t r = 0; r < 8; ++r)
       _mm_store_si128(reinterpret_cast<__m128i*>(to) + r, rows[r]);
   }
-  /// An address that is outside, or 0.
-  [[nodiscard]] std::uint32_t outside() const { return outside_; }
+  [[nodiscard]] std::uint32_t outside() const { return reader_.outside(); }
 
  private:
-  void tell(std::uint32_t mn, std::uint32_t part) {
-    std::array<std::uint64_t, 32> lanes{};
-    for (std::uint32_t r = 0; r < 8; ++r) {
-      lanes[r] = reinterpret_cast<std::uint64_t>(shared_) + matrix_.row(mn, part, r);
-      if (checked_) warp_.runner->check_matrix_read(warp_, lanes[r], line_);
-    }
-    if (place_ == kNotCounted) return;
-    warp_.runner->counter().matrix_rows(lanes.data(), !std::exchange(counted_, true), place_);
-  }
-
-  Warp& warp_;
-  std::uint32_t line_, place_;
-  bool checked_;
-  bool counted_ = false;
-  const std::uint8_t* shared_;
-  std::uint32_t bytes_;
-  WgmmaMatrix matrix_;
+  MatrixReader reader_;
   bool exchanged_;
-  std::uint32_t outside_ = 0;
 };
 
 using Message = std::array<char, 160>;
@@ -82,13 +46,13 @@ using Message = std::array<char, 160>;
 void check_descriptor(Warp& warp, char name, std::uint64_t descriptor, bool exchanged,
                       std::uint32_t parts, std::uint32_t line) {
   Message message{};
-  if ((descriptor & ~WgmmaMatrix::kFields) != 0) {
+  if ((descriptor & ~SharedMatrix::kWgmmaFields) != 0) {
     std::snprintf(message.data(), message.size(),
                   "the descriptor of %c, %#llx, has bits that no field has", name,
                   static_cast<unsigned long long>(descriptor));
     warp.runner->fail(warp, "bounds", message.data(), line);
   }
-  if (WgmmaMatrix(descriptor, exchanged).leaves_its_rows(parts)) {
+  if (SharedMatrix::of_wgmma(descriptor, exchanged).leaves_its_rows(parts)) {
     std::snprintf(message.data(), message.size(),
                   "the descriptor of %c, %#llx, is misaligned: %u bytes of k from its start leave "
                   "a row of the swizzle",

@@ -37,10 +37,4 @@ void BlockRunner::tell_group(const Block& block, std::uint32_t waiting) {
   sanitizer()->wgmma_waited({checks.data(), count}, last->pending_groups, last->barrier_line);
 }
 
-void BlockRunner::check_matrix_read(Warp& warp, std::uint64_t address, std::uint32_t line) {
-  constexpr AccessCode kCode{.kind = AccessCode::kMatrixFrom};
-  warp.message = sanitizer()->async_access(warp.check, address, 16, kCode, 0, line);
-  if (!warp.message.empty()) fail(warp, "", warp.message.c_str(), line);
-}
-
 }  // namespace braid::cpu
