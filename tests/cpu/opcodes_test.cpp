@@ -151,7 +151,7 @@ is translated.
   }
   text += R"(
 Tensor copies are those of tiles, of four rows and of `im2col` columns: not there is `im2col::w`. Their maps are
-this device's own 128 bytes. Not there are `tcgen05`, `multimem` of 8-bit floats, textures and surfaces,
+this device's own 128 bytes. Not there are `multimem` of 8-bit floats, textures and surfaces,
 `istypep`, and `alloca`. Registers of 128 bits are moved, loaded, stored and exchanged. Hints (`prefetch`,
 policies, `setmaxnreg`, `griddepcontrol`, `cta_group`) do nothing, and fences between proxies are for the
 sanitizer.
@@ -165,10 +165,16 @@ ones.
 Addresses of parameters and of local memory may be kept in 32 bits, and extended again before `cvta`. The low 24 bits
 of a generic address of shared memory are that address there: the window begins at a multiple of 16 MiB.
 
+Of `tcgen05` there are no sparse products (`.sp`), `.ws`, `.ashift`, `.shift`, `ld.red`, a copy that widens elements of 4
+or 6 bits, 96 of k, the swizzle with atoms of 32 bytes, and A of 4 or 6 bits beside other types in tensor memory. A block
+has a tensor memory of its own; an `alloc` that would wait ends the kernel, and so does a block that keeps what it
+allocated. Columns that nobody wrote have all bits set. Products and moves are done when they are issued; that they must
+be waited for is for the sanitizer. Their layouts are drawn in the manual alone, and no GPU has confirmed them here.
+
 A call by address is a choice of the functions it may be: its `.calltargets`, or those of its `.callprototype`
 whose address is taken in the module. Calls are put in place of themselves, so none may be recursive.
 
-Products with scales (`block_scale`) are summed in f64 and rounded once, as f32 holds neither the scales' products
+Products with scales (`block_scale`, of `tcgen05`, too) are summed in f64 and rounded once, as f32 holds neither the scales' products
 nor those of elements with them. Which bits of a sparse A's metadata stand for which elements the
 manual only draws; here they are where CUTLASS puts them.
 

@@ -17,6 +17,7 @@ std::vector<KernelCase> two_rank_kernels();
 std::vector<KernelCase> replica_kernels();
 std::vector<KernelCase> async_kernels();
 std::vector<KernelCase> wgmma_kernels();
+std::vector<KernelCase> tensor_memory_kernels();
 std::vector<KernelCase> product_kernels();
 std::vector<KernelCase> library_kernels();
 std::vector<KernelCase> cluster_kernels();
@@ -460,8 +461,8 @@ std::vector<KernelCase> kernel_cases() {
   std::vector<KernelCase> cases = parallel_kernels();
   for (const auto& more :
        {synchronizing_kernels(), tile_kernels(), row_kernels(), warp_kernels(), protocol_kernels(),
-        two_rank_kernels(), replica_kernels(), async_kernels(), wgmma_kernels(), product_kernels(),
-        library_kernels(), cluster_kernels()}) {
+        two_rank_kernels(), replica_kernels(), async_kernels(), wgmma_kernels(),
+        tensor_memory_kernels(), product_kernels(), library_kernels(), cluster_kernels()}) {
     cases.insert(cases.end(), more.begin(), more.end());
   }
   return cases;

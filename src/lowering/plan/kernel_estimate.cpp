@@ -122,13 +122,14 @@ double matrix_rate(std::string_view instruction, const DeviceModel& device) {
   const Architecture& known = architecture(device.sm);
   const bool by_mma_sync = has("mma.sync");
   const bool of_f8 = has("f8f6f4") || has("e4m3") || has("e5m2");
-  const bool of_bytes = has(".s8") || has(".u8") || of_f8;
+  const bool of_bytes = has(".s8") || has(".u8") || has("kind::i8") || of_f8;
   const double width = has("tf32")            ? 0.5
                        : has("kind::mxf4")    ? 4
                        : of_f8 && by_mma_sync ? known.f8_width
                        : of_bytes             ? 2
                                               : 1;
-  return width * (has("wgmma") ? known.matrix_share : known.mma_sync_share);
+  const bool by_fastest = has("wgmma") || has("tcgen05");
+  return width * (by_fastest ? known.matrix_share : known.mma_sync_share);
 }
 
 /// Clocks that each unit of a multiprocessor needs for all instructions of a kernel.
@@ -162,7 +163,8 @@ void add_accesses(const LineCounts& line, const DeviceModel& device, Clocks& clo
   clocks.data += clocks_of(c.issued_shared_requests, c.issued_shared_wavefronts);
 }
 
-/// wgmma reads shared memory while the matrix unit multiplies: the slower of the two counts.
+/// wgmma and tcgen05 read shared memory while the matrix unit multiplies: the slower of the two
+/// counts.
 void add_matrix(const LineCounts& line, const DeviceModel& device, Clocks& clocks) {
   const double flops_per_clock = device.f16_tflops * 1e3 / (device.sms * device.ghz);
   const double multiplies = static_cast<double>(line.counts.mma_flops) /

@@ -26,7 +26,7 @@ std::uint32_t straight_length(const ptx::Function& function) {
   for (std::size_t i = 0; i < function.body.size(); ++i) {
     const ptx::Instruction& instruction = function.body[i];
     const std::string& name = instruction.name;
-    if (name == "mma" || name == "wmma" || name == "wgmma" ||
+    if (name == "mma" || name == "wmma" || name == "wgmma" || name == "tcgen05" ||
         ptx::has_modifier(instruction, "bulk") ||
         ptx::traits(instruction).flow == ptx::Flow::kSleeps) {
       return 0;
@@ -118,7 +118,7 @@ void Program::place(Entry& entry) {
   }
   entry.parameter_bytes = static_cast<std::uint32_t>(bytes);
   const bool has_tiles = std::ranges::any_of(function.body, [](const ptx::Instruction& i) {
-    return i.name == "wgmma" || ptx::has_modifier(i, "tensor");
+    return i.name == "wgmma" || i.name == "tcgen05" || ptx::has_modifier(i, "tensor");
   });
   if (has_tiles) entry.shared_align = kTileAlign;
   entry.generic_shared = std::ranges::any_of(function.body, [](const ptx::Instruction& i) {

@@ -21,7 +21,11 @@ std::uint32_t Sanitizer::copies_of(const WarpCheck& warp, std::uint64_t channel)
     agents_.push_back(
         {.rank = mine.rank, .block = mine.block, .warp = mine.warp, .stream = mine.stream});
     agents_.back().role = channel == kInits ? AgentInfo::kInits : AgentInfo::kCopies;
-    agents_.back().matrix = channel == kMatrix;
+    const bool tensor = channel == kTensorLoads || channel == kTensorStores ||
+                        (channel >= kTensorLanes && channel <= kLastChannel);
+    agents_.back().work = channel == kMatrix ? AgentInfo::kWgmma
+                          : tensor           ? AgentInfo::kTensor
+                                             : AgentInfo::kCopying;
   }
   return known->second;
 }
@@ -52,7 +56,8 @@ std::string Sanitizer::async_access(WarpCheck& warp, std::uint64_t address, std:
                                     const std::uint8_t* data) {
   const std::lock_guard lock(mutex_);
   ++ticks_;
-  const bool writes = code.kind == AccessCode::kAtomic || code.kind == AccessCode::kBulkTo;
+  const bool writes = code.kind == AccessCode::kAtomic || code.kind == AccessCode::kBulkTo ||
+                      code.kind == AccessCode::kTensorTo || code.kind == AccessCode::kTensorUpdate;
   const Lane lane{*warp.copy, lane_number, line, code, address};
   const Region* region = find(address);
   if (!holds(region, lane, bytes)) {
@@ -77,7 +82,9 @@ void Sanitizer::check_async(const Lane& lane, const Stretch& at, bool writes,
                       .kernel = lane.warp.launch->kernel_index,
                       .lane = static_cast<std::uint8_t>(lane.lane),
                       .scope = lane.code.scope};
-  if (lane.code.kind != AccessCode::kBulkTo && !cell.initialized && (checks_ & kCheckInit) != 0) {
+  const bool reads =
+      lane.code.kind != AccessCode::kBulkTo && lane.code.kind != AccessCode::kTensorTo;
+  if (reads && !cell.initialized && (checks_ & kCheckInit) != 0) {
     add_unwritten(lane, at);
   }
   check_proxy(lane, at);
@@ -311,14 +318,15 @@ void Sanitizer::copied_to(WarpCheck& warp, std::uint64_t barrier, bool completes
   if (completes) phases.done = phases.now;
 }
 
-void Sanitizer::wait_for(WarpCheck& warp, std::uint64_t barrier, bool wide) {
+void Sanitizer::wait_for(WarpCheck& warp, std::uint64_t barrier, bool wide, bool acquires) {
   const std::lock_guard lock(mutex_);
   const auto phases = phases_.find(barrier);
   if (phases == phases_.end()) return;
   const Phases::Known& done = phases->second.done;
-  if (wide) warp.seen.join(done.all);
+  VectorClock& learns = acquires ? warp.seen : warp.unfenced;
+  if (wide) learns.join(done.all);
   if (const auto mine = done.by_block.find(warp.block); mine != done.by_block.end()) {
-    warp.seen.join(mine->second);
+    learns.join(mine->second);
   }
 }
 

@@ -39,8 +39,12 @@ class BlockCounter {
                   AccessCode code, std::uint32_t line);
   void shared_access(const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
                      std::uint32_t line);
-  /// Counts 8 rows of 16 bytes of a wgmma operand, which the tensor cores read together; `first`
-  /// marks the operand's first rows.
+  /// Counts a product of so many operations.
+  void matrix_product(std::uint64_t flops, std::uint32_t line) {
+    if (!glance_) tally_.lines[line].mma_flops += flops;
+  }
+  /// Counts 8 rows of 16 bytes of an operand of wgmma or tcgen05, which the tensor cores read
+  /// together; `first` marks the operand's first rows.
   void matrix_rows(const std::uint64_t* addresses, bool first, std::uint32_t line);
   /// Counts a multimem access, whose lanes are at `places` on each rank. A reduction happens in the
   /// switch, so one answer comes over the links; a store goes to each rank.

@@ -35,6 +35,12 @@ std::string_view verb(AccessCode::Kind kind) {
       return "bulk copy's write";
     case AccessCode::kMatrixFrom:
       return "wgmma's read";
+    case AccessCode::kTensorFrom:
+      return "tcgen05's read";
+    case AccessCode::kTensorTo:
+      return "tcgen05's write";
+    case AccessCode::kTensorUpdate:
+      return "tcgen05's update";
   }
   return "";
 }

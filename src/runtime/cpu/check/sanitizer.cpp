@@ -268,7 +268,8 @@ bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, Sa
   const auto side_of = [&](const Access& before, bool wrote) {
     const AgentInfo& agent = agents_[before.when.agent];
     if (agent.role != AgentInfo::kCopies) return wrote ? "a write" : "a read";
-    if (agent.matrix) return "the reads of a wgmma";
+    if (agent.work == AgentInfo::kWgmma) return "the reads of a wgmma";
+    if (agent.work == AgentInfo::kTensor) return wrote ? "a write by tcgen05" : "a read by tcgen05";
     return wrote ? "a bulk copy's write" : "a bulk copy's read";
   };
   bool joins = false;

@@ -37,7 +37,10 @@ struct AccessCode {
     kCopyTo,
     kBulkFrom,  ///< by the async proxy
     kBulkTo,
-    kMatrixFrom  ///< the same of wgmma
+    kMatrixFrom,  ///< the same of wgmma
+    kTensorFrom,  ///< by tcgen05, of shared or tensor memory
+    kTensorTo,
+    kTensorUpdate  ///< reads and writes
   };
   enum Order : std::uint8_t { kWeak, kRelaxed, kAcquire, kRelease, kAcquireRelease };
   Kind kind : 4 = kLoad;
@@ -129,6 +132,9 @@ struct WarpCheck {
   };
   std::map<std::uint32_t, BulkGroups> bulk;
   WgmmaCheck wgmma;
+  /// Knowledge from mbarriers that it waited for without an acquire: for tcgen05, behind a
+  /// tcgen05.fence::after_thread_sync.
+  VectorClock unfenced;
   Epoch inits;  ///< its mbarrier.inits belong to a separate agent
   // The word that it last polled, for the report of a deadlock.
   std::uint64_t polled = 0;
@@ -233,7 +239,9 @@ class Sanitizer {
   /// Channels of a warp's copies; each completes in order. Other channels are the address of the
   /// mbarrier on which copies complete.
   static constexpr std::uint64_t kBulkReads = 0, kBulkWrites = 1, kMatrix = 2, kInits = 3,
-                                 kLastChannel = 15;
+                                 kTensorLoads = 4, kTensorStores = 5,
+                                 kTensorLanes = 32,  ///< and what each lane issues to the unit
+      kLastChannel = 63;
   /// Lanes of the warp issue a copy, or other work of the async proxy. Returns its time in the
   /// channel. Its accesses must be reported by async_access() before anything else is issued.
   std::uint32_t start_async(WarpCheck& warp, std::uint64_t channel, std::uint32_t lane,
@@ -246,6 +254,13 @@ class Sanitizer {
   /// The warp has waited for what it issued up to this time.
   void finish_async(WarpCheck& warp, std::uint64_t channel, std::uint32_t time);
   void fence_async(WarpCheck& warp);
+
+  // --- tcgen05 (tensor_memory_check.cpp) ---
+  /// The same as start_async, for work of a channel that is done in the order of issue.
+  void start_tensor(WarpCheck& warp, std::uint64_t channel, std::uint32_t lane, std::uint32_t line);
+  /// The warp has waited for all that it issued to the channel.
+  void tensor_waited(WarpCheck& warp, std::uint64_t channel);
+  void tensor_fence_after(WarpCheck& warp);
   /// For copies from shared memory; bulk_wait leaves `pending` groups of each lane in flight.
   void bulk_issued(WarpCheck& warp, std::uint32_t lane, std::uint32_t time, std::uint32_t line);
   void bulk_commit(WarpCheck& warp, std::uint32_t lanes);
@@ -256,13 +271,13 @@ class Sanitizer {
   /// All warps of a block, and of its cluster, have ended.
   void end_block(const std::shared_ptr<LaunchCheck>& launch, std::uint64_t block);
   /// mbarriers: initialization and invalidation; a releasing arrival, and the completion of a copy;
-  /// an acquiring test that found the phase complete. `wide` means cluster scope; `completes` means
+  /// a test that found the phase complete. `wide` means cluster scope; `completes` means
   /// that it completes the phase.
   void initialize(WarpCheck& warp, std::uint64_t barrier);
   void reset_phases(std::uint64_t barrier);
   void arrive_at(WarpCheck& warp, std::uint64_t barrier, bool wide, bool completes);
   void copied_to(WarpCheck& warp, std::uint64_t barrier, bool completes);
-  void wait_for(WarpCheck& warp, std::uint64_t barrier, bool wide);
+  void wait_for(WarpCheck& warp, std::uint64_t barrier, bool wide, bool acquires);
 
   /// Counts stores and finished blocks: events that can release a waiting block.
   [[nodiscard]] std::uint64_t progress();
@@ -455,7 +470,8 @@ class Sanitizer {
                              ///< by copies
     std::uint32_t twin = 0;  ///< the agent with that role
     std::uint32_t issued = 0;  ///< number of copies or inits
-    bool matrix = false;       ///< its copies are reads of wgmma
+    enum Work : std::uint8_t { kCopying, kWgmma, kTensor };
+    Work work = kCopying;  ///< what its copies are
   };
 
   std::mutex mutex_;

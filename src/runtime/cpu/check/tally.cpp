@@ -33,6 +33,7 @@ constexpr Counted kCounted[] = {
     {&LineTally::issued_wavefronts, &Counts::issued_shared_wavefronts},
     {&LineTally::atomics, &Counts::atomics},
     {&LineTally::barriers, &Counts::barriers},
+    {&LineTally::mma_flops, &Counts::mma_flops},
 };
 
 }  // namespace

@@ -37,6 +37,7 @@ struct LineTally {
   std::uint64_t issued_wavefronts = 0;
   std::uint64_t atomics = 0;
   std::uint64_t barriers = 0;
+  std::uint64_t mma_flops = 0;                     ///< where only the operands say how many
   std::uint64_t from = ~std::uint64_t{0}, to = 0;  ///< range of its accesses to global memory
   void reach(std::uint64_t begin, std::uint64_t end) {
     if (begin < from) from = begin;

@@ -59,6 +59,9 @@ Step step_of(const ptx::Instruction& instruction) {
   if (instruction.is(ptx::Op::kWgmmaWait)) {
     return instruction.operands[0].bits == 0 ? Step::kMatrix : Step::kNone;
   }
+  if (begins(instruction, "tcgen05")) {
+    return instruction.is(ptx::Op::kTensorLoad) ? Step::kShared : Step::kNone;
+  }
   if (!unit) return Step::kArithmetic;
   switch (*unit) {
     case InstructionClass::kMemory:

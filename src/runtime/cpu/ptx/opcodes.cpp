@@ -55,6 +55,10 @@ struct Entry {
 #define WMMA_SHAPES "m16n16k16|m8n32k16|m32n8k16 "
 #define WMMA_SHAPES_OF_ALL "m16n16k16|m8n32k16|m32n8k16|m16n16k8|m8n8k4|m8n8k32|m8n8k128 "
 #define MMA UNIT(Matrix), SHAPE(Lanes), DEFINED(Elements)
+#define GROUP "cta_group::1|cta_group::2 "
+#define TENSOR_SHAPES "32x32b|16x64b|16x128b|16x256b|16x32bx2 "
+#define COLLECTOR \
+  "?collector::a::fill|collector::a::use|collector::a::lastuse|collector::a::discard"
 #define WGMMA UNIT(Matrix), SHAPE(Lanes), DEFINED(Always)
 
 constexpr Entry kEntries[] = {
@@ -201,7 +205,7 @@ std::string wanted(const Opcode& opcode, std::size_t found) {
 
 bool Traits::has_effects() const {
   return unit == Unit::kMemory || unit == Unit::kWarp || unit == Unit::kSync ||
-         unit == Unit::kControl;
+         unit == Unit::kControl || acts;
 }
 
 bool Opcode::has_result() const {

@@ -72,6 +72,7 @@ struct Traits {
   Flow flow = Flow::kNext;
   ShapeRule shape = ShapeRule::kPure;
   DefinedRule defined = DefinedRule::kInputs;
+  bool acts = false;   ///< it has effects, which its unit does not say
   bool parts = false;  ///< operands may be parts of registers: `%r1.b0`
 
   /// Whether it has effects besides its results, so that it must not run where its guard is false.

@@ -60,7 +60,7 @@ void BlockRunner::start_all(const Launch& launch, std::uint64_t first, std::uint
 /// Moves on to the next block of this run(). Allocates nothing, since the previous block had
 /// everything it needs.
 bool BlockRunner::next() {
-  if (more_ == 0 || !error_.empty()) return false;
+  if (more_ == 0 || !error_.empty() || keeps_tensor_memory()) return false;
   --more_;
   ++index_;
   if (block_count_ > 1 || !one_stack()) {
@@ -141,6 +141,7 @@ inline void BlockRunner::begin(Block& block) {
   block.live_warps = block_warps_;
   if (block.used_barriers != 0) block.barriers.fill({});
   block.used_barriers = 0;
+  if (block.tensor != nullptr) block.tensor->reset();
 }
 
 inline void BlockRunner::begin(Warp& warp, const Block& block) {
@@ -308,10 +309,11 @@ void BlockRunner::straight_main(void* argument) {
 }
 
 BlockRunner::State BlockRunner::run() {
-  const State state = glance_          ? run_glance()
-                      : !takes_turns() ? run_straight()
-                      : one_stack()    ? run_on_one_stack()
-                                       : run_waiting();
+  State state = glance_          ? run_glance()
+                : !takes_turns() ? run_straight()
+                : one_stack()    ? run_on_one_stack()
+                                 : run_waiting();
+  if (state == State::kDone && !glance_ && keeps_tensor_memory()) state = State::kFailed;
   Sanitizer* const s = sanitizer();
   for (std::uint32_t rank = 0; s != nullptr && state == State::kDone && rank < block_count_;
        ++rank) {
@@ -592,7 +594,12 @@ void BlockRunner::abandon() {
 void BlockRunner::end_block() {
   Sanitizer* const s = sanitizer();
   for (std::uint32_t rank = 0; s != nullptr && rank < block_count_; ++rank) {
-    s->remove_memory(reinterpret_cast<std::uint64_t>(blocks_[rank]->shared));
+    const Block& block = *blocks_[rank];
+    s->remove_memory(reinterpret_cast<std::uint64_t>(block.shared));
+    if (block.tensor == nullptr) continue;
+    block.tensor->for_each_taken([&](std::uint32_t first, std::uint32_t /*columns*/) {
+      s->remove_memory(reinterpret_cast<std::uint64_t>(block.tensor->at(0, first)));
+    });
   }
 }
 

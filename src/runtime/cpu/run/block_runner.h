@@ -16,6 +16,7 @@
 #include "runtime/cpu/run/guarded_memory.h"
 #include "runtime/cpu/run/multicast.h"
 #include "runtime/cpu/run/runtime_helpers.h"
+#include "runtime/cpu/run/tensor_memory.h"
 #include "runtime/cpu/run/warp_context.h"
 #include "runtime/cpu/translate/control_flow.h"
 #include "runtime/cpu/translate/jit.h"
@@ -168,6 +169,12 @@ class BlockRunner {
   /// The same of an access by what the warp has just issued asynchronously.
   void check_async_access(Warp& warp, std::uint64_t address, std::size_t bytes,
                           AccessCode::Kind kind, std::uint32_t line);
+  /// The tensor memory of a block of the cluster.
+  TensorMemory& tensor_memory(std::uint32_t rank);
+  /// Notes the line of a tcgen05.alloc.
+  static void took_tensor_memory(const Warp& warp, std::uint32_t line) {
+    warp.home->tensor_line = line;
+  }
   /// The addresses of multicast accesses on each rank, in order.
   const MulticastPlaces& places_everywhere(Warp& warp, const std::uint64_t* addresses,
                                            std::uint32_t mask, std::size_t bytes, std::size_t align,
@@ -224,8 +231,10 @@ class BlockRunner {
                                                                   ///< groups
     std::uint32_t used_barriers = 0;                              ///< a bit per barrier in use
     GuardedMemory shared_memory;
-    std::uint8_t* shared = nullptr;  ///< for this launch
-    VectorClock known;               ///< knowledge of its ended warps, if a cluster is checked
+    std::uint8_t* shared = nullptr;        ///< for this launch
+    std::unique_ptr<TensorMemory> tensor;  ///< once it is used
+    std::uint32_t tensor_line = 0;         ///< of the last tcgen05.alloc
+    VectorClock known;  ///< knowledge of its ended warps, if a cluster is checked
   };
   /// The barrier of a cluster: once all have arrived, all may continue.
   struct ClusterPhase {
@@ -261,6 +270,7 @@ class BlockRunner {
   void release_barrier(Block& block, std::uint32_t id);
   void tell_group(const Block& block, std::uint32_t waiting);
   void warp_done(Warp& warp);
+  bool keeps_tensor_memory();
   void end_block();
   void end_checks(Warp& warp);
   void stop(Warp& warp, std::span<const std::uint64_t* const> places, std::uint32_t mask,

@@ -79,6 +79,8 @@ std::vector<RuntimeHelper> memory_helpers();
 std::vector<RuntimeHelper> mma_helpers();
 std::vector<RuntimeHelper> matrix_helpers();
 std::vector<RuntimeHelper> wgmma_helpers();
+std::vector<RuntimeHelper> tensor_memory_helpers();
+std::vector<RuntimeHelper> tensor_multiply_helpers();
 /// Helpers that stop or park the warp (block_runner.cpp).
 std::vector<RuntimeHelper> control_helpers();
 std::vector<RuntimeHelper> multimem_helpers();

@@ -56,12 +56,10 @@ void tell(Warp& warp, MbarrierCode what, std::uint64_t address, bool done, bool 
     s->reset_phases(address);
   } else if (of_copy) {
     s->copied_to(warp.check, address, done);
-  } else if (!what.orders) {
-    return;
-  } else if (what.what != MbarrierCode::kTest) {
+  } else if (what.what == MbarrierCode::kTest) {
+    if (done) s->wait_for(warp.check, address, what.wide, what.orders);
+  } else if (what.orders) {
     s->arrive_at(warp.check, address, what.wide, done);
-  } else if (done) {
-    s->wait_for(warp.check, address, what.wide);
   }
 }
 
@@ -93,21 +91,34 @@ std::uint32_t operate(Warp& warp, const std::uint64_t* addresses, const std::uin
 
 }  // namespace
 
-void complete_bytes(Warp& warp, int lane, std::uint64_t address, std::uint32_t bytes,
-                    std::uint32_t line) {
+namespace {
+
+/// The same by what a lane has issued, which is over.
+void operate_later(Warp& warp, int lane, std::uint64_t address, MbarrierCode what,
+                   std::uint32_t count, std::uint32_t line) {
   std::array<std::uint64_t, 32> addresses{};
   std::array<std::uint32_t, 32> counts{};
   std::array<std::uint64_t, 32> states{};
   addresses[lane] = address;
-  counts[lane] = bytes;
+  counts[lane] = count;
   if (warp.runner->sanitizer() != nullptr) {
     const std::uint64_t* const places = addresses.data();
     const AccessCode code{
         .kind = AccessCode::kAtomic, .order = AccessCode::kRelaxed, .scope = 2, .bytes = 8};
     warp.runner->check_access(warp, {&places, 1}, 1U << lane, code, line);
   }
-  operate(warp, addresses.data(), counts.data(), states.data(), 1U << lane,
-          {.what = MbarrierCode::kComplete}, line, true);
+  operate(warp, addresses.data(), counts.data(), states.data(), 1U << lane, what, line, true);
+}
+
+}  // namespace
+
+void complete_bytes(Warp& warp, int lane, std::uint64_t address, std::uint32_t bytes,
+                    std::uint32_t line) {
+  operate_later(warp, lane, address, {.what = MbarrierCode::kComplete}, bytes, line);
+}
+
+void arrive_later(Warp& warp, int lane, std::uint64_t address, std::uint32_t line) {
+  operate_later(warp, lane, address, {.what = MbarrierCode::kArrive}, 1, line);
 }
 
 namespace {

@@ -36,5 +36,7 @@ inline constexpr auto* kEntry = &MemberHelper<kMember>::call;
 /// Tells the mbarrier at an address that bytes of a lane's copy have come.
 void complete_bytes(Warp& warp, int lane, std::uint64_t address, std::uint32_t bytes,
                     std::uint32_t line);
+/// An arrival there by what a lane has issued.
+void arrive_later(Warp& warp, int lane, std::uint64_t address, std::uint32_t line);
 
 }  // namespace braid::cpu

@@ -181,9 +181,10 @@ Jit::Jit(const ObjectCache* cache, Instrumentation instrumentation, MatrixSums s
     symbols[state_->lljit->mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address),
                                                      llvm::JITSymbolFlags::Exported};
   };
-  for (const auto& helpers : {math_helpers(), memory_helpers(), mma_helpers(), matrix_helpers(),
-                              wgmma_helpers(), control_helpers(), multimem_helpers(),
-                              mbarrier_helpers(), bulk_helpers(), count_helpers()}) {
+  for (const auto& helpers :
+       {math_helpers(), memory_helpers(), mma_helpers(), matrix_helpers(), wgmma_helpers(),
+        tensor_memory_helpers(), tensor_multiply_helpers(), control_helpers(), multimem_helpers(),
+        mbarrier_helpers(), bulk_helpers(), count_helpers()}) {
     for (const RuntimeHelper& helper : helpers) define(helper_symbol(helper.name), helper.address);
   }
   // LLVM calls these by itself.

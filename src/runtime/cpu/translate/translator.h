@@ -23,6 +23,7 @@
 #include "runtime/cpu/run/matrix_code.h"
 #include "runtime/cpu/run/mbarrier.h"
 #include "runtime/cpu/run/runtime_helpers.h"
+#include "runtime/cpu/run/tensor_memory.h"
 #include "runtime/cpu/run/warp_context.h"
 #include "runtime/cpu/run/wgmma.h"
 #include "runtime/cpu/translate/control_flow.h"
@@ -472,6 +473,13 @@ class Translator {
   std::uint32_t number_of(const Operand& reg) const;
   void order_wgmma(bool fences);
   void track_accumulators(const Instruction& i);
+
+  // Tensor memory: translate_tensor_memory.cpp
+  Handle op_tensor_alloc, op_tensor_dealloc, op_tensor_relinquish, op_tensor_load, op_tensor_store,
+      op_tensor_wait, op_tensor_fence, op_tensor_commit, op_tensor_copy, op_tensor_multiply;
+  Value* tensor_address(const Operand& operand);
+  TensorMoveCode tensor_move_code(const Instruction& i, std::size_t registers) const;
+  TensorMmaCode tensor_mma_code(const Instruction& i) const;
 
   llvm::Module& out_;
   llvm::LLVMContext& llvm_;
