@@ -13,6 +13,7 @@ import triton
 from safetensors.numpy import save_file
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.experimental.gluon._runtime import GluonASTSource, GluonJITFunction
 
 bf16 = ml_dtypes.bfloat16
 e5m2 = ml_dtypes.float8_e5m2
@@ -113,7 +114,8 @@ def compile_ptx(case, capability, directory):
         if isinstance(argument, (np.ndarray, Out, InPlace)) or
         (isinstance(argument, int) and argument % 16 == 0)
     }
-    source = ASTSource(case.kernel, {n: signature[n] for n in case.kernel.arg_names}, case.constants,
+    of_language = GluonASTSource if isinstance(case.kernel, GluonJITFunction) else ASTSource
+    source = of_language(case.kernel, {n: signature[n] for n in case.kernel.arg_names}, case.constants,
                        attributes)
     kernel = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=case.options)
     text = kernel.asm["ptx"]

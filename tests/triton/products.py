@@ -6,9 +6,6 @@ import triton.language as tl
 from harness import Case, InPlace, Out, bf16, e4m3, e5m2
 from rows import exact_softmax, normal, random
 
-# What a block that is wide enough becomes on Blackwell.
-TENSOR_MEMORY = {100: "unknown opcode 'tcgen05.alloc"}
-
 
 @triton.jit
 def matmul_kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
@@ -51,7 +48,7 @@ def tensor_float(values):
 
 
 def matmul_tf32():
-    case = matmul("tf32", np.float32, np.float32, precision="tf32", refused=TENSOR_MEMORY)
+    case = matmul("tf32", np.float32, np.float32, precision="tf32")
     a, b = (tensor_float(x) for x in case.arguments[:2])
     case.arguments[:3] = [a, b, Out(a.astype(np.float64) @ b.astype(np.float64), np.float32)]
     return case
@@ -129,7 +126,7 @@ def attention(causal, dtype=np.float16, warps=4):
     return Case(name + np.dtype(dtype).name, attention_kernel,
                 [q, k, v, output, Out(logsums, np.float32), scale, t],
                 {"D": d, "BM": 64, "BN": 32, "CAUSAL": causal}, (t // 64, heads),
-                {"num_warps": warps, "num_stages": 2}, refused=TENSOR_MEMORY)
+                {"num_warps": warps, "num_stages": 2})
 
 
 @triton.jit
@@ -204,7 +201,7 @@ def descriptors(name, shape, tile, stages, warps):
     want = a.astype(np.float64) @ b.astype(np.float64)
     return Case(f"descriptors_{name}", descriptor_kernel, [a, b, Out(want, bf16), m, n, k],
                 {"BM": tile[0], "BN": tile[1], "BK": tile[2]}, (m // tile[0], n // tile[1]),
-                {"num_stages": stages, "num_warps": warps}, refused=TENSOR_MEMORY)
+                {"num_stages": stages, "num_warps": warps})
 
 
 @triton.jit
@@ -225,14 +222,14 @@ def without_a_mask():
 
 
 def cases():
-    return [matmul("bf16", bf16, bf16, refused=TENSOR_MEMORY),
-            matmul("f16", np.float16, np.float32, stages=4, refused=TENSOR_MEMORY),
+    return [matmul("bf16", bf16, bf16),
+            matmul("f16", np.float16, np.float32, stages=4),
             matmul("f16_wide", np.float16, np.float16, (64, 128, 64), (32, 128, 32), 2, 8),
             matmul("f32", np.float32, np.float32, (64, 64, 64), (32, 32, 16)),
-            matmul("e5m2", e5m2, np.float32, (64, 64, 64), refused=TENSOR_MEMORY),
-            matmul("e4m3", e4m3, np.float32, (64, 64, 64), capabilities=(90, 100), refused=TENSOR_MEMORY),
+            matmul("e5m2", e5m2, np.float32, (64, 64, 64)),
+            matmul("e4m3", e4m3, np.float32, (64, 64, 64), capabilities=(90, 100)),
             matmul_tf32(), split_k(), attention(False), attention(True), attention(True, bf16, 8),
             int4_matmul(), int8_matmul("small", (32, 64)),
-            int8_matmul("wide", (64, 32), refused=TENSOR_MEMORY),
+            int8_matmul("wide", (64, 32)),
             descriptors("small", (64, 64, 64), (64, 32, 32), 3, 4),
             descriptors("deep", (128, 64, 320), (128, 64, 64), 3, 8), without_a_mask()]

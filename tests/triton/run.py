@@ -15,6 +15,7 @@ import descriptors
 import others
 import products
 import rows
+import tensor_memory
 from harness import compile_ptx, run_ptx, wrong_values
 
 
@@ -38,7 +39,7 @@ def main():
     braid, names = sys.argv[1], sys.argv[2:]
     outcomes = collections.Counter()
     with tempfile.TemporaryDirectory() as directory:
-        for case in rows.cases() + products.cases() + descriptors.cases() + others.cases():
+        for case in rows.cases() + products.cases() + descriptors.cases() + tensor_memory.cases() + others.cases():
             if names and case.name not in names:
                 continue
             for capability in case.capabilities:
