@@ -408,6 +408,28 @@ ret;)",
   }
 }
 
+// A: 128 x 16 elements, B: 32 x 16, by one thread of each block. The descriptor of types says how
+// many they are.
+TEST(Counter, ProductsInTensorMemory) {
+  const std::string text = kernel(R"(mov.u32 %r4, %tid.x; setp.lt.u32 %p1, %r4, 32;
+setp.eq.u32 %p2, %r4, 0; mov.u32 %r6, tile; shr.u32 %r6, %r6, 4; cvt.u64.u32 %rd2, %r6;
+or.b64 %rd2, %rd2, 0x401000080000; mov.b32 %r7, 0x8080490;
+@%p1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [where], 32;
+bar.sync 0; ld.shared.b32 %r5, [where];
+@%p2 tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd2, %rd2, %r7, !%p2;
+bar.sync 0;
+@%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, 32;
+ret;)",
+                                  ".shared .align 1024 .b8 tile[16384]; .shared .b32 where;");
+  const KernelCounts counts = count(text, {2}, {128});
+  EXPECT_EQ(counts.total.mma_flops, 2 * 2 * 128 * 32 * 16);
+  const auto product = std::ranges::find_if(
+      counts.lines, [](const LineCounts& line) { return line.counts.mma_flops != 0; });
+  ASSERT_NE(product, counts.lines.end());
+  EXPECT_EQ(product->counts.shared_requests, 2 * 2);
+  EXPECT_EQ(product->counts.shared_wavefronts, 2 * (128 + 32) * 32 / 128);
+}
+
 /// With a sparse A half of the products are done.
 TEST(Counter, SparseAndScaledProducts) {
   const auto product = [&](const std::string& text) {

@@ -174,8 +174,8 @@ be waited for is for the sanitizer. Their layouts are drawn in the manual alone,
 A call by address is a choice of the functions it may be: its `.calltargets`, or those of its `.callprototype`
 whose address is taken in the module. Calls are put in place of themselves, so none may be recursive.
 
-Products with scales (`block_scale`, of `tcgen05`, too) are summed in f64 and rounded once, as f32 holds neither the scales' products
-nor those of elements with them. Which bits of a sparse A's metadata stand for which elements the
+Products with scales (`block_scale`, of `tcgen05`, too) are summed in f64 and rounded once, as f32 holds neither the
+scales' products nor those of elements with them. Which bits of a sparse A's metadata stand for which elements the
 manual only draws; here they are where CUTLASS puts them.
 
 `cvt.rs` adds its random bits to what is cut off, beginning with the highest bit of both; the four-element forms

@@ -35,8 +35,10 @@ std::string list(const char* name, u32 from, u32 count) {
 std::string kernel(const std::string& parameters, u32 columns, const std::string& body) {
   std::string fill;
   for (u32 c = 0; c < columns; c += 8) {
-    for (u32 i = 0; i < 8; ++i) fill += fmt::format("ld.global.b32 %s{}, [%D+{}];\n", i, 4 * (c + i));
-    fill += fmt::format("tcgen05.st.sync.aligned.32x32b.x8.b32 [%own+{}], {};\n", c, list("s", 0, 8));
+    for (u32 i = 0; i < 8; ++i)
+      fill += fmt::format("ld.global.b32 %s{}, [%D+{}];\n", i, 4 * (c + i));
+    fill +=
+        fmt::format("tcgen05.st.sync.aligned.32x32b.x8.b32 [%own+{}], {};\n", c, list("s", 0, 8));
   }
   return fmt::format(R"(.version 8.7
 .target sm_100a
@@ -111,7 +113,9 @@ TEST_P(TensorMoves, GoWhereTheManualDrawsThem) {
         SCOPED_TRACE(fmt::format("{} x{} {} halves {}", of.name, times, stores, halves));
         const std::string name = fmt::format("tcgen05.{}.sync.aligned.{}.x{}{}.b32",
                                              stores ? "st" : "ld", of.name, times,
-                                             !halves ? "" : stores ? ".unpack::16b" : ".pack::16b");
+                                             !halves  ? ""
+                                             : stores ? ".unpack::16b"
+                                                      : ".pack::16b");
         const std::string at = fmt::format("[%own+{}]", (half << 16) + start);
         const std::string split = shape == 4 ? fmt::format(", {}", apart) : "";
         const std::string vector = list("s", 0, registers);
@@ -121,7 +125,8 @@ TEST_P(TensorMoves, GoWhereTheManualDrawsThem) {
           for (u32 r = 0; r < registers; ++r) {
             body += fmt::format("mad.lo.u32 %s{0}, %t, 0x10001, 0x{1:x};\n", r, r * 0x2000100);
           }
-          body += fmt::format("{} {}{}, {};\ntcgen05.wait::st.sync.aligned;\n", name, at, split, vector);
+          body += fmt::format("{} {}{}, {};\ntcgen05.wait::st.sync.aligned;\n", name, at, split,
+                              vector);
           body += fmt::format("tcgen05.ld.sync.aligned.32x32b.x64.b32 {}, [%own];\n",
                               list("s", 0, kColumns));
         } else {
@@ -130,10 +135,12 @@ TEST_P(TensorMoves, GoWhereTheManualDrawsThem) {
         const u32 seen = stores ? kColumns : registers;
         body += "tcgen05.wait::ld.sync.aligned;\n";
         body += fmt::format("mul.wide.u32 %w, %t, {}; add.s64 %O, %O, %w;\n", 4 * seen);
-        for (u32 r = 0; r < seen; ++r) body += fmt::format("st.global.b32 [%O+{}], %s{};\n", 4 * r, r);
+        for (u32 r = 0; r < seen; ++r)
+          body += fmt::format("st.global.b32 [%O+{}], %s{};\n", 4 * r, r);
         Bench bench = Bench::from_ptx(kernel("", kColumns, body));
         std::vector<u32> words;
-        for (u32 i = 0; i < kLanes * kColumns; ++i) words.push_back(static_cast<u32>(random.next()));
+        for (u32 i = 0; i < kLanes * kColumns; ++i)
+          words.push_back(static_cast<u32>(random.next()));
         const u64 out = bench.upload(std::vector<u32>(kLanes * seen, 0xdeadbeef));
         bench.run({1}, {kLanes}, 0, bench.upload(words), out);
         const auto got = bench.download<u32>(out, kLanes * seen);
@@ -142,7 +149,8 @@ TEST_P(TensorMoves, GoWhereTheManualDrawsThem) {
           for (u32 r = 0; r < registers; ++r) {
             const auto [lane, column] = place_of(shape, t % 32, r, 0);
             const u32 first = start + column * wide + (shape == 4 ? t % 32 / 16 * apart : 0);
-            u32* const word = (stores ? want : words).data() + (t / 32 * 32 + half + lane) * kColumns + first;
+            u32* const word =
+                (stores ? want : words).data() + (t / 32 * 32 + half + lane) * kColumns + first;
             const u32 value = t * 0x10001 + r * 0x2000100;
             if (!stores) {
               want[t * seen + r] = halves ? (word[0] & 0xffff) | word[1] << 16 : word[0];
@@ -169,7 +177,8 @@ struct Element {
   bool is_signed = false, finite = false;
   [[nodiscard]] bool is_float() const { return format.exponent_bits != 0; }
   [[nodiscard]] double value(u64 bits_of) const {
-    if (!is_float()) return static_cast<double>(is_signed ? i64{static_cast<i8>(bits_of)} : i64(bits_of));
+    if (!is_float())
+      return static_cast<double>(is_signed ? i64{static_cast<i8>(bits_of)} : i64(bits_of));
     if (!finite) return to_double(format, bits_of);
     // The top exponent holds numbers; of e4m3 also a NaN.
     const u64 size = bits_of & (format.sign() - 1);
@@ -179,7 +188,8 @@ struct Element {
     return (bits_of & format.sign()) != 0 ? -value : value;
   }
 };
-const Element kHalf{"f16", 16, 0, kF16}, kBfloat{"bf16", 16, 1, kBf16}, kTensor{"tf32", 32, 2, kF32};
+const Element kHalf{"f16", 16, 0, kF16}, kBfloat{"bf16", 16, 1, kBf16},
+    kTensor{"tf32", 32, 2, kF32};
 const Element kE4m3{"e4m3", 8, 0, {4, 3}, false, true}, kE5m2{"e5m2", 8, 1, {5, 2}},
     kE2m3{"e2m3", 6, 3, {2, 3}, false, true}, kE3m2{"e3m2", 6, 4, {3, 2}, false, true},
     kE2m1{"e2m1", 4, 5, {2, 1}, false, true}, kFour{"e2m1", 4, 1, {2, 1}, false, true};
@@ -204,7 +214,8 @@ struct Product {
     const u32 common = u32(a.code) << 7 | u32(b.code) << 10 | u32{negated_a} << 13 |
                        u32{negated_b} << 14 | u32{exchanged_a} << 15 | u32{exchanged_b} << 16 |
                        columns / 8 << 17 | rows / 16 << 24;
-    if (scales != 0) return common | u32{!fine_scales} << 23 | (scales == 1 ? 2U << 4 | 3U << 29 : 0U);
+    if (scales != 0)
+      return common | u32{!fine_scales} << 23 | (scales == 1 ? 2U << 4 | 3U << 29 : 0U);
     return common | u32{saturates} << 3 | u32(sum) << 4;
   }
 };
@@ -234,7 +245,8 @@ struct Layout {
 };
 
 /// Takes `count` rows of `depth` elements, `per` of which are in 16 bytes.
-Layout some_layout(Random& random, u32 count, u32 depth, u32 per, u32 span, bool exchanged, u32 from) {
+Layout some_layout(Random& random, u32 count, u32 depth, u32 per, u32 span, bool exchanged,
+                   u32 from) {
   Layout layout{from, 0, 0, span, exchanged};
   const u32 groups = exchanged ? (count + per - 1) / per : count / 8;
   const u32 parts = exchanged ? depth / 8 : depth / per;
@@ -287,8 +299,8 @@ ld.param.u32 %i, [types]; ld.param.u32 %m, [adds]; setp.ne.u32 %p, %m, 0;
     body += "mov.b32 %x0, 0x1; mov.b32 %x1, 0xf0; mov.b32 %x2, 0; mov.b32 %x3, 0x80000000;\n";
     kept = ", {%x0, %x1, %x2, %x3}";
   }
-  const std::string modifiers = p.scales == 0 ? ""
-                                              : fmt::format(".block_scale.scale_vec::{}X", p.scales);
+  const std::string modifiers =
+      p.scales == 0 ? "" : fmt::format(".block_scale.scale_vec::{}X", p.scales);
   body += fmt::format("tcgen05.mma.cta_group::1.{}{} [%base], {}, %B, %i{}{}, %p{};\n", p.kind,
                       modifiers, p.a_in_tensor ? fmt::format("[%base+{}]", kColumnsOfA) : "%A",
                       scales, kept, p.scale_d == 0 ? "" : fmt::format(", {}", p.scale_d));
@@ -300,13 +312,16 @@ bar.sync 0;
 )";
   body += fmt::format("mul.wide.u32 %w, %t, {}; add.s64 %O, %O, %w;\n", 4 * p.columns);
   for (u32 c = 0; c < p.columns; c += 8) {
-    body += fmt::format("tcgen05.ld.sync.aligned.32x32b.x8.b32 {}, [%own+{}];\ntcgen05.wait::ld.sync.aligned;\n",
-                        list("s", 0, 8), c);
-    for (u32 i = 0; i < 8; ++i) body += fmt::format("st.global.b32 [%O+{}], %s{};\n", 4 * (c + i), i);
+    body += fmt::format(
+        "tcgen05.ld.sync.aligned.32x32b.x8.b32 {}, [%own+{}];\ntcgen05.wait::ld.sync.aligned;\n",
+        list("s", 0, 8), c);
+    for (u32 i = 0; i < 8; ++i)
+      body += fmt::format("st.global.b32 [%O+{}], %s{};\n", 4 * (c + i), i);
   }
   const u32 filled = p.a_in_tensor ? kColumnsOfA + 8 : p.columns;
-  return kernel(", .param .u64 image, .param .u64 a, .param .u64 b, .param .u32 types, .param .u32 adds",
-                filled, body);
+  return kernel(
+      ", .param .u64 image, .param .u64 a, .param .u64 b, .param .u32 types, .param .u32 adds",
+      filled, body);
 }
 
 /// The operands and the product of one launch.
@@ -316,7 +331,8 @@ class Trial {
       : p_(product), random_(random), image_(kSharedBytes) {
     const u32 per_a = p_.packed() ? 32 : 128 / std::max(p_.a.bits, 8);
     const u32 per_b = p_.packed() ? 32 : 128 / std::max(p_.b.bits, 8);
-    b_layout_ = some_layout(random, p_.columns, p_.depth(), per_b, span_b, p_.exchanged_b, kScaleBytes);
+    b_layout_ =
+        some_layout(random, p_.columns, p_.depth(), per_b, span_b, p_.exchanged_b, kScaleBytes);
     a_layout_ = some_layout(random, p_.rows, p_.depth(), per_a, span_a, p_.exchanged_a, 33 * 1024);
     a_ = elements(p_.a, p_.rows);
     b_ = elements(p_.b, p_.columns);
@@ -372,7 +388,8 @@ class Trial {
   void place(const std::vector<u64>& codes, const Element& element, const Layout& layout, u32 per) {
     for (u32 i = 0; i < codes.size(); ++i) {
       const u32 row = i / p_.depth(), k = i % p_.depth();
-      const u32 unit = layout.exchanged ? layout.address(row / per, k) : layout.address(row, k / per);
+      const u32 unit =
+          layout.exchanged ? layout.address(row / per, k) : layout.address(row, k / per);
       const u32 bit = (layout.exchanged ? row % per : k % per) * static_cast<u32>(element.bits);
       ASSERT_LE(unit + 16, kSharedBytes);
       for (u32 b = 0; b < static_cast<u32>(element.bits); ++b) {
@@ -483,9 +500,9 @@ class Trial {
 };
 
 void check_product(const Product& p, Random& random) {
-  SCOPED_TRACE(fmt::format("{} {} {} {}x{} D {} exchanged {}{} in tensor memory {}", p.kind, p.a.name,
-                           p.b.name, p.rows, p.columns, p.sum, p.exchanged_a, p.exchanged_b,
-                           p.a_in_tensor));
+  SCOPED_TRACE(fmt::format("{} {} {} {}x{} D {} exchanged {}{} in tensor memory {}", p.kind,
+                           p.a.name, p.b.name, p.rows, p.columns, p.sum, p.exchanged_a,
+                           p.exchanged_b, p.a_in_tensor));
   Bench bench = Bench::from_ptx(text(p));
   bench.function().set_max_dynamic_shared(kSharedBytes);
   for (const u32 span : {0U, 32U, 64U, 128U}) {
@@ -562,8 +579,10 @@ TEST(TensorProducts, LeaveLanesScaleAndSaturate) {
 
 TEST(TensorProducts, HaveScales) {
   Random random(504);
-  Product products[] = {{"kind::mxf8f6f4", kE4m3, kE5m2}, {"kind::mxf8f6f4", kE2m1, kE3m2},
-                        {"kind::mxf4", kFour, kFour},     {"kind::mxf4nvf4", kFour, kFour},
+  Product products[] = {{"kind::mxf8f6f4", kE4m3, kE5m2},
+                        {"kind::mxf8f6f4", kE2m1, kE3m2},
+                        {"kind::mxf4", kFour, kFour},
+                        {"kind::mxf4nvf4", kFour, kFour},
                         {"kind::mxf4nvf4", kFour, kFour}};
   const int scales[] = {1, 1, 2, 2, 4};
   for (std::size_t i = 0; i < std::size(products); ++i) {
@@ -603,7 +622,8 @@ ret;
 TEST(TensorMemory, RefusesWhatAGpuWouldNotDo) {
   EXPECT_EQ(refusal(""), "");
   const auto alloc = [](int columns) {
-    return fmt::format("@%q tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [where], {};", columns);
+    return fmt::format("@%q tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [where], {};",
+                       columns);
   };
   EXPECT_THAT(refusal(alloc(48)), HasSubstr("expected a power of two from 32 to 512"));
   EXPECT_THAT(refusal(alloc(512)), HasSubstr("would wait: 64 of 512"));
@@ -612,27 +632,31 @@ TEST(TensorMemory, RefusesWhatAGpuWouldNotDo) {
   EXPECT_THAT(refusal(alloc(32)), HasSubstr("ends with 32 columns of tensor memory"));
   EXPECT_THAT(refusal("@%q tcgen05.dealloc.cta_group::1.sync.aligned.b32 %base, 32;"),
               HasSubstr("where no tcgen05.alloc of so many began"));
-  EXPECT_THAT(refusal("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, [%own+63];"),
-              HasSubstr("a tcgen05.ld is at columns 63 to 64 of tensor memory, of which 64 is not"));
+  EXPECT_THAT(
+      refusal("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, [%own+63];"),
+      HasSubstr("a tcgen05.ld is at columns 63 to 64 of tensor memory, of which 64 is not"));
   EXPECT_THAT(refusal("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [%base];"),
               HasSubstr("may name lane 32 alone"));
   EXPECT_THAT(refusal("@%p tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [%own];"),
               HasSubstr("in divergent code"));
   const auto multiply = [&](u64 descriptor, u32 types) {
-    return refusal(fmt::format("mov.b64 %A, {}; mov.b32 %r0, {}; @%p tcgen05.mma.cta_group::1.kind::f16 "
-                               "[%base], %A, %A, %r0, %p;",
-                               descriptor, types));
+    return refusal(
+        fmt::format("mov.b64 %A, {}; mov.b32 %r0, {}; @%p tcgen05.mma.cta_group::1.kind::f16 "
+                    "[%base], %A, %A, %r0, %p;",
+                    descriptor, types));
   };
   const Product p{"kind::f16", kHalf, kHalf};
   EXPECT_THAT(multiply(0, p.types()), HasSubstr("has not 1 in bits 46 to 48"));
-  EXPECT_THAT(multiply(u64{1} << 46 | u64{1} << 61, p.types()), HasSubstr("has a swizzle that is not there"));
+  EXPECT_THAT(multiply(u64{1} << 46 | u64{1} << 61, p.types()),
+              HasSubstr("has a swizzle that is not there"));
   EXPECT_THAT(multiply(u64{1} << 46, p.types() | 4), HasSubstr("is of a sparse A"));
   EXPECT_THAT(multiply(u64{1} << 46, Product{"kind::f16", kHalf, kHalf, 32}.types()),
               HasSubstr("has a wrong number of rows"));
   EXPECT_THAT(multiply(u64{1} << 46 | 0x3fff, p.types()), HasSubstr("bytes of shared memory"));
   EXPECT_THAT(refusal("tcgen05.shift.cta_group::1.down [%base];"), HasSubstr("tcgen05.shift"));
-  EXPECT_THAT(refusal("@%p tcgen05.mma.sp.cta_group::1.kind::f16 [%base], %A, %A, [%base], %r0, %p;"),
-              HasSubstr("tcgen05.mma.sp"));
+  EXPECT_THAT(
+      refusal("@%p tcgen05.mma.sp.cta_group::1.kind::f16 [%base], %A, %A, [%base], %r0, %p;"),
+      HasSubstr("tcgen05.mma.sp"));
 }
 
 }  // namespace

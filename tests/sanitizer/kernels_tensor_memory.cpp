@@ -225,6 +225,8 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
 
 }  // namespace
 
-std::vector<KernelCase> tensor_memory_kernels() { return {product_of_tiles(), product_of_stores()}; }
+std::vector<KernelCase> tensor_memory_kernels() {
+  return {product_of_tiles(), product_of_stores()};
+}
 
 }  // namespace braid::testing

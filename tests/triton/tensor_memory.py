@@ -106,8 +106,49 @@ def tiles(variant, rows=128, a_in_tensor=False):
                 capabilities=(100,))
 
 
+@gluon.jit
+def pair_kernel(a, b, c, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr):
+    """Two blocks have half of A's rows and half of B's columns each, and multiply together."""
+    rows: gl.constexpr = gl.BlockedLayout([1, 8], [8, 4], [4, 1], [1, 0], cga_layout=[[1, 0]])
+    of_y: gl.constexpr = gl.BlockedLayout([1, 8], [8, 4], [4, 1], [1, 0], cga_layout=[[0, 1]])
+    of_a = gl.allocate_shared_memory(a.dtype.element_ty, [BM, BK],
+                                     gl.NVMMASharedLayout(64, 16, 2, cga_layout=[[1, 0]]))
+    of_b = gl.allocate_shared_memory(a.dtype.element_ty, [BK, BN],
+                                     gl.NVMMASharedLayout(64, 16, 2, cga_layout=[[0, 1]]))
+    done = mbarrier.allocate_mbarrier()
+    mbarrier.init(done, count=1)
+    sums: gl.constexpr = blackwell.TensorMemoryLayout([BM // 2, BN], col_stride=1, cga_layout=[[1, 0]],
+                                                      two_ctas=True)
+    total = blackwell.allocate_tensor_memory(gl.float32, [BM, BN], sums)
+    m = gl.arange(0, BM, layout=gl.SliceLayout(1, rows))
+    k = gl.arange(0, BK, layout=gl.SliceLayout(0, rows))
+    n = gl.arange(0, BN, layout=gl.SliceLayout(0, of_y))
+    k_of_y = gl.arange(0, BK, layout=gl.SliceLayout(1, of_y))
+    phase = 0
+    for start in range(0, K, BK):
+        of_a.store(gl.load(a + m[:, None] * K + start + k[None, :]))
+        of_b.store(gl.load(b + (start + k_of_y)[:, None] * BN + n[None, :]))
+        blackwell.fence_async_shared(cluster=True)
+        gl.barrier(cluster=True)
+        blackwell.tcgen05_mma(of_a, of_b, total, use_acc=start != 0)
+        blackwell.tcgen05_commit(done)
+        mbarrier.wait(done, phase)
+        phase ^= 1
+    columns = gl.arange(0, BN, layout=gl.SliceLayout(0, rows))
+    gl.store(c + m[:, None] * BN + columns[None, :], gl.convert_layout(total.load(), rows))
+
+
+def pair(rows, columns):
+    k = 96
+    a, b = (normal(rows, k) / 4).astype(bf16), (normal(k, columns) / 4).astype(bf16)
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    return Case(f"gluon_pair_{rows}", pair_kernel, [a, b, Out(want, np.float32), k],
+                {"BM": rows, "BN": columns, "BK": 32}, (2,), {"num_ctas": 2}, capabilities=(100,))
+
+
 def cases():
     return [scaled("e4m3", "e4m3", "e4m3"), scaled("e5m2_e4m3", "e5m2", "e4m3"),
             scaled("e2m1", "e2m1", "e2m1"),
             tiles("32x32b"), tiles("16x64b"), tiles("16x128b"), tiles("16x256b"), tiles("32x32b", 64),
-            tiles("32x32b", a_in_tensor=True), tiles("32x32b", 64, True)]
+            tiles("32x32b", a_in_tensor=True), tiles("32x32b", 64, True),
+            pair(256, 64), pair(128, 128)]

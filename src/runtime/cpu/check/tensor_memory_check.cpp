@@ -1,7 +1,7 @@
-// The sanitizer's rules for tcgen05. Loads and stores of a warp, and what each of its lanes issues to
-// the tensor core, are agents of their own, which know what the warp knew when it issued them. Each
-// does its work in the order of issue; others learn of it by tcgen05.wait, or by a tcgen05.commit and
-// its mbarrier.
+// The sanitizer's rules for tcgen05. Loads and stores of a warp, and what each of its lanes issues
+// to the tensor core, are agents of their own, which know what the warp knew when it issued them.
+// Each does its work in the order of issue; others learn of it by tcgen05.wait, or by a
+// tcgen05.commit and its mbarrier.
 //
 // The PTX manual asks for a tcgen05.fence on both sides of every synchronization of threads. Triton
 // has none beside barriers and acquiring waits, which order such work here, too.

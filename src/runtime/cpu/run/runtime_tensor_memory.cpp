@@ -25,10 +25,11 @@ void check_columns(Warp& warp, const TensorMemory& memory, std::string_view what
                    std::uint32_t first, std::uint32_t columns, std::uint32_t line) {
   const auto missing = memory.missing(first, columns);
   if (!missing) return;
-  refuse_tensor(warp, "bounds",
-                fmt::format("{} is at columns {} to {} of tensor memory, of which {} is not allocated",
-                            what, first, first + columns - 1, *missing),
-                line);
+  refuse_tensor(
+      warp, "bounds",
+      fmt::format("{} is at columns {} to {} of tensor memory, of which {} is not allocated", what,
+                  first, first + columns - 1, *missing),
+      line);
 }
 
 void check_tensor_lanes(Warp& warp, const TensorMemory& memory, std::uint32_t lane,
@@ -56,10 +57,10 @@ void check_count(Warp& warp, std::uint32_t columns, std::uint32_t line) {
       std::has_single_bit(columns)) {
     return;
   }
-  refuse_tensor(warp, "bounds",
-                fmt::format("{} columns of tensor memory: expected a power of two from 32 to 512",
-                            columns),
-                line);
+  refuse_tensor(
+      warp, "bounds",
+      fmt::format("{} columns of tensor memory: expected a power of two from 32 to 512", columns),
+      line);
 }
 
 void tensor_alloc(Warp& warp, std::uint64_t to, std::uint32_t columns, std::uint32_t lanes,
@@ -105,11 +106,12 @@ void tensor_dealloc(Warp& warp, std::uint32_t address, std::uint32_t columns, st
     s->tensor_waited(warp.check, Sanitizer::kTensorStores);
   }
   if (!memory.give_back(address, columns)) {
-    refuse_tensor(warp, "bounds",
-                  fmt::format("a tcgen05.dealloc of {} columns at {:#x}, where no tcgen05.alloc of so "
-                              "many began",
-                              columns, address),
-                  line);
+    refuse_tensor(
+        warp, "bounds",
+        fmt::format("a tcgen05.dealloc of {} columns at {:#x}, where no tcgen05.alloc of so "
+                    "many began",
+                    columns, address),
+        line);
   }
   if (Sanitizer* s = warp.runner->sanitizer()) {
     s->remove_memory(reinterpret_cast<std::uint64_t>(memory.at(0, address)));
@@ -243,14 +245,15 @@ void copy_tensor(Warp& warp, std::uint32_t block, std::uint32_t address, std::ui
                  const TensorCopyCode& code, std::uint32_t line, std::uint32_t place) {
   const TensorMemory& memory = warp.runner->tensor_memory(block);
   const TensorPlace to(address);
-  const SharedMatrix matrix = tensor_matrix(warp, "the source", descriptor, false, code.parts, line);
+  const SharedMatrix matrix =
+      tensor_matrix(warp, "the source", descriptor, false, code.parts, line);
   const std::uint32_t columns = 4U * code.parts;
   const std::uint32_t height = code.spread == TensorCopyCode::kOnce ? code.rows : 128;
   if (to.lane + height > TensorMemory::kLanes) {
-    refuse_tensor(warp, "bounds",
-                  fmt::format("a tcgen05.cp to {} lanes of tensor memory, from lane {} on", height,
-                              to.lane),
-                  line);
+    refuse_tensor(
+        warp, "bounds",
+        fmt::format("a tcgen05.cp to {} lanes of tensor memory, from lane {} on", height, to.lane),
+        line);
   }
   check_columns(warp, memory, "a tcgen05.cp", to.column, columns, line);
   for (std::uint32_t c = 0; c < columns && warp.runner->sanitizer() != nullptr; ++c) {

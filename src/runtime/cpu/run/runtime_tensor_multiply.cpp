@@ -154,9 +154,9 @@ void decode(Element type, const std::uint8_t* from, std::uint32_t count, T* to) 
 /// Bits of an element in the 16 bytes of it and its neighbours, which have gaps at their end where
 /// smaller elements take the place of bytes.
 unsigned packed_bits(Element type) {
-  return type == Element::kE2m1                                ? 4
+  return type == Element::kE2m1                             ? 4
          : type == Element::kE2m3 || type == Element::kE3m2 ? 6
-                                                                : element_bits(type);
+                                                            : element_bits(type);
 }
 
 /// One product, of one block or of both blocks of a pair.
@@ -273,9 +273,9 @@ class Multiplier {
     for (std::uint32_t block = 0; block < blocks_; ++block) {
       T* const to = factors.b + block * columns * product_.depth;
       read<T>(block, "B", b_, product_.b, product_.exchanged_b, columns,
-           [&](std::uint32_t column, std::uint32_t k, T value) {
-             to[column * product_.depth + k] = product_.negated_b ? -value : value;
-           });
+              [&](std::uint32_t column, std::uint32_t k, T value) {
+                to[column * product_.depth + k] = product_.negated_b ? -value : value;
+              });
     }
     for (std::uint32_t block = 0; block < blocks_; ++block) {
       const auto put = [&](std::uint32_t row, std::uint32_t k, T value) {
@@ -369,18 +369,16 @@ class Multiplier {
       }
       const std::uint32_t word = *memory.at(row % 32, from.column + row / 32);
       for (std::uint32_t k = 0; k < product_.depth; k += part) {
-        const double by =
-            scale_value(product_.fine_scales, word >> 8 * (byte + k / part) & 0xffU);
+        const double by = scale_value(product_.fine_scales, word >> 8 * (byte + k / part) & 0xffU);
         for (std::uint32_t i = 0; i < part; ++i) at(row, k + i) *= by;
       }
     }
   }
 
   void scale(std::uint32_t block, Factors<double>& factors) {
-    scale_by(memory(block), "a matrix of scales", scales_a_, product_.scale_a, rows_,
-             [&](std::uint32_t row, std::uint32_t k) -> double& {
-               return factors.a[k * rows_ + row];
-             });
+    scale_by(
+        memory(block), "a matrix of scales", scales_a_, product_.scale_a, rows_,
+        [&](std::uint32_t row, std::uint32_t k) -> double& { return factors.a[k * rows_ + row]; });
     // Both blocks of a pair have all scales of B.
     if (block != 0) return;
     scale_by(memory(block), "a matrix of scales", scales_b_, product_.scale_b, product_.columns,
@@ -490,7 +488,8 @@ void Multiplier::add_products(const std::int32_t* a, std::uint32_t stride, const
                               std::uint32_t depth, std::int64_t* sums) {
   std::array<std::int32_t, kRowsAtOnce> added{};
   for (std::uint32_t k = 0; k < depth; ++k) {
-    for (std::uint32_t r = 0; r < kRowsAtOnce; ++r) added[r] += a[std::size_t{k} * stride + r] * b[k];
+    for (std::uint32_t r = 0; r < kRowsAtOnce; ++r)
+      added[r] += a[std::size_t{k} * stride + r] * b[k];
   }
   for (std::uint32_t r = 0; r < kRowsAtOnce; ++r) sums[r] += added[r];
 }

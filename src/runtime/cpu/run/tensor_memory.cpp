@@ -50,15 +50,16 @@ TensorMemory& BlockRunner::tensor_memory(std::uint32_t rank) {
   return *memory;
 }
 
-/// Whether a block has ended and not given its tensor memory back, which is an error: the next block
-/// of the multiprocessor would wait for it for ever.
+/// Whether a block has ended and not given its tensor memory back, which is an error: the next
+/// block of the multiprocessor would wait for it for ever.
 bool BlockRunner::keeps_tensor_memory() {
   for (std::uint32_t rank = 0; rank < block_count_ && error_.empty(); ++rank) {
     const Block& block = *blocks_[rank];
     if (block.tensor == nullptr || block.tensor->taken() == 0) continue;
-    error_ = fmt::format("block ({}, {}, {}) ends with {} columns of tensor memory that no "
-                         "tcgen05.dealloc gave back",
-                         block.ctaid[0], block.ctaid[1], block.ctaid[2], block.tensor->taken());
+    error_ = fmt::format(
+        "block ({}, {}, {}) ends with {} columns of tensor memory that no "
+        "tcgen05.dealloc gave back",
+        block.ctaid[0], block.ctaid[1], block.ctaid[2], block.tensor->taken());
     if (sanitizer() == nullptr) continue;
     const std::uint32_t first = takes_turns() ? rank * block_warps_ : 0;
     sanitizer()->report(warps_[first]->check, "unfinished", error_, block.tensor_line);

@@ -14,7 +14,7 @@ struct TensorMoveCode {
   std::uint8_t registers = 1;
   Shape shape : 6 = k32x32b;
   bool stores : 1 = false;
-  bool halves : 1 = false;      ///< a register is the lower halves of two columns
+  bool halves : 1 = false;  ///< a register is the lower halves of two columns
   std::uint16_t apart = 0;  ///< columns between the halves of 16x32bx2
 };
 
@@ -34,7 +34,7 @@ struct TensorMmaCode {
   enum Kind : std::uint8_t { kF16, kTf32, kF8, kInt8, kScaledF8, kScaledF4, kScaledFineF4 };
   Kind kind : 4 = kF16;
   bool a_in_tensor : 1 = false;
-  bool pair : 1 = false;  ///< cta_group::2
+  bool pair : 1 = false;    ///< cta_group::2
   bool masked : 1 = false;  ///< lanes of D stay as they are
   bool scaled : 1 = false;
   std::uint8_t scale_d = 0;  ///< D is first multiplied by 2^-scale_d
@@ -46,8 +46,8 @@ struct TensorMmaCode {
 struct TensorMmaOperands {
   std::uint64_t a[32], b[32];  ///< descriptors; in tensor memory A has an address
   std::uint32_t d[32];
-  std::uint32_t types[32];  ///< the instruction descriptor
-  std::uint32_t adds[32];   ///< to D, else D is written
+  std::uint32_t types[32];    ///< the instruction descriptor
+  std::uint32_t adds[32];     ///< to D, else D is written
   std::uint32_t kept[8][32];  ///< lanes of D that stay, a bit each
   std::uint32_t scales_a[32], scales_b[32];
 };
@@ -55,18 +55,17 @@ struct TensorMmaOperands {
 /// A place in tensor memory, as addresses name it.
 struct TensorPlace {
   std::uint32_t lane, column;
-  explicit TensorPlace(std::uint32_t address)
-      : lane(address >> 16U), column(address & 0xffffU) {}
+  explicit TensorPlace(std::uint32_t address) : lane(address >> 16U), column(address & 0xffffU) {}
 };
 
-/// The tensor memory of a block: 512 columns of 128 lanes, of a word each. The lanes of a column lie
-/// together. It is allocated in units of 32 columns.
+/// The tensor memory of a block: 512 columns of 128 lanes, of a word each. The lanes of a column
+/// lie together. It is allocated in units of 32 columns.
 class TensorMemory {
  public:
   static constexpr std::uint32_t kLanes = 128, kColumns = 512, kUnit = 32;
   static constexpr std::uint32_t kColumnBytes = kLanes * 4;
 
-  TensorMemory() : words_(new(std::align_val_t{kColumnBytes}) std::uint32_t[kLanes * kColumns]) {}
+  TensorMemory() : words_(new (std::align_val_t{kColumnBytes}) std::uint32_t[kLanes * kColumns]) {}
 
   [[nodiscard]] std::uint32_t* at(std::uint32_t lane, std::uint32_t column) const {
     return words_.get() + std::size_t{column} * kLanes + lane;

@@ -13,7 +13,8 @@
 namespace braid::cpu {
 
 /// Ends the kernel with this message; `kind` is a finding's kind.
-[[noreturn]] void refuse_tensor(Warp& warp, const char* kind, std::string message, std::uint32_t line);
+[[noreturn]] void refuse_tensor(Warp& warp, const char* kind, std::string message,
+                                std::uint32_t line);
 /// The blocks that an instruction works on: the warp's own or, with cta_group::2, both of its pair.
 struct TensorPair {
   std::uint32_t first, blocks;

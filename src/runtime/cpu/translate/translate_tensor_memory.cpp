@@ -33,8 +33,7 @@ void Translator::op_tensor_alloc(const Instruction& i) {
   Address to =
       address(i, i.operands[0], mods.has("shared::cta") ? Space::kShared : Space::kGeneric);
   Value* first = b_.CreateExtractElement(address_lanes(to), std::uint64_t{0});
-  call("tensor_alloc",
-       {context_, first, first_lane(i.operands[1], 32), execution_bits(), line_});
+  call("tensor_alloc", {context_, first, first_lane(i.operands[1], 32), execution_bits(), line_});
 }
 
 void Translator::op_tensor_dealloc(const Instruction& i) {
@@ -118,8 +117,7 @@ void Translator::op_tensor_commit(const Instruction& i) {
   Address where = barrier_address(i, i.operands[0]);
   Value* blocks = llvm::ConstantPointerNull::get(b_.getPtrTy());
   if (everywhere) {
-    blocks = to_scratch(
-        2, b_.CreateAnd(read_lanes(i.operands[1], 32), splat(b_.getInt32(0xffff))));
+    blocks = to_scratch(2, b_.CreateAnd(read_lanes(i.operands[1], 32), splat(b_.getInt32(0xffff))));
   }
   call("tensor_commit",
        {context_, to_scratch(0, address_lanes(where)), blocks, execution_bits(), line_});
@@ -133,10 +131,9 @@ void Translator::op_tensor_copy(const Instruction& i) {
                       .parts = kParts[shape],
                       .spread = static_cast<TensorCopyCode::Spread>(spread + 1),
                       .pair = mods.has("cta_group::2")};
-  const bool twice = code.spread == TensorCopyCode::kWarps02 ||
-                     code.spread == TensorCopyCode::kWarps01;
-  if (twice != (code.rows == 64) ||
-      (code.spread == TensorCopyCode::kWarps4) != (code.rows == 32)) {
+  const bool twice =
+      code.spread == TensorCopyCode::kWarps02 || code.spread == TensorCopyCode::kWarps01;
+  if (twice != (code.rows == 64) || (code.spread == TensorCopyCode::kWarps4) != (code.rows == 32)) {
     bad_combination(i);
   }
   to_scratch(0, tensor_address(i.operands[0]));
@@ -206,8 +203,7 @@ void Translator::op_tensor_multiply(const Instruction& i) {
   Value* added = read_lanes(adds, 1);
   if (adds.negated) added = b_.CreateNot(added);
   put(offsetof(TensorMmaOperands, adds), b_.CreateZExt(added, integer(32, false)));
-  call("tensor_multiply",
-       {context_, scratch(0), execution_bits(), code, line_, count_place()});
+  call("tensor_multiply", {context_, scratch(0), execution_bits(), code, line_, count_place()});
 }
 
 }  // namespace braid::cpu
