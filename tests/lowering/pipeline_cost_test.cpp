@@ -74,6 +74,7 @@ TEST(PipelineCost, OnlyRowsAreCut) {
   }
 }
 
+/// On a device where the kernel that scatters has the tiles of the plain one.
 PipelineEstimate estimate_scatter(std::int64_t batch, std::int64_t dim,
                                   double collective_hint = 0) {
   Graph graph("test");
@@ -88,7 +89,7 @@ PipelineEstimate estimate_scatter(std::int64_t batch, std::int64_t dim,
   if (collective_hint > 0) graph.set_hint(r, "runtime_ns", collective_hint);
   const NodeId ids[] = {m};
   return estimate_pipeline(graph, graph.node(r), ids, PipelinedDim::kM, {},
-                           *find_device_model("H100"));
+                           *find_device_model("A100"));
 }
 
 // A4-14 to A4-16: the dim that is cut must lie in front of the others.
