@@ -2,6 +2,7 @@
 
 #include <httplib.h>
 #include <netdb.h>
+#include <sys/socket.h>
 
 #include <cerrno>
 #include <ctime>
@@ -236,7 +237,9 @@ HttpServer::HttpServer(Engine& engine, const Language& language, std::string mod
   server_->set_keep_alive_timeout(1);
   server_->set_tcp_nodelay(true);
   // Not httplib's default, with which two servers share a port.
-  server_->set_socket_options([](auto socket) {
+  int listening = -1;
+  server_->set_socket_options([&listening](auto socket) {
+    listening = socket;
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
@@ -271,6 +274,9 @@ HttpServer::HttpServer(Engine& engine, const Language& language, std::string mod
   port_ =
       port == 0 ? server_->bind_to_any_port(host) : (server_->bind_to_port(host, port) ? port : -1);
   if (port_ < 0) throw std::runtime_error(host + ":" + std::to_string(port) + ": is not free");
+  // httplib lets five clients wait until it accepts them; Linux resets some of those that are more.
+  ::listen(listening, 4 * kMaxRequests);
+  server_->set_socket_options(nullptr);  // it has done its work
   thread_ = std::thread([this] {
     server_->listen_after_bind();
     ended_ = true;

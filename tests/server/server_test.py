@@ -227,6 +227,20 @@ class Server(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr),
                          (1, f"braid-server: error: 127.0.0.1:{port}: is not free\n"))  # fmt: skip
 
+    def test_clients_that_come_at_once_wait_for_it(self):
+        os.kill(self.server.process.pid, signal.SIGSTOP)
+        try:
+            clients = [socket.create_connection(("127.0.0.1", self.server.port), 0.5)
+                       for _ in range(64)]  # fmt: skip
+        finally:
+            os.kill(self.server.process.pid, signal.SIGCONT)
+        for client in clients:
+            client.settimeout(DEADLINE)
+            client.sendall(b"GET /health HTTP/1.1\r\nConnection: close\r\n\r\n")
+        for client in clients:
+            with client:
+                self.assertIn(b" 200 ", client.recv(1 << 12).splitlines()[0])
+
     def test_greedy_tokens_are_those_of_the_model(self):
         expected = braid.Model(self.folder, "cpu").generate([prompt(1, 20)], 24)[0]
         answer = self.server.complete(prompt=[prompt(1, 20)], max_tokens=24, temperature=0)
