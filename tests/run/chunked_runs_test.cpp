@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "braid/error.h"
 #include "codegen/graph_target.h"
@@ -47,7 +48,8 @@ TEST(BoundChunks, LieInTheCallersMemory) {
   }
 }
 
-// A trace shows work on the own chunk before the last one of the others has arrived.
+// A trace shows work on the own chunk before the last one of the others has arrived: on a busy
+// machine not each one, but none would if the work waited.
 TEST(ChunkedTrace, TheOwnChunkDoesNotWaitForTheOthers) {
   GraphBuilder b(40, 3);
   const ValueId x = b.op("silu", {b.in(kF32, {kT, 64})});
@@ -57,22 +59,26 @@ TEST(ChunkedTrace, TheOwnChunkDoesNotWaitForTheOthers) {
   const World world = World::open(cpu_world_options(3));
   Executable executable = Executable::compile(graph, world, chunked());
   executable.prepare({{"T", 32}});
-  const std::vector<StepTime> steps = executable.trace();
-  for (int rank = 0; rank < 3; ++rank) {
-    std::vector<StepTime> matmuls, copies;
-    for (const StepTime& step : steps) {
-      if (step.rank != rank) continue;
-      if (step.what == "gemm") matmuls.push_back(step);
-      if (step.what == "copy") copies.push_back(step);
-    }
-    ASSERT_EQ(matmuls.size(), 3);
-    ASSERT_EQ(copies.size(), 2);
-    EXPECT_LT(matmuls[0].begin_us, copies[1].end_us);
-    for (std::size_t k = 0; k < 2; ++k) {
-      EXPECT_EQ(copies[k].stream, 1);
-      EXPECT_GE(matmuls[k + 1].begin_us, copies[k].end_us);
+  std::set<int> early;
+  for (int run = 0; run < 50 && early.size() < 3; ++run) {
+    const std::vector<StepTime> steps = executable.trace();
+    for (int rank = 0; rank < 3; ++rank) {
+      std::vector<StepTime> matmuls, copies;
+      for (const StepTime& step : steps) {
+        if (step.rank != rank) continue;
+        if (step.what == "gemm") matmuls.push_back(step);
+        if (step.what == "copy") copies.push_back(step);
+      }
+      ASSERT_EQ(matmuls.size(), 3);
+      ASSERT_EQ(copies.size(), 2);
+      if (matmuls[0].begin_us < copies[1].end_us) early.insert(rank);
+      for (std::size_t k = 0; k < 2; ++k) {
+        EXPECT_EQ(copies[k].stream, 1);
+        EXPECT_GE(matmuls[k + 1].begin_us, copies[k].end_us);
+      }
     }
   }
+  EXPECT_EQ(early.size(), 3);
 }
 
 /// Two pipelines, the second on what the first one made, and no host in between.
