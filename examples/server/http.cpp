@@ -268,7 +268,7 @@ HttpServer::HttpServer(Engine& engine, const Language& language, std::string mod
                                           : "this is no request that the server understands");
   });
   server_->set_exception_handler(
-      [](const httplib::Request&, Response& response, std::exception_ptr) {
+      [](const httplib::Request&, Response& response, const std::exception_ptr&) {
         answer_error(response, 500, "server_error", "the server could not handle this request");
       });
   port_ =

@@ -25,7 +25,7 @@ std::vector<double> small_integers(std::int64_t count, std::uint64_t state) {
   std::vector<double> values(static_cast<std::size_t>(count));
   for (double& value : values) {
     state = state * 6364136223846793005U + 1442695040888963407U;
-    value = static_cast<double>(state >> 33U) - 5.0 * static_cast<double>((state >> 33U) / 5) - 2;
+    value = static_cast<double>((state >> 33U) % 5) - 2;
   }
   return values;
 }

@@ -56,7 +56,7 @@ enum class ClusterBarrier : std::uint32_t { kArrive, kArriveRelaxed, kWait };
 
 /// The codes of helpers are structs of up to 32 bits, all of them used, which go as one word.
 template <class Code>
-inline constexpr bool is_code_word =
+inline constexpr bool kIsCodeWord =
     std::is_trivially_copyable_v<Code> &&
     sizeof(Code) <= sizeof(std::uint32_t) && std::has_unique_object_representations_v<Code>;
 

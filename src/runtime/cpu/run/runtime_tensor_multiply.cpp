@@ -134,7 +134,7 @@ void decode(Element type, const std::uint8_t* from, std::uint32_t count, T* to) 
     case Element::kTf32:
       return each(std::uint32_t{}, [](auto word) { return decode_float(Element::kTf32, word); });
     case Element::kS8:
-      return each(std::int8_t{}, [](auto word) { return word; });
+      return each(std::uint8_t{}, [](auto word) { return decode_integer(Element::kS8, word); });
     case Element::kU8:
       return each(std::uint8_t{}, [](auto word) { return word; });
     case Element::kE2m1Packed: {

@@ -99,7 +99,7 @@ class Translator {
     Argument(Value* value) : value(value) {}
     template <class T, std::enable_if_t<std::is_integral_v<T> || std::is_enum_v<T>, int> = 0>
     Argument(T number) : number(static_cast<std::uint32_t>(number)) {}
-    template <class T, std::enable_if_t<std::is_class_v<T> && is_code_word<T>, int> = 0>
+    template <class T, std::enable_if_t<std::is_class_v<T> && kIsCodeWord<T>, int> = 0>
     Argument(const T& code) {
       std::memcpy(&number, &code, sizeof code);
     }
