@@ -30,6 +30,25 @@ std::vector<float> random_floats(std::size_t count, unsigned seed) {
   return result;
 }
 
+std::vector<float> small_integers(std::size_t count, int step) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    values[i] = static_cast<float>(static_cast<int>(i * static_cast<std::size_t>(step) % 13) - 6);
+  }
+  return values;
+}
+
+void dot_products(Buffers& b, std::size_t rows, std::size_t k, std::size_t columns,
+                  float (*finish)(float)) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t column = 0; column < columns; ++column) {
+      float sum = 0;
+      for (std::size_t i = 0; i < k; ++i) sum += b[0][row * k + i] * b[1][column * k + i];
+      b[2][row * columns + column] = finish(sum);
+    }
+  }
+}
+
 std::vector<float> ramp(std::size_t count) {
   std::vector<float> values(count);
   std::iota(values.begin(), values.end(), 1.0F);

@@ -53,6 +53,8 @@ std::vector<KernelCase> kernel_cases();
 
 // --- what buffers hold ---
 [[nodiscard]] std::vector<float> random_floats(std::size_t count, unsigned seed = 1);
+/// Integers from -6 to 6, which bf16 holds; `step` is no multiple of 13.
+[[nodiscard]] std::vector<float> small_integers(std::size_t count, int step);
 /// 1, 2, 3, ...
 [[nodiscard]] std::vector<float> ramp(std::size_t count);
 [[nodiscard]] float int_bits(std::int32_t value);
@@ -61,5 +63,10 @@ std::vector<KernelCase> kernel_cases();
 [[nodiscard]] inline std::vector<float> zeros(std::size_t count) {
   return std::vector<float>(count);
 }
+
+/// b[2][row][column] = `finish` of the dot product of b[0][row] and b[1][column], of k elements.
+void dot_products(
+    Buffers& b, std::size_t rows, std::size_t k, std::size_t columns = 16,
+    float (*finish)(float) = [](float sum) { return sum; });
 
 }  // namespace braid::testing

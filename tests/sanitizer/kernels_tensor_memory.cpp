@@ -42,30 +42,11 @@ __device__ int place(int row, int k, int rows) { return k / 8 * rows * 8 + row *
     ::"r"(d), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]), "r"(v[4]), "r"(v[5]), "r"(v[6]), "r"(v[7]) : "memory")
 )";
 
-/// Small integers, which bf16 holds.
-std::vector<float> small(std::size_t count, int step) {
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    values[i] = static_cast<float>(static_cast<int>(i * static_cast<std::size_t>(step) % 13) - 6);
-  }
-  return values;
-}
-
-/// out[row][column] of x[rows][k] and y[columns][k].
-void multiply(Buffers& b, std::size_t k) {
-  for (std::size_t row = 0; row < 128; ++row) {
-    for (std::size_t column = 0; column < 16; ++column) {
-      float sum = 0;
-      for (std::size_t i = 0; i < k; ++i) sum += b[0][row * k + i] * b[1][column * k + i];
-      b[2][row * 16 + column] = sum;
-    }
-  }
-}
-
 /// Steps of k through one stage of shared memory, then what each warp has of the sums.
 KernelCase product_of_tiles() {
-  return {"tcgen05_tiles",
-          std::string(kWords) + R"(
+  return {
+      "tcgen05_tiles",
+      std::string(kWords) + R"(
 extern "C" __global__ void k(const float* x, const float* y, float* out) {
   __shared__ __align__(128) u16 a[128 * 16], b[16 * 16];
   __shared__ u64 done;
@@ -142,25 +123,26 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
 #endif
 }
 )",
-          {1},
-          {128},
-          {buffer(0), buffer(1), output(2)},
-          [] {
-            return Buffers{small(128 * 48, 5), small(16 * 48, 7), zeros(128 * 16)};
-          },
-          [](Buffers& b) { multiply(b, 48); },
-          {"proxy", "race", "race", "deadlock", "race", "race", "unfinished", "uninitialized",
-           "uninitialized", "bounds", "race", "race", "race"},
-          1,
-          nullptr,
-          "",
-          "sm_100a"};
+      {1},
+      {128},
+      {buffer(0), buffer(1), output(2)},
+      [] {
+        return Buffers{small_integers(128 * 48, 5), small_integers(16 * 48, 7), zeros(128 * 16)};
+      },
+      [](Buffers& b) { dot_products(b, 128, 48); },
+      {"proxy", "race", "race", "deadlock", "race", "race", "unfinished", "uninitialized",
+       "uninitialized", "bounds", "race", "race", "race"},
+      1,
+      nullptr,
+      "",
+      "sm_100a"};
 }
 
 /// A is in tensor memory, where all warps put it.
 KernelCase product_of_stores() {
-  return {"tcgen05_stores",
-          std::string(kWords) + R"(
+  return {
+      "tcgen05_stores",
+      std::string(kWords) + R"(
 extern "C" __global__ void k(const float* x, const float* y, float* out) {
   __shared__ __align__(128) u16 b[16 * 16];
   __shared__ u64 done;
@@ -209,18 +191,18 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
   if (t < 32) DEALLOC(d, 64);
 }
 )",
-          {1},
-          {128},
-          {buffer(0), buffer(1), output(2)},
-          [] {
-            return Buffers{small(128 * 16, 5), small(16 * 16, 7), zeros(128 * 16)};
-          },
-          [](Buffers& b) { multiply(b, 16); },
-          {"race", "uninitialized", "race", "race"},
-          1,
-          nullptr,
-          "",
-          "sm_100a"};
+      {1},
+      {128},
+      {buffer(0), buffer(1), output(2)},
+      [] {
+        return Buffers{small_integers(128 * 16, 5), small_integers(16 * 16, 7), zeros(128 * 16)};
+      },
+      [](Buffers& b) { dot_products(b, 128, 16); },
+      {"race", "uninitialized", "race", "race"},
+      1,
+      nullptr,
+      "",
+      "sm_100a"};
 }
 
 }  // namespace

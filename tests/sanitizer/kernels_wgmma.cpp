@@ -34,28 +34,6 @@ __device__ int place(int row, int k, int rows) { return k / 8 * rows * 8 + row *
     : SUMS(d) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b) : "memory")
 )";
 
-/// Small integers, which bf16 holds.
-std::vector<float> small(std::size_t count, int step) {
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    values[i] = static_cast<float>(static_cast<int>(i * static_cast<std::size_t>(step) % 13) - 6);
-  }
-  return values;
-}
-
-/// out[row][column] of x[rows][k] and y[columns][k]: `finish` of the dot product.
-void multiply(
-    Buffers& b, std::size_t rows, std::size_t k, std::size_t columns = 16,
-    float (*finish)(float) = [](float sum) { return sum; }) {
-  for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t column = 0; column < columns; ++column) {
-      float sum = 0;
-      for (std::size_t i = 0; i < k; ++i) sum += b[0][row * k + i] * b[1][column * k + i];
-      b[2][row * columns + column] = finish(sum);
-    }
-  }
-}
-
 KernelCase product_of_tiles() {
   return {"wgmma_tiles",
           std::string(kWords) + R"(
@@ -116,7 +94,7 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
           {128},
           {buffer(0), buffer(1), output(2)},
           [] {
-            return Buffers{small(64 * 64, 5), small(16 * 64, 7), zeros(64 * 16)};
+            return Buffers{small_integers(64 * 64, 5), small_integers(16 * 64, 7), zeros(64 * 16)};
           },
           [](Buffers& b) {
             for (std::size_t row = 0; row < 64; ++row) {
@@ -169,9 +147,9 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
           {128},
           {buffer(0), buffer(1), output(2)},
           [] {
-            return Buffers{small(64 * 8, 5), small(16 * 8, 7), zeros(64 * 16)};
+            return Buffers{small_integers(64 * 8, 5), small_integers(16 * 8, 7), zeros(64 * 16)};
           },
-          [](Buffers& b) { multiply(b, 64, 8); },
+          [](Buffers& b) { dot_products(b, 64, 8); },
           {"race", "proxy"}};
 }
 
@@ -225,15 +203,15 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
           {128},
           {buffer(0), buffer(1), output(2)},
           [] {
-            std::vector<float> few = small(16 * 16, 7);
+            std::vector<float> few = small_integers(16 * 16, 7);
             for (float& value : few) value = value > 0 ? 1.0F : value < -3 ? -1.0F : 0.0F;
-            return Buffers{small(64 * 16, 5), few, zeros(64 * 16)};
+            return Buffers{small_integers(64 * 16, 5), few, zeros(64 * 16)};
           },
           [](Buffers& b) {
-            multiply(b, 64, 16, 16, [](float sum) { return std::max(sum, 0.0F); });
+            dot_products(b, 64, 16, 16, [](float sum) { return std::max(sum, 0.0F); });
             b[0] = b[2];
-            multiply(b, 64, 16);
-            b[0] = small(64 * 16, 5);
+            dot_products(b, 64, 16);
+            b[0] = small_integers(64 * 16, 5);
           },
           {"race", "race", "race"}};
 }
@@ -241,8 +219,9 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
 /// One warp group brings tiles, two multiply: a ring of two stages, which one thread of each group
 /// gives back.
 KernelCase producer_and_consumers() {
-  return {"wgmma_pipeline",
-          std::string(kWords) + R"(
+  return {
+      "wgmma_pipeline",
+      std::string(kWords) + R"(
 __device__ void arrive(u64* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at(barrier)) : "memory");
 }
@@ -296,19 +275,19 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
   for (int i = 0; i < 8; ++i) out[(row + i / 2 % 2 * 8) * 16 + column + i / 4 * 8 + i % 2] = d[i];
 }
 )",
-          {1},
-          {384},
-          {buffer(0), buffer(1), output(2)},
-          [] {
-            return Buffers{small(128 * 64, 5), small(16 * 64, 7), zeros(128 * 16)};
-          },
-          [](Buffers& b) { multiply(b, 128, 64); },
-          {"race", "proxy"}};
+      {1},
+      {384},
+      {buffer(0), buffer(1), output(2)},
+      [] {
+        return Buffers{small_integers(128 * 64, 5), small_integers(16 * 64, 7), zeros(128 * 16)};
+      },
+      [](Buffers& b) { dot_products(b, 128, 64); },
+      {"race", "proxy"}};
 }
 
 /// -1, 0 and 1, of which long sums are short numbers.
 std::vector<float> signs(std::size_t count, int step) {
-  std::vector<float> values = small(count, step);
+  std::vector<float> values = small_integers(count, step);
   for (float& value : values) value = value > 2 ? 1.0F : value < -2 ? -1.0F : 0.0F;
   return values;
 }
@@ -380,7 +359,7 @@ extern "C" __global__ void __launch_bounds__(128) k(const float* x, const float*
           [] {
             return Buffers{signs(64 * 256, 5), signs(128 * 256, 7), zeros(64 * 128)};
           },
-          [](Buffers& b) { multiply(b, 64, 256, 128); },
+          [](Buffers& b) { dot_products(b, 64, 256, 128); },
           {"race", "proxy", "race"}};
 }
 
@@ -421,9 +400,9 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
           {128},
           {buffer(0), buffer(1), output(2)},
           [] {
-            return Buffers{small(64 * 64, 5), small(16 * 64, 7), zeros(64 * 16)};
+            return Buffers{small_integers(64 * 64, 5), small_integers(16 * 64, 7), zeros(64 * 16)};
           },
-          [](Buffers& b) { multiply(b, 64, 64); },
+          [](Buffers& b) { dot_products(b, 64, 64); },
           {"race"}};
 }
 
