@@ -61,7 +61,7 @@ RankTensors run_once(Executable& executable, const Graph& graph, const Bindings&
                                                          const PassConfig& passes = {},
                                                          bool but_for_ties = false);
 /// `rounded_otherwise`: outputs of the reference with its roundings elsewhere. A 16-bit output may
-/// be off by two epsilons then, any by as much as these are.
+/// be off by two epsilons then, any by as much as these are, one in f32 by 16 times as much.
 ::testing::AssertionResult same_as_reference(
     const Graph& graph, const RankTensors& got, const RankTensors& expected,
     const std::optional<RankTensors>& rounded_otherwise = {});
