@@ -69,6 +69,9 @@ def _view(low: Lowering, node, self_: Value, **_: Any) -> Value:
         order = self_.order()
         lead = [dim for dim in order if dim < same]
     kept = [dim for dim, extent in enumerate(after) if dim >= same and extent != 1]
+    # Of several heads a rank has one: a part of all, which is whole from here on.
+    if low.is_part(self_.name) and same == len(before) - 1 == len(after) - 2 and after[same] == 1:
+        kept.insert(0, same)
     shape = [low.shapes[self_.name][self_.axes[dim]] for dim in lead]
     made = [*lead, *kept]
     axes = [made.index(dim) if dim in made else None for dim in range(len(after))]

@@ -346,17 +346,18 @@ class Lowering:
         name = stem if number == 1 else f"{stem}_{number}"
         self.graph.node(op, inputs, name, **attrs)
         self._emitted[key] = name
-        if op in _KEEP_PARTS and any(self._is_part(each) for each in inputs):
+        if op in _KEEP_PARTS and any(self.is_part(each) for each in inputs):
             self.parts.add(name)
         self.dtypes[name], self.shapes[name] = dtype, shape
         return name
 
-    def _is_part(self, operand: Any) -> bool:
+    def is_part(self, operand: Any) -> bool:
+        """Whether each rank has a part of its last dim."""
         return isinstance(operand, str) and operand.partition(":")[0] in self.parts
 
     def check_part(self, node: torch.fx.Node, value: Value, dim: int) -> None:
         """Refuses what would need the parts of all ranks."""
-        if dim_of(dim, value.rank) == value.rank - 1 and self._is_part(value.name):
+        if dim_of(dim, value.rank) == value.rank - 1 and self.is_part(value.name):
             op = node.target._schema.name.removeprefix("aten::")
             raise Unsupported(f"{op} along a dim of which the plan gives each rank a part")
 
