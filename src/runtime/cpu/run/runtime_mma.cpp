@@ -163,9 +163,12 @@ void multiply_tiles(const MmaPlan& plan, const Decoded<T>& decoded, Add&& add, L
   });
 }
 
+// Apart from its callers: under AddressSanitizer the operands of all kinds together, each with a
+// place of its own, do not fit on a warp's stack.
 template <class DecodeA, class DecodeB>
-void multiply_floats(const MmaPlan& plan, std::uint32_t code, std::uint32_t elements,
-                     DecodeA&& decode_a, DecodeB&& decode_b) {
+[[gnu::noinline]] void multiply_floats(const MmaPlan& plan, std::uint32_t code,
+                                       std::uint32_t elements, DecodeA&& decode_a,
+                                       DecodeB&& decode_b) {
   Decoded<float> decoded;
   const std::uint32_t halves = (code & kMmaShort) != 0 ? 1 : 2;
   decode(plan, halves, elements, decode_a, decode_b, decoded);
@@ -202,7 +205,7 @@ void multiply_floats(const MmaPlan& plan, std::uint32_t code, std::uint32_t elem
       });
 }
 
-void multiply_integers(const MmaPlan& plan, std::uint32_t code) {
+[[gnu::noinline]] void multiply_integers(const MmaPlan& plan, std::uint32_t code) {
   Decoded<std::int32_t> decoded;
   const auto element = [](std::uint32_t word, std::uint32_t e, bool is_signed) -> std::int32_t {
     const auto byte = static_cast<std::uint8_t>(word >> (8 * e));
