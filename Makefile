@@ -44,4 +44,4 @@ tidy: setup
 	  run-clang-tidy-14 -quiet -j $$(job_count) -p build/tidy '/(src|examples)/.*\.cpp$$'
 
 clean:
-	@rm -rf build/release build/debug build/gpu build/gpu_objects build/asan build/tsan build/fuzz build/tidy
+	@rm -rf build/release build/debug build/gpu build/gpu_objects build/asan build/tsan build/tidy

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -340,8 +341,8 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
   on_launch([](const char* entry, void** args) {
     if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
     const auto* arenas = static_cast<const std::uint64_t*>(args[0]);
-    for (int rank = 0; rank < 2; ++rank) {
-      *reinterpret_cast<std::uint32_t*>(arenas[rank] + protocol::kAbortOffset) = 1;
+    for (int rank = 0; rank < 2; ++rank) {  // which both ranks do
+      std::atomic_ref(*reinterpret_cast<std::uint32_t*>(arenas[rank] + protocol::kAbortOffset)) = 1;
     }
     if (*static_cast<const int*>(args[1]) != 1) return;
     **static_cast<protocol::Record**>(args[4]) = {.kind = protocol::Record::kLostWait,

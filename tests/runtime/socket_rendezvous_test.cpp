@@ -126,10 +126,10 @@ TEST_F(Sockets, WhoDoesNotComeIsNamed) {
 
 TEST_F(Sockets, BroadcastWhatRank0GivesAmongRounds) {
   std::vector<SocketOptions> ends = {options({0, 3}, 4), options({1}, 4), options({2}, 4)};
-  for (SocketOptions& each : ends) each.patience_s = 0.1;  // which limits rounds alone
+  for (SocketOptions& each : ends) each.patience_s = 0.5;  // which limits rounds alone
   const auto errors = meet(ends, [](Rendezvous& end) {
     const bool gives = end.ranks()[0] == 0;
-    if (gives) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    if (gives) std::this_thread::sleep_for(std::chrono::milliseconds(800));
     for (int i = 0; i < 100; ++i) {
       const std::string bytes = fmt::format("{}{}", i, std::string(i == 7 ? 3 << 20 : 0, 'x'));
       EXPECT_EQ(end.broadcast(gives ? bytes : "ignored"), bytes);

@@ -64,12 +64,14 @@ class FiberSanitizer : NonCopyable {
   FiberSanitizer() : own_(__tsan_create_fiber(0)) {}
   ~FiberSanitizer() { __tsan_destroy_fiber(own_); }
 
-  void before_resume(const void* /*stack*/, std::size_t /*bytes*/) {
+  // ThreadSanitizer notes on the current fiber that a function is entered, and that it is left:
+  // these two must not be functions.
+  [[gnu::always_inline]] void before_resume(const void* /*stack*/, std::size_t /*bytes*/) {
     caller_ = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(own_, 0);
   }
   void after_resume() {}
-  void before_suspend() { __tsan_switch_to_fiber(caller_, 0); }
+  [[gnu::always_inline]] void before_suspend() { __tsan_switch_to_fiber(caller_, 0); }
   void after_suspend() {}
   void forget(void* /*stack*/, std::size_t /*bytes*/) {
     __tsan_destroy_fiber(own_);
