@@ -113,7 +113,7 @@ double two_epsilons(const HostTensor& tensor) {
 
 /// A sum of K products in f32 is off by about sqrt(K) times what the last bits of its operands
 /// make: its partial sums are that much larger than one product.
-constexpr double kSumsInF32 = 16;
+constexpr double kRoundingOfF32Sums = 16;
 
 /// Flips the last bit of each float of 16 or 32 bits.
 RankTensors nudged(RankTensors tensors) {
@@ -142,8 +142,8 @@ RankTensors nudged(RankTensors tensors) {
       if (rounded_otherwise) {
         const double otherwise = relative_error((*rounded_otherwise)[rank][i], expected[rank][i]);
         const bool is_f32 = got[rank][i].dtype == DType::kF32;
-        allowed = std::max(
-            {allowed, two_epsilons(got[rank][i]), is_f32 ? kSumsInF32 * otherwise : otherwise});
+        allowed = std::max({allowed, two_epsilons(got[rank][i]),
+                            is_f32 ? kRoundingOfF32Sums * otherwise : otherwise});
       }
       if (!(error <= allowed)) {
         return ::testing::AssertionFailure()

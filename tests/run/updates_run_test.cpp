@@ -282,9 +282,9 @@ TEST(Write, IndicesOfFirstDimsAreNamedAndCountFromTheEnd) {
   for (const auto& [block, offset, operand, index] :
        {std::tuple{4, 0, 1, 4}, std::tuple{-5, 0, 1, -5}, std::tuple{0, 8, 2, 8},
         std::tuple{0, -9, 2, -9}}) {
-    // Clang 14 does not capture structured bindings.
-    const auto at = std::pair{block, offset};
-    const std::string error = testing::error_of([&] { (void)run(at.first, at.second); });
+    // Clang 14 does not capture structured bindings by themselves.
+    const std::string error =
+        testing::error_of([&, block = block, offset = offset] { (void)run(block, offset); });
     EXPECT_NE(error.find("/inputs/" + std::to_string(operand)), std::string::npos) << error;
     EXPECT_NE(error.find("index " + std::to_string(index) + " is out of range"), std::string::npos)
         << error;
