@@ -1,5 +1,5 @@
 """Tries every architecture of transformers that has a tensor-parallel plan, with small random weights:
-every_architecture.py [--ranks N] [--dtype f32|bf16] [NAME...]. Prints a line for each: the error of its
+every_architecture.py [--ranks N] [--dtype f32|bf16] [--part K/N] [NAME...]. Prints a line for each: the error of its
 logits beside PyTorch's, of prompts and of tokens behind them, or why there are none. What has pictures or sounds as well is given text."""
 
 import argparse
@@ -230,17 +230,24 @@ def _late(*_):
     raise TimeoutError(f"more than {SECONDS} s of this process")
 
 
+def part(text):
+    """Every N-th package, from the K-th on."""
+    first, step = map(int, text.split("/"))
+    return slice(first, None, step)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--dtype", choices=LIMITS, default="f32")
+    parser.add_argument("--part", type=part, default=slice(None))
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGPROF, _late)
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))  # a large model fails, not others
     counts = collections.Counter()
-    for name, kinds in packages().items():
+    for name, kinds in list(packages().items())[options.part]:
         if options.names and name not in options.names:
             continue
         signal.setitimer(signal.ITIMER_PROF, SECONDS)  # whatever else this machine does
