@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <ctime>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 namespace server {
@@ -25,22 +26,19 @@ Ticket::News Ticket::wait(std::chrono::milliseconds limit) {
   return std::exchange(news_, {});
 }
 
-void Ticket::add(Token token) {
+void Ticket::tell(const std::optional<braid::ChosenToken>& token, Finish finish,
+                  const std::string& error) {
   const std::lock_guard lock(mutex_);
-  news_.tokens.push_back(token);
-  changed_.notify_one();
-}
-
-void Ticket::finish(Finish how, std::string error) {
-  const std::lock_guard lock(mutex_);
-  news_.finish = how;
-  news_.error = std::move(error);
+  if (token) news_.tokens.push_back(*token);
+  news_.finish = finish;
+  news_.error = error;
   changed_.notify_one();
 }
 
 Engine::Engine(braid::ExportedModel& model) : model_(model), scheduler_(limits()) {
   note();
   thread_ = std::thread([this] { work(); });
+  postman_ = std::thread([this] { deliver(); });
 }
 
 Engine::~Engine() {
@@ -50,6 +48,7 @@ Engine::~Engine() {
     changed_.notify_one();
   }
   thread_.join();
+  postman_.join();
 }
 
 std::shared_ptr<Ticket> Engine::submit(Request request) {
@@ -83,8 +82,24 @@ void Engine::work() {
     }
     step();
   }
-  for (auto& [number, sequence] : sequences_) sequence.ticket->finish(Finish::kFailed);
-  for (auto& ticket : arrived_) ticket->finish(Finish::kFailed);
+  for (auto& [number, sequence] : sequences_) {
+    messages_.push_back({sequence.ticket, {}, Finish::kFailed});
+  }
+  for (auto& ticket : arrived_) messages_.push_back({ticket, {}, Finish::kFailed});
+  post(true);
+}
+
+void Engine::deliver() {
+  for (bool was_last = false; !was_last;) {
+    std::vector<Message> messages;
+    {
+      std::unique_lock lock(mutex_);
+      mail_.wait(lock, [&] { return last_posted_ || !posted_.empty(); });
+      messages.swap(posted_);
+      was_last = last_posted_;
+    }
+    for (const auto& [ticket, token, finish, error] : messages) ticket->tell(token, finish, error);
+  }
 }
 
 void Engine::step() {
@@ -101,23 +116,23 @@ void Engine::step() {
   count("steps_total");
   count("computed_tokens_total", std::ssize(step.batch.tokens));
   note();
+  std::vector<braid::Sampling> sampling;
+  for (const auto& row : step.rows) {
+    sampling.push_back(sequences_.at(row.sequence).ticket->request().sampling);
+  }
   try {
     const std::int64_t run = processor_time();
-    const std::vector<double> logits = model_.run(step.batch);
+    const std::vector<braid::ChosenToken> chosen = model_.choose(step.batch, sampling);
     begin += processor_time() - run;
     scheduler_.done();
     count("tokens_total", std::ranges::count_if(step.rows, &braid::ScheduledStep::Row::whole));
     for (std::size_t row = 0; row < step.rows.size(); ++row) {
       const auto& [number, whole, reused] = step.rows[row];
-      const auto ticket = sequences_.at(number).ticket;
-      ticket->begin(reused);
-      if (!whole) continue;  // part of a prompt
-      const std::int64_t vocabulary = limits().vocabulary;
-      const Finish finish = choose(number, std::span(logits).subspan(row * vocabulary, vocabulary));
-      if (finish == Finish::kNone) continue;
-      end(number);
-      ticket->finish(finish);
+      Sequence& sequence = sequences_.at(number);
+      sequence.ticket->begin(reused);
+      if (whole && !append(sequence, number, chosen[row])) end(number);  // else a prompt goes on
     }
+    post();
     count("host_microseconds_total", processor_time() - begin);
   } catch (const std::exception& error) {
     // What the cache holds is lost, so everything that runs has failed.
@@ -126,26 +141,32 @@ void Engine::step() {
     if (why.empty()) why = "the run failed";
     for (const std::uint64_t number : scheduler_.failed()) {
       count("requests_failed_total");
-      sequences_.at(number).ticket->finish(Finish::kFailed, why);
+      messages_.push_back({sequences_.at(number).ticket, {}, Finish::kFailed, why});
       sequences_.erase(number);
     }
+    post();
   }
 }
 
-/// Appends the next token to a sequence.
-Finish Engine::choose(std::uint64_t number, std::span<const double> logits) {
-  Sequence& sequence = sequences_.at(number);
+bool Engine::append(Sequence& sequence, std::uint64_t number, braid::ChosenToken token) {
   const Request& request = sequence.ticket->request();
-  Token token{braid::choose_token(logits, request.sampling, sequence.tokens)};
   for (const auto* stops : {&limits().end_of_text, &request.stop}) {
-    if (std::ranges::find(*stops, token.id) != stops->end()) return Finish::kStop;
+    if (std::ranges::find(*stops, token.id) == stops->end()) continue;
+    messages_.push_back({sequence.ticket, {}, Finish::kStop});
+    return false;
   }
-  if (request.logprobs) token.logprob = braid::log_probability(logits, token.id);
   scheduler_.append(number, token.id);
-  sequence.ticket->add(token);
-  ++sequence.tokens;
-  return sequence.tokens - std::ssize(request.prompt) == request.max_tokens ? Finish::kLength
-                                                                            : Finish::kNone;
+  const bool is_full = ++sequence.tokens - std::ssize(request.prompt) == request.max_tokens;
+  messages_.push_back({sequence.ticket, token, is_full ? Finish::kLength : Finish::kNone});
+  return !is_full;
+}
+
+void Engine::post(bool is_last) {
+  const std::lock_guard lock(mutex_);
+  std::ranges::move(messages_, std::back_inserter(posted_));
+  messages_.clear();
+  last_posted_ = is_last;
+  mail_.notify_one();
 }
 
 void Engine::end(std::uint64_t number) {

@@ -2,7 +2,6 @@
 
 #include <braid/batch_scheduler.h>
 #include <braid/exported_model.h>
-#include <braid/sampling.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,7 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,25 +23,18 @@ struct Request {
   std::int64_t max_tokens = 16;
   braid::Sampling sampling;        ///< a request with the same seed gets the same tokens
   std::vector<std::int32_t> stop;  ///< ends the answer, and is no part of it
-  bool logprobs = false;           ///< whether Token::logprob is wanted
-};
-
-/// A token of an answer.
-struct Token {
-  std::int32_t id = 0;
-  double logprob = 0;  ///< logarithm of its probability at temperature 1, where it is wanted
 };
 
 enum class Finish { kNone, kStop, kLength, kFailed };
 
-/// A request on its way. The engine adds tokens, a thread of HTTP takes them.
+/// A request on its way. The engine tells of tokens, a thread of HTTP takes them.
 class Ticket {
  public:
   explicit Ticket(Request request) : request_(std::move(request)) {}
   [[nodiscard]] const Request& request() const { return request_; }
 
   struct News {
-    std::vector<Token> tokens;
+    std::vector<braid::ChosenToken> tokens;
     Finish finish = Finish::kNone;
     std::string error;  ///< why it failed
   };
@@ -58,8 +50,8 @@ class Ticket {
   /// The request runs; so many tokens of its prompt were in the cache. Later calls change nothing.
   void begin(std::int64_t reused) { reused_ = reused_ < 0 ? reused : reused_.load(); }
   [[nodiscard]] std::int64_t reused() const { return std::max<std::int64_t>(0, reused_); }
-  void add(Token token);
-  void finish(Finish how, std::string error = {});
+  void tell(const std::optional<braid::ChosenToken>& token, Finish finish,
+            const std::string& error);
 
  private:
   const Request request_;
@@ -71,7 +63,9 @@ class Ticket {
 };
 
 /// Answers requests by continuous batching (braid::BatchScheduler). A thread of its own runs the
-/// model. The tokens of a request are the same whatever runs beside it or was in the cache.
+/// model, and another one wakes those that take its tokens: with many clients that takes longer
+/// than to prepare a run. The tokens of a request are the same whatever runs beside it or was in
+/// the cache.
 class Engine {
  public:
   explicit Engine(braid::ExportedModel& model);
@@ -91,12 +85,23 @@ class Engine {
     std::int64_t tokens;  ///< the prompt's, and those that were chosen
   };
 
+  struct Message {
+    std::shared_ptr<Ticket> ticket;
+    std::optional<braid::ChosenToken> token;
+    Finish finish = Finish::kNone;
+    std::string error = {};
+  };
+
+  void deliver();  ///< what was handed on, on a thread of its own
   // The engine's thread calls these.
   void work();
   void step();
-  [[nodiscard]] Finish choose(std::uint64_t number, std::span<const double> logits);
+  /// Appends a token to a sequence; whether that goes on.
+  bool append(Sequence& sequence, std::uint64_t number, braid::ChosenToken token);
   /// Takes a sequence out.
   void end(std::uint64_t number);
+  /// Hands on what was told.
+  void post(bool is_last = false);
   /// Notes the scheduler's numbers for metrics().
   void note();
   void count(const std::string& what, std::int64_t more = 1);
@@ -104,6 +109,7 @@ class Engine {
   braid::ExportedModel& model_;
   braid::BatchScheduler scheduler_;
   std::map<std::uint64_t, Sequence> sequences_;  ///< by number
+  std::vector<Message> messages_;                ///< of this step
 
   mutable std::mutex mutex_;  ///< of all below
   std::condition_variable changed_;
@@ -118,8 +124,10 @@ class Engine {
       {"computed_tokens_total", 0},    ///< that went through the model, prompts included
       {"reused_tokens_total", 0},      ///< that the cache had when their sequence began
       {"tokens_total", 0}};            ///< that were chosen
-  bool stopping_ = false;
-  std::thread thread_;
+  bool stopping_ = false, last_posted_ = false;
+  std::vector<Message> posted_;
+  std::condition_variable mail_;
+  std::thread thread_, postman_;
 };
 
 }  // namespace server

@@ -123,7 +123,7 @@ class Answer {
     do {
       news_ = ticket_->wait(kLook);
       if (news_.finish == Finish::kFailed || !is_there()) return false;
-      for (const Token& token : news_.tokens) {
+      for (const braid::ChosenToken& token : news_.tokens) {
         if (!reply_.add(token)) continue;
         news_.finish = Finish::kStop;
         ticket_->stop();

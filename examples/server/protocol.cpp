@@ -117,8 +117,8 @@ Completion parse_completion(const std::string& text, bool chat, const Language& 
   }
   if (!body.is_object()) throw BadRequest("the body is no JSON object");
   static const std::set<std::string> known = {
-      "max_tokens",     "temperature", "top_p", "seed",     "stop", "stream",
-      "stream_options", "model",       "user",  "logprobs", "n"};
+      "max_tokens", "temperature", "top_p",    "seed", "stop",  "stream", "stream_options",
+      "model",      "user",        "logprobs", "n",    "top_k", "min_p"};
   static const std::set<std::string> of_chat = {"messages", "max_completion_tokens",
                                                 "top_logprobs"};
   for (const auto& [key, value] : body.items()) {
@@ -139,6 +139,9 @@ Completion parse_completion(const std::string& text, bool chat, const Language& 
   request.sampling.temperature =
       number(body, "temperature", 1.0, 0.0, 100.0, "a number from 0 to 100");
   request.sampling.top_p = number(body, "top_p", 1.0, 1e-9, 1.0, "a number above 0, at most 1");
+  request.sampling.top_k =
+      number(body, "top_k", 0, -1, INT_MAX, "a number from 1 on, 0 or -1 for all tokens");
+  request.sampling.min_p = number(body, "min_p", 0.0, 0.0, 1.0, "a number from 0 to 1");
   const auto seed = number<std::int64_t>(body, "seed", -1, LLONG_MIN, LLONG_MAX, "an integer");
   request.sampling.seed = seed == -1 ? std::random_device{}() : static_cast<std::uint64_t>(seed);
   number<std::int64_t>(body, "n", 1, 1, 1, "1");
@@ -148,7 +151,7 @@ Completion parse_completion(const std::string& text, bool chat, const Language& 
   const char* top = chat ? "top_logprobs" : "logprobs";
   const auto others =
       number<std::int64_t>(body, top, -1, 0, 0, "0: those of the chosen tokens alone");
-  request.logprobs = chat ? flag(body, "logprobs") : others == 0;
+  result.logprobs = chat ? flag(body, "logprobs") : others == 0;
   return result;
 }
 
@@ -161,22 +164,22 @@ Reply::Reply(const Completion& completion, const Tokenizer& tokenizer, std::stri
       prompt_(std::ssize(completion.request.prompt)),
       chat_(completion.chat),
       stream_(completion.stream),
-      logprobs_(completion.request.logprobs),
+      logprobs_(completion.logprobs),
       text_(completion.stops) {}
 
-std::string Reply::text(const Token& token) const {
+std::string Reply::text(const braid::ChosenToken& token) const {
   return tokenizer_.missing().empty() ? tokenizer_.text(token.id) : std::to_string(token.id) + " ";
 }
 
-bool Reply::add(const Token& token) {
+bool Reply::add(const braid::ChosenToken& token) {
   tokens_.push_back(token);
   ++count_;
   return text_.add(text(token));
 }
 
-json Reply::logprobs(const std::vector<Token>& tokens) const {
+json Reply::logprobs(const std::vector<braid::ChosenToken>& tokens) const {
   json names = json::array(), logprobs = json::array(), content = json::array();
-  for (const Token& token : tokens) {
+  for (const braid::ChosenToken& token : tokens) {
     const std::string name = text(token);
     names.push_back(tokenizer_.missing().empty() ? json(name) : json(token.id));
     logprobs.push_back(token.logprob);
@@ -191,9 +194,9 @@ json Reply::logprobs(const std::vector<Token>& tokens) const {
 
 json Reply::take(Finish finish) {
   const bool end = finish != Finish::kNone;
-  const std::vector<Token> tokens = std::exchange(tokens_, {});
+  const std::vector<braid::ChosenToken> tokens = std::exchange(tokens_, {});
   json choice = {{"index", 0}, {"tokens", json::array()}, {"logprobs", nullptr}};
-  for (const Token& token : tokens) choice["tokens"].push_back(token.id);
+  for (const braid::ChosenToken& token : tokens) choice["tokens"].push_back(token.id);
   if (logprobs_) choice["logprobs"] = logprobs(tokens);
   choice["finish_reason"] = end ? json(reason(finish)) : json();
   if (chat_) {

@@ -29,7 +29,7 @@ struct Completion {
   bool chat = false;  ///< its prompt is messages, and so is the answer
   Request request;
   std::vector<std::string> stops;  ///< texts
-  bool stream = false, stream_usage = false;
+  bool stream = false, stream_usage = false, logprobs = false;
 };
 
 /// Reads the body of a request. `room`: the most tokens of a sequence. Throws BadRequest.
@@ -43,7 +43,7 @@ class Reply {
         std::string model);
 
   /// Appends a token; true where the text ends in front of a stop.
-  bool add(const Token& token);
+  bool add(const braid::ChosenToken& token);
   /// What was added since the last call.
   [[nodiscard]] nlohmann::json take(Finish finish);
   /// An object around these choices, with the usage until now.
@@ -51,8 +51,8 @@ class Reply {
 
  private:
   [[nodiscard]] nlohmann::json object(nlohmann::json choices) const;
-  [[nodiscard]] nlohmann::json logprobs(const std::vector<Token>& tokens) const;
-  [[nodiscard]] std::string text(const Token& token) const;
+  [[nodiscard]] nlohmann::json logprobs(const std::vector<braid::ChosenToken>& tokens) const;
+  [[nodiscard]] std::string text(const braid::ChosenToken& token) const;
 
   const Tokenizer& tokenizer_;
   const std::string id_, model_;
@@ -61,7 +61,7 @@ class Reply {
   braid::TextStream text_;
   std::int64_t count_ = 0;
   bool begun_ = false;
-  std::vector<Token> tokens_;  ///< since the last take()
+  std::vector<braid::ChosenToken> tokens_;  ///< since the last take()
 };
 
 }  // namespace server

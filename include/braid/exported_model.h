@@ -10,6 +10,7 @@
 
 #include "braid/chat_format.h"
 #include "braid/export.h"
+#include "braid/sampling.h"
 #include "braid/world.h"
 
 namespace braid {
@@ -79,8 +80,15 @@ class BRAID_API ExportedModel {
   /// then. With ranks elsewhere it is called where rank 0 is, and no later run succeeds after one
   /// that failed.
   [[nodiscard]] std::vector<double> run(const ModelBatch& batch);
-  /// With ranks elsewhere, where rank 0 is not: runs every batch that run() gets there, until that
-  /// model is destroyed. Throws as run() does, and kEnvironment naming a rank that is lost.
+  /// Runs once and chooses the token behind each sequence where its logits are, on the device: a
+  /// fraction of what copies of them and a choice on the host take. A token depends on the logits,
+  /// the sequence's sampling and its length alone. Throws as run() does, and kInvalidArgument where
+  /// there is not one sampling for each sequence.
+  [[nodiscard]] std::vector<ChosenToken> choose(const ModelBatch& batch,
+                                                std::span<const Sampling> sampling);
+  /// With ranks elsewhere, where rank 0 is not: runs every batch that run() and choose() get there,
+  /// until that model is destroyed. Throws as run() does, and kEnvironment naming a rank that is
+  /// lost.
   void follow();
   /// With ranks elsewhere: why no later run succeeds, such as "rank 1 is gone"; else empty. Any
   /// thread may call it.

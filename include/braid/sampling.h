@@ -1,24 +1,24 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-
-#include "braid/export.h"
 
 namespace braid {
 
-/// How a token is chosen from a model's logits.
+/// How a token is chosen from a model's logits, as by the op `sample` (docs/numerics.md, Sampling).
 struct Sampling {
   double temperature = 1;  ///< 0: the likeliest token
+  std::int32_t top_k = 0;  ///< among so many of the likeliest tokens; 0: among all
   double top_p = 1;  ///< among the likeliest tokens that together have at least this probability
+  double min_p = 0;  ///< among those at least this many times as probable as the likeliest
   std::uint64_t seed = 0;
 };
 
-/// Chooses a token. It depends on the arguments alone: `position`, by which the tokens of a text
-/// differ, takes the place of a generator's state, so a text can be continued anywhere.
-[[nodiscard]] BRAID_API std::int32_t choose_token(std::span<const double> logits,
-                                                  const Sampling& sampling, std::uint64_t position);
-/// The logarithm of a token's probability at temperature 1.
-[[nodiscard]] BRAID_API double log_probability(std::span<const double> logits, std::int32_t token);
+/// A token that was chosen.
+struct ChosenToken {
+  std::int32_t id = 0;
+  float logprob = 0;  ///< the logarithm of its probability at temperature 1
+
+  bool operator==(const ChosenToken&) const = default;
+};
 
 }  // namespace braid

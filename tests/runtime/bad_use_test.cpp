@@ -83,6 +83,31 @@ TEST_F(BadUse, ValuesOutOfRange) {
   EXPECT_THAT(refused([&] { executable_.prepare({{"T", 1}, {"S", 1}}); }), HasSubstr("S"));
 }
 
+// Its buffer has the node's shape, [T, 1].
+TEST(BoundOutputs, HaveTheirOwnShapeWhereTheyAreViews) {
+  World world = World::open({.device = DeviceKind::kCpu, .world = 1, .threads = 1});
+  Executable executable = Executable::compile(parse_graph(R"({
+    "braid": 1, "name": "view", "symbols": {"T": {"max": 4}},
+    "inputs": [{"name": "x", "dtype": "f32", "shape": ["T", 1]}],
+    "nodes": [{"name": "sum", "op": "add", "inputs": ["x", "x"]},
+              {"name": "y", "op": "squeeze", "inputs": ["sum"], "attrs": {"dim": 1}}],
+    "outputs": ["y"]})"),
+                                              world);
+  const auto memory = world.device().allocate(0, 16);
+  executable.bind(0, "y", {memory->address(), DType::kF32, {3}});
+  EXPECT_EQ(error_of([&] {
+              executable.prepare({{"T", 4}});
+            }).second,
+            "y: is bound to f32[3]; expected at least f32[4] for these symbols");
+  executable.prepare({{"T", 2}});
+  executable.set_input(0, "x", HostTensor::from_doubles(DType::kF32, {2, 1}, {1.5, 2}));
+  executable.run();
+  executable.synchronize();
+  std::vector<float> found(2);
+  world.device().create_stream(0)->copy_to_host(found.data(), memory->address(), 8);
+  EXPECT_EQ(found, (std::vector<float>{3, 4}));
+}
+
 TEST_F(BadUse, TensorsThatDoNotFit) {
   const std::uint64_t at = memory_->address();
   EXPECT_THAT(bind_refused({0, DType::kF32, {4, 8}}), HasSubstr("address 0x0"));

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <thread>
 
 #include "runtime/error_of.h"
@@ -32,6 +35,9 @@ HostTensor numbers(std::vector<std::int64_t> shape, double step) {
   tensor.data.assign(bytes.begin(), bytes.end());
   return tensor;
 }
+
+/// Of the batches below.
+constexpr Sampling kBoth[] = {{.temperature = 0}, {.seed = 3}};
 
 /// A model of two ranks that knows of the last token of each sequence alone.
 class Models : public ::testing::Test {
@@ -148,6 +154,27 @@ TEST_F(Models, RunShortBatchesBeforeAllIsCompiled) {
   EXPECT_EQ(model.run(batch(model, 20)), all.run(batch(all, 20)));
 }
 
+TEST_F(Models, ChooseTheTokensOfTheirLogits) {
+  ExportedModel model = open();
+  for (const std::int32_t tokens : {1, 20}) {
+    const std::vector<double> logits = model.run(batch(model, tokens));
+    const std::vector<ChosenToken> chosen = model.choose(batch(model, tokens), kBoth);
+    ASSERT_EQ(chosen.size(), 2);
+    for (std::size_t row = 0; row < 2; ++row) {
+      const auto own = std::span(logits).subspan(row * kVocabulary, kVocabulary);
+      double sum = 0;
+      for (const double logit : own) sum += std::exp(logit);
+      EXPECT_NEAR(chosen[row].logprob, own[chosen[row].id] - std::log(sum), 1e-5);
+    }
+    EXPECT_EQ(chosen[0].id, std::ranges::max_element(logits.begin(), logits.begin() + kVocabulary) -
+                                logits.begin());
+  }
+  EXPECT_EQ(
+      error_of([&] { (void)model.choose(batch(model, 3), {}); }),
+      std::pair(ErrorCode::kInvalidArgument,
+                std::string("choose: found 0 samplings; expected one for each of 2 sequences")));
+}
+
 /// Each rank is a model of its own, which a thread of its own uses.
 class ModelsApart : public Models {
  protected:
@@ -190,6 +217,7 @@ TEST_F(ModelsApart, GiveWhatOneWorldGives) {
   const std::string error = follow([&](ExportedModel& model) {
     for (const std::int32_t tokens : {1, 20, 3, 20}) {
       EXPECT_EQ(model.run(batch(model, tokens)), here.run(batch(here, tokens)));
+      EXPECT_EQ(model.choose(batch(model, tokens), kBoth), here.choose(batch(here, tokens), kBoth));
     }
     EXPECT_EQ(model.lost(), "");
   });

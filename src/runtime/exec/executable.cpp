@@ -218,7 +218,7 @@ void Executable::bind(int rank, std::string_view name, const DeviceTensor& tenso
   } catch (const Error& error) {
     throw Error(error.code(), bound->name, error.what());
   }
-  impl().ranks[local]->bind(buffer, tensor);
+  impl().ranks[local]->bind(*bound, tensor);
   impl().current = nullptr;
   impl().has_run = false;
 }

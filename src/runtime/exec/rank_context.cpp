@@ -126,9 +126,8 @@ void RankContext::allocate(std::size_t arena) {
 }
 
 void RankContext::check_bound(const Bindings& bindings) const {
-  for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-    const Buffer& buffer = program_.buffers[b];
-    if (bound_[b]) check_bound_at(buffer.name, buffer.type, *bound_[b], bindings);
+  for (const auto& bound : bound_) {
+    if (bound) check_bound_at(bound->as->name, bound->as->type, bound->tensor, bindings);
   }
 }
 
@@ -176,7 +175,7 @@ std::uint64_t RankContext::arena_address(std::size_t arena) const {
 }
 
 std::uint64_t RankContext::address(std::size_t buffer) const {
-  if (bound_[buffer]) return bound_[buffer]->address;
+  if (bound_[buffer]) return bound_[buffer]->tensor.address;
   const Buffer& b = program_.buffers[buffer];
   return arena_address(static_cast<std::size_t>(b.arena)) + static_cast<std::uint64_t>(b.offset);
 }

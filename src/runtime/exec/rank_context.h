@@ -38,8 +38,11 @@ class RankContext {
   /// The rank's own stream, behind everything enqueued for it.
   [[nodiscard]] Stream& stream_after_runs();
 
-  /// Places the buffer in the caller's memory from now on.
-  void bind(std::size_t buffer, DeviceTensor tensor) { bound_[buffer] = std::move(tensor); }
+  /// Places an input or output of the program, which may have another shape than its buffer, in
+  /// the caller's memory from now on.
+  void bind(const ProgramTensor& as, DeviceTensor tensor) {
+    bound_[as.buffer] = {&as, std::move(tensor)};
+  }
   /// Throws kInvalidArgument if a bound tensor does not fit at these values.
   void check_bound(const Bindings& bindings) const;
   /// Shares the parameters of `other`, the same rank of another executable of the program: the
@@ -84,7 +87,11 @@ class RankContext {
   std::vector<std::span<protocol::Mark>> marks_of_;  ///< for each step
   /// Null until needed, and for symmetric arenas. Parameters may be shared.
   std::vector<std::shared_ptr<Memory>> arenas_;
-  std::vector<std::optional<DeviceTensor>> bound_;  ///< for each buffer: the caller's tensor
+  struct Bound {
+    const ProgramTensor* as;
+    DeviceTensor tensor;
+  };
+  std::vector<std::optional<Bound>> bound_;  ///< for each buffer: the caller's tensor
   std::unique_ptr<Event> end_of_run_;  ///< end of the last run, if it was on a caller's stream
   bool foreign_ = false;               ///< the rank's own stream does not wait for it yet
   std::vector<std::unique_ptr<Event>> events_;    ///< as in Lanes

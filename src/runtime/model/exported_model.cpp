@@ -20,6 +20,7 @@
 #include "ir/fail.h"
 #include "ir/non_copyable.h"
 #include "runtime/bytes.h"
+#include "runtime/model/token_chooser.h"
 
 namespace braid {
 namespace {
@@ -127,27 +128,34 @@ constexpr std::pair<const char*, Values ModelBatch::*> kInputs[] = {
     {"slots", &ModelBatch::slots},     {"page_table", &ModelBatch::page_table},
     {"lengths", &ModelBatch::lengths}, {"starts", &ModelBatch::starts}};
 
-/// A batch as it goes to other processes. It is never empty.
-std::string encode(const ModelBatch& batch) {
+using Samplings = std::span<const Sampling>;  ///< of each sequence; none: no token is chosen
+
+/// Calls visit(values) for each array of a run.
+void for_each_array(auto& batch, auto& sampling, auto visit) {
+  for (const auto& [name, member] : kInputs) visit(batch.*member);
+  visit(sampling);
+}
+
+/// A run as it goes to other processes. It is never empty.
+std::string encode(const ModelBatch& batch, Samplings sampling) {
   ByteWriter out;
-  for (const auto& [name, member] : kInputs) {
-    const Values& values = batch.*member;
+  for_each_array(batch, sampling, [&](const auto& values) {
     out.string({reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]});
-  }
+  });
   return out.take();
 }
 
-ModelBatch decode(std::string_view bytes) {
+std::pair<ModelBatch, std::vector<Sampling>> decode(std::string_view bytes) {
   ByteReader in(bytes);
   ModelBatch batch;
-  for (const auto& [name, member] : kInputs) {
+  std::vector<Sampling> sampling;
+  for_each_array(batch, sampling, [&](auto& values) {
     const std::string_view each = in.string();
-    Values& values = batch.*member;
     values.resize(each.size() / sizeof values[0]);
     std::memcpy(values.data(), each.data(), values.size() * sizeof values[0]);
-  }
+  });
   if (!in.done()) throw_internal("follow", "what the end of rank 0 sends is no batch");
-  return batch;
+  return {std::move(batch), std::move(sampling)};
 }
 
 }  // namespace
@@ -190,9 +198,13 @@ struct ExportedModel::Impl : NonCopyable {
   /// Binds an input or output to memory of the largest run.
   void place(std::size_t local, const std::string& name, const TensorType& type);
   const Executable::Plan& plan(const Sizes& sizes);
-  void enqueue(const ModelBatch& batch, const Executable::Plan& chosen, HostTensor* logits);
-  /// Runs on the ranks of this process; the logits are there where rank 0 is.
-  HostTensor run(const ModelBatch& batch);
+  void enqueue(const ModelBatch& batch, Samplings sampling, const Executable::Plan& chosen,
+               HostTensor* logits);
+  /// Runs on the ranks of this process. The logits, where no tokens are chosen, are there where
+  /// rank 0 is.
+  HostTensor run(const ModelBatch& batch, Samplings sampling);
+  /// Runs on the ranks of all processes.
+  HostTensor run_everywhere(const char* caller, const ModelBatch& batch, Samplings sampling);
   [[nodiscard]] bool has_rank_0() const { return world.ranks()[0] == 0; }
   [[nodiscard]] std::string lost() const;
 
@@ -206,6 +218,7 @@ struct ExportedModel::Impl : NonCopyable {
   /// them.
   std::vector<std::map<std::string, std::unique_ptr<Memory>, std::less<>>> memory;
   std::vector<std::unique_ptr<Stream>> streams;
+  std::optional<TokenChooser> chooser;
   std::map<Sizes, PlanUse> plans;
   std::uint64_t runs = 0;
   mutable std::mutex mutex;
@@ -221,6 +234,7 @@ ExportedModel::Impl::Impl(const ModelFolder& model, World opened, std::shared_pt
   executable.prepare({{"T", 1}, {"S", 1}});
   read_weights(model);
   memory.resize(world.ranks().size());
+  std::vector<DeviceTensor> logits;
   for (std::size_t local = 0; local < memory.size(); ++local) {
     streams.push_back(world.device().create_stream(world.ranks()[local]));
     for (const GraphInput& input : executable.inputs()) {
@@ -235,8 +249,13 @@ ExportedModel::Impl::Impl(const ModelFolder& model, World opened, std::shared_pt
         throw_invalid(model.graph_path, "logits: found {}; expected [S, {}]", output.type.str(),
                       limits.vocabulary);
       }
+      logits.push_back({memory[local].at("logits")->address(),
+                        logits_dtype,
+                        {limits.max_sequences, limits.vocabulary}});
     }
   }
+  if (logits.empty()) throw_invalid(model.graph_path, "found no output logits; expected one");
+  chooser.emplace(world, logits);
 }
 
 /// Lets the other processes go.
@@ -307,8 +326,8 @@ const Executable::Plan& ExportedModel::Impl::plan(const Sizes& sizes) {
   return it->second.plan;
 }
 
-void ExportedModel::Impl::enqueue(const ModelBatch& batch, const Executable::Plan& chosen,
-                                  HostTensor* logits) {
+void ExportedModel::Impl::enqueue(const ModelBatch& batch, Samplings sampling,
+                                  const Executable::Plan& chosen, HostTensor* logits) {
   std::vector<Stream*> raw;
   for (std::size_t local = 0; local < streams.size(); ++local) {
     Stream* stream = raw.emplace_back(streams[local].get());
@@ -321,13 +340,17 @@ void ExportedModel::Impl::enqueue(const ModelBatch& batch, const Executable::Pla
     }
   }
   executable.run(chosen, raw);
-  if (!has_rank_0()) return;
-  raw[0]->copy_to_host(logits->data.data(), memory[0].at("logits")->address(), logits->data.size());
+  if (!sampling.empty()) {
+    chooser->enqueue(sampling, batch.lengths, raw);
+  } else if (has_rank_0()) {
+    raw[0]->copy_to_host(logits->data.data(), memory[0].at("logits")->address(),
+                         logits->data.size());
+  }
 }
 
-HostTensor ExportedModel::Impl::run(const ModelBatch& batch) {
+HostTensor ExportedModel::Impl::run(const ModelBatch& batch, Samplings sampling) {
   const std::int64_t sequences = std::ssize(batch.lengths);
-  HostTensor logits{logits_dtype, {sequences, limits.vocabulary}, {}};
+  HostTensor logits{logits_dtype, {sampling.empty() ? sequences : 0, limits.vocabulary}, {}};
   logits.data.resize(logits.numel() * dtype_size(logits.dtype));
   std::exception_ptr first;
   const auto attempt = [&](const auto& step) {
@@ -341,12 +364,22 @@ HostTensor ExportedModel::Impl::run(const ModelBatch& batch) {
       failure = error.what();
     }
   };
-  attempt([&] { enqueue(batch, plan({std::ssize(batch.tokens), sequences}), &logits); });
+  attempt([&] { enqueue(batch, sampling, plan({std::ssize(batch.tokens), sequences}), &logits); });
   // Copies use the caller's vectors and `logits` until the streams are done, also after an error.
   attempt([&] { executable.synchronize(); });
   for (const auto& stream : streams) attempt([&] { stream->synchronize(); });
   if (first) std::rethrow_exception(first);
   return logits;
+}
+
+HostTensor ExportedModel::Impl::run_everywhere(const char* caller, const ModelBatch& batch,
+                                               Samplings sampling) {
+  if (elsewhere != nullptr) {
+    if (!has_rank_0()) throw_invalid(caller, "rank 0 is elsewhere; expected follow()");
+    if (const std::string why = lost(); !why.empty()) throw_environment(caller, why);
+    (void)elsewhere->broadcast(encode(batch, sampling));
+  }
+  return run(batch, sampling);
 }
 
 ExportedModel ExportedModel::open(const std::string& folder, const ModelOptions& options) {
@@ -381,12 +414,17 @@ const ModelLimits& ExportedModel::limits() const { return impl_->limits; }
 const std::optional<ChatFormat>& ExportedModel::chat() const { return impl_->chat; }
 
 std::vector<double> ExportedModel::run(const ModelBatch& batch) {
-  if (impl_->elsewhere != nullptr) {
-    if (!impl_->has_rank_0()) throw_invalid("run", "rank 0 is elsewhere; expected follow()");
-    if (const std::string why = lost(); !why.empty()) throw_environment("run", why);
-    (void)impl_->elsewhere->broadcast(encode(batch));
+  return impl_->run_everywhere("run", batch, {}).to_doubles();
+}
+
+std::vector<ChosenToken> ExportedModel::choose(const ModelBatch& batch,
+                                               std::span<const Sampling> sampling) {
+  if (sampling.empty() || sampling.size() != batch.lengths.size()) {
+    throw_invalid("choose", "found {} samplings; expected one for each of {} sequences",
+                  sampling.size(), batch.lengths.size());
   }
-  return impl_->run(batch).to_doubles();
+  (void)impl_->run_everywhere("choose", batch, sampling);
+  return impl_->chooser->chosen();
 }
 
 void ExportedModel::follow() {
@@ -394,7 +432,8 @@ void ExportedModel::follow() {
     throw_invalid("follow", "rank 0 is here; expected run()");
   }
   for (std::string bytes; !(bytes = impl_->elsewhere->broadcast({})).empty();) {
-    (void)impl_->run(decode(bytes));
+    const auto [batch, sampling] = decode(bytes);
+    (void)impl_->run(batch, sampling);
   }
 }
 
