@@ -25,7 +25,7 @@ if [[ "$kLevel" != demo ]]; then
   # llvm-14 has the symbolizer, without which no name in tests/lsan.supp is ever met.
   kPackages+=(git doxygen clang-14 clang-format-14 libclang-rt-14-dev llvm-14 libgtest-dev
               libgmock-dev libbenchmark-dev libcpp-httplib-dev libsentencepiece-dev
-              pkg-config)
+              libpcre2-dev libutf8proc-dev pkg-config)
   kPythonPackages+=('numpy>=1.26' 'ml_dtypes>=0.4' 'safetensors>=0.5,<1')
 fi
 [[ "$kLevel" == soak ]] && kPythonPackages+=('triton>=3.9,<3.10')

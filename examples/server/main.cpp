@@ -57,7 +57,7 @@ int main(int argc, char** argv) try {
     model.follow();
     return 0;
   }
-  const server::Language language{server::Tokenizer(folder), model.chat()};
+  const server::Language language{text::Tokenizer(folder), model.chat()};
   server::Engine engine(model);
   const std::string name = std::filesystem::absolute(folder + "/.").parent_path().filename();
   server::HttpServer http(engine, language, name, host, port);

@@ -37,19 +37,19 @@ bool flag(const json& body, const char* key) {
 const char* reason(Finish finish) { return finish == Finish::kStop ? "stop" : "length"; }
 
 /// What a prompt is expected to be.
-std::string expected(const Tokenizer& tokenizer) {
+std::string expected(const text::Tokenizer& tokenizer) {
   return tokenizer.missing().empty() ? "; expected one text, or token ids"
                                      : "; expected token ids, for " + tokenizer.missing();
 }
 
-std::int32_t token_id(const json& id, const char* key, const Tokenizer& tokenizer) {
+std::int32_t token_id(const json& id, const char* key, const text::Tokenizer& tokenizer) {
   if (!id.is_number_integer() || id.get<std::int64_t>() < 0 || id.get<std::int64_t>() > INT_MAX) {
     throw BadRequest(std::string(key) + ": found " + id.type_name() + expected(tokenizer));
   }
   return id.get<std::int32_t>();
 }
 
-std::vector<std::int32_t> parse_prompt(json prompt, const Tokenizer& tokenizer) {
+std::vector<std::int32_t> parse_prompt(json prompt, const text::Tokenizer& tokenizer) {
   if (prompt.is_array() && prompt.size() == 1 && !prompt[0].is_number()) prompt = json(prompt[0]);
   std::vector<std::int32_t> result;
   if (prompt.is_string() && tokenizer.missing().empty()) {
@@ -66,7 +66,7 @@ std::vector<std::int32_t> parse_prompt(json prompt, const Tokenizer& tokenizer) 
 }
 
 /// Texts and tokens that end an answer.
-void parse_stop(const json& stop, const Tokenizer& tokenizer, Completion* result) {
+void parse_stop(const json& stop, const text::Tokenizer& tokenizer, Completion* result) {
   if (stop.is_null()) return;
   for (const json& each : stop.is_array() ? stop : json::array({stop})) {
     if (each.is_string() && !each.get<std::string>().empty() && tokenizer.missing().empty()) {
@@ -155,7 +155,7 @@ Completion parse_completion(const std::string& text, bool chat, const Language& 
   return result;
 }
 
-Reply::Reply(const Completion& completion, const Tokenizer& tokenizer, std::string id,
+Reply::Reply(const Completion& completion, const text::Tokenizer& tokenizer, std::string id,
              std::string model)
     : tokenizer_(tokenizer),
       id_(std::move(id)),

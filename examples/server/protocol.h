@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine.h"
-#include "text.h"
+#include "tokenizer/tokenizer.h"
 
 namespace server {
 
@@ -20,7 +20,7 @@ struct BadRequest : std::runtime_error {
 
 /// How a model's texts and conversations are made.
 struct Language {
-  Tokenizer tokenizer;
+  text::Tokenizer tokenizer;
   std::optional<braid::ChatFormat> chat;
 };
 
@@ -39,7 +39,7 @@ Completion parse_completion(const std::string& body, bool chat, const Language& 
 /// The answer to a request in OpenAI's form, whole or as it grows.
 class Reply {
  public:
-  Reply(const Completion& completion, const Tokenizer& tokenizer, std::string id,
+  Reply(const Completion& completion, const text::Tokenizer& tokenizer, std::string id,
         std::string model);
 
   /// Appends a token; true where the text ends in front of a stop.
@@ -54,7 +54,7 @@ class Reply {
   [[nodiscard]] nlohmann::json logprobs(const std::vector<braid::ChosenToken>& tokens) const;
   [[nodiscard]] std::string text(const braid::ChosenToken& token) const;
 
-  const Tokenizer& tokenizer_;
+  const text::Tokenizer& tokenizer_;
   const std::string id_, model_;
   const std::int64_t created_, prompt_;
   const bool chat_, stream_, logprobs_;

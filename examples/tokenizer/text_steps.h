@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace text {
+
+/// The steps by which a tokenizer.json makes a text into the pieces that its model sees, in the
+/// terms of Hugging Face's tokenizers.
+class TextSteps {
+ public:
+  /// Throws std::runtime_error that names what it does not know.
+  explicit TextSteps(const nlohmann::json& tokenizer);
+
+  /// `is_first`: the text begins here.
+  [[nodiscard]] std::vector<std::string> pieces(std::string_view text, bool is_first) const;
+
+ private:
+  using Normalizer = std::function<std::string(std::string)>;
+  using Splitter = std::function<std::vector<std::string>(const std::string& piece, bool is_first)>;
+
+  void add_normalizer(const nlohmann::json& step);
+  void add_splitter(const nlohmann::json& step);
+
+  std::vector<Normalizer> normalizers_;
+  std::vector<Splitter> splitters_;
+};
+
+/// Byte-level tokenizers write each byte as a character.
+[[nodiscard]] std::string characters_of_bytes(std::string_view bytes);
+/// The bytes of such characters; others stay as they are.
+[[nodiscard]] std::string bytes_of_characters(std::string_view text);
+
+/// The length of the character that begins with this byte in UTF-8.
+[[nodiscard]] inline std::size_t character_size(char first) {
+  const auto byte = static_cast<unsigned char>(first);
+  return byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+}
+
+}  // namespace text
