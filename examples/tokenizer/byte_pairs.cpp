@@ -28,7 +28,8 @@ bool has_type(const json& step, const std::string& type) {
   for (const char* list : {"decoders", "pretokenizers"}) {
     if (!step.contains(list)) continue;
     const json& all = step.at(list);
-    return std::any_of(all.begin(), all.end(), [&](const json& each) { return has_type(each, type); });
+    return std::any_of(all.begin(), all.end(),
+                       [&](const json& each) { return has_type(each, type); });
   }
   return false;
 }
@@ -150,7 +151,8 @@ std::vector<std::string> BytePairs::texts() const {
                                   std::sscanf(name.c_str(), "<0x%2X>", &byte) == 1) {
       text = {static_cast<char>(byte)};
     } else {
-      for (std::size_t at; (at = text.find("\u2581")) != std::string::npos;) text.replace(at, 3, " ");
+      for (std::size_t at; (at = text.find("\u2581")) != std::string::npos;)
+        text.replace(at, 3, " ");
     }
     result[id] = std::move(text);
   }

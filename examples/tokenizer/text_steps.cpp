@@ -88,11 +88,12 @@ Pattern pattern_of(const json& pattern) {
 enum class Behavior { kIsolated, kRemoved, kWithPrevious, kWithNext, kContiguous };
 
 Behavior behavior_of(const json& step) {
-  static const std::map<std::string, Behavior> names = {{"Isolated", Behavior::kIsolated},
-                                                        {"Removed", Behavior::kRemoved},
-                                                        {"MergedWithPrevious", Behavior::kWithPrevious},
-                                                        {"MergedWithNext", Behavior::kWithNext},
-                                                        {"Contiguous", Behavior::kContiguous}};
+  static const std::map<std::string, Behavior> names = {
+      {"Isolated", Behavior::kIsolated},
+      {"Removed", Behavior::kRemoved},
+      {"MergedWithPrevious", Behavior::kWithPrevious},
+      {"MergedWithNext", Behavior::kWithNext},
+      {"Contiguous", Behavior::kContiguous}};
   const auto name = step.at("behavior").get<std::string>();
   const auto found = names.find(name);
   if (found == names.end()) refuse("the behavior " + name);
@@ -154,7 +155,8 @@ const std::array<std::string, 256>& byte_characters() {
       if (code < 0x80) {
         result[byte] = {static_cast<char>(code)};
       } else {
-        result[byte] = {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 0x3f))};
+        result[byte] = {static_cast<char>(0xc0 | code >> 6),
+                        static_cast<char>(0x80 | (code & 0x3f))};
       }
     }
     return result;
@@ -173,7 +175,8 @@ std::string characters_of_bytes(std::string_view bytes) {
 std::string bytes_of_characters(std::string_view text) {
   static const std::map<std::string, char, std::less<>> bytes = [] {
     std::map<std::string, char, std::less<>> result;
-    for (int byte = 0; byte < 256; ++byte) result[byte_characters()[byte]] = static_cast<char>(byte);
+    for (int byte = 0; byte < 256; ++byte)
+      result[byte_characters()[byte]] = static_cast<char>(byte);
     return result;
   }();
   std::string result;
@@ -197,11 +200,10 @@ TextSteps::TextSteps(const json& tokenizer) {
 
 void TextSteps::add_normalizer(const json& step) {
   if (step.is_null()) return;
-  static const std::map<std::string, int> forms = {
-      {"NFC", UTF8PROC_COMPOSE},
-      {"NFD", UTF8PROC_DECOMPOSE},
-      {"NFKC", UTF8PROC_COMPOSE | UTF8PROC_COMPAT},
-      {"NFKD", UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT}};
+  static const std::map<std::string, int> forms = {{"NFC", UTF8PROC_COMPOSE},
+                                                   {"NFD", UTF8PROC_DECOMPOSE},
+                                                   {"NFKC", UTF8PROC_COMPOSE | UTF8PROC_COMPAT},
+                                                   {"NFKD", UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT}};
   const std::string type = type_of(step);
   if (type == "Sequence") {
     for (const json& each : step.at("normalizers")) add_normalizer(each);
@@ -213,9 +215,9 @@ void TextSteps::add_normalizer(const json& step) {
       return text.empty() ? text : more + text;
     });
   } else if (type == "Replace") {
-    normalizers_.push_back([pattern = pattern_of(step.at("pattern")),
-                            content = step.at("content").get<std::string>()](
-                               const std::string& text) { return replaced(text, pattern, content); });
+    normalizers_.push_back(
+        [pattern = pattern_of(step.at("pattern")), content = step.at("content").get<std::string>()](
+            const std::string& text) { return replaced(text, pattern, content); });
   } else {
     refuse("the normalizer " + type);
   }
@@ -225,9 +227,8 @@ void TextSteps::add_splitter(const json& step) {
   if (step.is_null()) return;
   const std::string type = type_of(step);
   const auto add_split = [this](const Pattern& pattern, Behavior behavior, bool invert = false) {
-    splitters_.push_back([=](const std::string& piece, bool) {
-      return split(piece, pattern, behavior, invert);
-    });
+    splitters_.push_back(
+        [=](const std::string& piece, bool) { return split(piece, pattern, behavior, invert); });
   };
   if (type == "Sequence") {
     for (const json& each : step.at("pretokenizers")) add_splitter(each);
@@ -239,7 +240,8 @@ void TextSteps::add_splitter(const json& step) {
   } else if (type == "Punctuation") {
     add_split(Pattern("[\\p{P}$+<=>^`|~]"), behavior_of(step));
   } else if (type == "Whitespace") {
-    add_split(Pattern(std::string("[") + kWord + "]+|[^\\s" + kWord + "]+"), Behavior::kRemoved, true);
+    add_split(Pattern(std::string("[") + kWord + "]+|[^\\s" + kWord + "]+"), Behavior::kRemoved,
+              true);
   } else if (type == "WhitespaceSplit") {
     add_split(Pattern("\\s"), Behavior::kRemoved);
   } else if (type == "ByteLevel") {
@@ -256,8 +258,8 @@ void TextSteps::add_splitter(const json& step) {
     const auto space = step.value("replacement", std::string(kSpace));
     const auto scheme = step.value(
         "prepend_scheme", std::string(step.value("add_prefix_space", true) ? "always" : "never"));
-    splitters_.push_back([=, pattern = Pattern(" ", true)](const std::string& piece, bool is_first)
-                             -> std::vector<std::string> {
+    splitters_.push_back([=, pattern = Pattern(" ", true)](
+                             const std::string& piece, bool is_first) -> std::vector<std::string> {
       std::string text = replaced(piece, pattern, space);
       const bool wanted = scheme == "always" || (scheme == "first" && is_first);
       if (wanted && !text.starts_with(space)) text = space + text;

@@ -21,8 +21,8 @@ namespace braid {
 //   row.first_equal(f, value)            the first column where f(at) is `value`, or both are NaN
 //   row.least_column(f)                  the first column n where f(n) holds, or the last one; a
 //                                        truth value that goes on to hold behind it
-//   row.least_float(f)                   the least f32 x where f(x) holds, in the same way, from
-//                                        -inf to inf
+//   row.least_float(f)                   the least x where f(x) holds, in the same way, from -inf
+//                                        to inf; f changes at values of operand 0's dtype alone
 //   row.of_row(i)                        the row's element of operand i, which has one for each
 //   row.count(), row.operands()          of columns; of the node
 //   at[i]                                element of operand i at the column
@@ -119,11 +119,12 @@ inline constexpr auto kSample = [](auto& row, const Attrs&) {
   const auto one = like(largest, 1.0);
   const auto zero = like(largest, 0.0);
   const auto temperature = row.of_row(1);
+  const auto scale = one / temperature;  // once for all the passes below
   const auto top_k = row.of_row(2);
   const auto top_p = row.of_row(3);
   const auto min_p = row.of_row(4);
   const auto weight = [=](const auto& at) {
-    return select(equal(at[0], largest), one, exp((at[0] - largest) / temperature));
+    return select(equal(at[0], largest), one, exp((at[0] - largest) * scale));
   };
   const auto mass = row.sum(weight) * top_p;
   const auto no_k = less(top_k, one);

@@ -633,19 +633,21 @@ std::vector<Case> scan_cases() {
          }});
   }
   for (const std::int64_t width : {40, 5000, 20001}) {
-    cases.push_back(
-        {"sample_" + std::to_string(width), [=](Build& b) {
-           // Behind a scaling, with parameters that are computed, too.
-           const auto share = [&] { return b.op("sigmoid", {b.in(kF32, {kT})}); };
-           const ValueId x = b.op("silu", {b.in(width == 40 ? kBF16 : kF32, {kT, width})});
-           const ValueId k = b.in(kI32, {kT});
-           const ValueId p = share();
-           const ValueId least = b.op("mul", {share(), share()});
-           const ValueId hot = b.op("exp", {b.in(kF32, {kT})});
-           b.out(b.op("sample", {x, hot, k, p, least, share()}));
-           const Attrs none{{"shape", Shape{kT}}, {"dtype", kI32}, {"value", 0.0}};
-           b.out(b.op("sample", {x, hot, b.op("full", {}, none), p, least, share()}));
-         }});
+    cases.push_back({"sample_" + std::to_string(width), [=](Build& b) {
+                       // Behind a scaling, with parameters that are computed, too.
+                       const auto share = [&] { return b.op("sigmoid", {b.in(kF32, {kT})}); };
+                       const ValueId x = b.op("silu", {b.in(width == 40     ? kBF16
+                                                            : width == 5000 ? kF16
+                                                                            : kF32,
+                                                            {kT, width})});
+                       const ValueId k = b.in(kI32, {kT});
+                       const ValueId p = share();
+                       const ValueId least = b.op("mul", {share(), share()});
+                       const ValueId hot = b.op("exp", {b.in(kF32, {kT})});
+                       b.out(b.op("sample", {x, hot, k, p, least, share()}));
+                       const Attrs none{{"shape", Shape{kT}}, {"dtype", kI32}, {"value", 0.0}};
+                       b.out(b.op("sample", {x, hot, b.op("full", {}, none), p, least, share()}));
+                     }});
   }
   cases.push_back({"topk_of_long_rows", [=](Build& b) {
                      // Equal elements in several parts, and an inner dim.

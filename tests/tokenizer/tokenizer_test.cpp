@@ -1,4 +1,5 @@
-// Tokens of a tokenizer.json, as Hugging Face's library has them (tokenizers_test.py compares more).
+// Tokens of a tokenizer.json, as Hugging Face's library has them (tokenizers_test.py compares
+// more).
 #include "tokenizer/tokenizer.h"
 
 #include <gtest/gtest.h>
@@ -39,27 +40,27 @@ class Tokenizers : public ::testing::Test {
       merges.push_back(std::string(left) + " " + right);
     }
     const auto added = [&](const char* name, bool special, bool left, bool right) {
-      return json{{"id", next++},          {"content", name},   {"special", special},
-                  {"single_word", false},  {"lstrip", left},    {"rstrip", right},
-                  {"normalized", false}};
+      return json{{"id", next++},   {"content", name}, {"special", special}, {"single_word", false},
+                  {"lstrip", left}, {"rstrip", right}, {"normalized", false}};
     };
     const json pattern = {{"Regex", R"([^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|\s+(?!\S)|\s+|.)"}};
-    return {{"added_tokens",
-             {added("<s>", true, false, false), added("<end>", true, true, true),
-              added("<tool>", false, false, false)}},
-            {"normalizer", {{"type", "NFC"}}},
-            {"pre_tokenizer",
-             {{"type", "Sequence"},
-              {"pretokenizers",
-               {{{"type", "Split"}, {"pattern", pattern}, {"behavior", "Isolated"}, {"invert", false}},
-                {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}}},
-            {"post_processor",
-             {{"type", "TemplateProcessing"},
-              {"single",
-               {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}},
-                {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}}}},
-            {"decoder", {{"type", "ByteLevel"}}},
-            {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", merges}}}};
+    return {
+        {"added_tokens",
+         {added("<s>", true, false, false), added("<end>", true, true, true),
+          added("<tool>", false, false, false)}},
+        {"normalizer", {{"type", "NFC"}}},
+        {"pre_tokenizer",
+         {{"type", "Sequence"},
+          {"pretokenizers",
+           {{{"type", "Split"}, {"pattern", pattern}, {"behavior", "Isolated"}, {"invert", false}},
+            {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}}},
+        {"post_processor",
+         {{"type", "TemplateProcessing"},
+          {"single",
+           {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}},
+            {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}}}},
+        {"decoder", {{"type", "ByteLevel"}}},
+        {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", merges}}}};
   }
   static constexpr int kTh = 256, kThe = 257, k_The = 258, k12 = 259;
   static constexpr int kBegin = 260, kEnd = 261, kTool = 262;
@@ -99,13 +100,16 @@ TEST_F(Tokenizers, BeginAsTheConfigSays) {
 }
 
 TEST_F(Tokenizers, FallBackToBytes) {
-  const json space = {{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "first"},
+  const json space = {{"type", "Metaspace"},
+                      {"replacement", "\u2581"},
+                      {"prepend_scheme", "first"},
                       {"split", false}};
-  json vocabulary = {{"<unk>", 0}, {"\u2581", 1}, {"a", 2}, {"<0xC3>", 3}, {"<0xA9>", 4},
-                     {"\u2581a", 5}};
-  const json model = {{"type", "BPE"},       {"vocab", vocabulary},   {"unk_token", "<unk>"},
-                      {"fuse_unk", true},    {"byte_fallback", true},
-                      {"merges", json::array({json::array({"\u2581", "a"})})}};
+  json vocabulary = {{"<unk>", 0},  {"\u2581", 1}, {"a", 2},
+                     {"<0xC3>", 3}, {"<0xA9>", 4}, {"\u2581a", 5}};
+  const json model = {
+      {"type", "BPE"},         {"vocab", vocabulary},
+      {"unk_token", "<unk>"},  {"fuse_unk", true},
+      {"byte_fallback", true}, {"merges", json::array({json::array({"\u2581", "a"})})}};
   const Tokenizer tokenizer = read({{"pre_tokenizer", space}, {"model", model}});
   EXPECT_EQ(tokenizer.encode("a\u00e9xxa a", false), (Tokens{5, 3, 4, 0, 2, 5}));
   EXPECT_EQ(tokenizer.text(4), "\xa9");
@@ -119,17 +123,18 @@ TEST_F(Tokenizers, SayWhatTheyDoNotKnow) {
     return read(tokenizer).missing();
   };
   using Place = json::json_pointer;
-  EXPECT_EQ(missing(Place("/model/type"), "Unigram"),
-            "tokenizer.json has a model of the type Unigram; BPE is known here, and SentencePiece's "
-            "tokenizer.model");
+  EXPECT_EQ(
+      missing(Place("/model/type"), "Unigram"),
+      "tokenizer.json has a model of the type Unigram; BPE is known here, and SentencePiece's "
+      "tokenizer.model");
   EXPECT_EQ(missing(Place("/normalizer/type"), "Nmt"),
             "tokenizer.json has the normalizer Nmt, which is not known here");
   EXPECT_EQ(missing(Place("/pre_tokenizer"), {{"type", "UnicodeScripts"}}),
             "tokenizer.json has the pre-tokenizer UnicodeScripts, which is not known here");
   const Place regex("/pre_tokenizer/pretokenizers/0/pattern/Regex");
   for (const char* bad : {"(", "[a&&b]", "\\w+"}) {
-    EXPECT_EQ(missing(regex, bad), std::string("tokenizer.json has the pattern ") + bad +
-                                       ", which is not known here");
+    EXPECT_EQ(missing(regex, bad),
+              std::string("tokenizer.json has the pattern ") + bad + ", which is not known here");
   }
   EXPECT_EQ(missing(Place("/model/end_of_word_suffix"), "</w>"),
             "tokenizer.json has a end_of_word_suffix, which is not known here");

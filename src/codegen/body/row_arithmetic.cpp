@@ -75,9 +75,14 @@ struct BodyEmitter::Row {
     const std::int64_t most = columns.max(emitter.body_.symbols());
     return least(last, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(most - 1))), f);
   }
+  /// Among the values of the row's dtype, of which the f32 has so many bits at its end that are 0.
   [[nodiscard]] tile::TileExpr least_float(const auto& f) const {
-    return float_at(
-        least(b.integer(kFloats - 1), 32, [&](tile::TileExpr n) { return f(float_at(n)); }));
+    const int zeros = operand.dtype == DType::kBF16 ? 16 : operand.dtype == DType::kF16 ? 13 : 0;
+    const auto at = [&](tile::TileExpr n) {
+      return float_at(n * like(n, std::int64_t{1} << zeros));
+    };
+    return at(least(b.integer((kFloats - 1) >> zeros), 32 - zeros,
+                    [&](tile::TileExpr n) { return f(at(n)); }));
   }
   [[nodiscard]] tile::TileExpr of_row(std::size_t index) const {
     const ValueId v = node.inputs[index];
