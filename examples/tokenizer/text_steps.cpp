@@ -58,9 +58,10 @@ class Pattern {
         [](pcre2_match_data* each) { ::pcre2_match_data_free(each); });
     std::vector<Part> result;
     std::size_t done = 0;
-    for (std::size_t from = 0; from < text.size();) {
+    std::uint32_t checked = 0;  // the first match looks at all of the text, whether it is UTF-8
+    for (std::size_t from = 0; from < text.size(); checked = PCRE2_NO_UTF_CHECK) {
       const int found = ::pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()),
-                                      text.size(), from, 0, data.get(), nullptr);
+                                      text.size(), from, checked, data.get(), nullptr);
       if (found < 0) break;  // none, or what is no UTF-8 or takes forever
       const PCRE2_SIZE* at = ::pcre2_get_ovector_pointer(data.get());
       if (at[1] == at[0]) {

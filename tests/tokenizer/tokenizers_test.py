@@ -132,11 +132,12 @@ def main():
     for name, form in FORMS.items():
         draw = random.Random(f"{seed} {name}")
         tokenizer = build(form, draw)
-        texts = [text_of(draw) for _ in range(3000)] + ["a" * 3000, " " * 3000, "", " ", "\u2581"]
+        texts = [text_of(draw) for _ in range(3000)] + ["", " ", "\u2581"]
+        texts += [part * (200_000 // len(part)) for part in ("a", " ", "1", "a ", "'s", "\n ", "\u0301", "<|end")]
         with tempfile.TemporaryDirectory() as folder:
             tokenizer.save(str(pathlib.Path(folder, "tokenizer.json")))
             done = subprocess.run([sys.argv[1], folder], input="".join(json.dumps(t) + "\n" for t in texts),
-                                  capture_output=True, text=True)  # fmt: skip
+                                  capture_output=True, text=True, timeout=120)  # fmt: skip
         if done.returncode != 0:
             print(f"{name}: {done.stderr.strip()}")
             failed += 1
@@ -151,8 +152,8 @@ def main():
             back = b"".join(map(bytes, pieces)).decode(errors="replace")
             good = found == expected and (not byte_level or back == tokenizer.decode(expected))
             if not good and (wrong := wrong + 1) <= 3:
-                print(f"{name}: {text!r}:\n  found    {[tokenizer.id_to_token(t) for t in found]} {back!r}\n"
-                      f"  expected {tokenizer.encode(text).tokens} {tokenizer.decode(expected)!r}")  # fmt: skip
+                print(f"{name}: {text[:200]!r}:\n  found    {[tokenizer.id_to_token(t) for t in found[:99]]} {back[:200]!r}\n"
+                      f"  expected {tokenizer.encode(text).tokens[:99]} {tokenizer.decode(expected)[:200]!r}")  # fmt: skip
         print(f"{name}: {len(texts)} texts, {tokens} tokens, {wrong} wrong")
         failed += wrong != 0
     sys.exit(1 if failed else 0)
