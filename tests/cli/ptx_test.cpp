@@ -586,6 +586,26 @@ extern "C" __global__ void k(float* x) { x[0] = half_of(3); }
   EXPECT_EQ(out.read("arg0").to_doubles(), (std::vector<double>{1.5}));
 }
 
+TEST(Ptx, AFileMayIncludeTheIntegersOfTheHost) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "k.cu", R"(#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <stdint.h>
+#include <cstdio>
+extern "C" __global__ void k(std::uint32_t* x, int64_t y) {
+  static_assert(sizeof(int64_t) == 8 && sizeof(std::intptr_t) == sizeof(void*) &&
+                static_cast<uint8_t>(-1) == 255 && static_cast<int16_t>(40000) < 0, "");
+  x[0] = static_cast<std::uint32_t>(y + fabsf(-2.F));
+}
+)");
+  const auto result = run_braid({"ptx", directory / "k.cu", "--entry", "k", "--arg", "zero:i32:1",
+                                 "--arg", "i64:5", "--out", directory / "out"});
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  const SafetensorsFile out(directory / "out/buffers.safetensors");
+  EXPECT_EQ(out.read("arg0").to_doubles(), (std::vector<double>{7}));
+}
+
 TEST(Ptx, ACompileErrorNamesTheFile) {
   const test::TemporaryDirectory directory;
   const std::string file = directory / "sum.cu";
@@ -599,7 +619,7 @@ TEST(Ptx, ACompileErrorNamesTheFile) {
   refused("extern \"C\" __global__ void k() {\n  int unused;\n  foo();\n  bar();\n}\n",
           file + ":3: identifier \"foo\" is undefined");
   const std::string expected =
-      "; expected a file beside it or one of CUDA's headers: NVRTC has none of the host's";
+      "; expected a file beside it or one of CUDA's headers: NVRTC has few of the host's";
   refused("#include \"none.cuh\"\n", file + ":1: cannot open source file \"none.cuh\"" + expected);
   refused("#include <cstdint_of_the_host>\n",
           file + ":1: cannot open source file \"cstdint_of_the_host\"" + expected);

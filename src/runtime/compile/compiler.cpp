@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 
 #include "braid/error.h"
 #include "ir/fail.h"
@@ -20,13 +21,36 @@ namespace {
 constexpr std::uint32_t kPayloadMagic = 0x4b445242;  // "BRDK"
 constexpr int kPayloadFormat = 1;
 
+// What kernels include of the host's headers, which NVRTC does not have. int64_t is that of CUDA's
+// own <cuda/std/cstdint> for NVRTC; printf and the functions of <cmath> are there without a header.
+constexpr const char* kIntegers = R"(#pragma once
+typedef signed char int8_t;
+typedef signed short int16_t;
+typedef signed int int32_t;
+typedef signed long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+typedef signed long long intptr_t;
+typedef unsigned long long uintptr_t;
+namespace std {
+using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t; using ::intptr_t;
+using ::uint8_t; using ::uint16_t; using ::uint32_t; using ::uint64_t; using ::uintptr_t;
+}
+)";
+constexpr const char* kHostNames[] = {"cstdint", "stdint.h", "cstddef", "stddef.h",
+                                      "cmath",   "math.h",   "cstdio",  "stdio.h"};
+constexpr const char* kHostTexts[] = {kIntegers, kIntegers, "", "", "", "", "", ""};
+
 // An NVRTC program that is destroyed on every path.
 class NvrtcProgram : NonCopyable {
  public:
   // `name` is the file name in messages.
   NvrtcProgram(const NvrtcApi& api, const std::string& text, const std::string& name) : api_(api) {
     check("nvrtcCreateProgram",
-          api_.nvrtcCreateProgram(&program_, text.c_str(), name.c_str(), 0, nullptr, nullptr));
+          api_.nvrtcCreateProgram(&program_, text.c_str(), name.c_str(), std::size(kHostNames),
+                                  kHostTexts, kHostNames));
   }
   ~NvrtcProgram() { api_.nvrtcDestroyProgram(&program_); }
 
@@ -152,7 +176,7 @@ CompiledKernel compile(const NvrtcApi& api, const KernelSource& source,
     std::string message(line.substr(at + kError.size()));
     if (message.find("open source file") != std::string::npos) {
       message +=
-          "; expected a file beside it or one of CUDA's headers: NVRTC has none of the host's";
+          "; expected a file beside it or one of CUDA's headers: NVRTC has few of the host's";
     }
     const std::size_t close = line.substr(0, at).rfind("): ");
     const std::size_t open = line.substr(0, at).rfind('(', close);
