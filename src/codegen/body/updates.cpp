@@ -70,8 +70,8 @@ BodyEmitter::Target BodyEmitter::target(const Node& update, const Coords& at, Ma
     to.indices.push_back(index);
     places.push_back({facts_.narrow ? b_.map(Fn::kToI32, {index}) : index, {extent}});
   }
-  const auto first = to.at.begin() + static_cast<std::ptrdiff_t>(coords_.isolate(to.at, dim));
-  to.at.insert(to.at.erase(first), places.begin(), places.end());
+  const auto first = static_cast<std::ptrdiff_t>(coords_.isolate(to.at, dim));  // may move to.at
+  to.at.insert(to.at.erase(to.at.begin() + first), places.begin(), places.end());
   if (form == UpdateForm::kEach) {
     // There may be fewer elements than places.
     for (std::size_t d = 0; d < whole.size(); ++d) {
