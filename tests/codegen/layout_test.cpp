@@ -131,7 +131,7 @@ TEST(Layout, MatrixLoadsFillTheFragments) {
       }
     }
   }
-  EXPECT_ANY_THROW(matrix_load(mma_operand_b(64, 64, 1, warps), 1, {2, 4}));
+  EXPECT_ANY_THROW((void)matrix_load(mma_operand_b(64, 64, 1, warps), 1, {2, 4}));
 }
 
 // Transposed, 8-bit elements come as pairs of columns: of two matrices, which have rows 0, 1, 4, 5,

@@ -268,17 +268,19 @@ const PtxCase kCases[] = {
        return out;
      }},
     {"cvt_f16", "{.reg .b16 h; cvt.rn.f16.f32 h, %1; cvt.f32.f16 %0, h;}",
-     [](u32 a, u32, u32) { return w(static_cast<float>(static_cast<_Float16>(f(a)))); }, true},
+     [](u32 a, u32, u32) {
+       using namespace semantics;
+       return w(static_cast<float>(to_double(kF16, encode(kF16, decode(kF32, a), Mode::kNearest))));
+     },
+     true},
     {"add_f16x2", "add.f16x2 %0, %1, %2;",
      [](u32 a, u32 b, u32) {
+       using namespace semantics;
        u32 out = 0;
        for (int h = 0; h < 2; ++h) {
-         const auto x = std::bit_cast<_Float16>(static_cast<std::uint16_t>(a >> (16 * h)));
-         const auto y = std::bit_cast<_Float16>(static_cast<std::uint16_t>(b >> (16 * h)));
-         const auto s = static_cast<_Float16>(static_cast<float>(x) + static_cast<float>(y));
-         u32 bits = std::bit_cast<std::uint16_t>(s);
-         if ((bits & 0x7fff) > 0x7c00) bits = 0x7fff;
-         out |= bits << (16 * h);
+         const auto v = [&](u32 x) { return decode(kF16, x >> (16 * h)); };
+         const Number sum = add(v(a), v(b), Mode::kNearest);
+         out |= static_cast<u32>(encode(kF16, sum, Mode::kNearest)) << (16 * h);
        }
        return out;
      }},

@@ -425,9 +425,9 @@ TEST(LimitsDeathTest, MemoryThatRunsOutInLlvmIsAnError) {
   for (const std::uint64_t mib : {2, 6, 7, 8, 9, 10, 11, 256}) {
     EXPECT_EXIT(tell([&] {
                   const auto device = create_cpu_device({.threads = 1});
-                  device->load(0, {"k", text(""), {}});
+                  (void)device->load(0, {"k", text(""), {}});
                   limit_addresses(mib << 20);
-                  device->load(0, {"k", text(body), {}});
+                  (void)device->load(0, {"k", text(body), {}});
                 }),
                 testing::ExitedWithCode(0),
                 mib == 256 ? "nothing" : "nothing|out of memory|Cannot allocate memory")

@@ -19,7 +19,7 @@ std::string wrap(const std::string& body) {
 std::string load_error(const std::string& ptx) {
   static const auto kDevice = create_cpu_device({.threads = 1});
   try {
-    kDevice->load(0, {"k", ptx, {}});
+    (void)kDevice->load(0, {"k", ptx, {}});
     return "";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument) << error.what();
@@ -97,7 +97,7 @@ TEST(PtxParser, ABrokenKernelRefusesItselfOnly) {
   const auto module = device->load(0, {"", text, {}});
   const auto error_of = [&](const char* entry) -> std::string {
     try {
-      module->function(entry);
+      (void)module->function(entry);
       return "";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
@@ -123,7 +123,7 @@ TEST(PtxParser, ABrokenKernelRefusesItselfOnly) {
   stream->launch(module->function("last"), {{1}, {32}}, {});
   stream->synchronize();
   // Loaded for the sake of a broken kernel, the module is refused at once.
-  EXPECT_THROW(device->load(0, {"opcode", text, {}}), Error);
+  EXPECT_THROW((void)device->load(0, {"opcode", text, {}}), Error);
 }
 
 /// The content of a broken kernel is skipped: a modifier of that name begins no declaration.
@@ -140,10 +140,10 @@ TEST(PtxParser, AWeakAccessBeginsNoFunction) {
 )";
   const auto device = create_cpu_device({.threads = 1});
   const auto module = device->load(0, {"", text, {}});
-  EXPECT_NO_THROW(module->function("good"));
-  EXPECT_NO_THROW(module->function("last"));
+  EXPECT_NO_THROW((void)module->function("good"));
+  EXPECT_NO_THROW((void)module->function("last"));
   try {
-    module->function("bad");
+    (void)module->function("bad");
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "ptx:5: unknown register '%envreg32'");
@@ -229,7 +229,7 @@ TEST(PtxParser, SurvivesMutations) {
     }
     // Whether it loads does not matter; it is an error of ours or none at all.
     try {
-      kDevice->load(0, {"k", text, {}});
+      (void)kDevice->load(0, {"k", text, {}});
     } catch (const Error& error) {
       EXPECT_NE(error.code(), ErrorCode::kInternal) << error.what() << "\n" << text;
     }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "cpu/cpu_harness.h"
+#include "cpu/semantics.h"
 
 namespace braid::cpu_test {
 namespace {
@@ -328,7 +329,8 @@ TEST(Warp, MmaShapesAndTypes) {
     for (int j = 0; j < 8; ++j) b[i][j] = static_cast<float>((i * 7 + j * 2) % 7 - 3);
   }
   const auto half = [](float x) {
-    return std::uint32_t{std::bit_cast<std::uint16_t>(static_cast<_Float16>(x))};
+    using namespace semantics;
+    return static_cast<u32>(encode(kF16, decode(kF32, std::bit_cast<u32>(x)), Mode::kNearest));
   };
   std::vector<std::uint32_t> fa(128);
   std::vector<std::uint32_t> fb(64);
@@ -362,7 +364,7 @@ TEST(Warp, MmaShapesAndTypes) {
       EXPECT_EQ(got[r * 32 + l], sum + static_cast<float>(r + 1));
       EXPECT_EQ(got8[r * 32 + l], sum8);
       const auto bits = static_cast<std::uint16_t>(got_half[(r >> 1) * 32 + l] >> (16 * (r & 1)));
-      EXPECT_EQ(static_cast<float>(std::bit_cast<_Float16>(bits)),
+      EXPECT_EQ(semantics::to_double(semantics::kF16, bits),
                 sum + static_cast<float>((r >> 1) + 1));
     }
   }

@@ -414,7 +414,7 @@ TEST_P(Mutants, EveryOneIsFound) {
     }
     count += mutants.size();
     for (const auto& [what, places] : mutants) {
-      const auto found = [&](const char* schedule) {
+      const auto found = [&, &places = places](const char* schedule) {
         return std::any_of(places.begin(), places.end(), [&](const Mutant& mutant) {
           return !judge.verdict(kernel.entry, mutant.ptx, schedule).empty();
         });
