@@ -3,9 +3,7 @@
 import math
 from typing import Any
 
-from .lower import DTYPES, Lowering, Unsupported, Value, lowers, number
-
-_FLOATS = ("f32", "f16", "bf16")
+from .lower import DTYPES, FLOATS, Lowering, Unsupported, Value, lowers, number
 
 
 @lowers("aten::_to_copy", "aten::to")
@@ -103,7 +101,7 @@ def _arange(low: Lowering, node, end: Any, start: Any = 0, step: Any = 1, **_: A
 
 
 def _is_float(low: Lowering, value: Value) -> bool:
-    return low.dtypes[value.name] in _FLOATS
+    return low.dtypes[value.name] in FLOATS
 
 
 class _Elements:

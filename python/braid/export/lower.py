@@ -21,6 +21,7 @@ from ..errors import CannotExport
 from ..graph import Extent, Graph
 from .plan import Cut
 
+FLOATS = ("f32", "f16", "bf16")
 DTYPES = {
     torch.float32: "f32",
     torch.float16: "f16",
@@ -459,6 +460,7 @@ class Lowering:
         attrs = {name: value for name, value in arguments.items() if value is not None}
         if attrs and op not in ("div",):
             raise Unsupported(f"{op} with {', '.join(attrs)}")
+        operands = self.promoted(operands)
         tensors = [v for v in operands if isinstance(v, Value)]
         identity = {"mul": 1, "div": 1, "add": 0, "sub": 0}.get(op)
         if len(operands) == 2 and operands[1] == identity and not isinstance(operands[1], Value):
@@ -468,6 +470,16 @@ class Lowering:
         given = iter(names)
         inputs = [next(given) if isinstance(v, Value) else number(v) for v in operands]
         return self.emit_like(node, op, inputs, Value("", axes), **attrs)
+
+    def promoted(self, operands: list[Any]) -> list[Any]:
+        """As ATen promotes: beside tensors with dims of floats, the dtype of one without has no say. In
+        a graph it may have dims of one element."""
+        floats = [v for v in operands if isinstance(v, Value) and self.dtypes[v.name] in FLOATS]
+        wide = {self.dtypes[v.name] for v in floats if v.rank > 0}
+        if not wide:
+            return operands
+        dtype = wide.pop() if len(wide) == 1 else "f32"
+        return [self.cast(v, dtype) if v in floats and v.rank == 0 else v for v in operands]
 
     def scaled(self, node: torch.fx.Node, operand: Any, by: float) -> Any:
         if not isinstance(operand, Value):

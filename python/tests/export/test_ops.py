@@ -72,6 +72,19 @@ class Ops(unittest.TestCase):
         functions = {name: lambda x, of=of: of(x) for name, of in ELEMENTS.items()}
         self.check(functions, x=torch.tensor(EDGES))
 
+    def test_tensors_without_dims_have_no_say_in_dtypes(self):
+        third, least = torch.tensor(1 / 3), torch.tensor(-0.01)
+        self.check(
+            {
+                "minimum": lambda x: torch.minimum(x, least),
+                "sum": lambda x: (third + x[:1]) * x,
+                "where": lambda x: torch.where(x > least, x * third, x - third),
+                "wide": lambda x: x.float() * third + x,
+            },
+            limit=2e-3,
+            x=torch.linspace(-3, 3, 40, dtype=torch.float16),
+        )
+
     def test_elements_of_integers(self):
         self.check(
             {
