@@ -89,15 +89,15 @@ Pattern pattern_of(const json& pattern) {
 enum class Behavior { kIsolated, kRemoved, kWithPrevious, kWithNext, kContiguous };
 
 Behavior behavior_of(const json& step) {
-  static const std::map<std::string, Behavior> names = {
+  static const std::map<std::string, Behavior> kNames = {
       {"Isolated", Behavior::kIsolated},
       {"Removed", Behavior::kRemoved},
       {"MergedWithPrevious", Behavior::kWithPrevious},
       {"MergedWithNext", Behavior::kWithNext},
       {"Contiguous", Behavior::kContiguous}};
   const auto name = step.at("behavior").get<std::string>();
-  const auto found = names.find(name);
-  if (found == names.end()) refuse("the behavior " + name);
+  const auto found = kNames.find(name);
+  if (found == kNames.end()) refuse("the behavior " + name);
   return found->second;
 }
 
@@ -121,6 +121,7 @@ std::vector<std::string> split(const std::string& piece, const Pattern& pattern,
     }
   }
   std::vector<std::string> result;
+  result.reserve(kept.size());
   for (const Part& part : kept) result.push_back(piece.substr(part.begin, part.end - part.begin));
   return result;
 }
@@ -146,7 +147,7 @@ std::string composed(const std::string& text, int options) {
 
 /// The characters of the bytes: those that print stand for themselves, others for 256 and on.
 const std::array<std::string, 256>& byte_characters() {
-  static const std::array<std::string, 256> all = [] {
+  static const std::array<std::string, 256> kAll = [] {
     std::array<std::string, 256> result;
     int next = 256;
     for (int byte = 0; byte < 256; ++byte) {
@@ -162,7 +163,7 @@ const std::array<std::string, 256>& byte_characters() {
     }
     return result;
   }();
-  return all;
+  return kAll;
 }
 
 }  // namespace
@@ -174,7 +175,7 @@ std::string characters_of_bytes(std::string_view bytes) {
 }
 
 std::string bytes_of_characters(std::string_view text) {
-  static const std::map<std::string, char, std::less<>> bytes = [] {
+  static const std::map<std::string, char, std::less<>> kBytes = [] {
     std::map<std::string, char, std::less<>> result;
     for (int byte = 0; byte < 256; ++byte)
       result[byte_characters()[byte]] = static_cast<char>(byte);
@@ -183,8 +184,8 @@ std::string bytes_of_characters(std::string_view text) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view character = text.substr(at, character_size(text[at]));
-    const auto found = bytes.find(character);
-    if (found == bytes.end()) {
+    const auto found = kBytes.find(character);
+    if (found == kBytes.end()) {
       result += character;
     } else {
       result += found->second;
@@ -201,14 +202,14 @@ TextSteps::TextSteps(const json& tokenizer) {
 
 void TextSteps::add_normalizer(const json& step) {
   if (step.is_null()) return;
-  static const std::map<std::string, int> forms = {{"NFC", UTF8PROC_COMPOSE},
-                                                   {"NFD", UTF8PROC_DECOMPOSE},
-                                                   {"NFKC", UTF8PROC_COMPOSE | UTF8PROC_COMPAT},
-                                                   {"NFKD", UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT}};
+  static const std::map<std::string, int> kForms = {{"NFC", UTF8PROC_COMPOSE},
+                                                    {"NFD", UTF8PROC_DECOMPOSE},
+                                                    {"NFKC", UTF8PROC_COMPOSE | UTF8PROC_COMPAT},
+                                                    {"NFKD", UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT}};
   const std::string type = type_of(step);
   if (type == "Sequence") {
     for (const json& each : step.at("normalizers")) add_normalizer(each);
-  } else if (const auto form = forms.find(type); form != forms.end()) {
+  } else if (const auto form = kForms.find(type); form != kForms.end()) {
     normalizers_.push_back(
         [options = form->second](const std::string& text) { return composed(text, options); });
   } else if (type == "Prepend") {
