@@ -49,7 +49,9 @@ BytePairs::BytePairs(const json& tokenizer) : steps_(tokenizer) {
     throw std::runtime_error(std::string("tokenizer.json has a ") + key +
                              ", which is not known here");
   }
-  for (const auto& [name, id] : model.at("vocab").items()) tokens_.emplace(name, id);
+  for (const auto& [name, id] : model.at("vocab").items()) {
+    tokens_.emplace(name, token_number(id));
+  }
   for (const json& merge : model.at("merges")) {
     std::string left, right;
     if (merge.is_array()) {

@@ -82,7 +82,8 @@ class Pattern {
 
 /// {"String": ...} or {"Regex": ...}.
 Pattern pattern_of(const json& pattern) {
-  return Pattern(pattern.begin().value().get<std::string>(), pattern.contains("String"));
+  const bool is_literal = pattern.contains("String");
+  return Pattern(pattern.at(is_literal ? "String" : "Regex").get<std::string>(), is_literal);
 }
 
 /// What becomes of the matches.

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +35,13 @@ class TextSteps {
 [[nodiscard]] std::string characters_of_bytes(std::string_view bytes);
 /// The bytes of such characters; others stay as they are.
 [[nodiscard]] std::string bytes_of_characters(std::string_view text);
+
+/// A token's number. Throws std::runtime_error for one that no tokenizer has.
+[[nodiscard]] inline std::int32_t token_number(std::int64_t number) {
+  if (number >= 0 && number < 1 << 24) return static_cast<std::int32_t>(number);
+  throw std::runtime_error("the tokenizer has the token " + std::to_string(number) +
+                           "; expected numbers from 0 to 16777215");
+}
 
 /// The length of the character that begins with this byte in UTF-8.
 [[nodiscard]] inline std::size_t character_size(char first) {

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "text_steps.h"
+
 #ifdef BRAID_SENTENCEPIECE
 #include <sentencepiece_processor.h>
 #endif
@@ -68,7 +70,8 @@ Tokenizer::Tokenizer(const std::string& folder) {
   for (const auto& [name, token] : added_) longest_ = std::max(longest_, name.size());
 }
 
-void Tokenizer::add(const std::string& name, std::int32_t id, bool is_special) {
+void Tokenizer::add(const std::string& name, std::int64_t number, bool is_special) {
+  const std::int32_t id = token_number(number);
   added_[name].id = id;
   texts_.resize(std::max(texts_.size(), static_cast<std::size_t>(id) + 1));
   texts_[id] = is_special ? std::string() : name;

@@ -35,7 +35,7 @@ class Tokenizer {
   void load_pieces(const std::string& folder);
   void load_json(const std::string& folder);
   /// Notes a token that was added to those of the model.
-  void add(const std::string& name, std::int32_t id, bool is_special);
+  void add(const std::string& name, std::int64_t number, bool is_special);
 
   std::string missing_;
   /// The tokens of a piece of text; `is_first`: the text begins there.

@@ -140,6 +140,12 @@ TEST_F(Tokenizers, SayWhatTheyDoNotKnow) {
             "tokenizer.json has a end_of_word_suffix, which is not known here");
   EXPECT_EQ(missing(Place("/model/merges/0"), "t nothing"),
             "tokenizer.json names a token that it does not have");
+  const std::string range = "; expected numbers from 0 to 16777215";
+  EXPECT_EQ(missing(Place("/model/vocab/t"), -1), "the tokenizer has the token -1" + range);
+  EXPECT_EQ(missing(Place("/added_tokens/0/id"), 1 << 24),
+            "the tokenizer has the token 16777216" + range);
+  EXPECT_EQ(missing(Place("/pre_tokenizer/pretokenizers/0/pattern"), json::object()),
+            "tokenizer.json is none of a tokenizer");
   EXPECT_EQ(missing(Place("/model/merges"), 3), "tokenizer.json is none of a tokenizer");
   EXPECT_EQ(read(json()).missing(), "tokenizer.json is none of a tokenizer");
 }
