@@ -593,6 +593,7 @@ TEST(Ptx, AFileMayIncludeTheIntegersOfTheHost) {
 #include <cstdint>
 #include <stdint.h>
 #include <cstdio>
+#include <stdlib.h>
 extern "C" __global__ void k(std::uint32_t* x, int64_t y) {
   static_assert(sizeof(int64_t) == 8 && sizeof(std::intptr_t) == sizeof(void*) &&
                 static_cast<uint8_t>(-1) == 255 && static_cast<int16_t>(40000) < 0, "");

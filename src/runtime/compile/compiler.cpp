@@ -39,9 +39,9 @@ using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t; using ::intpt
 using ::uint8_t; using ::uint16_t; using ::uint32_t; using ::uint64_t; using ::uintptr_t;
 }
 )";
-constexpr const char* kHostNames[] = {"cstdint", "stdint.h", "cstddef", "stddef.h",
-                                      "cmath",   "math.h",   "cstdio",  "stdio.h"};
-constexpr const char* kHostTexts[] = {kIntegers, kIntegers, "", "", "", "", "", ""};
+constexpr const char* kHostNames[] = {"cstdint", "stdint.h", "cstddef", "stddef.h", "cmath",
+                                      "math.h",  "cstdio",   "stdio.h", "cstdlib",  "stdlib.h"};
+constexpr const char* kHostTexts[] = {kIntegers, kIntegers, "", "", "", "", "", "", "", ""};
 
 // An NVRTC program that is destroyed on every path.
 class NvrtcProgram : NonCopyable {
@@ -294,6 +294,8 @@ std::string compile_file(const std::string& text, const std::string& path, const
   // A virtual architecture gives only PTX.
   std::vector<std::string> options = compile_options("compute_" + target.arch().substr(3), true);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  // Headers such as <cuda.h> define functions of the host as well.
+  options.emplace_back("--device-as-default-execution-space");
   options.push_back("--include-path=" + (folder.empty() ? "." : folder.string()));
   for (const std::string& headers : api.include_folders()) {
     options.push_back("--include-path=" + headers);
