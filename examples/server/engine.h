@@ -50,6 +50,7 @@ class Ticket {
   /// The request runs; so many tokens of its prompt were in the cache. Later calls change nothing.
   void begin(std::int64_t reused) { reused_ = reused_ < 0 ? reused : reused_.load(); }
   [[nodiscard]] std::int64_t reused() const { return std::max<std::int64_t>(0, reused_); }
+  /// Another token, and whether the answer ends with it.
   void tell(const std::optional<braid::ChosenToken>& token, Finish finish,
             const std::string& error);
 
@@ -92,7 +93,8 @@ class Engine {
     std::string error = {};
   };
 
-  void deliver();  ///< what was handed on, on a thread of its own
+  /// Gives messages to their tickets, on a thread of its own.
+  void deliver();
   // The engine's thread calls these.
   void work();
   void step();
@@ -100,7 +102,7 @@ class Engine {
   bool append(Sequence& sequence, std::uint64_t number, braid::ChosenToken token);
   /// Takes a sequence out.
   void end(std::uint64_t number);
-  /// Hands on what was told.
+  /// Hands the messages of this step to deliver(), which ends after the last ones.
   void post(bool is_last = false);
   /// Notes the scheduler's numbers for metrics().
   void note();

@@ -22,16 +22,11 @@ std::string name_of_byte(unsigned char byte) {
   return name;
 }
 
-bool has_type(const json& step, const std::string& type) {
-  if (step.is_null()) return false;
-  if (step.at("type") == type) return true;
-  for (const char* list : {"decoders", "pretokenizers"}) {
-    if (!step.contains(list)) continue;
-    const json& all = step.at(list);
-    return std::any_of(all.begin(), all.end(),
-                       [&](const json& each) { return has_type(each, type); });
-  }
-  return false;
+bool is_byte_level(const json& decoder) {
+  if (decoder.is_null()) return false;
+  const json parts = decoder.value("decoders", json::array());
+  return decoder.at("type") == "ByteLevel" ||
+         std::any_of(parts.begin(), parts.end(), is_byte_level);
 }
 
 }  // namespace
@@ -70,7 +65,7 @@ BytePairs::BytePairs(const json& tokenizer) : steps_(tokenizer) {
   fuses_unknown_ = model.value("fuse_unk", false);
   has_byte_tokens_ = model.value("byte_fallback", false);
   ignores_merges_ = model.value("ignore_merges", false);
-  is_byte_level_ = has_type(tokenizer.value("decoder", json()), "ByteLevel");
+  is_byte_level_ = is_byte_level(tokenizer.value("decoder", json()));
 }
 
 std::vector<int> BytePairs::encode(std::string_view text, bool is_first) const {
@@ -153,8 +148,7 @@ std::vector<std::string> BytePairs::texts() const {
                                   std::sscanf(name.c_str(), "<0x%2X>", &byte) == 1) {
       text = {static_cast<char>(byte)};
     } else {
-      for (std::size_t at; (at = text.find("\u2581")) != std::string::npos;)
-        text.replace(at, 3, " ");
+      text = with_spaces(std::move(text));
     }
     result[id] = std::move(text);
   }

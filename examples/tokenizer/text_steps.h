@@ -36,6 +36,15 @@ class TextSteps {
 /// The bytes of such characters; others stay as they are.
 [[nodiscard]] std::string bytes_of_characters(std::string_view text);
 
+/// With spaces for the sign that SentencePiece writes for them.
+[[nodiscard]] inline std::string with_spaces(std::string text) {
+  constexpr std::string_view kSign = "\u2581";
+  for (std::size_t at; (at = text.find(kSign)) != std::string::npos;) {
+    text.replace(at, kSign.size(), " ");
+  }
+  return text;
+}
+
 /// A token's number. Throws std::runtime_error for one that no tokenizer has.
 [[nodiscard]] inline std::int32_t token_number(std::int64_t number) {
   if (number >= 0 && number < 1 << 24) return static_cast<std::int32_t>(number);

@@ -99,8 +99,7 @@ void Tokenizer::load_pieces(const std::string& folder) {
     } else if (first->IsByte(id)) {
       text = static_cast<char>(std::stoi(text.substr(3, 2), nullptr, 16));  // <0xE2>
     }
-    for (std::size_t at; (at = text.find("\u2581")) != std::string::npos;) text.replace(at, 3, " ");
-    texts_.push_back(std::move(text));
+    texts_.push_back(with_spaces(std::move(text)));
   }
   const json config = config_of(folder);
   if (first->bos_id() >= 0 && config.value("add_bos_token", true)) begin_ = {first->bos_id()};

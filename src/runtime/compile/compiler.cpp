@@ -294,7 +294,7 @@ std::string compile_file(const std::string& text, const std::string& path, const
   // A virtual architecture gives only PTX.
   std::vector<std::string> options = compile_options("compute_" + target.arch().substr(3), true);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  // Headers such as <cuda.h> define functions of the host as well.
+  // Headers such as <cuda.h> declare functions of the host as well.
   options.emplace_back("--device-as-default-execution-space");
   options.push_back("--include-path=" + (folder.empty() ? "." : folder.string()));
   for (const std::string& headers : api.include_folders()) {

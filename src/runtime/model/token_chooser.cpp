@@ -32,8 +32,9 @@ Graph choice(const DeviceTensor& logits, int ranks, bool likeliest) {
   };
   const Attrs column{{"dim", std::int64_t{1}}};
   const Attrs kept{{"dim", std::vector<std::int64_t>{-1}}, {"keepdim", true}};
-  const Tensor largest = wide(x).op("amax", {}, kept);
-  const Tensor sum = wide(x).op("sub", {largest}).op("exp").op("sum", {}, kept);
+  const Tensor all = wide(x);
+  const Tensor largest = all.op("amax", {}, kept);
+  const Tensor sum = all.op("sub", {largest}).op("exp").op("sum", {}, kept);
   const Tensor own = wide(x.op("gather", {chosen.op("unsqueeze", {}, column)}, column));
   const Tensor logprobs = own.op("sub", {largest}).op("sub", {sum.op("log")});
   b.output(logprobs.op("squeeze", {}, column, "logprobs"));
@@ -50,12 +51,7 @@ float random_number(std::uint64_t seed, std::uint64_t position) {
 }
 
 TokenChooser::TokenChooser(const World& world, std::span<const DeviceTensor> logits)
-    : places_(logits.size()),
-      ways_{make(world, logits, false), make(world, logits, true)},
-      numbers_(4 * logits[0].shape[0]),
-      logprobs_(logits[0].shape[0]),
-      top_k_(logits[0].shape[0]),
-      tokens_(logits[0].shape[0]) {}
+    : places_(logits.size()), ways_{make(world, logits, false), make(world, logits, true)} {}
 
 TokenChooser::Way TokenChooser::make(const World& world, std::span<const DeviceTensor> logits,
                                      bool likeliest) {
