@@ -29,7 +29,7 @@ constexpr Factor kOfMmaSync[] = {{DType::kF16},
                                  {DType::kBF16},
                                  {DType::kF8E4M3, kLeastSmOfFloat8},
                                  {DType::kF8E5M2, kLeastSmOfFloat8}};
-constexpr Factor kOfWgmma[] = {{DType::kF16}, {DType::kBF16}};
+constexpr Factor kOfWgmma[] = {{DType::kF16}, {DType::kBF16}, {DType::kF8E4M3}, {DType::kF8E5M2}};
 
 constexpr Multiplier kFmaMultiplies{.factors = kOfFma,
                                     .reads = Multiplier::Reads::kElements,
@@ -48,6 +48,8 @@ constexpr Multiplier kWgmmaMultiplies{.factors = kOfWgmma,
                                       .from_registers = true,
                                       .asynchronous = true,
                                       .step_bytes = 32,
+                                      // Its sums have 14 bits then (docs/numerics.md).
+                                      .chain_of_float8 = 128,
                                       .layouts = tile::wgmma_layouts,
                                       .row_step = tile::wgmma_row_step};
 
@@ -153,6 +155,12 @@ bool has(const Target& target, const Unit& unit) {
 const Unit* multiplier(const Target& target, DType dtype, bool asynchronous) {
   return last_unit(target,
                    [&](const Unit& unit) { return multiplies_from(unit, dtype, asynchronous); });
+}
+
+int chain_along_k(const Target& target, DType dtype) {
+  const Unit* const unit =
+      is_float8(dtype) ? multiplier(target, dtype, /*asynchronous=*/true) : nullptr;
+  return unit == nullptr ? 0 : unit->multiplies->chain_of_float8;
 }
 
 bool copies_in_groups(const Target& target) {

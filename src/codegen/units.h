@@ -39,6 +39,9 @@ struct Multiplier {
   /// Architectures [from, below) where it has no instruction for 8-bit floats: they become f16 on
   /// their way to it.
   int widens_from = 0, widens_below = 0;
+  /// So many products of 8-bit floats at most in one sum along K, which has fewer bits than f32; 0:
+  /// any number.
+  int chain_of_float8 = 0;
   /// The layouts that a dot wants for its tiles.
   tile::DotLayouts (*layouts)(const tile::Program& program, const tile::Inst& dot);
   /// For the swizzle of operand `side` in shared memory: SharedLayout's `row_step`.
@@ -102,6 +105,10 @@ extern const Unit kMultimem;    ///< reductions and stores over links: NVLink SH
 /// The unit that multiplies operands of a dtype, beside the threads or not; null where the target
 /// has none.
 [[nodiscard]] const Unit* multiplier(const Target& target, DType dtype, bool asynchronous = false);
+/// How many products along K of operands of a dtype are one chain of sums; such chains, each from
+/// zero, are added up in f32 in their order. 0: all of K is one. The same for all units of a
+/// target, as an element's bits must not depend on which of them multiplies.
+[[nodiscard]] int chain_along_k(const Target& target, DType dtype);
 /// Whether it copies pieces in groups, which `commit_group` and `wait_group` count.
 [[nodiscard]] bool copies_in_groups(const Target& target);
 /// The first architecture on which some unit multiplies the dtype.

@@ -391,7 +391,7 @@ Program of_phases(std::vector<Phase> phases) {
   const Kernel kernel{.name = "k", .phases = std::move(phases)};
   const Config none;
   const Stage stage{kernel, BodyFacts{body}, none};
-  Program program = build_phases({&stage, 1}, /*room=*/5);
+  Program program = build_phases({&stage, 1}, Target{}, /*room=*/5);
   program.num_warps = 2;
   program.entry = "k";
   verify(program);

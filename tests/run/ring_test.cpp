@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <string>
 #include <utility>
@@ -57,9 +59,10 @@ World open(const std::string& target, Checks checks) {
 }
 
 /// As the reference, and with the bits of other units; by a kernel whose warps have roles.
-void expect_right(const Graph& graph, const Bindings& bindings, Checks checks = kCheckAll) {
+void expect_right(const Graph& graph, const Bindings& bindings, Checks checks = kCheckAll,
+                  const char* by_ring = kRing, const char* others = "H100:mma.sync,cp.async") {
   const RankTensors inputs = random_inputs(graph, bindings, 5);
-  World world = open(kRing, checks);
+  World world = open(by_ring, checks);
   Executable executable = compile(graph, world);
   EXPECT_EQ(executable.kernels().size(), 1);
   // Those that compute, and the group of the one that copies.
@@ -68,7 +71,7 @@ void expect_right(const Graph& graph, const Bindings& bindings, Checks checks = 
   const RankTensors got = testing::run_once(executable, graph, bindings, inputs);
   for (const Finding& finding : found_by(world.device())) ADD_FAILURE() << finding.text();
   EXPECT_TRUE(testing::same_as_reference(graph, got, evaluate(graph, inputs, bindings)));
-  World other_world = open("H100:mma.sync,cp.async", kCheckNothing);
+  World other_world = open(others, kCheckNothing);
   Executable other = compile(graph, other_world);
   const RankTensors peers = testing::run_once(other, graph, bindings, inputs);
   for (std::size_t i = 0; i < got[0].size(); ++i) {
@@ -190,6 +193,83 @@ TEST(RingRun, BiasAndResidual) {
                                          b.in(DType::kF16, {520, 72})});
   expect_right(b.take({b.op("add", {product, b.in(DType::kF16, {kT, 72})})}), {{"T", 65}});
 }
+
+// 8-bit floats: sums begin anew every 128 products, and are added up in f32.
+
+struct Scaled {
+  DType left, right;
+  std::int64_t k, n;
+};
+void PrintTo(const Scaled& c, std::ostream* out) {
+  *out << fmt::format("{}_{}_k{}_n{}", dtype_name(c.left), dtype_name(c.right), c.k, c.n);
+}
+
+/// With scales of rows and columns, a bias and, maybe, a residual.
+Graph scaled(const Scaled& c, std::int64_t most, bool has_residual = true) {
+  GraphBuilder b(most);
+  const ValueId x = b.in(c.left, {kT, c.k}), w = operand(b, c.right, c.k, c.n, true);
+  const ValueId y = b.op("scaled_mm", {x, w, b.in(DType::kF32, {kT, 1}),
+                                       b.in(DType::kF32, {1, c.n}), b.in(DType::kBF16, {c.n})});
+  return b.take({has_residual ? b.op("add", {y, b.in(DType::kBF16, {kT, c.n})}) : y});
+}
+
+class ScaledRing : public ::testing::TestWithParam<Scaled> {};
+
+TEST_P(ScaledRing, EqualsTheReferenceAndOtherUnits) {
+  // While there is wgmma all units add in its order.
+  expect_right(scaled(GetParam(), 300), {{"T", 200}}, kCheckAll, "H100",
+               "H100:cp.async.bulk.tensor");
+}
+
+// The columns of a tile of 256 are two parts, which share the rows.
+TEST(ScaledRingRun, TilesInParts) {
+  expect_right(scaled({DType::kF8E4M3, DType::kF8E4M3, 272, 8200}, 300, false), {{"T", 200}},
+               kCheckNothing, "H100", "H100:cp.async.bulk.tensor");
+}
+
+/// As an H100 adds: its sums of 8-bit floats have 14 bits.
+WorldOptions as_an_h100() {
+  WorldOptions options = testing::cpu_world_options(1);
+  options.matrix_sums = MatrixSums::kHopper;
+  options.target = "H100";
+  return options;
+}
+
+// In one chain the error would be 2.4e-3.
+TEST(ScaledRingRun, ChainsKeepAnH100sSumsWithinTheBoundOfBf16) {
+  const Graph graph = scaled({DType::kF8E4M3, DType::kF8E4M3, 4096, 64}, 100);
+  const Bindings bindings{{"T", 100}};
+  const RankTensors inputs = random_inputs(graph, bindings, 5);
+  World world = World::open(as_an_h100());
+  Executable executable = compile(graph, world);
+  const RankTensors got = testing::run_once(executable, graph, bindings, inputs);
+  EXPECT_LT(relative_error(got[0][0], evaluate(graph, inputs, bindings)[0][0]), 1e-3);
+}
+
+// All rows are multiplied by wgmma, however few they are: mma.sync has other sums.
+TEST(ScaledRingRun, RowsHaveTheSameBitsInEveryBatch) {
+  World world = World::open(as_an_h100());
+  const auto run = [&](std::int64_t rows, std::int64_t most) {
+    const Scaled form{DType::kF8E4M3, DType::kF8E4M3, 400, 72};
+    const Graph graph = scaled(form, most);
+    RankTensors inputs = random_inputs(scaled(form, 300), {{"T", 200}}, 5);
+    for (HostTensor& input : inputs[0]) {
+      if (input.shape[0] != 200) continue;
+      input.data.resize(input.data.size() / 200 * static_cast<std::size_t>(rows));
+      input.shape[0] = rows;
+    }
+    Executable executable = compile(graph, world);
+    return testing::run_once(executable, graph, {{"T", rows}}, inputs)[0][0].data;
+  };
+  const std::vector<std::byte> all = run(200, 300), few = run(3, 4);
+  EXPECT_TRUE(std::equal(few.begin(), few.end(), all.begin()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, ScaledRing,
+                         ::testing::Values(Scaled{DType::kF8E4M3, DType::kF8E4M3, 400, 328},
+                                           Scaled{DType::kF8E4M3, DType::kF8E5M2, 528, 600},
+                                           Scaled{DType::kF8E5M2, DType::kF8E4M3, 1040, 136}),
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace braid

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "codegen/cuda/preamble.h"
+#include "codegen/cuda/spelling.h"
+#include "codegen/units.h"
 
 namespace braid::tile {
 namespace {
@@ -127,22 +129,26 @@ struct Sums {
 
 }  // namespace
 
-std::string Preamble::wgmma(DType dtype, int cols, bool trans_a, bool trans_b) {
-  const std::string name = fmt::format("wgmma_{}_{}{}{}", cols, dtype_name(dtype),
+std::string Preamble::wgmma(DType a, DType b, int cols, bool trans_a, bool trans_b) {
+  // Operands of 8 bits lie along K, and cannot say so.
+  const bool has_orders = dtype_size(a) == 2;
+  const std::string name = fmt::format("wgmma_{}_{}{}{}{}", cols, dtype_name(a),
+                                       a == b ? "" : fmt::format("_{}", dtype_name(b)),
                                        trans_a ? "_ta" : "", trans_b ? "_tb" : "");
   const auto& [sums, registers, operands] = Sums(cols);
   const std::string text = fmt::format(
       R"(__device__ __forceinline__ void {0}(float* d, unsigned long long a, unsigned long long b, bool adds) {{
   asm volatile("{{\n.reg .pred p;\nsetp.ne.b32 p, %{1}, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n{2}k16.f32.{3}.{3} {{"
+      "wgmma.mma_async.sync.aligned.m64n{2}k{9}.f32.{3}.{10} {{"
       "{4}}},\n"
-      " %{5}, %{6}, p, 1, 1, {7}, {8};\n}}"
-      : {9}
+      " %{5}, %{6}, p, 1, 1{7};\n}}"
+      : {8}
       : "l"(a), "l"(b), "r"((int)adds));
 }}
 )",
-      name, sums + 2, cols, dtype_name(dtype), registers, sums, sums + 1, trans_a ? 1 : 0,
-      trans_b ? 1 : 0, operands);
+      name, sums + 2, cols, ptx_name(a), registers, sums, sums + 1,
+      has_orders ? fmt::format(", {:d}, {:d}", trans_a, trans_b) : "", operands,
+      units::kWgmma.multiplies->step(a), ptx_name(b));
   return need(kAsync, name, text);
 }
 

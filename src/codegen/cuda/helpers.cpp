@@ -189,9 +189,6 @@ std::string_view zero_words(int bytes) {
 std::string word(int bytes, int index) {
   return bytes == 4 ? "w" : fmt::format("w.{}", "xyzw"[index]);
 }
-std::string_view ptx_name(DType dtype) {
-  return dtype == DType::kF8E4M3 ? "e4m3" : dtype == DType::kF8E5M2 ? "e5m2" : dtype_name(dtype);
-}
 
 }  // namespace
 

@@ -80,7 +80,7 @@ class Preamble {
   void products();
   std::string wgmma_wait(int under_way);
   /// `void f(float* d, unsigned long long a, unsigned long long b, bool adds)`: 64 rows.
-  std::string wgmma(DType dtype, int cols, bool trans_a, bool trans_b);
+  std::string wgmma(DType a, DType b, int cols, bool trans_a, bool trans_b);
   /// The same with `const unsigned* a`: a fragment, four words.
   std::string wgmma_from_registers(DType dtype, int cols, bool trans_b);
 

@@ -127,9 +127,9 @@ void Printer::async_dot(Id id) {
   const int rows = inst.type.rows / along_rows;
   const int cols = inst.type.cols / along_cols;
   const bool in_registers = a.type.kind != Kind::kShared;
-  const std::string product = in_registers
-                                  ? preamble_.wgmma_from_registers(inst.dtype, cols, !inst.trans_b)
-                                  : preamble_.wgmma(inst.dtype, cols, inst.trans_a, !inst.trans_b);
+  const std::string product =
+      in_registers ? preamble_.wgmma_from_registers(inst.dtype, cols, !inst.trans_b)
+                   : preamble_.wgmma(a.dtype, inst.dtype, cols, inst.trans_a, !inst.trans_b);
   // An operand's tile lies as [outer, K] or as [K, outer], in panels; `outer` is where a group's
   // part of it begins. Descriptors count in 16 bytes.
   struct Operand {

@@ -138,6 +138,10 @@ std::uint32_t reached(const LinearMap& map) {
   return out;
 }
 
+std::string_view ptx_name(DType dtype) {
+  return dtype == DType::kF8E4M3 ? "e4m3" : dtype == DType::kF8E5M2 ? "e5m2" : dtype_name(dtype);
+}
+
 std::string float_text(double value) {
   if (std::isinf(value))
     return value > 0 ? "__int_as_float(0x7f800000)" : "__int_as_float(0xff800000)";

@@ -17,6 +17,8 @@ std::string_view c_type(Kind kind);
 std::string_view memory_type(DType dtype);
 /// The C type of a computed value of that dtype.
 inline std::string_view value_type(DType dtype) { return is_float(dtype) ? "float" : "long long"; }
+/// Its name in PTX: "e4m3", "bf16", ...
+std::string_view ptx_name(DType dtype);
 /// A float literal that parses back to the same f32.
 std::string float_text(double value);
 /// An integer literal, with `LL` where int is too small.

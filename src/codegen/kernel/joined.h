@@ -27,7 +27,8 @@ struct Stage {
 [[nodiscard]] std::string refuse_joined(const Graph& body);
 
 /// The tile program before the passes, of blocks for which there is room.
-[[nodiscard]] tile::Program build_phases(std::span<const Stage> stages, std::int64_t room);
+[[nodiscard]] tile::Program build_phases(std::span<const Stage> stages, const Target& target,
+                                         std::int64_t room);
 /// The same after all passes. Throws kInvalidArgument where the target has too little shared
 /// memory.
 [[nodiscard]] tile::Program build_program(std::span<const Stage> stages, const KernelSpec& spec,

@@ -21,8 +21,9 @@ using tile::kNone;
 
 class Assembly {
  public:
-  Assembly(std::span<const Stage> stages, std::int64_t room)
+  Assembly(std::span<const Stage> stages, const Target& target, std::int64_t room)
       : stage_(stages.data()), room_(room), b_(program_) {
+    program_.target = target;
     for (const Stage& stage : stages) {
       const bool is_joined = &stage != stages.data();
       for (const Phase& phase : stage.kernel.phases) {
@@ -311,8 +312,8 @@ class Assembly {
 
 }  // namespace
 
-tile::Program build_phases(std::span<const Stage> stages, std::int64_t room) {
-  return Assembly(stages, room).build();
+tile::Program build_phases(std::span<const Stage> stages, const Target& target, std::int64_t room) {
+  return Assembly(stages, target, room).build();
 }
 
 }  // namespace braid

@@ -127,7 +127,7 @@ tile::Program build_program(std::span<const Stage> stages, const KernelSpec& spe
   const bool joined = stages.size() > 1;
   const std::int64_t any = std::numeric_limits<std::int64_t>::max();
   tile::Program program =
-      build_phases(stages, joined ? any : room_of(stages[0], target, ranks_per_device));
+      build_phases(stages, target, joined ? any : room_of(stages[0], target, ranks_per_device));
   program.num_warps = static_cast<int>(spec.config.at("num_warps"));
   program.in_place = spec.config.contains(kInPlaceSetting);
   std::int64_t num_stages = 1;

@@ -534,13 +534,20 @@ class Verifier {
            "whether it adds", "a scalar predicate");
     const int k = inst.trans_a ? type(inst.args[0]).rows : type(inst.args[0]).cols;
     const int cols = inst.type.cols / group_grid(inst.type.rows, p_.num_warps).along_cols;
-    const bool half = inst.dtype == DType::kBF16 || inst.dtype == DType::kF16;
-    if (!half || k % 16 != 0 || inst.type.rows < 64 || cols < 8 || cols > 256 ||
-        p_.num_warps < kWarpsOfGroup) {
+    const bool is_8_bit = is_float8(inst.dtype);
+    if (is_8_bit && (in_registers || inst.trans_a || !inst.trans_b)) {
+      fail(fmt::format("operands of {} that do not lie along K in shared memory",
+                       dtype_name(inst.dtype)),
+           "a [M, K], b [N, K]");
+    }
+    const int step = is_8_bit ? 32 : 16;
+    if (dtype_size(inst.dtype) > 2 || k % step != 0 || inst.type.rows < 64 || cols < 8 ||
+        cols > 256 || p_.num_warps < kWarpsOfGroup) {
       fail(fmt::format("{} of {} with K = {} by {} warps", type_text(inst.type),
                        dtype_name(inst.dtype), k, p_.num_warps),
-           "bf16 or f16, 64 rows and 8 to 256 columns for each group of four warps, K in steps of "
-           "16");
+           fmt::format("8 or 16 bits, 64 rows and 8 to 256 columns for each group of four warps, K "
+                       "in steps of {}",
+                       step));
     }
   }
 

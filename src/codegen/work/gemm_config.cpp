@@ -60,6 +60,7 @@ struct Product {
   std::int64_t met;      ///< registers per sum besides the sum: an operand, epilogue inputs
   bool by_columns;       ///< neighbours along N of a right operand are adjacent in memory
   bool asynchronous;     ///< the target multiplies and copies its operands beside the threads
+  std::int64_t chain;    ///< of K, which a step has then; 0: all of K, in any steps
 };
 
 struct Tile {
@@ -77,9 +78,11 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
   const Node& mm = *matmuls[0];
   const std::size_t first = first_matrix(mm);
   const TensorType& left = body.type(mm.inputs[first]);
-  const auto matrices = static_cast<std::int64_t>(
-      std::count_if(body.inputs().begin(), body.inputs().end(),
-                    [](const GraphInput& input) { return input.type.shape.size() > 1; }));
+  // Scales of rows or of columns are few.
+  const std::int64_t matrices = std::ranges::count_if(body.inputs(), [](const GraphInput& input) {
+    const std::span<const Dim> shape = input.type.shape;
+    return shape.size() > 1 && shape.back() != Dim(1) && shape[shape.size() - 2] != Dim(1);
+  });
   const Shape& result = body.type(mm.outputs[0]).shape;
   const auto extent = [&](const Dim& dim) { return std::max<std::int64_t>(1, value(dim)); };
   // With few rows, not all groups have one.
@@ -105,7 +108,8 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
           .by_columns = is_contiguous(body, mm.inputs[first + 1],
                                       body.type(mm.inputs[first + 1]).shape.size() - 1),
           .asynchronous = multiplier(target, left.dtype, /*asynchronous=*/true) != nullptr &&
-                          has(target, units::kBulkTensor)};
+                          has(target, units::kBulkTensor),
+          .chain = chain_along_k(target, left.dtype)};
 }
 
 std::int64_t warps_along_m(std::int64_t m, std::int64_t n, std::int64_t warps) {
@@ -141,7 +145,8 @@ std::int64_t registers_of(const Product& p, const Tile& t) {
   constexpr std::int64_t kOther = 48;
   const std::int64_t m = t.m / warps_along_m(t.m, t.n, t.warps);
   const std::int64_t n = columns_of_warp(t);
-  return p.right * m * n / 32 + (m + n) / 4 * (p.widened ? 3 : 1) + kOther;
+  const std::int64_t sums = p.right * m * n / 32 * (p.chain != 0 ? 2 : 1);
+  return sums + (m + n) / 4 * (p.widened ? 3 : 1) + kOther;
 }
 
 /// The blocks of a tile size, and what one block demands of a multiprocessor's units, in clocks.
@@ -235,7 +240,9 @@ double ring_clocks(const Product& p, const Tile& t, const DeviceModel& device) {
   constexpr double kRowsOfProduct = 64;
   constexpr double kL2Share = 0.85;  // of its rate, as an H100's copies for tiles of 128 x 128 take
   const Architecture& known = architecture(device.sm);
-  const double flops = device.f16_tflops * known.matrix_share * 1e3 / (device.sms * device.ghz);
+  const double width = p.element == 1 ? 2 : 1;
+  const double flops =
+      device.f16_tflops * known.matrix_share * width * 1e3 / (device.sms * device.ghz);
   const double steps = number(divide_up(p.k, t.k));
   const double row_bytes = number(t.k * p.element);
   const double operands = number(t.m + p.right * t.n) * row_bytes;
@@ -286,6 +293,8 @@ std::vector<Tile> ring_tiles(const Product& p, const Target& target) {
   constexpr std::int64_t kRows = 64;       // of one product of a group
   constexpr std::int64_t kBytes = 128;     // of a row of operands
   constexpr std::int64_t kMostSums = 128;  // of a thread, with the values that meet them
+  constexpr std::int64_t kMostOfChains =
+      192;  // with the products of a part of them, or what meets it
   constexpr std::int64_t kMostStages = 8;
   constexpr std::int64_t kSignals = 1024;  // bytes of mbarriers, and up to where tiles are aligned
   std::vector<Tile> tiles;
@@ -294,7 +303,11 @@ std::vector<Tile> ring_tiles(const Product& p, const Target& target) {
       const std::int64_t groups = std::min<std::int64_t>(2, m / kRows);
       const std::int64_t sums = m * n * p.right / (groups * 128);
       const bool fits = (m == kRows || m < 2 * p.m) && (n == kRows || n < 2 * p.n);
-      if (!fits || sums * (1 + p.met) > kMostSums) continue;
+      const std::int64_t parts = p.right * parts_of_chains(n, static_cast<std::size_t>(p.right));
+      const bool has_registers =
+          p.chain == 0 ? sums * (1 + p.met) <= kMostSums
+                       : sums + sums / parts * std::max<std::int64_t>(1, p.met) <= kMostOfChains;
+      if (!fits || !has_registers) continue;
       const std::int64_t staged = m * std::min(n, kStagedColumns) * p.result;
       const std::int64_t stage = (m + p.right * n) * kBytes;
       const std::int64_t room = (target.max_shared_bytes() - staged - kSignals) / stage;
@@ -346,6 +359,7 @@ std::vector<std::pair<double, Tile>> tiles_of(const Product& p, const Target& ta
     for (std::int64_t n = 16; n <= 256 && fits(n, p.n); n *= 2) {
       if (by_lines && n < kLineColumns) continue;
       for (const std::int64_t row_bytes : {64, 128}) {
+        if (p.chain != 0 && row_bytes / p.element != p.chain) continue;
         for (const std::int64_t stages : {2, 3, 4, 5, 6, 8}) {
           for (std::int64_t warps = fewest; warps <= most_warps; warps *= 2) {
             const Tile tile{m, n, row_bytes / p.element, stages, warps, kGroup};
@@ -356,8 +370,11 @@ std::vector<std::pair<double, Tile>> tiles_of(const Product& p, const Target& ta
     }
   }
   // Few rows leave most of its products' 64 idle, and it has few blocks, which memory can wait for.
-  if (use.rings && p.asynchronous && (p.m > kFewRows || all.empty())) {
-    for (const Tile& tile : ring_tiles(p, target)) add(tile);
+  const bool is_only = p.chain != 0;
+  if (use.rings && p.asynchronous && (p.m > kFewRows || is_only || all.empty())) {
+    const std::vector<Tile> tiles = ring_tiles(p, target);
+    if (is_only && !tiles.empty()) all.clear();
+    for (const Tile& tile : tiles) add(tile);
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -6,6 +6,8 @@
 
 #include "codegen/body/in_memory.h"
 #include "codegen/tile/fragments.h"
+#include "codegen/units.h"
+#include "ir/fail.h"
 #include "ir/mutation.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
@@ -63,6 +65,9 @@ bool can_use_ring(const BodyFacts& facts) {
       const std::optional<MatrixInMemory> matrix = matrix_in_memory(body, matmul->inputs[i]);
       // A copy fills with zeros what is past the matrix, not what is past a part of it along K.
       if (!matrix || matrix->from_end(i == first ? 1 : 2).cut) return false;
+      // Products of 8 bits want theirs along K.
+      const bool along_k = matrix->transposed == (i > first);
+      if (is_float8(body.type(matmul->inputs[i]).dtype) && !along_k) return false;
     }
   }
   // Values that meet no product have layouts of their own.
@@ -109,8 +114,16 @@ class Gemm {
     if (place.group) {
       m_.end = facts_.narrow ? b_.map(Fn::kToI32, {place.group->end}) : place.group->end;
     }
-    n_ = {result[rank - 1], block("BLOCK_N"), place.col};
-    k_ = body_.type(matmuls_[0]->inputs[first_]).shape.back();
+    const TensorType& left = body_.type(matmuls_[0]->inputs[first_]);
+    k_ = left.shape.back();
+    chain_ = chain_along_k(b_.program().target, left.dtype);
+    if (chain_ != 0 && block("BLOCK_K") != chain_) {
+      throw_invalid("BLOCK_K", "found {}; expected {}: so many products of {} on {} are one sum",
+                    block("BLOCK_K"), chain_, dtype_name(left.dtype), b_.program().target.str());
+    }
+    const bool by_parts = has_ring(config_) && chain_ != 0;
+    parts_ = by_parts ? static_cast<int>(parts_of_chains(block("BLOCK_N"), matmuls_.size())) : 1;
+    n_ = {result[rank - 1], block("BLOCK_N") / parts_, place.col};
   }
 
   void emit() {
@@ -121,6 +134,8 @@ class Gemm {
       sums.push_back(b_.splat(Kind::kF32, block("BLOCK_M"), block("BLOCK_N"), 0));
     }
     const Id loop = begin_loop(std::move(sums));
+    const Id zero =
+        chain_ == 0 ? tile::kNone : b_.splat(Kind::kF32, block("BLOCK_M"), block("BLOCK_N"), 0);
     emitter_.open_scope();
     const Extent along_k{k_, block("BLOCK_K"), b_.induction(loop)};
     const Operand left = place_.gathered != tile::kNone ? gathered(along_k)
@@ -128,9 +143,10 @@ class Gemm {
     std::vector<Id> products;
     for (std::size_t i = 0; i < matmuls_.size(); ++i) {
       const Operand right = operand(matmuls_[i]->inputs[first_ + 1], along_k, n_);
-      products.push_back(b_.dot(left.tile, right.tile, b_.carried(loop, static_cast<int>(i)),
-                                left.transposed, right.transposed,
-                                body_.type(mm.inputs[first_]).dtype));
+      const Id sum = b_.carried(loop, static_cast<int>(i));
+      const Id product = b_.dot(left.tile, right.tile, chain_ == 0 ? sum : zero, left.transposed,
+                                right.transposed, body_.type(mm.inputs[first_]).dtype);
+      products.push_back(chain_ == 0 ? product : b_.map(Fn::kAdd, {sum, product}));
     }
     emitter_.close_scope();
     finish(b_.end_for(loop, std::move(products)));
@@ -150,9 +166,15 @@ class Gemm {
     };
     const std::vector<const Node*> matmuls = matmuls_of(body);
     const std::size_t first = first_matrix(*matmuls[0]);
-    add(matmuls[0]->inputs[first], block("BLOCK_M"), block("BLOCK_K"));
+    const ValueId left = matmuls[0]->inputs[first];
+    add(left, block("BLOCK_M"), block("BLOCK_K"));
+    const bool by_parts = chain_along_k(b.program().target, body.type(left).dtype) != 0;
+    const std::int64_t parts = by_parts ? parts_of_chains(config.at("BLOCK_N"), matmuls.size()) : 1;
     for (const Node* matmul : matmuls) {
-      add(matmul->inputs[first + 1], block("BLOCK_K"), block("BLOCK_N"));
+      for (std::int64_t part = 0; part < parts; ++part) {
+        add(matmul->inputs[first + 1], block("BLOCK_K"),
+            block("BLOCK_N") / static_cast<int>(parts));
+      }
     }
     const int columns = std::min(block("BLOCK_N"), static_cast<int>(kStagedColumns));
     for (const ValueId output : body.outputs()) {
@@ -165,6 +187,7 @@ class Gemm {
 
   Id compute(std::span<const Id> shared, Id begin) {
     shared_ = shared;
+    if (chain_ != 0) return compute_chains(begin);
     const auto count = static_cast<int>(matmuls_.size());
     std::vector<Id> initial;
     initial.reserve(matmuls_.size() + 1);
@@ -177,7 +200,7 @@ class Gemm {
     const Id loop = begin_loop(std::move(initial));
     const Id step = b_.carried(loop, count);
     b_.await(ring, step);
-    const Id slot = b_.map(Fn::kRem, {step, b_.integer(block("num_stages"), Kind::kI32)});
+    const Id slot = slot_of(step);
     const Id adds = b_.map(Fn::kLt, {b_.integer(0), b_.induction(loop)});
     std::vector<Id> next;
     next.reserve(matmuls_.size() + 1);
@@ -206,7 +229,7 @@ class Gemm {
 
   Id fill(std::span<const Id> shared, Id begin) {
     shared_ = shared;
-    const auto count = static_cast<int>(matmuls_.size());
+    const int count = right_tiles();
     const auto bytes = [&](Id tile) {
       return b_.type(tile).rows * b_.type(tile).cols *
              static_cast<int>(dtype_size(b_.program().at(tile).dtype));
@@ -219,8 +242,7 @@ class Gemm {
     b_.acquire(shared[0], step, all);
     copy(shared[1], step, matmuls_[0]->inputs[first_], place_.row, depth);
     for (int i = 0; i < count; ++i) {
-      copy(right(i), step, matmuls_[static_cast<std::size_t>(i)]->inputs[first_ + 1], depth,
-           place_.col);
+      copy(right(i), step, matmul_of(i).inputs[first_ + 1], depth, column_of(i));
     }
     return b_.end_for(loop, {b_.map(Fn::kAdd, {step, b_.integer(1, Kind::kI32)})})[0];
   }
@@ -230,10 +252,62 @@ class Gemm {
     const Id depth = place_.group ? place_.group->depth : scalar_of(b_, Expr(k_), body_.symbols());
     return b_.begin_for(b_.integer(0), depth, b_.integer(block("BLOCK_K")), std::move(initial));
   }
-  [[nodiscard]] Id right(int i) const { return shared_[static_cast<std::size_t>(i) + 2]; }
-  [[nodiscard]] bool is_transposed(std::size_t input, int of) const {
-    return matrix_in_memory(body_, matmuls_[static_cast<std::size_t>(of)]->inputs[input])
-        ->transposed;
+  // Tiles of right operands: of each matmul its parts, side by side.
+  [[nodiscard]] int right_tiles() const { return static_cast<int>(matmuls_.size()) * parts_; }
+  [[nodiscard]] const Node& matmul_of(int tile) const {
+    return *matmuls_[static_cast<std::size_t>(tile / parts_)];
+  }
+  [[nodiscard]] Id right(int tile) const { return shared_[static_cast<std::size_t>(tile) + 2]; }
+  [[nodiscard]] Id column_of(int tile) {
+    const int part = tile % parts_;
+    return part == 0 ? place_.col : b_.plus(place_.col, b_.integer(part * n_.block));
+  }
+  [[nodiscard]] bool is_transposed(std::size_t input, int tile) const {
+    return matrix_in_memory(body_, matmul_of(tile).inputs[input])->transposed;
+  }
+
+  Id slot_of(Id step) {
+    return b_.map(Fn::kRem, {step, b_.integer(block("num_stages"), Kind::kI32)});
+  }
+
+  /// Each step of K begins sums of its own. While a group of warps adds them to those of the steps
+  /// before, the other one multiplies.
+  Id compute_chains(Id begin) {
+    const int count = right_tiles();
+    const auto sums_of = [&](auto make) {
+      std::vector<Id> all;
+      all.reserve(matmuls_.size() + 1);
+      for (int i = 0; i < count; ++i) all.push_back(make(i));
+      return all;
+    };
+    const int rows = block("BLOCK_M"), cols = n_.block;
+    std::vector<Id> initial = sums_of([&](int) { return b_.splat(Kind::kF32, rows, cols, 0); });
+    initial.push_back(begin);
+    const Id loop = begin_loop(std::move(initial));
+    const Id step = b_.carried(loop, count);
+    b_.await(shared_[0], step);
+    const Id slot = slot_of(step);
+    const Id adds = b_.map(Fn::kLt, {b_.integer(0), b_.integer(0)});
+    // One after the other: there are registers for one.
+    std::vector<Id> next = sums_of([&](int i) {
+      const Id product = b_.async_dot(shared_[1], right(i), b_.undefined(rows, cols), slot, adds,
+                                      is_transposed(first_, 0), is_transposed(first_ + 1, i));
+      return b_.map(Fn::kAdd, {b_.carried(loop, i), b_.settled(product)});
+    });
+    b_.release(shared_[0], step);
+    next.push_back(b_.map(Fn::kAdd, {step, b_.integer(1, Kind::kI32)}));
+    std::vector<Id> results = b_.end_for(loop, std::move(next));
+    const Id end = results.back();
+    results.pop_back();
+    const auto of_part = static_cast<std::ptrdiff_t>(matmuls_.size());
+    for (int part = 0; part < parts_; ++part) {
+      n_.start = column_of(part);
+      emitter_.open_scope();
+      const auto first = results.begin() + part * of_part;
+      finish({first, first + of_part});
+      emitter_.close_scope();
+    }
+    return end;
   }
 
   void copy(Id tile, Id step, ValueId value, Id row, Id col) {
@@ -399,9 +473,8 @@ class Gemm {
   void finish(const std::vector<Id>& sums) {
     Mask mask;
     const int block_m = block("BLOCK_M");
-    const int block_n = block("BLOCK_N");
     const Id row = index(m_, block_m, 1, 0, mask);
-    const Id col = index(n_, block_m, block_n, 1, mask);
+    const Id col = index(n_, block_m, n_.block, 1, mask);
     const TensorType& type = body_.type(matmuls_[0]->outputs[0]);
     const Coords at{
         place_.batch, {in_all(row), {type.shape[type.shape.size() - 2]}}, {col, {n_.dim}}};
@@ -433,14 +506,13 @@ class Gemm {
   bool push(std::size_t output, const Coords& at, const Mask& mask) {
     const ValueId value = body_.outputs()[output];
     const TensorType& type = body_.type(value);
-    if (shared_.size() < matmuls_.size() + 3 || !is_pushed(body_, value)) return false;
+    const auto operands = static_cast<std::size_t>(right_tiles()) + 2;
+    if (shared_.size() <= operands || !is_pushed(body_, value)) return false;
     const Id tile = shared_.back();
     if (b_.program().at(tile).dtype != type.dtype) return false;
     Id id = emitter_.value(value, emitter_.coords().reshape(at, type.shape), mask);
-    if (b_.type(id).cols != block("BLOCK_N")) {
-      id = b_.spread(id, block("BLOCK_M"), block("BLOCK_N"));
-    }
-    b_.push_tile(tile, map_of(output, tile), place_.row, place_.col, id);
+    if (b_.type(id).cols != n_.block) id = b_.spread(id, block("BLOCK_M"), n_.block);
+    b_.push_tile(tile, map_of(output, tile), place_.row, n_.start, id);
     return true;
   }
 
@@ -474,6 +546,8 @@ class Gemm {
   std::size_t first_;  ///< input index of the left operand
   Extent m_, n_;
   Dim k_;
+  int chain_;      ///< of a step of K, or 0 (units.h)
+  int parts_ = 1;  ///< of the tile's columns, each with products of its own
   std::optional<Selected> selected_;
   std::span<const Id> shared_;  ///< what allocate gave, of a ring
 };
