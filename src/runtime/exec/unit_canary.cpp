@@ -16,11 +16,12 @@ namespace braid {
 namespace {
 
 // More than 64 rows, which wgmma wants; no multiples of any tile but of the 16 bytes that bulk
-// copies want; and along K more steps of 128 bytes than the 8 stages of the longest ring.
-constexpr std::int64_t kRows = 136, kColumns = 136, kSummed = 648;
+// copies want; and along K, of 8 bits too, more steps of 128 bytes than the 8 stages of the longest
+// ring.
+constexpr std::int64_t kRows = 136, kColumns = 136, kSummed = 1040;
 
-/// Integers from -2 to 2 without a pattern. The sums that they give here are below 256, up to where
-/// bf16 has all integers.
+/// Integers from -2 to 2 without a pattern. Sums of products of them are exact, also those of the
+/// 128 that wgmma adds up of 8 bits, and are rounded once.
 std::vector<double> small_integers(std::int64_t count, std::uint64_t state) {
   std::vector<double> values(static_cast<std::size_t>(count));
   for (double& value : values) {
@@ -75,11 +76,16 @@ std::string other_units(const Target& target, unsigned units) {
 
 Program unit_canary(const Target& target, unsigned units) {
   Graph graph("unit_canary");
-  const auto input = [&](const char* name, std::int64_t rows, std::int64_t columns) {
-    return graph.add_input({.name = name, .type = {DType::kBF16, {rows, columns}}});
+  const auto input = [&](const char* name, DType dtype, std::int64_t rows, std::int64_t columns) {
+    return graph.add_input({.name = name, .type = {dtype, {rows, columns}}});
   };
-  const ValueId left = input("a", kRows, kSummed), right = input("b", kSummed, kColumns);
-  graph.add_output(graph.node(graph.add_node("c", "mm", {left, right})).outputs[0]);
+  const auto node = [&](const char* name, const char* op, const std::vector<ValueId>& inputs,
+                        Attrs attrs = {}) {
+    return graph.node(graph.add_node(name, op, inputs, std::move(attrs))).outputs[0];
+  };
+  const ValueId left = input("a", DType::kBF16, kRows, kSummed);
+  const ValueId right = input("b", DType::kBF16, kSummed, kColumns);
+  graph.add_output(node("c", "mm", {left, right}));
   PassContext context;
   context.target = target;
   for (const Unit* unit : all_units()) {
@@ -87,14 +93,32 @@ Program unit_canary(const Target& target, unsigned units) {
       context.target.off |= bit_of(*unit);
     }
   }
+  const DType narrow = DType::kF8E4M3;
+  if (multiplier(context.target, narrow, /*asynchronous=*/true) != nullptr) {
+    const ValueId a = input("narrow_a", narrow, kRows, kSummed);
+    const ValueId rows = input("narrow_b", narrow, kColumns, kSummed);
+    const ValueId one = input("one", DType::kF32, 1, 1);
+    const ValueId b = node("columns", "transpose", {rows},
+                           {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
+    graph.add_output(node("d", "scaled_mm", {a, b, one, one}));
+  }
   return lower(graph, context);
 }
 
 CanaryTensors canary_tensors() {
   const std::vector<double> a = small_integers(kRows * kSummed, 1);
   const std::vector<double> b = small_integers(kSummed * kColumns, 2);
+  std::vector<double> columns;
+  for (std::int64_t n = 0; n < kColumns; ++n) {
+    for (std::int64_t k = 0; k < kSummed; ++k) {
+      columns.push_back(b[static_cast<std::size_t>(k * kColumns + n)]);
+    }
+  }
   return {.inputs = {HostTensor::from_doubles(DType::kBF16, {kRows, kSummed}, a),
-                     HostTensor::from_doubles(DType::kBF16, {kSummed, kColumns}, b)},
+                     HostTensor::from_doubles(DType::kBF16, {kSummed, kColumns}, b),
+                     HostTensor::from_doubles(DType::kF8E4M3, {kRows, kSummed}, a),
+                     HostTensor::from_doubles(DType::kF8E4M3, {kColumns, kSummed}, columns),
+                     HostTensor::from_doubles(DType::kF32, {1, 1}, std::vector<double>{1})},
           .expected = HostTensor::from_doubles(DType::kBF16, {kRows, kColumns}, product(a, b))};
 }
 

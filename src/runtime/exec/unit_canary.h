@@ -11,8 +11,9 @@
 namespace braid {
 
 // A canary is a small matmul that is compiled as any other, for a target that has no units but
-// those that it tries. Its operands are small integers, so that every sum is exact and the result
-// is known to the bit. Its ring wraps round, and its last tiles are not full.
+// those that it tries; with `wgmma` it is two, the second of 8-bit floats. Its operands are small
+// integers, so that every sum is exact and the result is known to the bit. Its ring wraps round,
+// and its last tiles are not full.
 
 /// The sets of units that canaries try, as bits (bit_of). Of a set with several no kernel has one
 /// without the others. Units that every kernel needs are in none, nor is multimem, which needs
@@ -25,10 +26,11 @@ namespace braid {
 /// What to give --units so that kernels for the target do without these: "mma.sync,cp.async".
 [[nodiscard]] std::string other_units(const Target& target, unsigned units);
 
-/// The canary of one of tried_units(), which the target has: one kernel, on one rank.
+/// The canary of one of tried_units(), which the target has: a kernel for each output, on one rank.
 [[nodiscard]] Program unit_canary(const Target& target, unsigned units);
 
-/// What all canaries multiply, in the order of their inputs, and what they must give.
+/// What canaries multiply, in the order of their inputs, as many as they have, and what each of
+/// their outputs must be.
 struct CanaryTensors {
   std::vector<HostTensor> inputs;
   HostTensor expected;

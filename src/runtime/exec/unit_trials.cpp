@@ -47,6 +47,13 @@ std::optional<ProgramCode> code_of(const Program& canary, const DiskCache* cache
   }
 }
 
+/// That of its kernels.
+std::string text_of(const Program& canary) {
+  std::string text;
+  for (const KernelSource& source : print_program(canary).sources) text += source.text;
+  return text;
+}
+
 /// The entry of a canary.
 struct Entry {
   std::string material, maker;
@@ -54,8 +61,7 @@ struct Entry {
   Entry(const Device& device, const Program& canary, unsigned units)
       : material(fmt::format("unit {} on {}, format 1\ntarget {}\ndriver {}\nbraid {}\n\n{}",
                              names_of_units(units), device.name(), canary.target.arch(),
-                             cuda::driver_cuda_version(), BRAID_VERSION,
-                             print_program(canary).sources.front().text)),
+                             cuda::driver_cuda_version(), BRAID_VERSION, text_of(canary))),
         maker("nvrtc " + compiler()) {}
 
   /// What is wrong, or "" ; nothing if the cache does not have it.
@@ -94,15 +100,17 @@ class Flight : NonCopyable {
       return places[0].buffer_addresses[static_cast<std::size_t>(tensor.buffer)];
     };
     Stream& stream = context_.stream();
-    for (std::size_t i = 0; i < tensors.inputs.size(); ++i) {
+    for (std::size_t i = 0; i < program.inputs.size(); ++i) {
       const auto& data = tensors.inputs[i].data;
       stream.copy_from_host(address_of(program.inputs[i]), data.data(), data.size());
     }
-    output_ = address_of(program.outputs[0]);
     found_ = tensors.expected;
     const std::vector<std::uint16_t> poison(static_cast<std::size_t>(found_.numel()),
                                             poison_bits(found_.dtype));
-    stream.copy_from_host(output_, poison.data(), found_.data.size());
+    for (const ProgramTensor& output : program.outputs) {
+      outputs_.push_back(address_of(output));
+      stream.copy_from_host(outputs_.back(), poison.data(), found_.data.size());
+    }
     stream.synchronize();  // throws what went wrong before, which is not a unit's fault
     plan_ = LaunchPlan(program, {}, places, /*timeout_ns=*/0);
   }
@@ -117,11 +125,15 @@ class Flight : NonCopyable {
   /// Throws what the kernel's fault is.
   void land() { context_.stream().synchronize(); }
 
-  [[nodiscard]] const HostTensor& output() {
+  /// What is wrong with the first output of which something is.
+  [[nodiscard]] std::string wrong(const HostTensor& expected) {
     Stream& stream = context_.stream();
-    stream.copy_to_host(found_.data.data(), output_, found_.data.size());
-    stream.synchronize();
-    return found_;
+    for (const std::uint64_t output : outputs_) {
+      stream.copy_to_host(found_.data.data(), output, found_.data.size());
+      stream.synchronize();
+      if (std::string wrong = wrong_elements(found_, expected); !wrong.empty()) return wrong;
+    }
+    return {};
   }
 
  private:
@@ -131,7 +143,7 @@ class Flight : NonCopyable {
   SymmetricHeap heap_;
   RankContext context_;
   LaunchPlan plan_;
-  std::uint64_t output_ = 0;
+  std::vector<std::uint64_t> outputs_;
   HostTensor found_;
 };
 
@@ -158,7 +170,7 @@ Outcome fly(const std::shared_ptr<Flight>& flight, const HostTensor& expected,
   } catch (const Error& error) {
     return {fmt::format("a product ended in a fault: {}", error.what()), true};
   }
-  return {wrong_elements(flight->output(), expected)};
+  return {flight->wrong(expected)};
 }
 
 }  // namespace
