@@ -1,7 +1,10 @@
 """The package over the C interface: needs NumPy alone."""
 
+import contextlib
 import ctypes
 import gc
+import io
+import pathlib
 import tempfile
 import unittest
 
@@ -41,6 +44,16 @@ DOUBLE = """
   ret;
 }
 """
+
+
+class Readme(unittest.TestCase):
+    def test_its_program_prints_the_sum(self):
+        text = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
+        program = text.split("```python\n")[1].split("```")[0]
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(program, {})
+        self.assertEqual(printed.getvalue(), f"{np.full((3, 8), 3, np.float32)}\n")
 
 
 class Kernels(unittest.TestCase):
