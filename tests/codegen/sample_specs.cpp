@@ -262,6 +262,13 @@ void add_gemms(const Samples& add) {
     add("gemm_f8", b,
         {b.op("scaled_mm", {b.input(DType::kF8E4M3, {kT, 256}), b.input(DType::kF8E4M3, {256, 128}),
                             b.input(DType::kF32, {kT, 1}), b.input(DType::kF32, {1, 128})})});
+    Body of_rows;
+    const ValueId w = of_rows.op("transpose", {of_rows.input(DType::kF8E4M3, {4096, 512})},
+                                 {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
+    add("gemm_large_f8", of_rows,
+        {of_rows.op("scaled_mm", {of_rows.input(DType::kF8E4M3, {2048, 512}), w,
+                                  of_rows.input(DType::kF32, {2048, 1}),
+                                  of_rows.input(DType::kF32, {1, 4096})})});
   }
 }
 
