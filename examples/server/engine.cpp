@@ -117,8 +117,10 @@ void Engine::step() {
   count("computed_tokens_total", std::ssize(step.batch.tokens));
   note();
   std::vector<braid::Sampling> sampling;
+  std::vector<Sequence*> sequences;
   for (const auto& row : step.rows) {
-    sampling.push_back(sequences_.at(row.sequence).ticket->request().sampling);
+    sequences.push_back(&sequences_.at(row.sequence));
+    sampling.push_back(sequences.back()->ticket->request().sampling);
   }
   try {
     const std::int64_t run = processor_time();
@@ -128,7 +130,7 @@ void Engine::step() {
     count("tokens_total", std::ranges::count_if(step.rows, &braid::ScheduledStep::Row::whole));
     for (std::size_t row = 0; row < step.rows.size(); ++row) {
       const auto& [number, whole, reused] = step.rows[row];
-      Sequence& sequence = sequences_.at(number);
+      Sequence& sequence = *sequences[row];
       sequence.ticket->begin(reused);
       if (whole && !append(sequence, number, chosen[row])) end(number);  // else a prompt goes on
     }

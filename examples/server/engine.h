@@ -48,7 +48,9 @@ class Ticket {
   [[nodiscard]] bool stopped() const { return stopped_; }
 
   /// The request runs; so many tokens of its prompt were in the cache. Later calls change nothing.
-  void begin(std::int64_t reused) { reused_ = reused_ < 0 ? reused : reused_.load(); }
+  void begin(std::int64_t reused) {
+    if (reused_ < 0) reused_ = reused;
+  }
   [[nodiscard]] std::int64_t reused() const { return std::max<std::int64_t>(0, reused_); }
   /// Another token, and whether the answer ends with it.
   void tell(const std::optional<braid::ChosenToken>& token, Finish finish,
