@@ -227,6 +227,19 @@ TEST(ScaledRingRun, TilesInParts) {
                kCheckNothing, "H100", "H100:cp.async.bulk.tensor");
 }
 
+TEST(ScaledRingRun, APairSharesItsRows) {
+  GraphBuilder b(300);
+  const DType e4m3 = DType::kF8E4M3;
+  const ValueId x = b.in(e4m3, {kT, 272}), scales = b.in(DType::kF32, {kT, 1});
+  const auto product = [&] {
+    const ValueId w = operand(b, e4m3, 272, 264, true);
+    return b.op("scaled_mm", {x, w, scales, b.in(DType::kF32, {1, 264})});
+  };
+  const ValueId gate = product(), up = product();
+  expect_right(b.take({b.op("mul", {b.op("silu", {gate}), up})}), {{"T", 131}}, kCheckAll, "H100",
+               "H100:cp.async.bulk.tensor");
+}
+
 /// As an H100 adds: its sums of 8-bit floats have 14 bits.
 WorldOptions as_an_h100() {
   WorldOptions options = testing::cpu_world_options(1);
