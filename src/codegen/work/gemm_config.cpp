@@ -290,11 +290,10 @@ double clocks(const Product& p, const Tile& t, const Target& target, const GemmU
 
 /// Tiles of whole groups of warps, each with as long a ring as there is room for.
 std::vector<Tile> ring_tiles(const Product& p, const Target& target) {
-  constexpr std::int64_t kRows = 64;       // of one product of a group
-  constexpr std::int64_t kBytes = 128;     // of a row of operands
-  constexpr std::int64_t kMostSums = 128;  // of a thread, with the values that meet them
-  constexpr std::int64_t kMostOfChains =
-      192;  // with the products of a part of them, or what meets it
+  constexpr std::int64_t kRows = 64;           // of one product of a group
+  constexpr std::int64_t kBytes = 128;         // of a row of operands
+  constexpr std::int64_t kMostSums = 128;      // of a thread, with the values that meet them
+  constexpr std::int64_t kMostOfChains = 192;  // with a part's products, or what meets these
   constexpr std::int64_t kMostStages = 8;
   constexpr std::int64_t kSignals = 1024;  // bytes of mbarriers, and up to where tiles are aligned
   std::vector<Tile> tiles;
@@ -303,7 +302,7 @@ std::vector<Tile> ring_tiles(const Product& p, const Target& target) {
       const std::int64_t groups = std::min<std::int64_t>(2, m / kRows);
       const std::int64_t sums = m * n * p.right / (groups * 128);
       const bool fits = (m == kRows || m < 2 * p.m) && (n == kRows || n < 2 * p.n);
-      const std::int64_t parts = p.right * parts_of_chains(n, static_cast<std::size_t>(p.right));
+      const std::int64_t parts = p.right * parts_of_tile(p.chain, n, p.right);
       const bool has_registers =
           p.chain == 0 ? sums * (1 + p.met) <= kMostSums
                        : sums + sums / parts * std::max<std::int64_t>(1, p.met) <= kMostOfChains;
@@ -355,27 +354,31 @@ std::vector<std::pair<double, Tile>> tiles_of(const Product& p, const Target& ta
   };
   // With few rows a kernel is bound by its weights, and reads whole lines of them.
   const bool by_lines = p.by_columns && p.m <= kFewRows && p.n >= kLineColumns;
-  for (std::int64_t m = 16; m <= 256 && fits(m, p.m); m *= 2) {
-    for (std::int64_t n = 16; n <= 256 && fits(n, p.n); n *= 2) {
-      if (by_lines && n < kLineColumns) continue;
-      for (const std::int64_t row_bytes : {64, 128}) {
-        if (p.chain != 0 && row_bytes / p.element != p.chain) continue;
-        for (const std::int64_t stages : {2, 3, 4, 5, 6, 8}) {
-          for (std::int64_t warps = fewest; warps <= most_warps; warps *= 2) {
-            const Tile tile{m, n, row_bytes / p.element, stages, warps, kGroup};
-            if (has_room(tile)) add(tile);
+  const auto add_others = [&] {
+    for (std::int64_t m = 16; m <= 256 && fits(m, p.m); m *= 2) {
+      for (std::int64_t n = 16; n <= 256 && fits(n, p.n); n *= 2) {
+        if (by_lines && n < kLineColumns) continue;
+        for (const std::int64_t row_bytes : {64, 128}) {
+          if (p.chain != 0 && row_bytes / p.element != p.chain) continue;
+          for (const std::int64_t stages : {2, 3, 4, 5, 6, 8}) {
+            for (std::int64_t warps = fewest; warps <= most_warps; warps *= 2) {
+              const Tile tile{m, n, row_bytes / p.element, stages, warps, kGroup};
+              if (has_room(tile)) add(tile);
+            }
           }
         }
       }
     }
-  }
+  };
+  const auto add_rings = [&] {
+    if (!use.rings || !p.asynchronous) return;
+    for (const Tile& tile : ring_tiles(p, target)) add(tile);
+  };
+  // Other units may have other sums on a GPU: in chains all rows are for rings, or none.
+  if (p.chain != 0) add_rings();
+  if (all.empty()) add_others();
   // Few rows leave most of its products' 64 idle, and it has few blocks, which memory can wait for.
-  const bool is_only = p.chain != 0;
-  if (use.rings && p.asynchronous && (p.m > kFewRows || is_only || all.empty())) {
-    const std::vector<Tile> tiles = ring_tiles(p, target);
-    if (is_only && !tiles.empty()) all.clear();
-    for (const Tile& tile : tiles) add(tile);
-  }
+  if (p.chain == 0 && (p.m > kFewRows || all.empty())) add_rings();
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   return all;

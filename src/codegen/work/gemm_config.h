@@ -66,11 +66,12 @@ inline constexpr auto kRingGemmSettings = [] {
   return all;
 }();
 
-/// The parts of a tile's columns that kernels with a ring multiply one after the other where K is
-/// in chains (units.h): there are registers for the sums of all, and the products of one.
-inline std::int64_t parts_of_chains(std::int64_t columns, std::size_t matmuls) {
+/// The parts of a tile's columns that a kernel with a ring multiplies one after the other: one,
+/// unless K is in chains (units.h) and it has one matmul. Then there are registers for the sums of
+/// all parts, and for the products of one.
+inline std::int64_t parts_of_tile(std::int64_t chain, std::int64_t columns, std::int64_t matmuls) {
   constexpr std::int64_t kMost = 128;
-  return matmuls == 1 ? std::max<std::int64_t>(1, columns / kMost) : 1;
+  return chain != 0 && matmuls == 1 ? std::max<std::int64_t>(1, columns / kMost) : 1;
 }
 
 /// Columns of results that a kernel with a ring sends through shared memory at a time.

@@ -121,8 +121,7 @@ class Gemm {
       throw_invalid("BLOCK_K", "found {}; expected {}: so many products of {} on {} are one sum",
                     block("BLOCK_K"), chain_, dtype_name(left.dtype), b_.program().target.str());
     }
-    const bool by_parts = has_ring(config_) && chain_ != 0;
-    parts_ = by_parts ? static_cast<int>(parts_of_chains(block("BLOCK_N"), matmuls_.size())) : 1;
+    if (has_ring(config_)) parts_ = parts_of(b_, body_, config_);
     n_ = {result[rank - 1], block("BLOCK_N") / parts_, place.col};
   }
 
@@ -166,14 +165,11 @@ class Gemm {
     };
     const std::vector<const Node*> matmuls = matmuls_of(body);
     const std::size_t first = first_matrix(*matmuls[0]);
-    const ValueId left = matmuls[0]->inputs[first];
-    add(left, block("BLOCK_M"), block("BLOCK_K"));
-    const bool by_parts = chain_along_k(b.program().target, body.type(left).dtype) != 0;
-    const std::int64_t parts = by_parts ? parts_of_chains(config.at("BLOCK_N"), matmuls.size()) : 1;
+    add(matmuls[0]->inputs[first], block("BLOCK_M"), block("BLOCK_K"));
+    const int parts = parts_of(b, body, config);
     for (const Node* matmul : matmuls) {
-      for (std::int64_t part = 0; part < parts; ++part) {
-        add(matmul->inputs[first + 1], block("BLOCK_K"),
-            block("BLOCK_N") / static_cast<int>(parts));
+      for (int part = 0; part < parts; ++part) {
+        add(matmul->inputs[first + 1], block("BLOCK_K"), block("BLOCK_N") / parts);
       }
     }
     const int columns = std::min(block("BLOCK_N"), static_cast<int>(kStagedColumns));
@@ -248,6 +244,13 @@ class Gemm {
   }
 
  private:
+  /// Of a tile's columns, by a ring.
+  static int parts_of(tile::Builder& b, const Graph& body, const Config& config) {
+    const std::vector<const Node*> matmuls = matmuls_of(body);
+    const DType dtype = body.type(matmuls[0]->inputs[first_matrix(*matmuls[0])]).dtype;
+    return static_cast<int>(parts_of_tile(chain_along_k(b.program().target, dtype),
+                                          config.at("BLOCK_N"), std::ssize(matmuls)));
+  }
   Id begin_loop(std::vector<Id> initial) {
     const Id depth = place_.group ? place_.group->depth : scalar_of(b_, Expr(k_), body_.symbols());
     return b_.begin_for(b_.integer(0), depth, b_.integer(block("BLOCK_K")), std::move(initial));
@@ -276,7 +279,7 @@ class Gemm {
     const int count = right_tiles();
     const auto sums_of = [&](auto make) {
       std::vector<Id> all;
-      all.reserve(matmuls_.size() + 1);
+      all.reserve(static_cast<std::size_t>(count) + 1);
       for (int i = 0; i < count; ++i) all.push_back(make(i));
       return all;
     };
