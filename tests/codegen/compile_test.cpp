@@ -19,6 +19,7 @@ TEST_P(Compile, EverySampleWithoutSpills) {
     EXPECT_NE(kernel.image.ptx.find(".entry " + source.entry), std::string::npos) << sample.name;
     EXPECT_EQ(kernel.resources.spill_store_bytes + kernel.resources.spill_load_bytes, 0)
         << sample.name;
+    EXPECT_EQ(kernel.advice, "") << sample.name;
     const int threads = requirements(sample.spec, target).threads;
     EXPECT_LE(kernel.resources.registers * threads, 65536)
         << sample.name << ": a block must fit one SM";
@@ -33,6 +34,7 @@ TEST_P(Compile, LargeMatmulsWithoutSpills) {
     const CompiledKernel kernel = compile_kernel(emit(sample.spec, target), target, nullptr);
     EXPECT_EQ(kernel.resources.spill_store_bytes + kernel.resources.spill_load_bytes, 0)
         << sample.name;
+    EXPECT_EQ(kernel.advice, "") << sample.name;
     EXPECT_EQ(kernel.image.ptx.find("st.shared.u8"), std::string::npos) << sample.name;
   }
 }
@@ -43,6 +45,7 @@ TEST_P(Compile, WideAttentionsWithoutSpills) {
     const CompiledKernel kernel = compile_kernel(emit(sample.spec, target), target, nullptr);
     EXPECT_EQ(kernel.resources.spill_store_bytes + kernel.resources.spill_load_bytes, 0)
         << sample.name;
+    EXPECT_EQ(kernel.advice, "") << sample.name;
     EXPECT_EQ(kernel.resources.stack_bytes, 0) << sample.name << " has registers in memory";
   }
 }

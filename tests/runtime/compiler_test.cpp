@@ -67,6 +67,26 @@ extern "C" __global__ void __launch_bounds__(1024) spill(float* a) {
   EXPECT_GT(r.stack_bytes, 0);
 }
 
+// Sums that are read while they are multiplied.
+TEST(Compiler, KeepsWhatPtxasSaysOfSerialisedProducts) {
+  const KernelSource source{"serial", R"(
+extern "C" __global__ void __launch_bounds__(128) serial(float* a, unsigned long long d, int n) {
+  float v[4] = {};
+  for (int i = 0; i < n; ++i) {
+    asm volatile("wgmma.fence.sync.aligned;");
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %4, 1, 1, "
+                 "1, 0, 0;" : "+f"(v[0]), "+f"(v[1]), "+f"(v[2]), "+f"(v[3]) : "l"(d));
+    v[i % 4] += a[i];
+    asm volatile("wgmma.commit_group.sync.aligned;");
+    asm volatile("wgmma.wait_group.sync.aligned 0;");
+  }
+  for (int i = 0; i < 4; ++i) a[threadIdx.x * 4 + i] = v[i];
+}
+)"};
+  const CompiledKernel kernel = compile_kernel(source, Target::parse("sm_90a"), nullptr);
+  EXPECT_THAT(kernel.advice, ::testing::HasSubstr("wgmma.mma_async instructions are serialized"));
+}
+
 TEST(Compiler, ParsesThePtxasLog) {
   const KernelResources r = parse_ptxas_log(
       "ptxas info    : 0 bytes gmem, 16 bytes cmem[4]\n"

@@ -109,6 +109,19 @@ int number_before(std::string_view line, std::string_view unit) {
   return value;
 }
 
+// The lines of a log that have a number, "ptxas info : (C7510) Potential Performance Loss: ...", of
+// which -v asks for none.
+std::string advice_of(std::string_view log) {
+  std::string advice;
+  while (!log.empty()) {
+    const std::string_view line = log.substr(0, log.find('\n'));
+    log.remove_prefix(std::min(log.size(), line.size() + 1));
+    if (line.find(": (C") != std::string_view::npos)
+      fmt::format_to(std::back_inserter(advice), "{}\n", line);
+  }
+  return advice;
+}
+
 // Options for a real ("sm_80") or virtual ("compute_80") architecture.
 std::vector<std::string> compile_options(const std::string& architecture, bool line_info) {
   std::vector<std::string> options{"--gpu-architecture=" + architecture, "--fmad=false",
@@ -158,6 +171,7 @@ CompiledKernel compile(const NvrtcApi& api, const KernelSource& source,
   // Compiling for a real architecture (sm_XX) gives both PTX and cubin.
   kernel.image = {source.entry, program.ptx(), program.cubin()};
   kernel.resources = parse_ptxas_log(log);
+  kernel.advice = advice_of(log);
   const std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;
   kernel.compile_ms = elapsed.count();

@@ -25,6 +25,9 @@ struct CompiledKernel {
   KernelImage image;  ///< PTX and cubin
   KernelResources resources;
   double compile_ms = 0;  ///< in NVRTC; 0 on a cache hit
+  /// What ptxas says of lost performance, a line each, such as that wgmma is serialised: an error
+  /// of the kernel's text. Empty on a cache hit.
+  std::string advice;
   bool cache_hit = false;
 };
 
