@@ -4,6 +4,8 @@
 
 #include "ir/fail.h"
 #include "ir/ops.h"
+#include "ir/scales.h"
+#include "ir/views.h"
 
 namespace braid {
 namespace {
@@ -120,7 +122,8 @@ std::vector<TensorType> infer_addmm(const InferContext& context) {
   return {result};
 }
 
-/// A scale is one number, or one per row of A ([M, 1]) or per column of B ([1, N]). A bias has one
+/// A scale is one number, one per row of A ([M, 1]) or column of B ([1, N]), or one per block of
+/// 128 along K, too: of A [M, K / 128], of B [K / 128, N] or [K / 128, N / 128]. A bias has one
 /// number per column, in the result's dtype.
 std::vector<TensorType> infer_scaled_mm(const InferContext& context) {
   for (std::size_t i = 0; i < 2; ++i) {
@@ -136,16 +139,29 @@ std::vector<TensorType> infer_scaled_mm(const InferContext& context) {
     fail("/attrs/out_dtype", "found {}; expected f32, f16 or bf16", dtype_name(dtype));
   }
   const Shape shape = matmul_shape("scaled_mm", context.inputs, 2);
-  const Shape row_wise[] = {{shape[0], 1}, {1, shape[1]}};
+  const SymbolTable& symbols = context.graph.symbols();
+  const auto along_k = divide_up(context.inputs[0].shape[1], kScaleBlock, symbols);
+  const auto along_n = divide_up(shape[1], kScaleBlock, symbols);
+  std::vector<Shape> forms[] = {{{shape[0], 1}}, {{1, shape[1]}}};
+  const bool several = along_k && *along_k != Dim(1);
+  if (several) forms[0].push_back({shape[0], *along_k});
+  if (several) forms[1].push_back({*along_k, shape[1]});
+  if (along_k && along_n && (several || *along_n != Dim(1)))
+    forms[1].push_back({*along_k, *along_n});
   for (std::size_t i = 0; i < 2; ++i) {
     const TensorType& scale = context.inputs[2 + i];
     const bool one = std::ranges::all_of(scale.shape, [](const Dim& d) { return d == Dim(1); });
     if (scale.dtype == DType::kF32 && scale.shape.size() <= 2 &&
-        (one || scale.shape == row_wise[i])) {
+        (one || std::ranges::find(forms[i], scale.shape) != forms[i].end())) {
       continue;
     }
-    fail(fmt::format("/inputs/{}", 2 + i), "the scale of scaled_mm is {}; expected f32[] or {}",
-         scale.str(), TensorType{DType::kF32, row_wise[i]}.str());
+    std::string expected = "f32[]";
+    for (const Shape& form : forms[i]) {
+      expected += &form == &forms[i].back() ? " or " : ", ";
+      expected += TensorType{DType::kF32, form}.str();
+    }
+    fail(fmt::format("/inputs/{}", 2 + i), "the scale of scaled_mm is {}; expected {}", scale.str(),
+         expected);
   }
   const TensorType bias{dtype, {shape[1]}};
   if (context.inputs.size() > 4 && context.inputs[4] != bias) {
@@ -155,13 +171,13 @@ std::vector<TensorType> infer_scaled_mm(const InferContext& context) {
   return {{dtype, shape}};
 }
 
-/// Adds rows [m, k] x a matrix [k, n] to rows [m, n].
+/// Adds rows [m, k] x a matrix [k, n] to rows [m, n]. The rows of `left` are `stride` apart.
 void add_product(double* result, const double* left, const double* right, std::size_t m,
-                 std::size_t k, std::size_t n) {
+                 std::size_t k, std::size_t n, std::size_t stride) {
   for (std::size_t i = 0; i < m; ++i) {
     double* row = result + i * n;
     for (std::size_t p = 0; p < k; ++p) {
-      const double x = left[i * k + p];
+      const double x = left[i * stride + p];
       for (std::size_t j = 0; j < n; ++j) row[j] += x * right[p * n + j];
     }
   }
@@ -192,7 +208,7 @@ EvalTensor multiply(EvalTensor result, const EvalTensor& a, const EvalTensor& b)
   for (std::size_t batch = 0; batch < batches; ++batch) {
     const double* left = a.data.data() + matrix(a, batch) * m * k;
     const double* right = b.data.data() + matrix(b, batch) * k * n;
-    add_product(result.data.data() + batch * m * n, left, right, m, k, n);
+    add_product(result.data.data() + batch * m * n, left, right, m, k, n, k);
   }
   return result;
 }
@@ -250,7 +266,7 @@ EvalTensors evaluate_grouped_mm(const EvalContext& context, const EvalTensors& i
       const auto at = static_cast<std::size_t>(first);
       add_product(result.data.data() + at * n, operands[0].data.data() + at * k,
                   operands[1].data.data() + group * k * n, static_cast<std::size_t>(end - first), k,
-                  n);
+                  n, k);
       first = end;
     }
     return std::vector<EvalTensor>{std::move(result)};
@@ -259,8 +275,28 @@ EvalTensors evaluate_grouped_mm(const EvalContext& context, const EvalTensors& i
 
 EvalTensors evaluate_scaled_mm(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
-    EvalTensor result = multiply(make_result(context, 0), operands[0], operands[1]);
+    EvalTensor result = make_result(context, 0);
+    const std::size_t m = result.shape[0], n = result.shape[1], k = operands[0].shape[1];
+    const bool blocks[] = {is_scale_in_blocks(context.graph, context.node, 2),
+                           is_scale_in_blocks(context.graph, context.node, 3)};
+    const std::size_t step = blocks[0] || blocks[1] ? kScaleBlock : std::max<std::size_t>(1, k);
+    for (std::size_t first = 0; first < k; first += step) {
+      EvalTensor part = make_result(context, 0);
+      add_product(part.data.data(), operands[0].data.data() + first,
+                  operands[1].data.data() + first * n, m, std::min(step, k - first), n, k);
+      for (std::size_t i = 0; i < part.data.size(); ++i) {
+        const std::size_t row = i / n, block = first / kScaleBlock;
+        double& y = part.data[i];
+        if (blocks[0]) y *= operands[2].data[row * operands[2].shape[1] + block];
+        if (blocks[1]) {
+          const std::size_t columns = operands[3].shape[1];
+          y *= operands[3].data[block * columns + (columns == n ? i % n : i % n / kScaleBlock)];
+        }
+        result.data[i] += y;
+      }
+    }
     for (std::size_t i = 2; i < 4; ++i) {
+      if (blocks[i - 2]) continue;
       visit_broadcast(result, operands[i], [](double& y, double scale) { y *= scale; });
     }
     if (operands.size() > 4) {

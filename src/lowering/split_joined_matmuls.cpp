@@ -9,6 +9,7 @@
 
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
+#include "ir/scales.h"
 #include "ir/views.h"
 #include "lowering/analysis/match.h"
 #include "lowering/fuse/kernel_body.h"
@@ -30,7 +31,7 @@
 // element, take less than those that it makes of the whole: where gate and up end in one kernel,
 // their product is never in memory; where q, k and v would be three kernels, each reads x again.
 // Refuses parts that overlap, or that do not begin at a multiple of the 16 bytes that a thread
-// loads at once.
+// loads at once, or of a scale's blocks of 128 columns.
 namespace braid {
 namespace {
 
@@ -53,6 +54,8 @@ constexpr ReasonCode kOverlap{"split_joined_matmuls.overlap",
                               "columns {first} to {last} are in several parts"};
 constexpr ReasonCode kMisaligned{"split_joined_matmuls.misaligned",
                                  "column {column} begins at no multiple of {bytes} bytes"};
+constexpr ReasonCode kWithinBlock{"split_joined_matmuls.within_block",
+                                  "column {column} begins within a scale's block of {columns}"};
 
 /// What a thread loads at once.
 constexpr std::int64_t kLoadBytes = 16;
@@ -79,6 +82,19 @@ struct Joined {
 
 /// The index of a matmul's left operand; the right one follows.
 std::size_t left_of(const Node& matmul) { return matmul.op->matmul == Matmul::kAdd ? 1 : 0; }
+
+/// Whether operand `i` of a matmul is the same for all columns: the left one, its scale, the ends
+/// of groups.
+bool has_no_columns(const Node& matmul, std::size_t i) {
+  return i == left_of(matmul) || (i == 2 && (matmul.op->matmul == Matmul::kGrouped ||
+                                             matmul.op->matmul == Matmul::kScaled));
+}
+
+/// Whether an operand has a number for each block of 128 columns.
+bool has_blocks_of_columns(const Graph& graph, const Node& matmul, std::size_t i) {
+  return i == 3 && matmul.op->matmul == Matmul::kScaled && is_scale_in_blocks(graph, matmul, i) &&
+         graph.type(matmul.inputs[i]).shape[1] != graph.type(matmul.outputs[0]).shape[1];
+}
 
 /// Analyses of the graph.
 struct Known {
@@ -165,8 +181,12 @@ class Finder {
     const Node& matmul = graph_.node(joined_.matmul);
     const ValueId weight = matmul.inputs[left_of(matmul) + 1];
     const auto element = static_cast<std::int64_t>(dtype_size(graph_.type(weight).dtype));
+    const bool in_blocks = matmul.inputs.size() > 3 && has_blocks_of_columns(graph_, matmul, 3);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Part& part = parts[i];
+      if (in_blocks && part.start % kScaleBlock != 0) {
+        refuse(Reason(kWithinBlock, part.start, kScaleBlock));
+      }
       if (i > 0 && part.start < parts[i - 1].end) {
         refuse(Reason(kOverlap, part.start, std::min(part.end, parts[i - 1].end)));
       }
@@ -220,10 +240,14 @@ class Cutter {
       std::vector<ValueId> operands;
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         const ValueId input = node.inputs[i];
-        const bool whole = node.op->op_class == OpClass::kMatmul &&
-                           (i == left_of(node) || (node.op->matmul == Matmul::kGrouped && i == 2));
-        operands.push_back(whole                            ? rewrite_(input)
-                           : joined.columns.contains(input) ? parts_.at({input, part})
+        const bool is_matmul = node.op->op_class == OpClass::kMatmul;
+        if (is_matmul && has_blocks_of_columns(graph_, node, i)) {
+          operands.push_back(slice(input, 1, part.start / kScaleBlock,
+                                   (part.end + kScaleBlock - 1) / kScaleBlock));
+          continue;
+        }
+        operands.push_back(is_matmul && has_no_columns(node, i) ? rewrite_(input)
+                           : joined.columns.contains(input)     ? parts_.at({input, part})
                                                             : of_columns(input, columns_of, part));
       }
       Attrs attrs = node.attrs;
@@ -278,12 +302,15 @@ class Cutter {
       }
     }
     if (made < 0) {
-      made = rewrite_.add(graph_.value(value).name + "_part", "slice", {rewrite_(value)},
-                          {{"dim", static_cast<std::int64_t>(axis)},
-                           {"start", part.start / columns.inner},
-                           {"end", part.end / columns.inner}});
+      made = slice(value, static_cast<std::int64_t>(axis), part.start / columns.inner,
+                   part.end / columns.inner);
     }
     return parts_[{value, part}] = made;
+  }
+
+  ValueId slice(ValueId value, std::int64_t axis, std::int64_t start, std::int64_t end) {
+    return rewrite_.add(graph_.value(value).name + "_part", "slice", {rewrite_(value)},
+                        {{"dim", axis}, {"start", start}, {"end", end}});
   }
 
   ValueId add(const Node& node, std::vector<ValueId> operands, Attrs attrs) {

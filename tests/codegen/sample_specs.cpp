@@ -269,6 +269,13 @@ void add_gemms(const Samples& add) {
         {of_rows.op("scaled_mm", {of_rows.input(DType::kF8E4M3, {2048, 512}), w,
                                   of_rows.input(DType::kF32, {2048, 1}),
                                   of_rows.input(DType::kF32, {1, 4096})})});
+    Body in_blocks;
+    const ValueId weight = in_blocks.op("transpose", {in_blocks.input(DType::kF8E4M3, {4096, 512})},
+                                        {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
+    add("gemm_f8_in_blocks", in_blocks,
+        {in_blocks.op("scaled_mm", {in_blocks.input(DType::kF8E4M3, {2048, 512}), weight,
+                                    in_blocks.input(DType::kF32, {2048, 4}),
+                                    in_blocks.input(DType::kF32, {4, 32})})});
   }
 }
 

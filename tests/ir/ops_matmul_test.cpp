@@ -75,6 +75,47 @@ TEST(Matmul, ScaledWantsFloat8AndScalesThatFit) {
                        "n/attrs/out_dtype", "expected f32, f16 or bf16"));
 }
 
+// PyTorch's recipes: 1 x 128 of A and 128 x 128 or 128 x 1 of B; the last block may be short.
+TEST(Matmul, ScalesInBlocks) {
+  const auto f32 = [](Shape shape) { return TensorType{kF32, std::move(shape)}; };
+  const Dim t = sym("T");
+  const TensorType a{DType::kF8E4M3, {t, 384}}, b{DType::kF8E4M3, {384, 200}};
+  for (const TensorType& of_b : {f32({3, 200}), f32({3, 2}), f32({1, 200}), f32({})}) {
+    EXPECT_EQ(inferred({a, b, f32({t, 3}), of_b}, "scaled_mm"), "bf16[T, 200]") << of_b.str();
+  }
+  EXPECT_TRUE(is_error(refused({a, b, f32({t, 2}), f32({})}, "scaled_mm"), "n/inputs/2",
+                       "the scale of scaled_mm is f32[T, 2]; expected f32[], f32[T, 1] or "
+                       "f32[T, 3]"));
+  EXPECT_TRUE(is_error(refused({a, b, f32({}), f32({2, 3})}, "scaled_mm"), "n/inputs/3",
+                       "is f32[2, 3]; expected f32[], f32[1, 200], f32[3, 200] or f32[3, 2]"));
+  EXPECT_TRUE(
+      is_error(refused({{DType::kF8E4M3, {2, t}}, {DType::kF8E4M3, {t, 2}}, f32({}), f32({t, 1})},
+                       "scaled_mm"),
+               "n/inputs/3", "expected f32[] or f32[1, 2]"));
+  // Rows 1s and 2s, so that each block's sum can be told; 257 columns of ones.
+  Values left(2 * 130, 1);
+  std::fill(left.begin() + 130, left.end(), 2);
+  const TensorType x{DType::kF8E4M3, {2, 130}}, w{DType::kF8E4M3, {130, 257}};
+  const Attrs f32_out{{"out_dtype", kF32}};
+  const Values ones(130 * 257, 1);
+  const Values got = computed_one({x, w, f32({2, 2}), f32({2, 3})}, "scaled_mm", f32_out,
+                                  {left, ones, {1, 10, 100, 1000}, {1, 2, 3, 4, 5, 6}});
+  const auto expected = [](double row, double of_128, double of_2, double b_128, double b_2) {
+    return row * (128 * of_128 * b_128 + 2 * of_2 * b_2);
+  };
+  EXPECT_EQ(got[0], expected(1, 1, 10, 1, 4));
+  EXPECT_EQ(got[127], expected(1, 1, 10, 1, 4));
+  EXPECT_EQ(got[128], expected(1, 1, 10, 2, 5));
+  EXPECT_EQ(got[256], expected(1, 1, 10, 3, 6));
+  EXPECT_EQ(got[257 + 256], expected(2, 100, 1000, 3, 6));
+  // One block of K, and blocks of columns.
+  EXPECT_EQ(
+      computed_one({{DType::kF8E4M3, {1, 1}}, {DType::kF8E4M3, {1, 129}}, f32({}), f32({1, 2})},
+                   "scaled_mm", f32_out, {{1}, Values(129, 1), {1}, {3, 7}})
+          .back(),
+      7);
+}
+
 // Like torch._scaled_mm: the bias is added after the scales, before the result is rounded.
 TEST(Matmul, ScaledAddsABiasOfItsColumns) {
   const TensorType a{DType::kF8E4M3, {2, 1}}, b{DType::kF8E4M3, {1, 2}}, one{DType::kF32, {}};

@@ -331,6 +331,21 @@ TEST_P(PipelineGather, ScaledWithABias) {
                  "g", "of 'm' and 'k' one has a bias; expected both or none");
 }
 
+// Fused ops scale rows as wholes; weights in any way.
+TEST_P(PipelineGather, ScalesInBlocks) {
+  const std::string rows = std::to_string(2 * n());
+  const auto nodes = join(gather("g", "x"), scaled("m", R"("g_w", "w", "s", "sw")"));
+  const auto inputs = [&](const std::string& of_a) {
+    return join(f8_input("x", "2, 256"), f8_input("w", "256, 5"), input("s", of_a),
+                input("sw", "2, 5"));
+  };
+  PassContext context = eager();
+  EXPECT_THAT(lines(pipelined(graph(inputs(rows + ", 1"), nodes, R"("m")"), context)),
+              Contains("g_fused = fused_all_gather_scaled_matmul(x, w, s, sw)"));
+  expect_refused(graph(inputs(rows + ", 2"), nodes, R"("m")"), "g",
+                 "'m' scales A by f32[" + rows + ", 2], in blocks along K");
+}
+
 // A0-14: gathered as bytes, seen as 8-bit floats again; also along another dim, by split and cat.
 TEST_P(PipelineGather, GatheredAsBytes) {
   const auto seen = [](const char* name, const char* x, const char* dtype) {

@@ -129,6 +129,36 @@ TEST(SplitJoinedMatmuls, ScalesOfColumns) {
   EXPECT_THAT(kernels[0], HasSubstr("scaled_mm+"));
 }
 
+TEST(SplitJoinedMatmuls, ScalesInBlocks) {
+  const auto f8 = [](const std::string& name, const std::string& shape) {
+    return R"({"name": ")" + name + R"(", "dtype": "f8e4m3", "shape": [)" + shape + "]}";
+  };
+  const auto graph = [&](int k, int columns, const std::string& scale) {
+    const std::string depth = std::to_string(k), blocks = std::to_string(k / 128);
+    return graph_of(f8("x", R"("T", )" + depth) + "," +
+                        f8("w", depth + ", " + std::to_string(columns)) + "," +
+                        input("sx", R"("T", )" + blocks) + "," + input("sw", scale),
+                    joined({node("gu", "scaled_mm", R"("x", "w", "sx", "sw")"),
+                            slice("g", "gu", 0, columns / 2),
+                            slice("u", "gu", columns / 2, columns), kSiluMul}),
+                    R"("h")");
+  };
+  PassContext context = sm80();
+  context.target.sm = 89;
+  EXPECT_THAT(lines(split(graph(512, 256, "4, 2"), context)),
+              ElementsAre("w_part = slice(w)", "sw_part = slice(sw)",
+                          "gu_part = scaled_mm(x, w_part, sx, sw_part)", "w_part1 = slice(w)",
+                          "sw_part1 = slice(sw)", "gu_part1 = scaled_mm(x, w_part1, sx, sw_part1)",
+                          "a = silu(gu_part)", "h = mul(a, gu_part1)", "-> h"));
+  // There are as many blocks of K as columns: A's scale is left alone.
+  EXPECT_THAT(lines(split(graph(4096, 32, "32, 32"), context)),
+              Contains("gu_part1 = scaled_mm(x, w_part1, sx, sw_part1)"));
+  EXPECT_THAT(lines(split(graph(512, 128, "4, 1"), context)),
+              Contains("gu = scaled_mm(x, w, sx, sw)"));
+  EXPECT_THAT(remarks_of(context, "gu"),
+              Contains("missed: column 64 begins within a scale's block of 128"));
+}
+
 // A weight that is computed on the way to its matmul is computed for each part.
 TEST(SplitJoinedMatmuls, WeightIsCast) {
   const Graph graph = graph_of(

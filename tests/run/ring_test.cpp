@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "findings.h"
 #include "run/graph_builder.h"
 #include "run/run_graph.h"
+#include "runtime/tune/lone_kernel.h"
 
 namespace braid {
 namespace {
@@ -238,6 +240,99 @@ TEST(ScaledRingRun, APairSharesItsRows) {
   const ValueId gate = product(), up = product();
   expect_right(b.take({b.op("mul", {b.op("silu", {gate}), up})}), {{"T", 131}}, kCheckAll, "H100",
                "H100:cp.async.bulk.tensor");
+}
+
+/// Scales of 128 products along K: of A's rows; of B's columns, or of 128 of these.
+struct InBlocks {
+  std::int64_t k, n;
+  bool of_columns = false;
+};
+void PrintTo(const InBlocks& c, std::ostream* out) {
+  *out << fmt::format("k{}_n{}{}", c.k, c.n, c.of_columns ? "_of_columns" : "");
+}
+
+class ScalesInBlocks : public ::testing::TestWithParam<InBlocks> {
+ protected:
+  static Graph graph(const InBlocks& c) {
+    const auto blocks = [](std::int64_t n) { return (n + 127) / 128; };
+    GraphBuilder b(300);
+    const ValueId x = b.in(DType::kF8E4M3, {kT, c.k});
+    const ValueId w = operand(b, DType::kF8E4M3, c.k, c.n, true);
+    const ValueId rows = b.in(DType::kF32, {kT, blocks(c.k)});
+    const ValueId columns = b.in(DType::kF32, {blocks(c.k), c.of_columns ? c.n : blocks(c.n)});
+    return b.take({b.op("scaled_mm", {x, w, rows, columns, b.in(DType::kBF16, {c.n})})});
+  }
+};
+
+TEST_P(ScalesInBlocks, EqualTheReferenceAndOtherUnits) {
+  expect_right(graph(GetParam()), {{"T", 200}}, kCheckAll, "H100", "H100:cp.async.bulk.tensor");
+}
+
+// Where no unit wants chains, K is in steps of 128 all the same.
+TEST_P(ScalesInBlocks, EqualTheReferenceOnOtherTargets) {
+  const Graph blocks = graph(GetParam());
+  const Bindings bindings{{"T", 70}};
+  const RankTensors inputs = random_inputs(blocks, bindings, 5);
+  for (const char* target : {"sm_89", "B200"}) {
+    World world = open(target, kCheckAll);
+    Executable executable = compile(blocks, world);
+    EXPECT_EQ(executable.kernels().size(), 1);
+    const RankTensors got = testing::run_once(executable, blocks, bindings, inputs);
+    EXPECT_TRUE(testing::same_as_reference(blocks, got, evaluate(blocks, inputs, bindings)))
+        << target;
+    for (const Finding& finding : found_by(world.device())) ADD_FAILURE() << finding.text();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ScalesInBlocks,
+                         ::testing::Values(InBlocks{400, 328}, InBlocks{128, 136},
+                                           InBlocks{1040, 520, true}, InBlocks{2064, 64}),
+                         ::testing::PrintToStringParamName());
+
+// Gate and up: each has scales of its own; those of the rows are both's.
+TEST(ScalesInBlocksRun, APairSharesItsRows) {
+  GraphBuilder b(300);
+  const DType e4m3 = DType::kF8E4M3;
+  const ValueId x = b.in(e4m3, {kT, 272}), scales = b.in(DType::kF32, {kT, 3});
+  const auto product = [&] {
+    const ValueId w = operand(b, e4m3, 272, 264, true);
+    return b.op("scaled_mm", {x, w, scales, b.in(DType::kF32, {3, 3})});
+  };
+  const ValueId gate = product(), up = product();
+  expect_right(b.take({b.op("mul", {b.op("silu", {gate}), up})}), {{"T", 131}}, kCheckAll, "H100",
+               "H100:cp.async.bulk.tensor");
+}
+
+// A tile of 256 columns, by a ring and without.
+TEST(ScalesInBlocksRun, TilesInParts) {
+  GraphBuilder b(300);
+  const DType e4m3 = DType::kF8E4M3;
+  const ValueId x = b.in(e4m3, {kT, 272}), w = operand(b, e4m3, 272, 8200, true);
+  const ValueId y =
+      b.op("scaled_mm", {x, w, b.in(DType::kF32, {kT, 3}), b.in(DType::kF32, {3, 65})});
+  expect_right(b.take({y}), {{"T", 200}}, kCheckNothing, "H100", "H100:cp.async.bulk.tensor");
+}
+
+// Then the columns of a tile have several numbers.
+TEST(ScalesInBlocksRun, ATileOf256ColumnsInOnePart) {
+  GraphBuilder b(40);
+  const DType e4m3 = DType::kF8E4M3;
+  const ValueId x = b.in(e4m3, {kT, 272}), w = operand(b, e4m3, 272, 520, true);
+  const ValueId y =
+      b.op("scaled_mm", {x, w, b.in(DType::kF32, {kT, 3}), b.in(DType::kF32, {3, 5})});
+  const Graph graph = lone_kernel({std::make_shared<const Graph>(b.take({y})),
+                                   {{"num_warps", 8},
+                                    {"BLOCK_M", 16},
+                                    {"BLOCK_N", 256},
+                                    {"BLOCK_K", 128},
+                                    {"GROUP_M", 8},
+                                    {"num_stages", 2}}});
+  const RankTensors inputs = random_inputs(graph, {{"T", 37}}, 5);
+  World world = open("sm_89", kCheckAll);
+  Executable executable = compile(graph, world);
+  const RankTensors got = testing::run_once(executable, graph, {{"T", 37}}, inputs);
+  EXPECT_TRUE(testing::same_as_reference(graph, got, evaluate(graph, inputs, {{"T", 37}})));
+  for (const Finding& finding : found_by(world.device())) ADD_FAILURE() << finding.text();
 }
 
 /// As an H100 adds: its sums of 8-bit floats have 14 bits.

@@ -29,6 +29,7 @@
 #include "codegen/units.h"
 #include "codegen/work/gemm_tile.h"
 #include "codegen/work/work.h"
+#include "ir/scales.h"
 
 namespace braid {
 namespace {
@@ -61,6 +62,8 @@ struct Product {
   bool by_columns;       ///< neighbours along N of a right operand are adjacent in memory
   bool asynchronous;     ///< the target multiplies and copies its operands beside the threads
   std::int64_t chain;    ///< of K, which a step has then; 0: all of K, in any steps
+  bool scales_steps;     ///< sums of steps are multiplied by numbers of their rows
+  bool scales_columns;   ///<   and of each of their columns
 };
 
 struct Tile {
@@ -83,6 +86,7 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
     const std::span<const Dim> shape = input.type.shape;
     return shape.size() > 1 && shape.back() != Dim(1) && shape[shape.size() - 2] != Dim(1);
   });
+  const std::int64_t met = matrices - 1 - std::ssize(matmuls) - std::ssize(block_scales_of(body));
   const Shape& result = body.type(mm.outputs[0]).shape;
   const auto extent = [&](const Dim& dim) { return std::max<std::int64_t>(1, value(dim)); };
   // With few rows, not all groups have one.
@@ -104,12 +108,15 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
           .result = static_cast<std::int64_t>(dtype_size(body.type(mm.outputs[0]).dtype)),
           .by_fma = unit == &units::kFma,
           .widened = unit != nullptr && unit->multiplies->widens(left.dtype, target.sm),
-          .met = matrices - 1 - static_cast<std::int64_t>(matmuls.size()) + (computed ? 1 : 0),
+          .met = met + (computed ? 1 : 0),
           .by_columns = is_contiguous(body, mm.inputs[first + 1],
                                       body.type(mm.inputs[first + 1]).shape.size() - 1),
           .asynchronous = multiplier(target, left.dtype, /*asynchronous=*/true) != nullptr &&
                           has(target, units::kBulkTensor),
-          .chain = chain_along_k(target, left.dtype)};
+          .chain = chain_of(body, target),
+          .scales_steps = !block_scales_of(body).empty(),
+          .scales_columns = mm.op->matmul == Matmul::kScaled && is_scale_in_blocks(body, mm, 3) &&
+                            body.type(mm.inputs[3]).shape[1] == result.back()};
 }
 
 std::int64_t warps_along_m(std::int64_t m, std::int64_t n, std::int64_t warps) {
@@ -146,7 +153,8 @@ std::int64_t registers_of(const Product& p, const Tile& t) {
   const std::int64_t m = t.m / warps_along_m(t.m, t.n, t.warps);
   const std::int64_t n = columns_of_warp(t);
   const std::int64_t sums = p.right * m * n / 32 * (p.chain != 0 ? 2 : 1);
-  return sums + (m + n) / 4 * (p.widened ? 3 : 1) + kOther;
+  const std::int64_t scales = (p.scales_steps ? m / 4 : 0) + (p.scales_columns ? n / 4 : 0);
+  return sums + scales + (m + n) / 4 * (p.widened ? 3 : 1) + kOther;
 }
 
 /// The blocks of a tile size, and what one block demands of a multiprocessor's units, in clocks.
@@ -303,9 +311,11 @@ std::vector<Tile> ring_tiles(const Product& p, const Target& target) {
       const std::int64_t sums = m * n * p.right / (groups * 128);
       const bool fits = (m == kRows || m < 2 * p.m) && (n == kRows || n < 2 * p.n);
       const std::int64_t parts = p.right * parts_of_tile(p.chain, n, p.right);
+      const std::int64_t of_columns = p.scales_columns ? n * p.right / parts / 4 : 0;
       const bool has_registers =
           p.chain == 0 ? sums * (1 + p.met) <= kMostSums
-                       : sums + sums / parts * std::max<std::int64_t>(1, p.met) <= kMostOfChains;
+                       : sums + sums / parts * std::max<std::int64_t>(1, p.met) + of_columns <=
+                             kMostOfChains;
       if (!fits || !has_registers) continue;
       const std::int64_t staged = m * std::min(n, kStagedColumns) * p.result;
       const std::int64_t stage = (m + p.right * n) * kBytes;
@@ -390,6 +400,12 @@ constexpr std::pair<const char*, std::int64_t Tile::*> kNumbers[] = {
 };
 
 }  // namespace
+
+std::int64_t chain_of(const Graph& body, const Target& target) {
+  if (!block_scales_of(body).empty()) return kScaleBlock;
+  const Node& matmul = *matmuls_of(body)[0];
+  return chain_along_k(target, body.type(matmul.inputs[first_matrix(matmul)]).dtype);
+}
 
 std::vector<Config> gemm_configs(const BodyFacts& facts, const Target& target, const GemmUse& use) {
   std::vector<Config> all;

@@ -66,8 +66,12 @@ inline constexpr auto kRingGemmSettings = [] {
   return all;
 }();
 
+/// So many products along K are one sum of their own, of the body's matmuls: those of a chain
+/// (units.h), or of a block that has a scale; else 0.
+[[nodiscard]] std::int64_t chain_of(const Graph& body, const Target& target);
+
 /// The parts of a tile's columns that a kernel with a ring multiplies one after the other: one,
-/// unless K is in chains (units.h) and it has one matmul. Then there are registers for the sums of
+/// unless K is in chains and it has one matmul. Then there are registers for the sums of
 /// all parts, and for the products of one.
 inline std::int64_t parts_of_tile(std::int64_t chain, std::int64_t columns, std::int64_t matmuls) {
   constexpr std::int64_t kMost = 128;

@@ -11,6 +11,7 @@
 #include "ir/mutation.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
+#include "ir/scales.h"
 #include "ir/views.h"
 
 namespace braid {
@@ -116,7 +117,8 @@ class Gemm {
     }
     const TensorType& left = body_.type(matmuls_[0]->inputs[first_]);
     k_ = left.shape.back();
-    chain_ = chain_along_k(b_.program().target, left.dtype);
+    in_blocks_ = !block_scales_of(body_).empty();
+    chain_ = chain_of(body_, b_.program().target);
     if (chain_ != 0 && block("BLOCK_K") != chain_) {
       throw_invalid("BLOCK_K", "found {}; expected {}: so many products of {} on {} are one sum",
                     block("BLOCK_K"), chain_, dtype_name(left.dtype), b_.program().target.str());
@@ -145,7 +147,9 @@ class Gemm {
       const Id sum = b_.carried(loop, static_cast<int>(i));
       const Id product = b_.dot(left.tile, right.tile, chain_ == 0 ? sum : zero, left.transposed,
                                 right.transposed, body_.type(mm.inputs[first_]).dtype);
-      products.push_back(chain_ == 0 ? product : b_.map(Fn::kAdd, {sum, product}));
+      const Scales scales =
+          in_blocks_ ? scales_of(*matmuls_[i], along_k.start, n_.start) : Scales();
+      products.push_back(chain_ == 0 ? product : sum_of(sum, product, scales));
     }
     emitter_.close_scope();
     finish(b_.end_for(loop, std::move(products)));
@@ -246,10 +250,8 @@ class Gemm {
  private:
   /// Of a tile's columns, by a ring.
   static int parts_of(tile::Builder& b, const Graph& body, const Config& config) {
-    const std::vector<const Node*> matmuls = matmuls_of(body);
-    const DType dtype = body.type(matmuls[0]->inputs[first_matrix(*matmuls[0])]).dtype;
-    return static_cast<int>(parts_of_tile(chain_along_k(b.program().target, dtype),
-                                          config.at("BLOCK_N"), std::ssize(matmuls)));
+    return static_cast<int>(parts_of_tile(chain_of(body, b.program().target), config.at("BLOCK_N"),
+                                          std::ssize(matmuls_of(body))));
   }
   Id begin_loop(std::vector<Id> initial) {
     const Id depth = place_.group ? place_.group->depth : scalar_of(b_, Expr(k_), body_.symbols());
@@ -288,6 +290,13 @@ class Gemm {
     initial.push_back(begin);
     const Id loop = begin_loop(std::move(initial));
     const Id step = b_.carried(loop, count);
+    emitter_.open_scope();
+    // Under way while the step's tiles are awaited and multiplied.
+    std::vector<Scales> scales(static_cast<std::size_t>(count));
+    for (int i = 0; in_blocks_ && i < count; ++i) {
+      scales[static_cast<std::size_t>(i)] =
+          scales_of(matmul_of(i), b_.induction(loop), column_of(i));
+    }
     b_.await(shared_[0], step);
     const Id slot = slot_of(step);
     const Id adds = b_.map(Fn::kLt, {b_.integer(0), b_.integer(0)});
@@ -295,8 +304,9 @@ class Gemm {
     std::vector<Id> next = sums_of([&](int i) {
       const Id product = b_.async_dot(shared_[1], right(i), b_.undefined(rows, cols), slot, adds,
                                       is_transposed(first_, 0), is_transposed(first_ + 1, i));
-      return b_.map(Fn::kAdd, {b_.carried(loop, i), b_.settled(product)});
+      return sum_of(b_.carried(loop, i), b_.settled(product), scales[static_cast<std::size_t>(i)]);
     });
+    emitter_.close_scope();
     b_.release(shared_[0], step);
     next.push_back(b_.map(Fn::kAdd, {step, b_.integer(1, Kind::kI32)}));
     std::vector<Id> results = b_.end_for(loop, std::move(next));
@@ -311,6 +321,50 @@ class Gemm {
       emitter_.close_scope();
     }
     return end;
+  }
+
+  /// What the sum of a step of K is multiplied by where scales are in blocks: numbers of the tile's
+  /// rows; one of its columns, or of each; kNone where there are none.
+  struct Scales {
+    Id of_rows = tile::kNone, of_columns = tile::kNone;
+  };
+  Scales scales_of(const Node& matmul, Id depth, Id column) {
+    Scales scales;
+    const auto block_of = [&](Id index) {
+      return b_.map(Fn::kDiv,
+                    {as_index(index), b_.integer(kScaleBlock, b_.type(as_index(index)).kind)});
+    };
+    const Id block_of_k = block_of(depth);
+    Mask mask;
+    if (is_scale_in_blocks(body_, matmul, 2)) {
+      const Shape& shape = body_.type(matmul.inputs[2]).shape;
+      const Id row = in_all(index(m_, m_.block, 1, 0, mask));
+      scales.of_rows =
+          emitter_.value(matmul.inputs[2], {{row, {shape[0]}}, {block_of_k, {shape[1]}}}, mask);
+    }
+    if (is_scale_in_blocks(body_, matmul, 3)) {
+      const Shape& shape = body_.type(matmul.inputs[3]).shape;
+      const bool each = shape[1] == n_.dim;
+      const bool is_one = !each && n_.block <= kScaleBlock;
+      mask.clear();
+      const Extent columns{n_.dim, n_.block, column};
+      const Id col = is_one ? column : index(columns, m_.block, n_.block, 1, mask);
+      scales.of_columns = emitter_.value(
+          matmul.inputs[3],
+          {{block_of_k, {shape[0]}}, {each ? as_index(col) : block_of(col), {shape[1]}}}, mask);
+    }
+    return scales;
+  }
+  /// A product by the rows' numbers is in the product's registers: if both numbers were multiplied
+  /// first, ptxas would put the sum there, and spill.
+  Id sum_of(Id before, Id product, const Scales& scales) {
+    Id factor = scales.of_rows;
+    if (scales.of_columns != tile::kNone) {
+      if (factor != tile::kNone) product = b_.map(Fn::kMul, {product, factor});
+      factor = scales.of_columns;
+    }
+    return factor == tile::kNone ? b_.map(Fn::kAdd, {before, product})
+                                 : b_.map(Fn::kFma, {product, factor, before});
   }
 
   void copy(Id tile, Id step, ValueId value, Id row, Id col) {
@@ -358,11 +412,11 @@ class Gemm {
 
   int block(const char* key) const { return static_cast<int>(config_.at(key)); }
 
+  Id as_index(Id id) { return b_.map(facts_.narrow ? Fn::kToI32 : Fn::kToI64, {id}); }
+
   /// The tile's indices along an extent; masks those past it where blocks do not divide it.
   Id index(const Extent& extent, int rows, int cols, int axis, Mask& mask, bool always = false) {
-    const Id start =
-        facts_.narrow ? b_.map(Fn::kToI32, {extent.start}) : b_.map(Fn::kToI64, {extent.start});
-    const Id index = b_.map(Fn::kAdd, {start, b_.range(rows, cols, axis)});
+    const Id index = b_.map(Fn::kAdd, {as_index(extent.start), b_.range(rows, cols, axis)});
     if (extent.end != tile::kNone) {
       mask.push_back(b_.map(Fn::kLt, {index, extent.end}));
     } else if (always || extent.dim.divisor(body_.symbols()) % extent.block != 0) {
@@ -461,7 +515,8 @@ class Gemm {
   bool is_worth_widening(DType dtype) const {
     const auto matrices = std::ranges::count_if(
         body_.inputs(), [](const GraphInput& input) { return input.type.shape.size() > 1; });
-    const std::ptrdiff_t met = std::max<std::ptrdiff_t>(0, matrices - 1 - std::ssize(matmuls_));
+    const std::ptrdiff_t met = std::max<std::ptrdiff_t>(
+        0, matrices - 1 - std::ssize(matmuls_) - std::ssize(block_scales_of(body_)));
     const bool stores_apart = facts_.output_apart() < body_.outputs().size();
     const std::ptrdiff_t stored = std::ssize(body_.outputs()) - (stores_apart ? 1 : 0);
     if (std::ssize(matmuls_) > stored + met) return false;
@@ -529,7 +584,10 @@ class Gemm {
       return factor == 1 ? x : b_.map(Fn::kMul, {x, b_.constant(Kind::kF32, factor)});
     };
     if (mm.op->matmul == Matmul::kScaled) {
-      const Id product = b_.map(Fn::kMul, {b_.map(Fn::kMul, {sum, term(2)}), term(3)});
+      Id product = sum;
+      for (const std::size_t i : {2, 3}) {
+        if (!is_scale_in_blocks(body_, mm, i)) product = b_.map(Fn::kMul, {product, term(i)});
+      }
       return mm.inputs.size() > 4 ? b_.map(Fn::kAdd, {product, term(4)}) : product;
     }
     if (mm.op->matmul != Matmul::kAdd) return sum;
@@ -549,8 +607,9 @@ class Gemm {
   std::size_t first_;  ///< input index of the left operand
   Extent m_, n_;
   Dim k_;
-  int chain_;      ///< of a step of K, or 0 (units.h)
-  int parts_ = 1;  ///< of the tile's columns, each with products of its own
+  bool in_blocks_;      ///< scales of steps of K
+  std::int64_t chain_;  ///< of a step of K, or 0 (gemm_config.h)
+  int parts_ = 1;       ///< of the tile's columns, each with products of its own
   std::optional<Selected> selected_;
   std::span<const Id> shared_;  ///< what allocate gave, of a ring
 };
@@ -645,6 +704,17 @@ std::vector<const Node*> matmuls_of(const Graph& body) {
     if (is_matmul(node)) all.push_back(&node);
   }
   return all;
+}
+
+std::set<ValueId> block_scales_of(const Graph& body) {
+  std::set<ValueId> scales;
+  for (const Node* matmul : matmuls_of(body)) {
+    if (matmul->op->matmul != Matmul::kScaled) continue;
+    for (const std::size_t i : {2, 3}) {
+      if (is_scale_in_blocks(body, *matmul, i)) scales.insert(matmul->inputs[i]);
+    }
+  }
+  return scales;
 }
 
 bool has_matmul(const Graph& body) { return std::ranges::any_of(body.nodes(), is_matmul); }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+
 #include "codegen/work/gemm_config.h"
 
 namespace braid {
@@ -81,6 +83,8 @@ struct Raster {
 /// One, or a pair that shares its first operand.
 [[nodiscard]] std::vector<const Node*> matmuls_of(const Graph& body);
 [[nodiscard]] bool has_matmul(const Graph& body);
+/// The scales in blocks (scales.h) of its matmuls: values that movements make of them.
+[[nodiscard]] std::set<ValueId> block_scales_of(const Graph& body);
 /// Why the matmuls of a body cannot share a kernel; empty where they can.
 [[nodiscard]] std::string refuse_matmuls(const Graph& body);
 /// Whether its rows choose among several weights.

@@ -9,6 +9,7 @@
 #include "ir/mapped.h"
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
+#include "ir/scales.h"
 #include "ir/views.h"
 #include "lowering/analysis/unexposed.h"
 #include "lowering/passes.h"
@@ -29,7 +30,9 @@
 //   - groups without symmetric memory, several waits, reduce_ops but sum and avg;
 //   - the gathered value as a right operand, and right operands that depend on it, wait for later
 //     collectives, or read what is overwritten meanwhile;
-//   - matmuls with different scales or dtypes of the result on one gather;
+//   - matmuls with different scales or dtypes of the result on one gather, and scales of A in
+//   blocks
+//     along K;
 //   - the last dim for scaled matmuls; for a gather along it also a short K and other readers;
 //   - products that someone reads before the reduction, and views that cut the columns;
 //   - products with regrouped rows that are overwritten later: the fused node gives them with other
@@ -346,9 +349,12 @@ std::optional<PipelinedMatmul> find_matmul(const PipelineState& state, ValueId v
     reason = Reason(why::kNoMatrix, state.name(value), state.graph.type(matmul.b).str());
     return std::nullopt;
   }
-  if (const auto* dtype = state.graph.node(matmul.id).attr<DType>("out_dtype")) {
-    matmul.out_dtype = *dtype;
+  const Node& node = state.graph.node(matmul.id);
+  if (matmul.scaled() && is_scale_in_blocks(state.graph, node, 2)) {
+    reason = Reason(why::kScaleInBlocks, node.name, state.graph.type(matmul.a_scale).str());
+    return std::nullopt;
   }
+  if (const auto* dtype = node.attr<DType>("out_dtype")) matmul.out_dtype = *dtype;
   return matmul;
 }
 

@@ -76,6 +76,9 @@ inline constexpr ReasonCode kOneHasBias{
 inline constexpr ReasonCode kScalesDiffer{
     "micro_pipeline.scales_differ",
     "'{matmul}' and '{other}' scale A by '{scale}' and '{other_scale}'; expected one scale"};
+inline constexpr ReasonCode kScaleInBlocks{
+    "micro_pipeline.scale_in_blocks",
+    "'{matmul}' scales A by {scale}, in blocks along K; expected one number, or one per row"};
 inline constexpr ReasonCode kLastDimScaled{
     "micro_pipeline.gathers_last_dim_scaled",
     "it gathers along the last dim, {dim}; expected another for scaled matmuls"};
