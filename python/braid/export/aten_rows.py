@@ -2,7 +2,17 @@
 
 from typing import Any
 
-from .lower import DTYPES, Lowering, Unsupported, Value, broadcast, dim_of, lowers
+from .lower import (
+    DTYPES,
+    FLOATS,
+    Lowering,
+    Unsupported,
+    Value,
+    arguments_of,
+    broadcast,
+    dim_of,
+    lowers,
+)
 
 
 @lowers(
@@ -309,6 +319,43 @@ def _addmm(low: Lowering, node, self_: Value, mat1: Value, mat2: Value, beta=1, 
     return low.emit_like(
         node, "addmm", inputs, operands[0], beta=float(beta), alpha=float(alpha)
     )
+
+
+@lowers("aten::_scaled_mm", "aten::_scaled_mm_v2")
+def _scaled_mm(
+    low: Lowering,
+    node,
+    self_: Value,
+    mat2: Value,
+    scale_a: Any,
+    scale_b: Any,
+    bias: Value | None = None,
+    scale_result: Value | None = None,
+    swizzle_a: Any = (),
+    swizzle_b: Any = (),
+    **_of: Any,
+) -> Value:
+    """The second form has lists of scales, whose recipes their shapes tell. A faster accumulation is an
+    offer that is not taken."""
+    dtype = DTYPES[node.meta["val"].dtype]
+    if dtype not in FLOATS:
+        raise Unsupported(f"_scaled_mm with a result in {dtype}")
+    if scale_result is not None or any((*swizzle_a, *swizzle_b)):
+        raise Unsupported("_scaled_mm with a scaled result, or swizzled scales")
+    low.check_apart(node, self_, -1)
+    given = arguments_of(node)
+    operands = low.wholes(node, self_=self_, mat2=mat2)
+    for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)):
+        of = given[name]
+        if isinstance(scale, (list, tuple)):
+            if len(scale) != 1:
+                raise Unsupported("_scaled_mm with several scales of an operand")
+            of, scale = of[0], scale[0]
+        operands.append(low.whole(of, scale))
+    if bias is not None:
+        operands.append(low.cast(bias, dtype))
+    names = [operand.name for operand in operands]
+    return low.emit_like(node, "scaled_mm", names, operands[0], out_dtype=dtype)
 
 
 @lowers("aten::matmul")

@@ -30,6 +30,8 @@ DTYPES = {
     torch.int64: "i64",
     torch.uint8: "u8",
     torch.bool: "bool",
+    torch.float8_e4m3fn: "f8e4m3",
+    torch.float8_e5m2: "f8e5m2",
 }
 
 

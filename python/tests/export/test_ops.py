@@ -258,6 +258,50 @@ class Ops(unittest.TestCase):
             y=torch.rand(2, 8, 6),
         )
 
+    def test_8_bit_floats(self):
+        e4m3, e5m2 = torch.float8_e4m3fn, torch.float8_e5m2
+        self.check(
+            {str(to): lambda x, to=to: x.to(to).float() for to in (e4m3, e5m2)},
+            limit=0,
+            x=torch.tensor([*EDGES, 447.9, 448, 463.9, 464, 480, 57344, 61440, 2**-9, 2**-10]),
+        )
+
+        def product(x, y, of_x, of_y, left=e4m3, right=e4m3, **given):
+            return torch._scaled_mm(x.to(left), y.to(right).t(), of_x, of_y, **given)
+
+        def by_rows(x, y, b):
+            of_x, of_y = (v.abs().amax(-1, keepdim=True) / 448 for v in (x, y))
+            return product(x / of_x, y / of_y, of_x, of_y.t().contiguous(), out_dtype=torch.float32)
+
+        def by_tensors(x, y, b, **given):
+            return product(x, y, b.amax(), b.amin().abs(), out_dtype=torch.bfloat16, **given).float()
+
+        def in_blocks(x, y, b):
+            of_x = x.view(len(x), -1, 128).abs().amax(-1)
+            of_y = y[:128].view(1, 128, -1, 128).abs().amax((1, 3))
+            left, right = x.to(e4m3), y[:128].to(e4m3)
+            if torch.compiler.is_exporting():  # PyTorch has no kernel for CPUs
+                return F.scaled_mm(
+                    left, right.t(), of_x, F.ScalingType.BlockWise1x128, of_y.t(),
+                    F.ScalingType.BlockWise128x128, output_dtype=torch.float32,
+                )  # fmt: skip
+            left = left.float() * of_x.repeat_interleave(128, -1)
+            return left @ (right.float() * of_y.repeat_interleave(128, -1)).t()
+
+        inputs = {"x": torch.randn(48, 256), "y": torch.randn(144, 256), "b": torch.randn(144)}
+        self.check({"rows": by_rows, "in_blocks": in_blocks}, limit=1e-4, absolute=1e-3, **inputs)
+        self.check(
+            {
+                "tensors": by_tensors,
+                "bias": lambda x, y, b: by_tensors(x, y, b, bias=b.bfloat16()),
+                "mixed": lambda x, y, b: by_tensors(x, y, b, right=e5m2),
+            },
+            limit=1e-2, absolute=1e-2, **inputs,
+        )  # fmt: skip
+        with self.assertRaisesRegex(braid.CannotExport, "with a result in f8e4m3"):
+            result = lambda x, y, b: product(x, y, b[0], b[1], out_dtype=e4m3).float()
+            self.check({"result": result}, **inputs)
+
     def test_updates(self):
         def put(x, *indices, values, accumulate=False):
             return x.index_put(indices, values, accumulate)
