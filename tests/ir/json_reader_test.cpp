@@ -324,7 +324,8 @@ TEST(JsonReader, ReadsThirtyThousandNodes) {
   constexpr std::size_t kNodes = 30000;
   Graph graph = graph_with({{DType::kBF16, {sym("T"), 8}}});
   ValueId x = 0;
-  for (std::size_t i = 0; i < kNodes; ++i) x = graph.node(graph.add_node("", "neg", {x})).outputs[0];
+  for (std::size_t i = 0; i < kNodes; ++i)
+    x = graph.node(graph.add_node("", "neg", {x})).outputs[0];
   graph.add_output(x);
   const Graph back = parse_graph(to_json(graph));
   verify(back);

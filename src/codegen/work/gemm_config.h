@@ -71,8 +71,8 @@ inline constexpr auto kRingGemmSettings = [] {
 [[nodiscard]] std::int64_t chain_of(const Graph& body, const Target& target);
 
 /// The parts of a tile's columns that a kernel with a ring multiplies one after the other: one,
-/// unless K is in chains and it has one matmul. Then there are registers for the sums of
-/// all parts, and for the products of one.
+/// unless K is in chains and it has one matmul. Then there are registers for the sums of all parts,
+/// and for the products of one.
 inline std::int64_t parts_of_tile(std::int64_t chain, std::int64_t columns, std::int64_t matmuls) {
   constexpr std::int64_t kMost = 128;
   return chain != 0 && matmuls == 1 ? std::max<std::int64_t>(1, columns / kMost) : 1;

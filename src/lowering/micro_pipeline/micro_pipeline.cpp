@@ -30,9 +30,7 @@
 //   - groups without symmetric memory, several waits, reduce_ops but sum and avg;
 //   - the gathered value as a right operand, and right operands that depend on it, wait for later
 //     collectives, or read what is overwritten meanwhile;
-//   - matmuls with different scales or dtypes of the result on one gather, and scales of A in
-//   blocks
-//     along K;
+//   - matmuls with different scales or dtypes of the result on one gather; scales of A in blocks;
 //   - the last dim for scaled matmuls; for a gather along it also a short K and other readers;
 //   - products that someone reads before the reduction, and views that cut the columns;
 //   - products with regrouped rows that are overwritten later: the fused node gives them with other
