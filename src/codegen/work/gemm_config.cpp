@@ -153,7 +153,8 @@ std::int64_t registers_of(const Product& p, const Tile& t) {
   const std::int64_t m = t.m / warps_along_m(t.m, t.n, t.warps);
   const std::int64_t n = columns_of_warp(t);
   const std::int64_t sums = p.right * m * n / 32 * (p.chain != 0 ? 2 : 1);
-  const std::int64_t scales = (p.scales_steps ? m / 4 : 0) + (p.scales_columns ? n / 4 : 0);
+  // Numbers of rows, where they lie, and those of the next steps: NVRTC unrolls the loop over K.
+  const std::int64_t scales = (p.scales_steps ? m / 4 + 48 : 0) + (p.scales_columns ? n / 4 : 0);
   return sums + scales + (m + n) / 4 * (p.widened ? 3 : 1) + kOther;
 }
 
