@@ -319,7 +319,7 @@ TEST(JsonReader, ReadsManyOperandsInTimeLinearInThem) {
   EXPECT_LT(seconds_to_read(60'000), 10 * seconds_to_read(15'000));
 }
 
-// Deep enough for any recursion over nodes to end the stack.
+// A chain: what recursed over its nodes would need a frame for each.
 TEST(JsonReader, ReadsThirtyThousandNodes) {
   constexpr std::size_t kNodes = 30000;
   Graph graph = graph_with({{DType::kBF16, {sym("T"), 8}}});

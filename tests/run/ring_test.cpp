@@ -251,6 +251,17 @@ void PrintTo(const InBlocks& c, std::ostream* out) {
   *out << fmt::format("k{}_n{}{}", c.k, c.n, c.of_columns ? "_of_columns" : "");
 }
 
+/// As the reference, by one kernel, without a finding.
+void expect_reference_on(const char* target, const Graph& graph, const Bindings& bindings) {
+  const RankTensors inputs = random_inputs(graph, bindings, 5);
+  World world = open(target, kCheckAll);
+  Executable executable = compile(graph, world);
+  EXPECT_EQ(executable.kernels().size(), 1);
+  const RankTensors got = testing::run_once(executable, graph, bindings, inputs);
+  EXPECT_TRUE(testing::same_as_reference(graph, got, evaluate(graph, inputs, bindings))) << target;
+  for (const Finding& finding : found_by(world.device())) ADD_FAILURE() << finding.text();
+}
+
 class ScalesInBlocks : public ::testing::TestWithParam<InBlocks> {
  protected:
   static Graph graph(const InBlocks& c) {
@@ -270,17 +281,8 @@ TEST_P(ScalesInBlocks, EqualTheReferenceAndOtherUnits) {
 
 // Where no unit wants chains, K is in steps of 128 all the same.
 TEST_P(ScalesInBlocks, EqualTheReferenceOnOtherTargets) {
-  const Graph blocks = graph(GetParam());
-  const Bindings bindings{{"T", 70}};
-  const RankTensors inputs = random_inputs(blocks, bindings, 5);
   for (const char* target : {"sm_89", "B200"}) {
-    World world = open(target, kCheckAll);
-    Executable executable = compile(blocks, world);
-    EXPECT_EQ(executable.kernels().size(), 1);
-    const RankTensors got = testing::run_once(executable, blocks, bindings, inputs);
-    EXPECT_TRUE(testing::same_as_reference(blocks, got, evaluate(blocks, inputs, bindings)))
-        << target;
-    for (const Finding& finding : found_by(world.device())) ADD_FAILURE() << finding.text();
+    expect_reference_on(target, graph(GetParam()), {{"T", 70}});
   }
 }
 
@@ -327,12 +329,7 @@ TEST(ScalesInBlocksRun, ATileOf256ColumnsInOnePart) {
                                     {"BLOCK_K", 128},
                                     {"GROUP_M", 8},
                                     {"num_stages", 2}}});
-  const RankTensors inputs = random_inputs(graph, {{"T", 37}}, 5);
-  World world = open("sm_89", kCheckAll);
-  Executable executable = compile(graph, world);
-  const RankTensors got = testing::run_once(executable, graph, {{"T", 37}}, inputs);
-  EXPECT_TRUE(testing::same_as_reference(graph, got, evaluate(graph, inputs, {{"T", 37}})));
-  for (const Finding& finding : found_by(world.device())) ADD_FAILURE() << finding.text();
+  expect_reference_on("sm_89", graph, {{"T", 37}});
 }
 
 /// As an H100 adds: its sums of 8-bit floats have 14 bits.

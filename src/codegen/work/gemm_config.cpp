@@ -86,7 +86,8 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
     const std::span<const Dim> shape = input.type.shape;
     return shape.size() > 1 && shape.back() != Dim(1) && shape[shape.size() - 2] != Dim(1);
   });
-  const std::int64_t met = matrices - 1 - std::ssize(matmuls) - std::ssize(block_scales_of(body));
+  const std::int64_t scales = std::ssize(block_scales_of(body));
+  const std::int64_t met = matrices - 1 - std::ssize(matmuls) - scales;
   const Shape& result = body.type(mm.outputs[0]).shape;
   const auto extent = [&](const Dim& dim) { return std::max<std::int64_t>(1, value(dim)); };
   // With few rows, not all groups have one.
@@ -114,7 +115,7 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
           .asynchronous = multiplier(target, left.dtype, /*asynchronous=*/true) != nullptr &&
                           has(target, units::kBulkTensor),
           .chain = chain_of(body, target),
-          .scales_steps = !block_scales_of(body).empty(),
+          .scales_steps = scales > 0,
           .scales_columns = mm.op->matmul == Matmul::kScaled && is_scale_in_blocks(body, mm, 3) &&
                             body.type(mm.inputs[3]).shape[1] == result.back()};
 }

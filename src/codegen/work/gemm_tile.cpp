@@ -331,8 +331,8 @@ class Gemm {
   Scales scales_of(const Node& matmul, Id depth, Id column) {
     Scales scales;
     const auto block_of = [&](Id index) {
-      return b_.map(Fn::kDiv,
-                    {as_index(index), b_.integer(kScaleBlock, b_.type(as_index(index)).kind)});
+      const Id element = as_index(index);
+      return b_.map(Fn::kDiv, {element, b_.integer(kScaleBlock, b_.type(element).kind)});
     };
     const Id block_of_k = block_of(depth);
     Mask mask;

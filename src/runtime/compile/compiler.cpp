@@ -109,8 +109,8 @@ int number_before(std::string_view line, std::string_view unit) {
   return value;
 }
 
-// The lines of a log that have a number, "ptxas info : (C7510) Potential Performance Loss: ...", of
-// which -v asks for none.
+// The lines of a log such as "ptxas info : (C7510) Potential Performance Loss: ...". What -v prints
+// has no such number.
 std::string advice_of(std::string_view log) {
   std::string advice;
   while (!log.empty()) {
