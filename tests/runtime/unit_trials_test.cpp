@@ -233,9 +233,13 @@ TEST_F(UnitTrialsTest, AFaultIsOneErrorAndTheNextProcessDoesWithout) {
   expect_right(std::move(executable), matmul());
   WorldOptions forgetful = options();
   forgetful.use_cache = false;
-  EXPECT_THAT(
-      error_of([&] { (void)compile(forgetful); }).second,
-      HasSubstr("this process has lost the GPU: expected another one, with --units fma,ld/st"));
+  for (const int known_at_the_next_launch : {0, 1}) {
+    fake().launch_us = known_at_the_next_launch * 100'000;
+    EXPECT_THAT(error_of([&] { (void)compile(forgetful); }).second,
+                AllOf(HasSubstr("a product ended in a fault: CUDA driver: cuStreamSynchronize"),
+                      HasSubstr("this process has lost the GPU: expected another one, with --units "
+                                "fma,ld/st")));
+  }
 }
 
 TEST_F(UnitTrialsTest, AKernelThatDoesNotEndIsNotWaitedForForever) {

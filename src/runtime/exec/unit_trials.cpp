@@ -152,9 +152,23 @@ struct Outcome {
   bool lost = false;  ///< the GPU is of no more use to this process
 };
 
+Outcome fault(const Error& error) {
+  return {fmt::format("a product ended in a fault: {}", error.what()), true};
+}
+
 Outcome fly(const std::shared_ptr<Flight>& flight, const HostTensor& expected,
             std::chrono::nanoseconds limit) {
-  flight->launch();
+  try {
+    flight->launch();
+  } catch (const Error&) {
+    // The fault of a kernel in front shows at a launch when it is quick, and always on landing.
+    try {
+      flight->land();
+    } catch (const Error& error) {
+      return fault(error);
+    }
+    throw;
+  }
   std::packaged_task<void()> task([flight] { flight->land(); });
   std::future<void> landed = task.get_future();
   std::thread waiting(std::move(task));
@@ -168,7 +182,7 @@ Outcome fly(const std::shared_ptr<Flight>& flight, const HostTensor& expected,
   try {
     landed.get();
   } catch (const Error& error) {
-    return {fmt::format("a product ended in a fault: {}", error.what()), true};
+    return fault(error);
   }
   return {flight->wrong(expected)};
 }
