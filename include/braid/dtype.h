@@ -11,9 +11,21 @@ namespace braid {
 
 /// Element types. The JSON names are those of `dtype_name`.
 /// f8e4m3 is the "fn" form of OCP FP8: no infinity, largest value 448; f8e5m2 has both.
-enum class DType : std::uint8_t { kF32, kF16, kBF16, kF8E4M3, kF8E5M2, kI32, kI64, kU8, kBool };
+enum class DType : std::uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kF8E4M3,
+  kF8E5M2,
+  kI32,
+  kI64,
+  kI8,
+  kU8,
+  kBool
+};
 
-/// The JSON name: "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "u8" or "bool".
+/// The JSON name: "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "i8", "u8" or
+/// "bool".
 [[nodiscard]] BRAID_API std::string_view dtype_name(DType dtype);
 [[nodiscard]] BRAID_API std::optional<DType> parse_dtype(std::string_view name);
 
@@ -30,6 +42,7 @@ enum class DType : std::uint8_t { kF32, kF16, kBF16, kF8E4M3, kF8E5M2, kI32, kI6
       return 2;
     case DType::kF8E4M3:
     case DType::kF8E5M2:
+    case DType::kI8:
     case DType::kU8:
     case DType::kBool:
       return 1;

@@ -15,8 +15,8 @@ from .errors import InvalidArgument
 # Names and bytes of an element.
 _TYPES = {
     "f32": ("F32", 4), "f16": ("F16", 2), "bf16": ("BF16", 2), "f8e4m3": ("F8_E4M3", 1),
-    "f8e5m2": ("F8_E5M2", 1), "i32": ("I32", 4), "i64": ("I64", 8), "u8": ("U8", 1),
-    "bool": ("BOOL", 1),
+    "f8e5m2": ("F8_E5M2", 1), "i32": ("I32", 4), "i64": ("I64", 8), "i8": ("I8", 1),
+    "u8": ("U8", 1), "bool": ("BOOL", 1),
 }  # fmt: skip
 _DTYPES = {name: dtype for dtype, (name, _) in _TYPES.items()}
 

@@ -14,6 +14,7 @@ _NUMPY = {
     "f16": "float16",
     "i32": "int32",
     "i64": "int64",
+    "i8": "int8",
     "u8": "uint8",
     "bool": "bool",
 }
@@ -23,6 +24,7 @@ _BY_NAME = {name: dtype for dtype, name in (_NUMPY | _ML_DTYPES).items()}
 _BY_DLPACK = {
     (0, 32): "i32",
     (0, 64): "i64",
+    (0, 8): "i8",
     (1, 8): "u8",
     (2, 16): "f16",
     (2, 32): "f32",

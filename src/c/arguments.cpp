@@ -42,6 +42,7 @@ DType dtype_of(const DLDataType& type) {
   if (is(kDLPackF8E5M2, 8)) return DType::kF8E5M2;
   if (is(kDLInt, 32)) return DType::kI32;
   if (is(kDLInt, 64)) return DType::kI64;
+  if (is(kDLInt, 8)) return DType::kI8;
   if (is(kDLUInt, 8)) return DType::kU8;
   if (is(kDLPackBool, 8)) return DType::kBool;
   throw_invalid("tensor dtype",

@@ -25,7 +25,7 @@ constexpr TypeRow kTypes[] = {
     {1, "an integer", R"("type": "integer")"},
     {2, "a number", R"("type": "number")"},
     {3, "a string", R"("type": "string")"},
-    {4, "a dtype: f32, f16, bf16, f8e4m3, f8e5m2, i32, i64, u8 or bool",
+    {4, "a dtype: f32, f16, bf16, f8e4m3, f8e5m2, i32, i64, i8, u8 or bool",
      R"("$ref": "#/$defs/dtype")"},
     {5, "an integer or a list of integers",
      R"("anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}])"},

@@ -11,7 +11,7 @@ namespace {
 
 /// In the order of the enumerators.
 constexpr std::string_view kNames[] = {"f32", "f16", "bf16", "f8e4m3", "f8e5m2",
-                                       "i32", "i64", "u8",   "bool"};
+                                       "i32", "i64", "i8",   "u8",     "bool"};
 
 /// Rounds to a binary format of `precision` bits (including the implicit one) with normal exponents
 /// in [min_exponent, max_exponent], ties to even.
@@ -83,6 +83,8 @@ std::int64_t to_integer(DType dtype, double value) {
   switch (dtype) {
     case DType::kI32:
       return saturate<std::int32_t>(value);
+    case DType::kI8:
+      return saturate<std::int8_t>(value);
     case DType::kU8:
       return saturate<std::uint8_t>(value);
     case DType::kBool:
@@ -96,6 +98,8 @@ std::int64_t wrap_to(DType dtype, std::int64_t value) {
   switch (dtype) {
     case DType::kI32:
       return static_cast<std::int32_t>(value);
+    case DType::kI8:
+      return static_cast<std::int8_t>(value);
     case DType::kU8:
       return static_cast<std::uint8_t>(value);
     case DType::kBool:

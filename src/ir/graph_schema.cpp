@@ -95,7 +95,7 @@ constexpr std::string_view kHead = R"({
         }
       }
     },
-    "dtype": {"enum": ["f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "u8", "bool"]},
+    "dtype": {"enum": ["f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "i64", "i8", "u8", "bool"]},
     "extent": {
       "anyOf": [
         {"type": "integer"},

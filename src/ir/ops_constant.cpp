@@ -104,7 +104,7 @@ OpDef full_like(std::string name, std::optional<std::int64_t> number) {
 std::vector<TensorType> infer_arange(const InferContext& context) {
   const DType dtype = get_attr<DType>(context.attrs, "dtype");
   if (dtype == DType::kBool || is_float8(dtype)) {
-    fail("/attrs/dtype", "{}; expected f32, f16, bf16, i32, i64 or u8", dtype_name(dtype));
+    fail("/attrs/dtype", "{}; expected f32, f16, bf16, i32, i64, i8 or u8", dtype_name(dtype));
   }
   const Dim start = bound_of(context.attrs.find("start")->second);
   const Dim end = bound_of(context.attrs.find("end")->second);

@@ -12,12 +12,12 @@ void expect_operand(std::string_view op, Operands takes, std::span<const TensorT
   const DType dtype = inputs[0].dtype;
   if (takes == Operands::kInteger && (is_float(dtype) || dtype == DType::kBool)) {
     fail("/inputs/0",
-         "the operand of {} is {}; expected i32, i64 or u8: of floats there is div, and floor", op,
-         inputs[0].str());
+         "the operand of {} is {}; expected i32, i64, i8 or u8: of floats there is div, and floor",
+         op, inputs[0].str());
   }
   if (takes == Operands::kBits) {
     if (!is_float(dtype)) return;
-    fail("/inputs/0", "the operand of {} is {}; expected i32, i64, u8 or bool", op,
+    fail("/inputs/0", "the operand of {} is {}; expected i32, i64, i8, u8 or bool", op,
          inputs[0].str());
   }
   if (is_float8(dtype) || (dtype == DType::kBool && takes == Operands::kNumber)) {
@@ -151,7 +151,7 @@ void check_div(const InferContext& context) {
   if (is_float(context.inputs[0].dtype) != rounds) return;
   fail(rounds ? "/attrs/rounding_mode" : "/inputs/0", "the operand of div is {}; expected {}",
        context.inputs[0].str(),
-       rounds ? "i32, i64 or u8: of floats there is floor"
+       rounds ? "i32, i64, i8 or u8: of floats there is floor"
               : "f32, f16 or bf16, or a rounding_mode: insert `to`");
 }
 

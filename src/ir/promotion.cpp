@@ -41,7 +41,8 @@ std::optional<DType> promoted(DType a, DType b) {
   if (a == b) return a;
   if (is_float8(a) || is_float8(b)) return std::nullopt;
   if (category_of(a) != category_of(b)) return category_of(a) < category_of(b) ? b : a;
-  if (is_float(a)) return DType::kF32;  // f16 with bf16, or either with f32
+  if (is_float(a)) return DType::kF32;                      // f16 with bf16, or either with f32
+  if (dtype_size(a) == dtype_size(b)) return std::nullopt;  // PyTorch's i16 of i8 and u8
   return dtype_size(a) < dtype_size(b) ? b : a;
 }
 

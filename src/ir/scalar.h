@@ -14,7 +14,7 @@ namespace braid {
 // `Int` by the evaluator and with tile expressions by codegen. A T offers + - *, unary -, and by
 // argument-dependent lookup abs, maximum, minimum, less, equal, select and `like(T, number)` (a
 // constant of the same kind). Float types also have / and the functions of scalar_functions.h,
-// integers & | ^. A truth value is 0 or 1.
+// integers & | ^ << >>. A truth value is 0 or 1.
 
 /// The dtypes that an op accepts. 8-bit floats are only for storage and must be cast first.
 enum class Operands : std::uint8_t {
@@ -38,6 +38,11 @@ inline Int operator-(Int a) { return wrapped(0 - bits_of(a)); }
 inline Int operator&(Int a, Int b) { return {a.value & b.value}; }
 inline Int operator|(Int a, Int b) { return {a.value | b.value}; }
 inline Int operator^(Int a, Int b) { return {a.value ^ b.value}; }
+/// By less than 0, or by more bits than there are, everything is shifted out.
+inline Int operator<<(Int a, Int b) {
+  return bits_of(b) < 64 ? wrapped(bits_of(a) << bits_of(b)) : Int{0};
+}
+inline Int operator>>(Int a, Int b) { return {a.value >> (bits_of(b) < 63 ? b.value : 63)}; }
 inline Int abs(Int a) { return a.value < 0 ? -a : a; }
 inline Int truncated_quotient(Int a, Int b) { return {a.value / b.value}; }
 inline Int maximum(Int a, Int b) { return a.value < b.value ? b : a; }

@@ -216,6 +216,8 @@ std::vector<std::int64_t> HostTensor::to_integers() const {
       return read_integers<std::int32_t>(data);
     case DType::kI64:
       return read_integers<std::int64_t>(data);
+    case DType::kI8:
+      return read_integers<std::int8_t>(data);
     case DType::kU8:
       return read_integers<std::uint8_t>(data);
     case DType::kBool: {
@@ -274,6 +276,9 @@ HostTensor HostTensor::from_integers(DType dtype, std::vector<std::int64_t> shap
       break;
     case DType::kI64:
       tensor.data = write_integers<std::int64_t>(dtype, values);
+      break;
+    case DType::kI8:
+      tensor.data = write_integers<std::int8_t>(dtype, values);
       break;
     case DType::kU8:
     case DType::kBool:

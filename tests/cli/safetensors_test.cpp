@@ -39,8 +39,8 @@ std::string error_of(const std::string& header, const std::string& data) {
 TEST(Safetensors, WritesWhatItReads) {
   const test::TemporaryDirectory directory;
   std::map<std::string, HostTensor, std::less<>> tensors;
-  for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kI64, DType::kU8,
-                      DType::kBool}) {
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kI64, DType::kI8,
+                      DType::kU8, DType::kBool}) {
     const std::vector<double> values = {0, 1, 1, 0, 1, 1};
     tensors.emplace(dtype_name(dtype), HostTensor::from_doubles(dtype, {2, 3}, values));
   }

@@ -140,10 +140,10 @@ TEST(Pointwise, IntegersHaveRemaindersAndBits) {
             (Values{0, 1, 1, 0}));
   EXPECT_EQ(inferred({truth, truth}, "bitwise_and"), "bool[4]");
   EXPECT_TRUE(is_error(refused({{kF32, {4}}, {kF32, {4}}}, "bitwise_or"), "n/inputs/0",
-                       "the operand of bitwise_or is f32[4]; expected i32, i64, u8 or bool"));
+                       "the operand of bitwise_or is f32[4]; expected i32, i64, i8, u8 or bool"));
   EXPECT_TRUE(is_error(refused({{kF32, {4}}}, "bitwise_not"), "n/inputs/0", "or bool"));
   EXPECT_TRUE(is_error(refused({{kF32, {4}}, {kF32, {4}}}, "remainder"), "n/inputs/0",
-                       "expected i32, i64 or u8"));
+                       "expected i32, i64, i8 or u8"));
 }
 
 TEST(Pointwise, FillsWhereAMaskHolds) {

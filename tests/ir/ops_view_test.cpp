@@ -50,6 +50,7 @@ TEST(ViewDType, InfersTheShape) {
   EXPECT_EQ(inferred({{kF32, {t, 3}}}, "view", as(DType::kBF16)), "bf16[T, 6]");
   EXPECT_EQ(inferred({{kF32, {2, t}}}, "view", as(DType::kU8)), "u8[2, 4*T]");
   EXPECT_EQ(inferred({{DType::kU8, {3, 16}}}, "view", as(DType::kI64)), "i64[3, 2]");
+  EXPECT_EQ(inferred({{DType::kI8, {4}}}, "view", as(DType::kI32)), "i32[1]");
   EXPECT_EQ(inferred({{DType::kBool, {4}}}, "view", as(DType::kU8)), "u8[4]");
 }
 

@@ -21,7 +21,7 @@ namespace {
 using Kind = PromotedOperand::Kind;
 using ::testing::ElementsAre;
 
-constexpr const char* kDTypes = "f32 f16 bf16 f8e4m3 f8e5m2 i32 i64 u8 bool";
+constexpr const char* kDTypes = "f32 f16 bf16 f8e4m3 f8e5m2 i32 i64 i8 u8 bool";
 
 std::vector<std::string> words(const std::string& text) {
   std::istringstream in(text);
@@ -36,15 +36,16 @@ std::string name_of(std::optional<DType> dtype) {
 
 TEST(Promotion, TwoDTypes) {
   const std::vector<std::pair<const char*, const char*>> rows = {
-      {"f32", "f32 f32 f32 - - f32 f32 f32 f32"},
-      {"f16", "f32 f16 f32 - - f16 f16 f16 f16"},
-      {"bf16", "f32 f32 bf16 - - bf16 bf16 bf16 bf16"},
-      {"f8e4m3", "- - - f8e4m3 - - - - -"},
-      {"f8e5m2", "- - - - f8e5m2 - - - -"},
-      {"i32", "f32 f16 bf16 - - i32 i64 i32 i32"},
-      {"i64", "f32 f16 bf16 - - i64 i64 i64 i64"},
-      {"u8", "f32 f16 bf16 - - i32 i64 u8 u8"},
-      {"bool", "f32 f16 bf16 - - i32 i64 u8 bool"}};
+      {"f32", "f32 f32 f32 - - f32 f32 f32 f32 f32"},
+      {"f16", "f32 f16 f32 - - f16 f16 f16 f16 f16"},
+      {"bf16", "f32 f32 bf16 - - bf16 bf16 bf16 bf16 bf16"},
+      {"f8e4m3", "- - - f8e4m3 - - - - - -"},
+      {"f8e5m2", "- - - - f8e5m2 - - - - -"},
+      {"i32", "f32 f16 bf16 - - i32 i64 i32 i32 i32"},
+      {"i64", "f32 f16 bf16 - - i64 i64 i64 i64 i64"},
+      {"i8", "f32 f16 bf16 - - i32 i64 i8 - i8"},
+      {"u8", "f32 f16 bf16 - - i32 i64 - u8 u8"},
+      {"bool", "f32 f16 bf16 - - i32 i64 i8 u8 bool"}};
   for (const auto& [a, row] : rows) {
     std::vector<std::string> found;
     for (const std::string& b : words(kDTypes)) {
@@ -80,6 +81,7 @@ TEST(Promotion, ATensorWithANumber) {
                                                                  {"f8e5m2", "f8e5m2 f8e5m2 f8e5m2"},
                                                                  {"i32", "i32 i32 f32"},
                                                                  {"i64", "i64 i64 f32"},
+                                                                 {"i8", "i8 i8 f32"},
                                                                  {"u8", "u8 u8 f32"},
                                                                  {"bool", "bool i64 f32"}};
   for (const auto& [a, row] : rows) {
@@ -230,7 +232,7 @@ TEST(Promotion, QuotientsOfIntegers) {
     return error_of([&] { static_cast<void>(read(op, R"(["f", "f"])", attrs)); });
   };
   EXPECT_TRUE(
-      is_error(error("floor_divide", "{}"), "/nodes/0/inputs/0", "expected i32, i64 or u8"));
+      is_error(error("floor_divide", "{}"), "/nodes/0/inputs/0", "expected i32, i64, i8 or u8"));
   EXPECT_TRUE(is_error(error("div", R"({"rounding_mode": "floor"})"),
                        "/nodes/0/attrs/rounding_mode", "of floats there is floor"));
 }

@@ -26,13 +26,14 @@ TEST(Tensor, StoresLittleEndian) {
   EXPECT_EQ(bytes_of(DType::kF16, 0x1p-24), (Bytes{0x01, 0x00}));
   EXPECT_EQ(bytes_of(DType::kI32, -2), (Bytes{0xFE, 0xFF, 0xFF, 0xFF}));
   EXPECT_EQ(bytes_of(DType::kI64, 258), (Bytes{2, 1, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(bytes_of(DType::kI8, -2), (Bytes{0xFE}));
   EXPECT_EQ(bytes_of(DType::kBool, 7), (Bytes{1}));
 }
 
 TEST(Tensor, RoundTripsEveryDtype) {
   for (DType dtype :
-       {DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kI64, DType::kU8}) {
-    const std::vector<double> values = {0, 1, 2, 3, 100, 200};
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kI64, DType::kI8, DType::kU8}) {
+    const std::vector<double> values = {0, 1, 2, 3, 100, 127};
     EXPECT_EQ(HostTensor::from_doubles(dtype, {2, 3}, values).to_doubles(), values);
   }
 }

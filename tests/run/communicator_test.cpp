@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Each, Communicators,
 TEST(Communicator, MovesAndReducesOtherIntegersAndMovesBytes) {
   Builder b(3);
   std::vector<ValueId> outputs;
-  for (const DType dtype : {DType::kI64, DType::kU8}) {
+  for (const DType dtype : {DType::kI64, DType::kI8, DType::kU8}) {
     for (const char* reduce : {"sum", "max", "min", "product"}) {
       outputs.push_back(b.waited("all_reduce", {b.in(dtype, {kT, 5})}, reducing(reduce)));
     }

@@ -9,10 +9,10 @@ namespace braid::testing {
 namespace {
 
 constexpr DType kFloats[] = {DType::kF32, DType::kBF16, DType::kF16};
-constexpr DType kNumbers[] = {DType::kF32, DType::kBF16, DType::kF16,
-                              DType::kI32, DType::kI64,  DType::kU8};
+constexpr DType kNumbers[] = {DType::kF32, DType::kBF16, DType::kF16, DType::kI32,
+                              DType::kI64, DType::kI8,   DType::kU8};
 constexpr DType kAll[] = {DType::kF32, DType::kBF16, DType::kF16, DType::kI32,
-                          DType::kI64, DType::kU8,   DType::kBool};
+                          DType::kI64, DType::kI8,   DType::kU8,  DType::kBool};
 
 class Generator {
  public:
@@ -100,8 +100,12 @@ class Generator {
                                   std::numeric_limits<std::int64_t>::max(), 9007199254740993, -1};
       const std::int64_t i32[] = {std::numeric_limits<std::int32_t>::min(),
                                   std::numeric_limits<std::int32_t>::max(), -1, 7};
+      const std::int64_t i8[] = {-128, 127, -1, 7};
       const std::int64_t u8[] = {0, 255, 128, 1};
-      value = (dtype == DType::kI64 ? i64 : dtype == DType::kI32 ? i32 : u8)[pick(4)];
+      value = (dtype == DType::kI64   ? i64
+               : dtype == DType::kI32 ? i32
+               : dtype == DType::kI8  ? i8
+                                      : u8)[pick(4)];
     } else if (pick(2) == 0) {
       value = 1.5;
     }
@@ -155,14 +159,15 @@ class Generator {
   }
 
   void bits() {
-    const DType integers[] = {DType::kI32, DType::kI64, DType::kU8};
-    const char* names[] = {"bitwise_and", "bitwise_or",   "bitwise_xor", "remainder",
-                           "fmod",        "floor_divide", "bitwise_not"};
-    const int which = pick(7);
+    const DType integers[] = {DType::kI32, DType::kI64, DType::kI8, DType::kU8};
+    const char* names[] = {
+        "bitwise_and",  "bitwise_or",         "bitwise_xor",         "remainder",  "fmod",
+        "floor_divide", "bitwise_left_shift", "bitwise_right_shift", "bitwise_not"};
+    const int which = pick(9);
     const bool of_truths = which < 3 && pick(4) == 0;
     const DType dtype = of_truths ? DType::kBool : pick_of(integers);
     std::vector<ValueId> operands{whole(dtype).id};
-    if (which < 6) operands.push_back(any(dtype).id);
+    if (which < 8) operands.push_back(any(dtype).id);
     add(op(names[which], std::move(operands)), kHuge);
   }
 
@@ -222,7 +227,7 @@ class Generator {
     } else {
       const std::int64_t lows[] = {0, 3, 100};
       bounds["min"] = lows[pick(3)];
-      if (pick(2) == 0) bounds["max"] = std::int64_t{200};
+      if (pick(2) == 0) bounds["max"] = std::int64_t{dtype == DType::kI8 ? 120 : 200};
       if (dtype == DType::kI64 && pick(2) == 0) bounds["max"] = std::int64_t{9007199254740993};
     }
     add(op("clamp", {x.id}, bounds), x.size);

@@ -144,7 +144,7 @@ void expect_same(const HostTensor& got, const std::vector<double>& expected) {
 TEST(Edges, CastsAreOneCvtEach) {
   ByHand b;
   const ValueId x = b.reals(DType::kF32, {0.9, -2.5, 300, 3e9, -3e9, 1e19, -1e19, kInfinity, kNan});
-  for (DType dtype : {DType::kI32, DType::kI64, DType::kU8, DType::kBool}) {
+  for (DType dtype : {DType::kI32, DType::kI64, DType::kU8, DType::kBool, DType::kI8}) {
     b.out(b.op("to", {x}, {{"dtype", dtype}}));
   }
   const ValueId y =
@@ -162,8 +162,9 @@ TEST(Edges, CastsAreOneCvtEach) {
             (Ints{0, -2, 300, 3000000000, -3000000000, kMax, kMin, kMax, kMin}));
   EXPECT_EQ(out[2].to_integers(), (Ints{0, 0, 255, 255, 0, 255, 0, 255, 0}));
   EXPECT_EQ(out[3].to_integers(), (Ints{1, 1, 1, 1, 1, 1, 1, 1, 1}));
-  expect_same(out[4], {448, 448, 448, 448, -448, kNan, -0.0, 448});
-  expect_same(out[5], {448, 448, kInfinity, kInfinity, -kInfinity, kNan, -0.0, kInfinity});
+  EXPECT_EQ(out[4].to_integers(), (Ints{0, -2, 127, 127, -128, 127, -128, 127, 0}));
+  expect_same(out[5], {448, 448, 448, 448, -448, kNan, -0.0, 448});
+  expect_same(out[6], {448, 448, kInfinity, kInfinity, -kInfinity, kNan, -0.0, kInfinity});
 }
 
 // Signed overflow is undefined in C++: a compiler may take x - 1 < x for true.
@@ -425,7 +426,7 @@ TEST(Edges, ConstantsThatAreNotFinite) {
 
 TEST(Edges, AnUnwrittenElementFailsWhateverIsExpected) {
   for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF8E4M3, DType::kF8E5M2,
-                      DType::kI64, DType::kI32, DType::kU8, DType::kBool}) {
+                      DType::kI64, DType::kI32, DType::kI8, DType::kU8, DType::kBool}) {
     Graph graph("unwritten");
     const ValueId x = graph.add_input({"x", {DType::kF32, {8}}});
     graph.add_output(graph.node(graph.add_node("y", "to", {x}, {{"dtype", dtype}})).outputs[0]);
@@ -502,6 +503,41 @@ TEST(Edges, BitsAndRemaindersOfIntegers) {
   EXPECT_EQ(out[10].to_integers(), (Ints{0, 1, 1, 1}));
   EXPECT_EQ(out[11].to_integers(), (Ints{0, 1, 1, 0}));
   EXPECT_EQ(out[12].to_integers(), (Ints{0, 1, 1, 0}));
+}
+
+// As PyTorch has it, whose shifts by a negative number are no errors.
+TEST(Edges, Shifts) {
+  using Ints = std::vector<std::int64_t>;
+  const struct {
+    DType dtype;
+    Ints x, by, left, right;
+  } kRows[] = {
+      {DType::kI8,
+       {1, -1, 127, -128, 5, 5, 5, -5, 64},
+       {7, 1, 1, 1, 8, 127, -1, -128, 1},
+       {-128, -2, -2, 0, 0, 0, 0, 0, -128},
+       {0, -1, 63, -64, 0, 0, 0, -1, 32}},
+      {DType::kU8, {1, 255, 128, 7, 7}, {7, 1, 7, 8, 255}, {128, 254, 0, 0, 0}, {0, 127, 1, 0, 0}},
+      {DType::kI32,
+       {1, -1, 1, -8, -8},
+       {31, 31, 32, 64, -3},
+       {-2147483648LL, -2147483648LL, 0, 0, 0},
+       {0, -1, 0, -1, -1}},
+      {DType::kI64,
+       {1, 3, 1, -8, -8, -8},
+       {63, 62, 64, 65, 63, -1},
+       {std::numeric_limits<std::int64_t>::min(), -0x4000000000000000LL, 0, 0, 0, 0},
+       {0, 0, 0, -1, -1, -1}}};
+  for (const auto& [dtype, x, by, left, right] : kRows) {
+    ByHand b;
+    const ValueId operand = b.integers(dtype, x), amount = b.integers(dtype, by);
+    for (const char* op : {"bitwise_left_shift", "bitwise_right_shift"}) {
+      b.out(b.op(op, {operand, amount}));
+    }
+    const auto out = b.run();
+    EXPECT_EQ(out[0].to_integers(), left) << dtype_name(dtype);
+    EXPECT_EQ(out[1].to_integers(), right) << dtype_name(dtype);
+  }
 }
 
 // Arguments that take many words of pi to reduce, and those at which f32 changes its way.

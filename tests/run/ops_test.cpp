@@ -19,6 +19,7 @@ constexpr DType kF16 = DType::kF16;
 constexpr DType kBF16 = DType::kBF16;
 constexpr DType kI32 = DType::kI32;
 constexpr DType kI64 = DType::kI64;
+constexpr DType kI8 = DType::kI8;
 constexpr DType kU8 = DType::kU8;
 constexpr DType kBool = DType::kBool;
 
@@ -134,8 +135,8 @@ std::vector<Case> pointwise_cases() {
 
 std::vector<Case> cast_cases() {
   std::vector<Case> cases;
-  for (DType from : {kF32, kF16, kBF16, kI32, kI64, kU8, kBool}) {
-    for (DType to : {kF32, kF16, kBF16, kI32, kI64, kU8, kBool}) {
+  for (DType from : {kF32, kF16, kBF16, kI32, kI64, kI8, kU8, kBool}) {
+    for (DType to : {kF32, kF16, kBF16, kI32, kI64, kI8, kU8, kBool}) {
       if (from == to) continue;
       cases.push_back({"to_" + std::string(dtype_name(from)) + "_" + std::string(dtype_name(to)),
                        [=](Build& b) {

@@ -145,6 +145,8 @@ using CommRef = std::shared_ptr<Comm>;
 
 DType dtype_of(int type) {
   switch (type) {
+    case 0:
+      return DType::kI8;
     case 2:
       return DType::kI32;
     case 4:

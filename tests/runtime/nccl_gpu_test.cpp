@@ -27,7 +27,7 @@ TEST(NcclOnAGpu, DISABLED_ACommunicatorOfOneRankDoesEveryCall) {
   const auto receive = device->allocate(0, host.size());
   stream->copy_from_host(send->address(), host.data(), host.size());
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kI64,
-                            DType::kU8, DType::kF8E4M3}) {
+                            DType::kI8, DType::kU8, DType::kF8E4M3}) {
     for (const Op op :
          {Op::kAllReduce, Op::kAllGather, Op::kReduceScatter, Op::kAllToAll, Op::kBroadcast}) {
       for (const ReduceOp reduce :

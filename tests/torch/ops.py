@@ -26,7 +26,8 @@ OF_TWO = [
 OF_INTEGERS = [
     ("remainder", torch.remainder), ("fmod", torch.fmod), ("floor_divide", torch.floor_divide),
     ("bitwise_and", torch.bitwise_and), ("bitwise_or", torch.bitwise_or),
-    ("bitwise_xor", torch.bitwise_xor), ("mul", torch.mul), ("maximum", torch.maximum),
+    ("bitwise_xor", torch.bitwise_xor), ("bitwise_left_shift", torch.bitwise_left_shift),
+    ("bitwise_right_shift", torch.bitwise_right_shift), ("mul", torch.mul), ("maximum", torch.maximum),
 ]  # fmt: skip
 
 
@@ -154,7 +155,7 @@ def cases():
     floats = (torch.float32, torch.float16, torch.bfloat16)
     return (
         [elementwise(dtype) for dtype in floats]
-        + [integers(dtype) for dtype in (torch.int32, torch.int64)]
+        + [integers(dtype) for dtype in (torch.int8, torch.int32, torch.int64)]
         + [along_dims(dtype) for dtype in floats]
         + [writes(dtype) for dtype in floats]
     )

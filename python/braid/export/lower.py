@@ -28,6 +28,7 @@ DTYPES = {
     torch.bfloat16: "bf16",
     torch.int32: "i32",
     torch.int64: "i64",
+    torch.int8: "i8",
     torch.uint8: "u8",
     torch.bool: "bool",
     torch.float8_e4m3fn: "f8e4m3",
@@ -98,12 +99,12 @@ def lowers_complex(*names: str) -> Callable[[Callable[..., Any]], Callable[..., 
 _ELEMENTWISE = {
     f"aten::{name}": name
     for name in (
-        "abs add bitwise_and bitwise_not bitwise_or bitwise_xor cos div eq erf exp floor ge gt"
-        " isfinite isinf isnan le log logaddexp logical_and logical_not logical_or logical_xor lt"
-        " masked_fill maximum minimum mul ne neg pow relu round rsqrt sigmoid sign silu sin"
-        " sqrt sub tanh where"
+        "abs add bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift"
+        " bitwise_xor cos div eq erf exp floor ge gt isfinite isinf isnan le log logaddexp"
+        " logical_and logical_not logical_or logical_xor lt masked_fill maximum minimum mul ne neg"
+        " pow relu round rsqrt sigmoid sign silu sin sqrt sub tanh where"
     ).split()
-}
+} | {"aten::__lshift__": "bitwise_left_shift", "aten::__rshift__": "bitwise_right_shift"}
 # Ops behind which a dim that is split over the ranks still is.
 _KEEP_PARTS = {*_ELEMENTWISE.values(), "clamp", "gelu", "softplus", "split", "to"}
 # Ops of which a second one with the same operands is left out: what models repeat for each layer.

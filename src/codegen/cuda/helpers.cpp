@@ -240,7 +240,9 @@ std::string Preamble::narrowed_word(DType dtype, int first, int width) {
   }
   std::string value;
   for (int e = 0; e < width; ++e) {
-    const std::string part = "(unsigned)" + narrowed(dtype, fmt::format("v[{}]", first + e));
+    const std::string_view bits = dtype == DType::kI8 ? "(unsigned char)" : "";  // not the sign's
+    const std::string part =
+        fmt::format("(unsigned){}{}", bits, narrowed(dtype, fmt::format("v[{}]", first + e)));
     value += e == 0 ? part
                     : fmt::format(" | {} << {}", part, e * static_cast<int>(dtype_size(dtype)) * 8);
   }
@@ -366,7 +368,8 @@ std::string Preamble::saturate(DType dtype) {
   const std::string name = fmt::format("saturate_{}", dtype_name(dtype));
   std::string_view value = "__float2int_rz(x)";
   if (dtype == DType::kI64) value = "__float2ll_rz(x)";
-  if (dtype_size(dtype) == 1) value = "min(__float2uint_rz(x), 255u)";
+  if (dtype == DType::kI8) value = "max(min(__float2int_rz(x), 127), -128)";
+  if (dtype == DType::kU8) value = "min(__float2uint_rz(x), 255u)";
   return need(kMath, name,
               fmt::format("__device__ __forceinline__ long long {}(float x) {{ return {}; }}\n",
                           name, value));

@@ -43,6 +43,8 @@ std::string_view memory_type(DType dtype) {
       return "int";
     case DType::kI64:
       return "long long";
+    case DType::kI8:
+      return "signed char";
     case DType::kU8:
     case DType::kBool:
       return "unsigned char";
@@ -68,6 +70,9 @@ std::string_view function_format(Fn fn) {
       {Fn::kBitAnd, "{0} & {1}"},
       {Fn::kBitOr, "{0} | {1}"},
       {Fn::kBitXor, "{0} ^ {1}"},
+      {Fn::kShiftLeft,
+       "(unsigned long long){1} < 64 ? (long long)((unsigned long long){0} << {1}) : 0"},
+      {Fn::kShiftRight, "{0} >> ((unsigned long long){1} < 63 ? {1} : 63)"},
       {Fn::kFma, "__fmaf_rn({0}, {1}, {2})"},
 #define BRAID_FUNCTION(Name, name, value, cuda) {Fn::k##Name, cuda},
       BRAID_SCALAR_FUNCTIONS(BRAID_FUNCTION, BRAID_FUNCTION)

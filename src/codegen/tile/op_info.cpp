@@ -34,6 +34,8 @@ constexpr FnInfo kFns[] = {
     {Fn::kBitAnd, "bit_and", 2},
     {Fn::kBitOr, "bit_or", 2},
     {Fn::kBitXor, "bit_xor", 2},
+    {Fn::kShiftLeft, "shift_left", 2},
+    {Fn::kShiftRight, "shift_right", 2},
     {Fn::kMin, "min", 2},
     {Fn::kMax, "max", 2},
     {Fn::kExp2, "exp2", 1},

@@ -77,6 +77,8 @@ enum class Fn : std::uint8_t {
   kBitAnd,  ///< of integers, as kBitOr and kBitXor
   kBitOr,
   kBitXor,
+  kShiftLeft,  ///< of integers by any number, as in ir/scalar.h; kShiftRight keeps the sign
+  kShiftRight,
   kMin,
   kMax,
   kExp2,  ///< of a float, with a relative error of 2^-22; a result below 2^-126 is 0

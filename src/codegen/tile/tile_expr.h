@@ -35,6 +35,12 @@ inline TileExpr operator|(TileExpr a, TileExpr b) {
 inline TileExpr operator^(TileExpr a, TileExpr b) {
   return {a.builder, a.builder->map(Fn::kBitXor, {a.id, b.id})};
 }
+inline TileExpr operator<<(TileExpr a, TileExpr b) {
+  return {a.builder, a.builder->map(Fn::kShiftLeft, {a.id, b.id})};
+}
+inline TileExpr operator>>(TileExpr a, TileExpr b) {
+  return {a.builder, a.builder->map(Fn::kShiftRight, {a.id, b.id})};
+}
 inline TileExpr abs(TileExpr a) { return {a.builder, a.builder->map(Fn::kAbs, {a.id})}; }
 #define BRAID_UNARY(Name, name, value, cuda) \
   inline TileExpr name(TileExpr a) { return {a.builder, a.builder->map(Fn::k##Name, {a.id})}; }

@@ -35,6 +35,8 @@ Arithmetic arithmetic_of(DType dtype) {
       return {"s32", "ld.global.s32 %a{0}, [%x];", "st.global.s32 [%x], %a0;", false};
     case DType::kI64:
       return {"s64", "ld.global.s64 %a{0}, [%x];", "st.global.s64 [%x], %a0;", false};
+    case DType::kI8:
+      return {"s32", "ld.global.s8 %a{0}, [%x];", "st.global.s8 [%x], %a0;", false};
     case DType::kU8:
       return {"u32", "ld.global.u8 %a{0}, [%x];", "st.global.u8 [%x], %a0;", false};
     case DType::kF8E4M3:
@@ -42,7 +44,7 @@ Arithmetic arithmetic_of(DType dtype) {
     case DType::kBool:
       break;
   }
-  throw_invalid("communicator", "a reduction of {}; expected f32, f16, bf16, i32, i64 or u8",
+  throw_invalid("communicator", "a reduction of {}; expected f32, f16, bf16, i32, i64, i8 or u8",
                 dtype_name(dtype));
 }
 

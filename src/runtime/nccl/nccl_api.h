@@ -41,6 +41,7 @@ inline constexpr Result kInvalidUsage = 5;
 inline constexpr Result kRemoteError = 6;
 inline constexpr Result kInProgress = 7;
 
+inline constexpr DataType kInt8 = 0;
 inline constexpr DataType kUint8 = 1;
 inline constexpr DataType kInt32 = 2;
 inline constexpr DataType kInt64 = 4;

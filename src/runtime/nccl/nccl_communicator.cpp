@@ -30,10 +30,11 @@ constexpr std::pair<ReduceOp, nccl::RedOp> kRedOps[] = {{ReduceOp::kSum, nccl::k
                                                         {ReduceOp::kProduct, nccl::kProd}};
 /// Those that NCCL can reduce.
 constexpr std::pair<DType, nccl::DataType> kDataTypes[] = {
-    {DType::kF32, nccl::kFloat32},       {DType::kF16, nccl::kFloat16},
-    {DType::kBF16, nccl::kBfloat16},     {DType::kI32, nccl::kInt32},
-    {DType::kI64, nccl::kInt64},         {DType::kU8, nccl::kUint8},
-    {DType::kF8E4M3, nccl::kFloat8e4m3}, {DType::kF8E5M2, nccl::kFloat8e5m2}};
+    {DType::kF32, nccl::kFloat32},      {DType::kF16, nccl::kFloat16},
+    {DType::kBF16, nccl::kBfloat16},    {DType::kI32, nccl::kInt32},
+    {DType::kI64, nccl::kInt64},        {DType::kI8, nccl::kInt8},
+    {DType::kU8, nccl::kUint8},         {DType::kF8E4M3, nccl::kFloat8e4m3},
+    {DType::kF8E5M2, nccl::kFloat8e5m2}};
 
 /// NCCL's number for a key of the table; -1 if it has none.
 template <class Table, class Key>
@@ -181,10 +182,11 @@ class NcclCommunicator final : public Communicator {
     }
     const nccl::DataType type = number_of(kDataTypes, work.dtype);
     if (type < 0 || (is_float8(work.dtype) && api_.number < kFirstWithFloat8)) {
-      throw_invalid(where_,
-                    "NCCL {} cannot reduce {}; expected f32, f16, bf16, i32, i64, u8, or with NCCL "
-                    "2.24 f8e4m3 or f8e5m2",
-                    api_.version, dtype_name(work.dtype));
+      throw_invalid(
+          where_,
+          "NCCL {} cannot reduce {}; expected f32, f16, bf16, i32, i64, i8, u8, or with NCCL "
+          "2.24 f8e4m3 or f8e5m2",
+          api_.version, dtype_name(work.dtype));
     }
     const nccl::RedOp op = number_of(kRedOps, work.reduce);
     if (work.op == Op::kAllReduce) {
