@@ -6,6 +6,8 @@
 #include <numeric>
 
 #include "ir/attributes.h"
+#include "ir/numel.h"
+#include "ir/op_registry.h"
 #include "ir/ops.h"
 
 namespace braid {
@@ -198,6 +200,31 @@ std::vector<std::size_t> reduced_axes(const Attrs& attrs, std::size_t rank) {
     std::iota(axes.begin(), axes.end(), 0);
   }
   return axes;
+}
+
+std::optional<std::size_t> dim_of_operand(const Graph& graph, const Node& node, ValueId operand,
+                                          std::size_t dim) {
+  const Shape& result = graph.type(node.outputs[0]).shape;
+  const Shape& shape = graph.type(operand).shape;
+  switch (node.op->view) {
+    case View::kPermute:
+      return permutation(node.op_name(), node.attrs, result.size())[dim];
+    case View::kFlat: {
+      // As many elements follow it.
+      const auto after = [](const Shape& of, std::size_t d) {
+        return Shape(of.begin() + static_cast<std::ptrdiff_t>(d) + 1, of.end());
+      };
+      const Shape rest = after(result, dim);
+      for (std::size_t d = 0; d < shape.size(); ++d) {
+        if (shape[d] != Dim(1) && same_numel(after(shape, d), rest)) return d;
+      }
+      return std::nullopt;
+    }
+    default:
+      break;
+  }
+  const std::size_t lead = result.size() - std::min(result.size(), shape.size());
+  return dim < lead ? std::nullopt : std::optional(dim - lead);
 }
 
 bool names_bytes(std::string_view op) { return op == "view" || op == "view_dtype"; }

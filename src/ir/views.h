@@ -43,6 +43,12 @@ inline constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int64_t>::max
 [[nodiscard]] std::optional<Dim> divide_up(const Dim& extent, std::int64_t parts,
                                            const SymbolTable& symbols);
 
+/// The dim of the operand where the elements of dim `dim` of the result are: of a movement that has
+/// the same order, or of a broadcast. Where a reshape has made the dim of several, the innermost of
+/// these. Nothing where it has none.
+[[nodiscard]] std::optional<std::size_t> dim_of_operand(const Graph& graph, const Node& node,
+                                                        ValueId operand, std::size_t dim);
+
 /// The dim that an attribute names, counted from the front.
 [[nodiscard]] std::size_t axis_of(const Attrs& attrs, std::string_view key, std::size_t rank);
 /// The dims that a reduction's `dim` names, ascending; all where it is empty.

@@ -120,18 +120,24 @@ TEST(Pipeline, FillsATileFromFurtherOutOnce) {
 }
 
 TEST(Pipeline, CastsASlotOfAnotherDtypeOnce) {
-  std::string text(kNested);
-  const std::string load = "load.bf16 %1";
-  text.replace(text.find(load), load.size(), "load.f8e4m3 %1");
-  const std::string result = text_after(text, two_stages, remove_dead);
-  const std::size_t cast = result.find("cast_shared.bf16");
-  EXPECT_NE(result.find("alloc_shared.f8e4m3 : shared[16, 16] {stages 2, row_step 1}"),
-            std::string::npos);
-  EXPECT_NE(result.find("copy_to_shared.f8e4m3"), std::string::npos);
-  // Before the first of the two products that take it, and a barrier between.
-  EXPECT_EQ(result.find("cast_shared", cast + 1), std::string::npos);
-  EXPECT_LT(cast, result.find("wait_group 1", cast));
-  EXPECT_LT(result.find("wait_group 1", cast), result.find("dot.bf16"));
+  const std::pair<std::string, std::string> loads[] = {
+      {"f8e4m3", "%15 = load.f8e4m3 %1, %14 : f32[16, 16]"},
+      {"i8", "%21 = load.i8 %1, %14 : i64[16, 16]\n      %15 = to_f32 %21 : f32[16, 16]"}};
+  for (const auto& [dtype, of_dtype] : loads) {
+    SCOPED_TRACE(dtype);
+    std::string text(kNested);
+    const std::string load = "%15 = load.bf16 %1, %14 : f32[16, 16]";
+    text.replace(text.find(load), load.size(), of_dtype);
+    const std::string result = text_after(text, two_stages, remove_dead);
+    const std::size_t cast = result.find("cast_shared.bf16");
+    EXPECT_NE(result.find("alloc_shared." + dtype + " : shared[16, 16] {stages 2, row_step 1}"),
+              std::string::npos);
+    EXPECT_NE(result.find("copy_to_shared." + dtype), std::string::npos);
+    // Before the first of the two products that take it, and a barrier between.
+    EXPECT_EQ(result.find("cast_shared", cast + 1), std::string::npos);
+    EXPECT_LT(cast, result.find("wait_group 1", cast));
+    EXPECT_LT(result.find("wait_group 1", cast), result.find("dot.bf16"));
+  }
 }
 
 TEST(Pipeline, LeavesALoopThatWaits) {

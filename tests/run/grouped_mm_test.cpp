@@ -50,7 +50,7 @@ Graph graph_of(const Case& c, std::int64_t most = 200) {
   GraphBuilder b(most);
   const auto groups = std::ssize(c.offsets);
   ValueId x = b.in(c.dtype, {kT, c.depth}, "x");
-  if (c.form == Form::kScaled) x = b.op("mul", {x, b.in(c.dtype, {c.depth}, "factors")});
+  if (c.form == Form::kScaled) x = b.op("mul", {x, b.in(c.dtype, {kT, 1}, "factors")});
   ValueId offsets = b.in(DType::kI32, {groups + (c.form == Form::kSliced ? 2 : 0)}, "offsets");
   if (c.form == Form::kSliced) {
     offsets = b.op("slice", {offsets},

@@ -543,10 +543,19 @@ std::vector<Case> matmul_cases() {
                        const ValueId z = b.op("gelu", {b.op("add", {y, b.in(dtype, {72})})});
                        b.out(b.op("add", {z, b.in(dtype, {kT, 72})}));
                      }});
-    cases.push_back({"cast_prologue" + suffix, [=](Build& b) {
-                       const ValueId w = b.to(b.in(kU8, {40, 72}), dtype);
-                       b.out(b.op("mm", {b.in(dtype, {kT, 40}), w}));
-                     }});
+    const std::vector<DType> narrow = dtype == kF32   ? std::vector{kU8}
+                                      : dtype == kF16 ? std::vector{kI8}
+                                                      : std::vector{kI8, kU8, DType::kF8E4M3};
+    for (const DType from : narrow) {
+      cases.push_back(
+          {"cast_prologue_" + std::string(dtype_name(from)) + suffix, [=](Build& b) {
+             const ValueId x = b.in(dtype, {kT, 200});
+             b.out(b.op("mm", {x, b.to(b.in(from, {200, 72}), dtype)}));
+             const ValueId w =
+                 b.op("mul", {b.to(b.in(from, {40, 200}), dtype), b.in(dtype, {40, 1})});
+             b.out(b.op("mul", {b.op("mm", {x, transposed(b, w, 0, 1)}), b.in(dtype, {40})}));
+           }});
+    }
     cases.push_back(
         {"scale_prologue" + suffix, [=](Build& b) {
            const ValueId x = b.op("mul", {b.in(dtype, {kT, 100}), b.in(dtype, {kT, 1})});
@@ -559,6 +568,23 @@ std::vector<Case> matmul_cases() {
                                           b.op("split", {h}, halves, 1)}));
                      }});
   }
+  // Numbers of 4 bits, scales and zeros of 32 rows.
+  cases.push_back(
+      {"packed_prologue", [=](Build& b) {
+         const auto reshaped = [&](ValueId x, Shape shape) {
+           return b.op("reshape", {x}, {{"shape", std::move(shape)}});
+         };
+         const ValueId words = reshaped(b.in(kI32, {16, 72}), {16, 1, 72});
+         const ValueId by = b.op(
+             "arange", {}, {{"end", std::int64_t{32}}, {"step", std::int64_t{4}}, {"dtype", kI32}});
+         const ValueId fifteen = b.op("full", {}, {{"value", std::int64_t{15}}, {"dtype", kI32}});
+         const ValueId shifted = b.op("bitwise_right_shift", {words, reshaped(by, {1, 8, 1})});
+         const ValueId numbers =
+             reshaped(b.to(b.op("bitwise_and", {shifted, fifteen}), kBF16), {4, 32, 72});
+         const ValueId w = b.op(
+             "mul", {b.op("sub", {numbers, b.in(kBF16, {4, 1, 72})}), b.in(kBF16, {4, 1, 72})});
+         b.out(b.op("mm", {b.in(kBF16, {kT, 128}), reshaped(w, {128, 72})}));
+       }});
   return cases;
 }
 

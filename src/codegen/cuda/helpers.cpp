@@ -179,6 +179,14 @@ constexpr std::string_view kWidenPair =
 }}
 )";
 
+constexpr std::string_view kMinusPairF16 =
+    R"(__device__ __forceinline__ unsigned minus_pair_f16(unsigned a, unsigned b) {
+  unsigned y;
+  asm("sub.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+  return y;
+}
+)";
+
 /// A C type of 4, 8 or 16 bytes.
 std::string_view words_type(int bytes) {
   return bytes == 16 ? "uint4" : bytes == 8 ? "uint2" : "unsigned";
@@ -313,16 +321,50 @@ std::string Preamble::store(DType dtype, int width) {
   return need(kAccess, name, text);
 }
 
+/// The body of a cast of 8-bit integers. Where the mantissa's unit is 1 a byte is its own number:
+/// behind 1024 in f16, behind 2^23 in f32, from which bf16 is rounded. Signed ones are moved up by
+/// 128 first.
+std::string Preamble::cast_of_integers(DType from, DType to, int width) {
+  const bool is_signed = from == DType::kI8;
+  const bool is_half = to == DType::kF16;
+  std::string text = fmt::format("  const {0} w = *(const {0}*)from;\n  {1} y;\n",
+                                 words_type(width), words_type(2 * width));
+  if (is_half) need(kTypes, "minus_pair_f16", std::string(kMinusPairF16));
+  for (int i = 0; i < width / 2; ++i) {
+    if (i % 2 == 0) {
+      text += fmt::format("  const unsigned u{} = {}{};\n", i / 2, word(width, i / 2),
+                          is_signed ? " ^ 0x80808080u" : "");
+    }
+    const auto number = [&](int byte) {
+      return fmt::format("__uint_as_float(__byte_perm(u{}, 0x4b000000u, 0x744{})) - {}.0f", i / 2,
+                         byte, is_signed ? 8388736 : 8388608);
+    };
+    const int first = i % 2 * 2;
+    const std::string pair =
+        is_half ? fmt::format("minus_pair_f16(__byte_perm(u{}, 0x64646464u, 0x4{}4{}), {})", i / 2,
+                              first + 1, first, is_signed ? "0x64806480u" : "0x64006400u")
+                : fmt::format("{}({}, {})",
+                              need(kTypes, "narrow_pair_bf16", fmt::format(kNarrowPair, "bf16")),
+                              number(first), number(first + 1));
+    text += fmt::format("  y{} = {};\n", word(2 * width, i).substr(1), pair);
+  }
+  return text + fmt::format("  if (ok) *({}*)to = y;\n}}\n", words_type(2 * width));
+}
+
 std::string Preamble::cast(DType from, DType to, int width) {
   const std::string name = fmt::format("cast_{}_{}_{}", dtype_name(from), dtype_name(to), width);
   std::string text =
       fmt::format("__device__ __forceinline__ void {}({}* to, const {}* from, bool ok) {{\n", name,
                   memory_type(to), memory_type(from));
-  if (!is_float8(from) || dtype_size(to) != 2 || width % 4 != 0) {
-    text += fmt::format("  float v[{}];\n  {}(v, from, true);\n  {}(to, v, ok);\n}}\n", width,
-                        load(from, width), store(to, width));
+  if (dtype_size(from) != 1 || dtype_size(to) != 2 || width % 4 != 0) {
+    text += fmt::format("  {} x[{}];\n  {}(x, from, true);\n  float v[{}];\n", value_type(from),
+                        width, load(from, width), width);
+    text +=
+        fmt::format("  for (int i = 0; i < {}; ++i) v[i] = (float)x[i];\n  {}(to, v, ok);\n}}\n",
+                    width, store(to, width));
     return need(kMath, name, text);
   }
+  if (!is_float8(from)) return need(kMath, name, text + cast_of_integers(from, to, width));
   // All bits of an e5m2 are the upper half of an f16. Of an e4m3, 127 with any sign is NaN.
   const bool is_half = from == DType::kF8E5M2;
   if (!is_half) {

@@ -116,6 +116,7 @@ class Preamble {
   [[nodiscard]] std::string text() const;
 
  private:
+  std::string cast_of_integers(DType from, DType to, int width);
   void multimem_one(const MultimemAccess& access);
   std::string multimem(std::string_view what, const MultimemAccess& access,
                        const std::string& vector, const std::vector<std::string>& values);

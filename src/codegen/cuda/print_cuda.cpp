@@ -367,6 +367,9 @@ void Printer::instruction(Id id) {
     case Op::kCopyToShared:
       copy_to_shared(id);
       break;
+    case Op::kLoadShared:
+      load_shared(id);
+      break;
     case Op::kStoreShared:
       store_to_shared(id);
       break;

@@ -190,6 +190,17 @@ void Printer::copy_to_shared(Id id) {
       inst.unroll);
 }
 
+void Printer::load_shared(Id id) {
+  const Inst& inst = p_.at(id);
+  const std::string load = preamble_.load(inst.dtype, inst.width);
+  const std::string from = slot_pointer(inst.args[0], ref(inst.args[1]));
+  declare(id);
+  each(registers(id), inst.width, [&](std::string_view i) {
+    return fmt::format("{}({} + {}, {} + {}, true);", load, name(id), i, from,
+                       offset(inst.addresses[0], i));
+  });
+}
+
 void Printer::store_to_shared(Id id) {
   const Inst& inst = p_.at(id);
   const std::string store = preamble_.store(inst.dtype, inst.width);

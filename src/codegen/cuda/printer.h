@@ -44,7 +44,7 @@ class Printer {
   std::string to_peers(const Inst& inst, std::string_view what);
 
   // print_memory.cpp
-  Print load, load_scalar, store, ll_store, multimem, copy_to_shared, store_to_shared,
+  Print load, load_scalar, store, ll_store, multimem, copy_to_shared, load_shared, store_to_shared,
       cast_in_shared;
   /// The condition under which this thread stores a register.
   std::string stored(const Inst& inst, std::string_view reg);

@@ -188,10 +188,11 @@ class Lowering {
           }
           inst.addresses = {bytes_in_shared(inst.args[0], layout(inst))};
           break;
+        case Op::kLoadShared:
         case Op::kStoreShared:
           inst.width =
               std::min(layout(inst).vector_width(), 16 / static_cast<int>(dtype_size(inst.dtype)));
-          one_of_copies(inst);
+          if (inst.op == Op::kStoreShared) one_of_copies(inst);
           inst.addresses = {in_shared(inst.args[0], layout(inst))};
           break;
         case Op::kCastShared:

@@ -1,7 +1,8 @@
 // Software pipelining. Matches a loop, at any depth, whose body holds dots. An operand of such a
 // dot that depends only on the induction variable and on values from outside becomes a ring of
-// num_stages slots in shared memory; slot i % num_stages is filled num_stages - 1 iterations ahead,
-// by an asynchronous copy when the operand is a load, else through registers:
+// num_stages slots in shared memory; slot i % num_stages is filled num_stages - 1 iterations ahead:
+// by an asynchronous copy when the operand is a load; when it is computed from one, by a copy of
+// that, of which one tile is made just before the dot; else through registers:
 //
 //     copy tiles 0 .. S-2, one group each
 //     for i:  wait until tile i has landed; barrier; copy tile i + S-1 (if there is one); the body,
@@ -24,6 +25,7 @@
 #include "codegen/passes/pipeline.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -48,10 +50,11 @@ struct Ring {
   /// loop.
   enum class Filled : std::uint8_t { kAhead, kInPlace, kBefore } filled;
   [[nodiscard]] bool ahead() const { return filled == Filled::kAhead; }
-  bool is_copied = false;  ///< a load; any other goes through registers
-  bool is_cast = false;    ///< a load of another dtype: a slot is cast into a tile just before it
+  Id load = kNone;  ///< what is copied; an operand without one goes through registers
+  /// Whether a slot becomes the operand, in a tile of its own, just before the dot.
+  bool is_made = false;
   Id shared = kNone;
-  Id cast = kNone;       ///< that tile
+  Id made = kNone;       ///< that tile
   bool is_used = false;  ///< a dot has read it, so what stands just before one is there
   /// For a load whose offsets grow by the same amount in each step: the offsets of the first
   /// iteration, and elements per unit of the induction variable.
@@ -96,6 +99,7 @@ class LoopPipeliner {
       b_.append({.op = Op::kWaitGroup, .type = {}, .args = {}, .index = 0});
     }
     fill_once(others);
+    hoist_loads();
     find_slopes();
     const Id low = loop_.args[0];
     const Id step = loop_.args[2];
@@ -149,8 +153,11 @@ class LoopPipeliner {
           // A dot takes two dtypes of one size.
           const bool fits = dtype_size(load.dtype) == dtype_size(dot.dtype);
           if (fits) ring.dtype = load.dtype;
-          ring.is_copied = ahead || fits;
-          ring.is_cast = ring.is_copied && !fits;
+          if (fits || ahead) ring.load = operand;
+          ring.is_made = ahead && !fits;
+        } else if (ahead) {
+          ring.load = load_to_copy(operand, dot.dtype);
+          ring.is_made = ring.load != kNone;
         }
         rings_.push_back(ring);
       }
@@ -159,6 +166,33 @@ class LoopPipeliner {
     if (std::none_of(rings_.begin(), rings_.end(), [](const Ring& ring) { return ring.ahead(); })) {
       rings_.clear();
     }
+  }
+
+  /// The loads of the body that a value is computed from.
+  void find_loads(Id id, std::vector<Id>& loads) const {
+    if (id == kNone || !ahead_.in_body(id)) return;
+    if (p_.at(id).op != Op::kLoad) {
+      for (const Id arg : p_.at(id).args) find_loads(arg, loads);
+    } else if (std::find(loads.begin(), loads.end(), id) == loads.end()) {
+      loads.push_back(id);
+    }
+  }
+  /// The one load of a computed operand that is of another step in each step, and has elements of
+  /// its own, no larger ones, for each element. Indices are checked in registers: those that are
+  /// loaded stay there.
+  Id load_to_copy(Id operand, DType dtype) {
+    std::vector<Id> loads;
+    find_loads(operand, loads);
+    std::erase_if(loads, [&](Id load) { return !ahead_.varies(load); });
+    const bool is_checked = std::ranges::any_of(loop_.body, [&](Id id) {
+      return p_.at(id).op == Op::kCheckIndex && std::ranges::count(loads, p_.at(id).args[1]) > 0;
+    });
+    if (loads.size() != 1 || is_checked) return kNone;
+    const Inst& load = p_.at(loads[0]);
+    const Type& whole = p_.at(operand).type;
+    const bool fits = load.type.rows == whole.rows && load.type.cols == whole.cols &&
+                      dtype_size(load.dtype) <= dtype_size(dtype);
+    return fits ? loads[0] : kNone;
   }
 
   /// Adds a value carried by the loop.
@@ -180,8 +214,9 @@ class LoopPipeliner {
   void find_slopes() {
     Cloner first(b_, ahead_, loop_.args[0]);
     for (Ring& ring : rings_) {
-      const Inst load = p_.at(ring.operand);
-      if (!ring.ahead() || !ring.is_copied || ahead_.varies(load.args[0])) continue;
+      if (!ring.ahead() || ring.load == kNone) continue;
+      const Inst load = p_.at(ring.load);
+      if (ahead_.varies(load.args[0])) continue;
       const auto slope = slope_of(load.args[1], first);
       if (!slope) continue;
       ring.slope = *slope;
@@ -232,9 +267,9 @@ class LoopPipeliner {
                           .index = ring.row_step,
                           .stages = stages});
       };
-      ring.shared = tiles(ring.is_copied ? p_.at(ring.operand).dtype : ring.dtype,
+      ring.shared = tiles(ring.load != kNone ? p_.at(ring.load).dtype : ring.dtype,
                           ring.ahead() ? stages_ : 1);
-      if (ring.is_cast) ring.cast = tiles(ring.dtype, 1);
+      if (ring.is_made) ring.made = tiles(ring.dtype, 1);
     }
   }
 
@@ -261,8 +296,7 @@ class LoopPipeliner {
   /// Fills a slot with the operand of `value_of` at `position`, if the scalar `inside` holds.
   template <class ValueOf>
   void fill(const Ring& ring, Id slot, Id position, Id inside, const ValueOf& value_of) {
-    const Inst load = p_.at(ring.operand);
-    if (!ring.is_copied || ring.filled == Ring::Filled::kInPlace) {
+    if (ring.load == kNone || ring.filled == Ring::Filled::kInPlace) {
       // The loads are masked past the end, so nothing is read there.
       b_.append({.op = Op::kStoreShared,
                  .type = {},
@@ -270,6 +304,7 @@ class LoopPipeliner {
                  .dtype = ring.dtype});
       return;
     }
+    const Inst load = p_.at(ring.load);
     Id pointer = value_of(load.args[0]);
     Id offset = ring.first_offset;
     if (offset == kNone) {
@@ -298,6 +333,41 @@ class LoopPipeliner {
     b_.append({.op = Op::kCommitGroup, .type = {}, .args = {}});
   }
 
+  /// Fills the one tile of an operand that is made of a slot.
+  void make(const Ring& ring, Id slot, Id first) {
+    const Inst load = p_.at(ring.load);
+    if (ring.load == ring.operand || b_.is_exact(ring.dtype, ring.operand)) {
+      b_.append({.op = Op::kCastShared,
+                 .type = {},
+                 .args = {ring.made, first, ring.shared, slot},
+                 .dtype = ring.dtype});
+      return;
+    }
+    Cloner clone(b_, ahead_, ahead_.induction());
+    clone.replace(ring.load, b_.append({.op = Op::kLoadShared,
+                                        .type = load.type,
+                                        .args = {ring.shared, slot},
+                                        .dtype = load.dtype}));
+    for (const auto& [besides, value] : hoisted_) clone.replace(besides, value);
+    b_.append({.op = Op::kStoreShared,
+               .type = {},
+               .args = {ring.made, first, clone(ring.operand)},
+               .dtype = ring.dtype});
+  }
+
+  /// Loads in front of the loop what operands that are made of slots take besides.
+  void hoist_loads() {
+    Cloner outside(b_, ahead_, loop_.args[0]);
+    for (const Ring& ring : rings_) {
+      if (!ring.is_made) continue;
+      std::vector<Id> loads;
+      find_loads(ring.operand, loads);
+      for (const Id load : loads) {
+        if (load != ring.load) hoisted_[load] = outside(load);
+      }
+    }
+  }
+
   void use_rings(Id id, Id slot, std::vector<Id>& body) {
     b_.set_block(&body);
     const Id first = b_.integer(0);
@@ -305,22 +375,19 @@ class LoopPipeliner {
     std::vector<Id> slots;
     for (std::size_t side = 0; side < 2; ++side) {
       Ring* const ring = find(dot.args[side]);
-      const bool is_cast = ring != nullptr && ring->is_cast;
-      const bool in_place = is_cast || (ring != nullptr && ring->filled == Ring::Filled::kInPlace);
+      const bool is_made = ring != nullptr && ring->is_made;
+      const bool in_place = is_made || (ring != nullptr && ring->filled == Ring::Filled::kInPlace);
       if (in_place && !std::exchange(ring->is_used, true)) {
         // The barrier of this step was after the last read. This one waits for no copy.
-        if (is_cast) {
-          b_.append({.op = Op::kCastShared,
-                     .type = {},
-                     .args = {ring->cast, first, ring->shared, slot},
-                     .dtype = ring->dtype});
+        if (is_made) {
+          make(*ring, slot, first);
         } else {
           fill(*ring, first, kNone, kNone, [](Id operand) { return operand; });
         }
         b_.append({.op = Op::kWaitGroup, .type = {}, .args = {}, .index = stages_ - 1});
       }
-      if (ring != nullptr) dot.args[side] = is_cast ? ring->cast : ring->shared;
-      slots.push_back(ring != nullptr && ring->ahead() && !is_cast ? slot : first);
+      if (ring != nullptr) dot.args[side] = is_made ? ring->made : ring->shared;
+      slots.push_back(ring != nullptr && ring->ahead() && !is_made ? slot : first);
     }
     dot.args.insert(dot.args.end(), slots.begin(), slots.end());
     p_.at(id) = std::move(dot);
@@ -334,6 +401,7 @@ class LoopPipeliner {
   const Around* around_;
   Ahead ahead_;
   std::vector<Ring> rings_;
+  std::map<Id, Id> hoisted_;  ///< loads that are done in front of the loop, and their values
 };
 
 void pipeline_block(Program& p, std::vector<Id>& block, int num_stages, const Around* around) {

@@ -188,6 +188,13 @@ Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
   return append({.op = Op::kMap, .type = type, .args = std::move(args), .fn = fn, .dtype = dtype});
 }
 
+bool Builder::is_exact(DType dtype, Id value) const {
+  const Inst& inst = p_.at(value);
+  const Inst& load = inst.op == Op::kMap && inst.fn == Fn::kToF32 ? p_.at(inst.args[0]) : inst;
+  if (load.op != Op::kLoad || !is_float(dtype)) return false;
+  return dtype_size(dtype) > 1 && dtype_size(load.dtype) == 1 && load.dtype != DType::kBool;
+}
+
 Id Builder::ptr_add(Id pointer, Id elements, DType dtype) {
   const Id bytes = map(Fn::kMul, {elements, integer(static_cast<std::int64_t>(dtype_size(dtype)))});
   if (p_.at(bytes).op == Op::kConstant && p_.at(bytes).integer == 0) return pointer;

@@ -45,9 +45,11 @@ class Builder {
   Id both(Id a, Id b) { return map(Fn::kAnd, {a, b}); }
   Id inverse(Id a) { return map(Fn::kNot, {a}); }
   Id round(DType dtype, Id value) {
-    if (dtype == DType::kF32 || dtype == DType::kI64) return value;
+    if (dtype == DType::kF32 || dtype == DType::kI64 || is_exact(dtype, value)) return value;
     return map(Fn::kRound, {value}, dtype);
   }
+  /// Whether it is loaded, as 8 bits that the dtype holds exactly.
+  [[nodiscard]] bool is_exact(DType dtype, Id value) const;
   Id ptr_add(Id pointer, Id elements, DType dtype);
   Id peer(Id offset, Id rank);
   Id load(Id pointer, Id offset, Id mask, DType dtype) {

@@ -278,6 +278,13 @@ class Verifier {
         shared(args[0], args[1]);
         same_shape(args[2], type(args[0]), "the value");
         break;
+      case Op::kLoadShared:
+        shared(args[0], args[1]);
+        if (inst.type.rows != type(args[0]).rows || inst.type.cols != type(args[0]).cols) {
+          fail(type_text(inst.type), "the shared tile's shape");
+        }
+        memory_kind(inst.type, p_.at(args[0]).dtype);
+        break;
       case Op::kCastShared:
         shared(args[0], args[1]);
         shared(args[2], args[3]);

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "codegen/closed_network.h"
 #include "codegen/device_model.h"
@@ -47,7 +48,6 @@ constexpr std::int64_t kParts = 4;
 /// Memory moves 64 bytes at a time, and a cache line has 128. So a product with at most kFewRows
 /// rows reads this many columns of a weight together where its rows are contiguous.
 constexpr std::int64_t kLineColumns = 64;
-constexpr std::int64_t kFewRows = 64;
 
 struct Product {
   std::int64_t tiles;  ///< products of these extents, side by side
@@ -55,6 +55,8 @@ struct Product {
   std::int64_t right;    ///< number of right operands
   std::int64_t weights;  ///< elements of the right operands
   std::int64_t element;  ///< bytes per element
+  double stored;         ///< of a right operand in memory: fewer where it is computed from less
+  bool made;             ///< right operands are made in shared memory of what is copied there
   std::int64_t result;   ///< bytes per element of the result
   bool by_fma;           ///< not by a matrix unit
   bool widened;          ///< 8-bit operands become f16 on their way to the matrix unit
@@ -72,6 +74,41 @@ struct Tile {
 };
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Whether the pipeliner copies an input, and makes the operand of it in shared memory.
+bool is_made(const Graph& body, ValueId value) {
+  const NodeId producer = body.value(value).producer;
+  if (producer < 0) return true;
+  const Node& node = body.node(producer);
+  const bool scales = node.op_name() == "mul" && is_moved_input(body, node.inputs[1]);
+  return (node.op->op_class == OpClass::kView || node.op_name() == "to" || scales) &&
+         is_made(body, node.inputs[0]);
+}
+
+/// Bytes in memory for each element of an operand.
+double stored_bytes(const Graph& body, ValueId value, const auto& extent) {
+  const auto size = static_cast<double>(dtype_size(body.type(value).dtype));
+  if (is_moved_input(body, value)) return size;
+  const auto count = [&](ValueId of) {
+    double elements = 1;
+    for (const Dim& dim : body.type(of).shape) elements *= static_cast<double>(extent(dim));
+    return elements;
+  };
+  double bytes = 0;
+  std::set<ValueId> seen;
+  const auto add = [&](const auto& self, ValueId of) -> void {
+    if (!seen.insert(of).second) return;
+    const NodeId producer = body.value(of).producer;
+    if (producer < 0) {
+      bytes += std::min(count(of), count(value)) *  // it may be a part
+               static_cast<double>(dtype_size(body.type(of).dtype));
+      return;
+    }
+    for (const ValueId input : body.node(producer).inputs) self(self, input);
+  };
+  add(add, value);
+  return bytes / count(value);
+}
 
 /// `value` gives a size's.
 Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& use,
@@ -94,8 +131,8 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
   const std::int64_t groups = std::min(extent(use.groups), extent(use.rows));
   std::int64_t tiles = use.chunks * groups;
   for (std::size_t d = 0; d + 2 < result.size(); ++d) tiles *= extent(result[d]);
-  const bool left_computed = !use.gathers && !is_moved_input(body, mm.inputs[first]);
-  const bool computed = left_computed || !is_moved_input(body, mm.inputs[first + 1]);
+  const ValueId right = mm.inputs[first + 1];
+  const bool computed = (!use.gathers && !is_made(body, mm.inputs[first])) || !is_made(body, right);
   const Unit* const unit = multiplier(target, left.dtype);
   auto weights = static_cast<std::int64_t>(matmuls.size());
   for (const Dim& dim : body.type(mm.inputs[first + 1]).shape) weights *= extent(dim);
@@ -106,6 +143,8 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
           .right = static_cast<std::int64_t>(matmuls.size()),
           .weights = weights,
           .element = static_cast<std::int64_t>(dtype_size(left.dtype)),
+          .stored = stored_bytes(body, right, extent),
+          .made = is_made(body, right) && !is_moved_input(body, right),
           .result = static_cast<std::int64_t>(dtype_size(body.type(mm.outputs[0]).dtype)),
           .by_fma = unit == &units::kFma,
           .widened = unit != nullptr && unit->multiplies->widens(left.dtype, target.sm),
@@ -136,7 +175,10 @@ double number(std::int64_t n) { return static_cast<double>(n); }
 
 std::int64_t shared_bytes(const Product& p, const Tile& t, const GemmUse& use) {
   constexpr std::int64_t kReductions = 4096;  // shared memory of the kernel's other work
-  const std::int64_t ring = (t.m + p.right * t.n) * t.k * p.element * t.stages;
+  const std::int64_t right = p.right * t.n * t.k;
+  const auto in_slot = static_cast<std::int64_t>(p.made ? p.stored : number(p.element));
+  const std::int64_t copied = t.m * t.k * p.element + right * in_slot;
+  const std::int64_t ring = copied * t.stages + (p.made ? right * p.element : 0);
   if (!use.rows_follow) return ring;
   // The result changes its layout where the ring was.
   return std::max(ring, t.m * t.n * p.result) + kReductions;
@@ -191,9 +233,10 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
   const double flops = tflops * 1e3 / (device.sms * device.ghz);
   const double products = number(t.warps * warp_m * warp_n * p.right);
   const double read = number(warps_n * t.m + p.right * warps_m * t.n) * number(p.element);
-  const double written = number((t.m + p.right * t.n) * p.element);
+  const double made = p.made ? number(p.right * t.n) : 0;
+  const double written = number((t.m + p.right * t.n) * p.element) + 2 * made * p.stored;
   const std::int64_t rows = std::min(t.m, p.m), cols = std::min(t.n, p.n);
-  const double loaded = number((rows + p.right * cols) * p.element);  // bytes per k
+  const double loaded = number(rows * p.element) + number(p.right * cols) * p.stored;  // per k
 
   const double fragments = number(t.k * p.element) / 32;  // matrix steps per step of K
   const double loads = fragments * number(warp_m + p.right * warp_n) / 16;
@@ -204,21 +247,27 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
   const double copies = written * number(t.k) / 16 / number(32 * t.warps);
   const double turn = known.shared_clocks + known.matrix_clocks;  // of a warp with nobody beside it
   constexpr double kAround = 24;                                  // other instructions per step
+  constexpr double kOfMade = 3;                                   // instructions of an element
   return {.blocks = number(p.tiles * divide_up(p.m, t.m) * divide_up(p.n, t.n)),
           .at_once = number(use.waits ? 1 : std::max<std::int64_t>(1, room)),
           .matrix = 2 * products * k / flops,
           .shared = k * (written + read) / 128,
           .issue = steps * number(t.warps) *
-                   (multiplies + conversions + 2 * loads + 4 * copies + kAround) / 4,
+                       (multiplies + conversions + 2 * loads + 4 * copies + kAround) / 4 +
+                   k * made * kOfMade / 32 / 4,
           .l2 = (number(p.k) * loaded + number(rows * cols) * 2) * 108 / 5120,
           .latency = steps / number(t.stages) * known.memory_clocks,
           .waiting = steps * fragments * turn,
           .meeting = steps * turn};
 }
 
+double operand_bytes(const Product& p) {
+  return number(p.tiles * p.m * p.k * p.element) + number(p.weights) * p.stored;
+}
+
 /// Whether some operands are read from memory repeatedly.
 bool exceeds_cache(const Product& p, const DeviceModel& device) {
-  const auto operands = static_cast<double>((p.tiles * p.m * p.k + p.weights) * p.element);
+  const double operands = operand_bytes(p);
   return operands > device.l2_mib * 1024 * 1024;
 }
 
@@ -227,14 +276,15 @@ bool exceeds_cache(const Product& p, const DeviceModel& device) {
 double memory_bytes(const Product& p, const Tile& t, double at_once, const DeviceModel& device) {
   const double element = number(p.element);
   const double written = number(p.tiles * p.m * p.n) * element;
-  const double least = number(p.tiles * p.m * p.k + p.weights) * element;
+  const double least = operand_bytes(p);
   if (!exceeds_cache(p, device)) return least + written;
   const double down = number(divide_up(p.m, t.m)), across = number(divide_up(p.n, t.n));
   const double group = std::min(number(t.group), down);
   const auto read_by = [&](double blocks) {
     const double rows = std::max(group, blocks / across);
     const double columns = std::min(across, blocks / group);
-    return number(p.k) * element * (rows * number(t.m) + columns * number(p.right * t.n));
+    return number(p.k) *
+           (rows * number(t.m) * element + columns * number(p.right * t.n) * p.stored);
   };
   double blocks = std::min(at_once, down * across);
   while (2 * blocks <= down * across && read_by(2 * blocks) <= device.l2_mib * 1024 * 1024) {

@@ -78,6 +78,9 @@ inline std::int64_t parts_of_tile(std::int64_t chain, std::int64_t columns, std:
   return chain != 0 && matmuls == 1 ? std::max<std::int64_t>(1, columns / kMost) : 1;
 }
 
+/// Products with no more rows than this are bound by reading their weights.
+inline constexpr std::int64_t kFewRows = 64;
+
 /// Columns of results that a kernel with a ring sends through shared memory at a time.
 inline constexpr std::int64_t kStagedColumns = 128;
 

@@ -22,18 +22,6 @@ using tile::Kind;
 
 namespace {
 
-/// The dim of a view's operand that corresponds to the view's `dim`: as many elements follow it.
-std::optional<std::size_t> dim_of_view(const Shape& operand, const Shape& view, std::size_t dim) {
-  const auto after = [](const Shape& shape, std::size_t d) {
-    return Shape(shape.begin() + static_cast<std::ptrdiff_t>(d) + 1, shape.end());
-  };
-  const Shape rest = after(view, dim);
-  for (std::size_t d = 0; d < operand.size(); ++d) {
-    if (operand[d] != Dim(1) && same_numel(after(operand, d), rest)) return d;
-  }
-  return std::nullopt;
-}
-
 /// Whether each element of the value is an element of an input.
 bool is_plain(const Graph& body, ValueId value) {
   const NodeId producer = body.value(value).producer;
@@ -466,10 +454,12 @@ class Gemm {
     const Extent& inner = transposed ? rows : cols;
     Mask mask;
     if (selects) mask = selected_->mask;
-    // An operand that is computed, not copied, is loaded past the last step too.
+    // An operand that is computed, not copied, is loaded past the last step too. What it takes for
+    // each row is one column.
     const bool computed = !is_plain(body_, value);
-    Id along_outer =
-        selects ? selected_->row : index(outer, outer.block, inner.block, 0, mask, computed);
+    Id along_outer = selects
+                         ? selected_->row
+                         : index(outer, outer.block, computed ? 1 : inner.block, 0, mask, computed);
     Id along_inner = index(inner, outer.block, inner.block, 1, mask, computed);
     if (&rows == &m_ && !selects) {
       Id& row = transposed ? along_inner : along_outer;
@@ -627,23 +617,14 @@ bool is_pair(const Graph& body, const Node& one, const Node& other) {
 
 bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
   for (;;) {
-    const std::size_t rank = body.type(value).shape.size();
     const NodeId producer = body.value(value).producer;
-    if (producer < 0) return dim + 1 == rank;
+    if (producer < 0) return dim + 1 == body.type(value).shape.size();
     const Node& node = body.node(producer);
     if (node.inputs.empty()) return false;
-    if (node.op->view == View::kPermute) {
-      dim = permutation(node.op_name(), node.attrs, rank)[dim];
-    } else if (node.op->view == View::kFlat) {
-      const auto base = dim_of_view(body.type(node.inputs[0]).shape, body.type(value).shape, dim);
-      if (!base) return false;
-      dim = *base;
-    } else if (node.op->view == View::kExpand || node.op->op_class == OpClass::kPointwise) {
-      const std::size_t lead = rank - body.type(node.inputs[0]).shape.size();
-      if (dim < lead) return false;
-      dim -= lead;
-    }
     value = node.inputs[0];
+    const std::optional<std::size_t> of = dim_of_operand(body, node, value, dim);
+    if (!of) return false;
+    dim = *of;
   }
 }
 

@@ -3,9 +3,12 @@
 #include <algorithm>
 
 #include "codegen/kernel/spec.h"
+#include "codegen/units.h"
+#include "codegen/work/gemm_config.h"
 #include "ir/collective.h"
 #include "ir/numel.h"
 #include "ir/op_registry.h"
+#include "ir/views.h"
 #include "lowering/plan/cost.h"
 
 namespace braid {
@@ -75,6 +78,107 @@ Reason would_wait(const Clusters& clusters, int other, const std::vector<NodeId>
   return {};
 }
 
+/// Whether all that is made of the value is in these nodes, which are sorted; views among them may
+/// be in others' kernels.
+bool stays_within(const Clusters& clusters, ValueId value, const std::vector<NodeId>& own) {
+  if (clusters.is_output[value]) return false;
+  return std::ranges::all_of(clusters.users_of(value), [&](NodeId user) {
+    if (!clusters.live[user]) return true;
+    if (!std::ranges::binary_search(own, user)) return false;
+    return !clusters.folded(user) ||
+           std::ranges::all_of(clusters.node(user).outputs,
+                               [&](ValueId result) { return stays_within(clusters, result, own); });
+  });
+}
+
+/// Whether bulk copies bring the matmul its operands: those that lie in memory.
+bool brings_operands(const Target& target, const Graph& graph, const Node& matmul) {
+  const DType dtype = graph.type(matmul.inputs[first_matrix(matmul)]).dtype;
+  return multiplier(target, dtype, /*asynchronous=*/true) != nullptr &&
+         has(target, units::kBulkTensor);
+}
+
+/// The dim of a node's operand that the result's dim is, or is a part of.
+std::optional<std::size_t> whole_dim(const Graph& graph, const Node& node, ValueId operand,
+                                     std::size_t dim) {
+  const std::optional<std::size_t> of = dim_of_operand(graph, node, operand, dim);
+  if (!of || node.op->view != View::kFlat) return of;
+  const Dim& made = graph.type(node.outputs[0]).shape[dim];
+  const Dim& from = graph.type(operand).shape[*of];
+  const bool is_part =
+      from.is_constant() && made.is_constant() && from.constant() % made.constant() == 0;
+  return from == made || is_part ? of : std::nullopt;
+}
+
+/// Whether a value is the same along the dim.
+bool is_constant(const Graph& graph, ValueId value, std::size_t dim) {
+  if (graph.type(value).shape[dim] == Dim(1)) return true;
+  const NodeId producer = graph.value(value).producer;
+  if (producer < 0) return false;
+  const Node& node = graph.node(producer);
+  if (node.op->view != View::kFlat && node.op->view != View::kExpand) return false;
+  const auto of = whole_dim(graph, node, node.inputs[0], dim);
+  return of ? is_constant(graph, node.inputs[0], *of) : node.op->view == View::kExpand;
+}
+
+/// Whether the value is the host's, or elements of what is.
+bool is_of(const Clusters& clusters, int host, ValueId value) {
+  const NodeId producer = clusters.producer(value);
+  if (!clusters.folded(producer)) return producer >= 0 && clusters.item_of(value) == host;
+  return std::ranges::any_of(clusters.node(producer).inputs,
+                             [&](ValueId input) { return is_of(clusters, host, input); });
+}
+
+/// Whether what the host multiplies the elements of the value by is the same along the dim.
+bool is_scaled_alike(const Clusters& clusters, int host, ValueId value, std::size_t dim) {
+  if (!is_of(clusters, host, value)) return true;
+  const Graph& graph = clusters.graph;
+  const Node& node = graph.node(clusters.producer(value));
+  return std::ranges::any_of(node.inputs, [&](ValueId input) {
+    const auto of = whole_dim(graph, node, input, dim);
+    const bool others = std::ranges::all_of(node.inputs, [&](ValueId other) {
+      if (other == input) return true;
+      const auto along = whole_dim(graph, node, other, dim);
+      return !along || is_constant(graph, other, *along);
+    });
+    return others && of && is_scaled_alike(clusters, host, input, *of);
+  });
+}
+
+/// Whether the host is a cast or scale that as the prologue of a matmul costs no more than reading
+/// its result: nothing else reads it, its operands are no larger, and what scales a row or column
+/// is the same in each step. Operands of many rows stay in memory where bulk copies bring them to a
+/// quicker unit.
+bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul,
+                        const std::vector<NodeId>& own) {
+  const Item& it = clusters.item(host);
+  if (it.anchor != Anchor::kNone || it.consumed) return false;
+  const Graph& graph = clusters.graph;
+  double bytes = 0;
+  for (ValueId input : it.kernel.inputs) bytes += most_bytes(graph, input);
+  double results = 0;
+  for (ValueId output : it.kernel.outputs) {
+    results += most_bytes(graph, output);
+    if (!stays_within(clusters, output, own)) return false;
+  }
+  // A scale per row is small beside the row.
+  if (bytes > results * 1.05) return false;
+  const auto rank_of = [&](ValueId value) { return graph.type(value).shape.size(); };
+  const TensorType& product = graph.type(clusters.node(matmul).outputs[0]);
+  const bool few_rows = product.shape[product.shape.size() - 2].max(graph.symbols()) <= kFewRows;
+  if (!few_rows && brings_operands(clusters.context.target, graph, clusters.node(matmul))) {
+    return false;
+  }
+  const bool is_light = std::ranges::all_of(it.nodes, [&](NodeId n) {
+    const std::string_view op = clusters.node(n).op_name();
+    return op == "to" || op == "mul" || clusters.folded(n);
+  });
+  const Node& node = clusters.node(matmul);
+  const ValueId* const operands = &node.inputs[first_matrix(node)];
+  return is_light && is_scaled_alike(clusters, host, operands[0], rank_of(operands[0]) - 1) &&
+         is_scaled_alike(clusters, host, operands[1], rank_of(operands[1]) - 2);
+}
+
 }  // namespace
 
 bool is_cheap_prologue(const Clusters& clusters, int host, NodeId collective) {
@@ -91,38 +195,6 @@ bool is_cheap_prologue(const Clusters& clusters, int host, NodeId collective) {
   const double in_flight = std::max(kStreamInFlight, row_in_flight(clusters.graph, operand));
   return memory_ns(bytes, std::max<std::int64_t>(1, blocks), in_flight, device) <
          traffic_ns(bytes, device) + device.launch_ns;
-}
-
-bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul) {
-  const Item& it = clusters.item(host);
-  if (it.anchor != Anchor::kNone || it.consumed) return false;
-  double bytes = 0;
-  for (ValueId input : it.kernel.inputs) bytes += most_bytes(clusters.graph, input);
-  double results = 0;
-  for (ValueId output : it.kernel.outputs) {
-    const auto& users = clusters.users_of(output);
-    results += most_bytes(clusters.graph, output);
-    if (clusters.is_output[output] || users != std::vector{matmul}) return false;
-  }
-  const bool cheap = std::ranges::all_of(it.nodes, [&](NodeId n) {
-    const std::string_view op = clusters.node(n).op_name();
-    return op == "to" || op == "mul" || clusters.folded(n);
-  });
-  // A scale per row is small beside the row.
-  return cheap && bytes <= results * 1.05;
-}
-
-/// Whether all that is made of the value is in these nodes, which are sorted; views among them may
-/// be in others' kernels.
-bool stays_within(const Clusters& clusters, ValueId value, const std::vector<NodeId>& own) {
-  if (clusters.is_output[value]) return false;
-  return std::ranges::all_of(clusters.users_of(value), [&](NodeId user) {
-    if (!clusters.live[user]) return true;
-    if (!std::ranges::binary_search(own, user)) return false;
-    return !clusters.folded(user) ||
-           std::ranges::all_of(clusters.node(user).outputs,
-                               [&](ValueId result) { return stays_within(clusters, result, own); });
-  });
 }
 
 /// Whether the host computes the queries, element by element, and nothing else: a block reads its
@@ -154,7 +226,7 @@ Reason cannot_join(const Clusters& clusters, int host, NodeId id, const std::vec
     return Reason(why::kCollectiveOpens, n.op_name());
   }
   if (n.op->op_class == OpClass::kMatmul) {
-    if (is_matmul_prologue(clusters, host, id) || gathers_within(clusters, host)) return {};
+    if (is_matmul_prologue(clusters, host, id, own) || gathers_within(clusters, host)) return {};
     return Reason(why::kMatmulOpens);
   }
   if (n.op->op_class == OpClass::kAttention) {

@@ -12,10 +12,6 @@ namespace braid {
 /// no longer than another launch would.
 [[nodiscard]] bool is_cheap_prologue(const Clusters& clusters, int host, NodeId collective);
 
-/// Whether the host is a cast or scale that as the prologue of a matmul costs no more than reading
-/// its result: nothing else reads it, and its operands are no larger.
-[[nodiscard]] bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul);
-
 /// Why the node, with the nodes `own` folded into it, should not join the host's kernel, which is
 /// asked first among its operands; empty where it should.
 [[nodiscard]] Reason cannot_join(const Clusters& clusters, int host, NodeId id,
