@@ -321,6 +321,17 @@ def _addmm(low: Lowering, node, self_: Value, mat1: Value, mat2: Value, beta=1, 
     )
 
 
+@lowers("aten::_weight_int8pack_mm")
+def _weight_int8pack_mm(low: Lowering, node, self_: Value, mat2: Value, scales: Value) -> Value:
+    low.check_apart(node, self_, -1)
+    operands = low.wholes(node, self_=self_, mat2=mat2, scales=scales)
+    dtype = low.dtypes[operands[0].name]
+    floats = low.cast(operands[1], dtype).name
+    columns = low.emit("transpose", [floats], dtype, low.shapes[floats][::-1], dim0=0, dim1=1)
+    product = low.emit_like(node, "mm", [operands[0].name, columns], operands[0])
+    return low.emit_like(node, "mul", [product.name, operands[2].name], product)
+
+
 @lowers("aten::_scaled_mm", "aten::_scaled_mm_v2")
 def _scaled_mm(
     low: Lowering,

@@ -258,6 +258,34 @@ class Ops(unittest.TestCase):
             y=torch.rand(2, 8, 6),
         )
 
+    def test_8_bit_integers(self):
+        def shifts(x, y):
+            return x << 3, x >> 2, x << y, x >> y, torch.bitwise_right_shift(x, y)
+
+        by = torch.tensor([0, 1, 7, 8, 100, -1, -7, 3])
+        for dtype in (torch.int8, torch.uint8, torch.int32, torch.int64):
+            inputs = {"x": torch.randint(-128, 127, (40, 8)).to(dtype), "y": by.abs().to(dtype)}
+            if dtype != torch.uint8:
+                inputs["y"] = by.to(dtype)
+            self.check({str(i): lambda x, y, i=i: shifts(x, y)[i] for i in range(5)}, limit=0, **inputs)
+
+        def grouped(x, packed, scales):
+            """GPTQ's form: 8 numbers of 4 bits in an int32, scales and a zero for 32 rows."""
+            by = torch.arange(0, 32, 4, dtype=torch.int32).view(1, 8, 1)
+            numbers = torch.bitwise_and(torch.bitwise_right_shift(packed.unsqueeze(1), by), 15)
+            return x @ ((numbers.view(4, 32, 24) - 8) * scales.unsqueeze(1)).view(128, 24)
+
+        self.check(
+            {
+                "int8pack": lambda x, w, s, packed, scales: torch._weight_int8pack_mm(x, w, s),
+                "cast": lambda x, w, s, packed, scales: F.linear(x, w.float()) * s,
+                "grouped": lambda x, w, s, packed, scales: grouped(x, packed, scales),
+            },
+            limit=1e-5, absolute=1e-3, x=torch.randn(5, 128),
+            w=torch.randint(-128, 128, (24, 128)).to(torch.int8), s=torch.rand(24),
+            packed=torch.randint(-(2**31), 2**31, (16, 24)).to(torch.int32), scales=torch.rand(4, 24),
+        )  # fmt: skip
+
     def test_8_bit_floats(self):
         e4m3, e5m2 = torch.float8_e4m3fn, torch.float8_e5m2
         self.check(
