@@ -10,7 +10,9 @@
 #include <span>
 #include <utility>
 
+#include "codegen/work/gemm_config.h"
 #include "ir/attention.h"
+#include "ir/numel.h"
 #include "ir/op_registry.h"
 #include "ir/views.h"
 #include "lowering/analysis/kinds.h"
@@ -28,6 +30,7 @@
 // kernel has too few blocks for the device. Takes the power of two of parts with the least time: of
 // a matmul by the price of its kernel (kernel_ns), of others by the bandwidth that their blocks
 // reach (memory_ns), with another launch and the parts' own traffic (f32, written and read once).
+// A matmul whose kernel casts an operand (may_make_operands) has the price of reading what is cast.
 // Matmuls of one operand that an elementwise node brings together, as gate and up, become one
 // kernel when they are whole, so each has its share of that one's price.
 //   mm [M, K] x [K, N]  -> matmul [S, M, K/S] x [S, K/S, N] in f32, its S slices added, `to`
@@ -217,7 +220,7 @@ class Splitter {
   Choice by_model(const Node& node, const std::vector<std::size_t>& dims, std::int64_t together) {
     double bytes = 0;
     for (ValueId input : node.inputs) {
-      bytes += static_cast<double>(max_bytes(graph_.type(input), graph_.symbols()));
+      bytes += static_cast<double>(max_bytes(read_for(node, input), graph_.symbols()));
     }
     // Even a single block would take no longer than what a split costs.
     if (memory_ns(bytes, 1, kStreamInFlight, device_) < device_.launch_ns) return {};
@@ -289,14 +292,39 @@ class Splitter {
               {}};
   }
 
+  /// What the kernel of a node reads for an operand: of a matmul that which is cast to it, where
+  /// that is smaller.
+  TensorType read_for(const Node& node, ValueId operand) const {
+    TensorType read = graph_.type(operand);
+    if (!is_plain_matmul(node) || !may_make_operands(graph_, node, context_.target)) return read;
+    for (NodeId id = graph_.value(operand).producer; id >= 0;) {
+      const Node& from = graph_.node(id);
+      const bool casts = from.op_name() == "to";
+      const bool is_made = casts || from.op_name() == "mul" || from.op->op_class == OpClass::kView;
+      if (!is_made || !same_numel(shape(from.inputs[0]), shape(from.outputs[0]))) break;
+      const DType dtype = graph_.type(from.inputs[0]).dtype;
+      if (casts && dtype_size(dtype) < dtype_size(read.dtype)) read.dtype = dtype;
+      id = graph_.value(from.inputs[0]).producer;
+    }
+    return read;
+  }
+  ValueId add_operand(Graph& alone, std::string name, const Node& node, ValueId operand) const {
+    const DType dtype = graph_.type(operand).dtype;
+    TensorType read = read_for(node, operand);
+    const bool casts = read.dtype != dtype;
+    const std::string cast = name + "_cast";
+    const ValueId input = alone.add_input({.name = std::move(name), .type = std::move(read)});
+    if (!casts) return input;
+    return alone.node(alone.add_node(cast, "to", {input}, {{"dtype", dtype}})).outputs[0];
+  }
+
   /// The kernels of a matmul in parts: one for all parts, one that adds them; else the matmul.
   std::vector<std::shared_ptr<const Graph>> lone_kernels(const Node& node, const Cut& cut) const {
     Graph alone("alone");
     for (const auto& [name, symbol] : graph_.symbols()) alone.add_symbol(name, symbol);
     std::vector<ValueId> operands;
     for (const ValueId input : node.inputs) {
-      operands.push_back(alone.add_input(
-          {.name = fmt::format("i{}", operands.size()), .type = graph_.type(input)}));
+      operands.push_back(add_operand(alone, fmt::format("i{}", operands.size()), node, input));
     }
     const NodeId whole = alone.add_node("v", node.op_name(), std::move(operands), node.attrs);
     alone.add_output(alone.node(whole).outputs[0]);
@@ -306,7 +334,9 @@ class Splitter {
       std::iota(nodes.begin(), nodes.end(), static_cast<NodeId>(first));
       return make_body(alone, nodes, inputs, std::span(&output, 1));
     };
-    if (cut.parts == 1) return {kernel(0, 1, alone.input_values(), alone.outputs()[0])};
+    if (cut.parts == 1) {
+      return {kernel(0, alone.nodes().size(), alone.input_values(), alone.outputs()[0])};
+    }
     alone = Splitter(alone, context_).cut_up({{whole, cut}});
     const auto& nodes = alone.nodes();
     const auto is_product = [](const Node& n) { return n.op->op_class == OpClass::kMatmul; };
@@ -327,13 +357,12 @@ class Splitter {
     if (cut.parts > 1 || together == 1) return price_of(lone_kernels(node, cut)[0]);
     Graph joint("joint");
     for (const auto& [name, symbol] : graph_.symbols()) joint.add_symbol(name, symbol);
-    const ValueId a = joint.add_input({.name = "a", .type = graph_.type(node.inputs[0])});
+    const ValueId a = add_operand(joint, "a", node, node.inputs[0]);
     ValueId sum = -1;
     for (std::int64_t i = 0; i < together; ++i) {
       std::vector<ValueId> operands{a};
       for (std::size_t at = 1; at < node.inputs.size(); ++at) {
-        operands.push_back(joint.add_input(
-            {.name = fmt::format("i{}_{}", i, at), .type = graph_.type(node.inputs[at])}));
+        operands.push_back(add_operand(joint, fmt::format("i{}_{}", i, at), node, node.inputs[at]));
       }
       const NodeId product =
           joint.add_node(fmt::format("v{}", i), node.op_name(), std::move(operands), node.attrs);

@@ -453,6 +453,14 @@ constexpr std::pair<const char*, std::int64_t Tile::*> kNumbers[] = {
 
 }  // namespace
 
+bool may_make_operands(const Graph& graph, const Node& matmul, const Target& target) {
+  const DType dtype = graph.type(matmul.inputs[first_matrix(matmul)]).dtype;
+  const Shape& product = graph.type(matmul.outputs[0]).shape;
+  return product[product.size() - 2].max(graph.symbols()) <= kFewRows ||
+         multiplier(target, dtype, /*asynchronous=*/true) == nullptr ||
+         !has(target, units::kBulkTensor);
+}
+
 std::int64_t chain_of(const Graph& body, const Target& target) {
   if (!block_scales_of(body).empty()) return kScaleBlock;
   const Node& matmul = *matmuls_of(body)[0];

@@ -81,6 +81,10 @@ inline std::int64_t parts_of_tile(std::int64_t chain, std::int64_t columns, std:
 /// Products with no more rows than this are bound by reading their weights.
 inline constexpr std::int64_t kFewRows = 64;
 
+/// Whether a matmul may cast or scale its operands, as a kernel that reads them does: not where it
+/// has many rows, and bulk copies bring a quicker unit its operands as they are in memory.
+[[nodiscard]] bool may_make_operands(const Graph& graph, const Node& matmul, const Target& target);
+
 /// Columns of results that a kernel with a ring sends through shared memory at a time.
 inline constexpr std::int64_t kStagedColumns = 128;
 

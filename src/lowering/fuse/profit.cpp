@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "codegen/kernel/spec.h"
-#include "codegen/units.h"
 #include "codegen/work/gemm_config.h"
 #include "ir/collective.h"
 #include "ir/numel.h"
@@ -91,13 +90,6 @@ bool stays_within(const Clusters& clusters, ValueId value, const std::vector<Nod
   });
 }
 
-/// Whether bulk copies bring the matmul its operands: those that lie in memory.
-bool brings_operands(const Target& target, const Graph& graph, const Node& matmul) {
-  const DType dtype = graph.type(matmul.inputs[first_matrix(matmul)]).dtype;
-  return multiplier(target, dtype, /*asynchronous=*/true) != nullptr &&
-         has(target, units::kBulkTensor);
-}
-
 /// The dim of a node's operand that the result's dim is, or is a part of.
 std::optional<std::size_t> whole_dim(const Graph& graph, const Node& node, ValueId operand,
                                      std::size_t dim) {
@@ -147,8 +139,7 @@ bool is_scaled_alike(const Clusters& clusters, int host, ValueId value, std::siz
 
 /// Whether the host is a cast or scale that as the prologue of a matmul costs no more than reading
 /// its result: nothing else reads it, its operands are no larger, and what scales a row or column
-/// is the same in each step. Operands of many rows stay in memory where bulk copies bring them to a
-/// quicker unit.
+/// is the same in each step.
 bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul,
                         const std::vector<NodeId>& own) {
   const Item& it = clusters.item(host);
@@ -164,11 +155,7 @@ bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul,
   // A scale per row is small beside the row.
   if (bytes > results * 1.05) return false;
   const auto rank_of = [&](ValueId value) { return graph.type(value).shape.size(); };
-  const TensorType& product = graph.type(clusters.node(matmul).outputs[0]);
-  const bool few_rows = product.shape[product.shape.size() - 2].max(graph.symbols()) <= kFewRows;
-  if (!few_rows && brings_operands(clusters.context.target, graph, clusters.node(matmul))) {
-    return false;
-  }
+  if (!may_make_operands(graph, clusters.node(matmul), clusters.context.target)) return false;
   const bool is_light = std::ranges::all_of(it.nodes, [&](NodeId n) {
     const std::string_view op = clusters.node(n).op_name();
     return op == "to" || op == "mul" || clusters.folded(n);
