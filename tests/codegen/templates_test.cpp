@@ -212,6 +212,26 @@ TEST(MatmulTiles, OfFewRowsReadLinesOfTheirWeight) {
   EXPECT_LT(default_config(product(1, 48, 64), Target{}).at("BLOCK_N"), 64);
 }
 
+// Each slot of a ring has what is read, and besides the ring there is a tile of each such operand.
+TEST(MatmulTiles, OfOperandsThatAreMadeFit) {
+  const auto body = std::make_shared<const Graph>(parse_graph(R"({"braid": 1, "name": "pair",
+    "inputs": [{"name": "x", "dtype": "f8e5m2", "shape": [40, 1000]},
+               {"name": "rows", "dtype": "f16", "shape": [40, 1]},
+               {"name": "w", "dtype": "f8e4m3", "shape": [1000, 256]},
+               {"name": "v", "dtype": "i32", "shape": [1000, 256]}],
+    "nodes": [{"name": "a", "op": "to", "inputs": ["x"], "attrs": {"dtype": "f16"}},
+              {"name": "b", "op": "mul", "inputs": ["rows", "a"]},
+              {"name": "c", "op": "to", "inputs": ["w"], "attrs": {"dtype": "f16"}},
+              {"name": "d", "op": "to", "inputs": ["v"], "attrs": {"dtype": "f16"}},
+              {"name": "e", "op": "mm", "inputs": ["b", "c"]},
+              {"name": "f", "op": "mm", "inputs": ["b", "d"]},
+              {"name": "g", "op": "mul", "inputs": ["e", "f"]}], "outputs": ["g"]})"));
+  const Target target = Target::parse("sm_89");
+  for (const Config& config : candidates(*body, target)) {
+    EXPECT_NO_THROW(static_cast<void>(requirements({body, config}, target)));
+  }
+}
+
 // A collective has 32 blocks at most, so each takes as much of a flat tensor as threads can.
 TEST(Collectives, OfFlatTensorsHaveThreadsByTheirSize) {
   const auto warps = [](int rows, int columns) {

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "codegen/closed_network.h"
@@ -56,16 +57,18 @@ struct Product {
   std::int64_t weights;  ///< elements of the right operands
   std::int64_t element;  ///< bytes per element
   double stored;         ///< of a right operand in memory: fewer where it is computed from less
-  bool made;             ///< right operands are made in shared memory of what is copied there
-  std::int64_t result;   ///< bytes per element of the result
-  bool by_fma;           ///< not by a matrix unit
-  bool widened;          ///< 8-bit operands become f16 on their way to the matrix unit
-  std::int64_t met;      ///< registers per sum besides the sum: an operand, epilogue inputs
-  bool by_columns;       ///< neighbours along N of a right operand are adjacent in memory
-  bool asynchronous;     ///< the target multiplies and copies its operands beside the threads
-  std::int64_t chain;    ///< of K, which a step has then; 0: all of K, in any steps
-  bool scales_steps;     ///< sums of steps are multiplied by numbers of their rows
-  bool scales_columns;   ///<   and of each of their columns
+  std::int64_t copied;   ///< of one element of each right operand, as they are in the ring
+  std::int64_t made;     ///< right operands made in shared memory of what is copied there
+  bool is_left_made;
+  std::int64_t result;  ///< bytes per element of the result
+  bool by_fma;          ///< not by a matrix unit
+  bool widened;         ///< 8-bit operands become f16 on their way to the matrix unit
+  std::int64_t met;     ///< registers per sum besides the sum: an operand, epilogue inputs
+  bool by_columns;      ///< neighbours along N of a right operand are adjacent in memory
+  bool asynchronous;    ///< the target multiplies and copies its operands beside the threads
+  std::int64_t chain;   ///< of K, which a step has then; 0: all of K, in any steps
+  bool scales_steps;    ///< sums of steps are multiplied by numbers of their rows
+  bool scales_columns;  ///<   and of each of their columns
 };
 
 struct Tile {
@@ -75,14 +78,23 @@ struct Tile {
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Whether the pipeliner copies an input, and makes the operand of it in shared memory.
-bool is_made(const Graph& body, ValueId value) {
-  const NodeId producer = body.value(value).producer;
-  if (producer < 0) return true;
-  const Node& node = body.node(producer);
-  const bool scales = node.op_name() == "mul" && is_moved_input(body, node.inputs[1]);
-  return (node.op->op_class == OpClass::kView || node.op_name() == "to" || scales) &&
-         is_made(body, node.inputs[0]);
+/// Bytes of each element that the pipeliner copies for an operand, of an input that it may have to
+/// make the operand of in shared memory; nothing where the operand goes through registers.
+std::optional<std::int64_t> copied_bytes(const Graph& body, ValueId operand) {
+  ValueId from = operand;
+  for (NodeId id = body.value(from).producer; id >= 0; id = body.value(from).producer) {
+    const Node& node = body.node(id);
+    const bool scales = node.op_name() == "mul";
+    const bool behind = scales && is_moved_input(body, node.inputs[0]);
+    if (scales && !behind && !is_moved_input(body, node.inputs[1])) return std::nullopt;
+    if (!scales && node.op->op_class != OpClass::kView && node.op_name() != "to") {
+      return std::nullopt;
+    }
+    from = node.inputs[behind ? 1 : 0];
+  }
+  const std::size_t bytes = dtype_size(body.type(from).dtype);
+  if (bytes > dtype_size(body.type(operand).dtype)) return std::nullopt;
+  return static_cast<std::int64_t>(bytes);
 }
 
 /// Bytes in memory for each element of an operand.
@@ -131,8 +143,20 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
   const std::int64_t groups = std::min(extent(use.groups), extent(use.rows));
   std::int64_t tiles = use.chunks * groups;
   for (std::size_t d = 0; d + 2 < result.size(); ++d) tiles *= extent(result[d]);
-  const ValueId right = mm.inputs[first + 1];
-  const bool computed = (!use.gathers && !is_made(body, mm.inputs[first])) || !is_made(body, right);
+  const auto element = static_cast<std::int64_t>(dtype_size(left.dtype));
+  const bool is_left_computed = !use.gathers && !is_moved_input(body, mm.inputs[first]);
+  const bool is_left_made = is_left_computed && copied_bytes(body, mm.inputs[first]).has_value();
+  bool computed = is_left_computed && !is_left_made;
+  std::int64_t copied = 0, made = 0;
+  double stored = 0;
+  for (const Node* matmul : matmuls) {
+    const ValueId right = matmul->inputs[first + 1];
+    const std::optional<std::int64_t> bytes = copied_bytes(body, right);
+    computed = computed || !bytes;
+    copied += bytes.value_or(element);
+    made += bytes && !is_moved_input(body, right) ? 1 : 0;
+    stored += stored_bytes(body, right, extent);
+  }
   const Unit* const unit = multiplier(target, left.dtype);
   auto weights = static_cast<std::int64_t>(matmuls.size());
   for (const Dim& dim : body.type(mm.inputs[first + 1]).shape) weights *= extent(dim);
@@ -142,9 +166,11 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
           .k = extent(left.shape.back()),
           .right = static_cast<std::int64_t>(matmuls.size()),
           .weights = weights,
-          .element = static_cast<std::int64_t>(dtype_size(left.dtype)),
-          .stored = stored_bytes(body, right, extent),
-          .made = is_made(body, right) && !is_moved_input(body, right),
+          .element = element,
+          .stored = stored / static_cast<double>(matmuls.size()),
+          .copied = copied,
+          .made = made,
+          .is_left_made = is_left_made,
           .result = static_cast<std::int64_t>(dtype_size(body.type(mm.outputs[0]).dtype)),
           .by_fma = unit == &units::kFma,
           .widened = unit != nullptr && unit->multiplies->widens(left.dtype, target.sm),
@@ -175,10 +201,9 @@ double number(std::int64_t n) { return static_cast<double>(n); }
 
 std::int64_t shared_bytes(const Product& p, const Tile& t, const GemmUse& use) {
   constexpr std::int64_t kReductions = 4096;  // shared memory of the kernel's other work
-  const std::int64_t right = p.right * t.n * t.k;
-  const auto in_slot = static_cast<std::int64_t>(p.made ? p.stored : number(p.element));
-  const std::int64_t copied = t.m * t.k * p.element + right * in_slot;
-  const std::int64_t ring = copied * t.stages + (p.made ? right * p.element : 0);
+  const std::int64_t slot = (t.m * p.element + t.n * p.copied) * t.k;
+  const std::int64_t made = ((p.is_left_made ? t.m : 0) + p.made * t.n) * t.k * p.element;
+  const std::int64_t ring = slot * t.stages + made;
   if (!use.rows_follow) return ring;
   // The result changes its layout where the ring was.
   return std::max(ring, t.m * t.n * p.result) + kReductions;
@@ -233,7 +258,7 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
   const double flops = tflops * 1e3 / (device.sms * device.ghz);
   const double products = number(t.warps * warp_m * warp_n * p.right);
   const double read = number(warps_n * t.m + p.right * warps_m * t.n) * number(p.element);
-  const double made = p.made ? number(p.right * t.n) : 0;
+  const double made = number(p.made * t.n);
   const double written = number((t.m + p.right * t.n) * p.element) + 2 * made * p.stored;
   const std::int64_t rows = std::min(t.m, p.m), cols = std::min(t.n, p.n);
   const double loaded = number(rows * p.element) + number(p.right * cols) * p.stored;  // per k

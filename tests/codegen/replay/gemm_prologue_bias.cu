@@ -1,349 +1,350 @@
 // narrow_pair_bf16, load_bf16_2, load_bf16_8, load_f32_4, store_bf16_2, store_bf16_8, smem, shared_address, commit_group, wait_group_6, ldmatrix, ldmatrix_trans, mma_bf16_bf16
-extern "C" __global__ void __launch_bounds__(64, 1) gemm_to_mul_addmm(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5, unsigned char* __restrict__ p6) {
+extern "C" __global__ void __launch_bounds__(32, 1) gemm_to_mul_addmm(long long p0, long long p1, unsigned char* __restrict__ p2, unsigned char* __restrict__ p3, unsigned char* __restrict__ p4, unsigned char* __restrict__ p5, unsigned char* __restrict__ p6) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
-  const int warp = threadIdx.x >> 5;
-  const int row0 = lane / 8 % 4 + warp % 2 * 4;
+  const int row0 = lane / 8 % 4;
   const int col1 = lane % 8 * 8;
-  const int row2 = lane / 2 % 16 + warp % 2 * 16;
+  const int row2 = lane / 2 % 16;
   const int col3 = lane % 2 * 8;
   const int col4 = lane % 4 * 2;
-  const int row5 = lane / 4 % 8 + warp % 2 * 16;
-  const int at6 = ((lane % 32 * 8) ^ (lane / 8 % 4 * 8) ^ (warp % 2 * 32)) + warp % 2 * 256;
-  const int at7 = ((lane % 32 * 8) ^ (lane / 8 % 2 * 8)) + warp % 2 * 256;
-  const int at8 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp % 2 * 2048;
+  const int row5 = lane / 4 % 8;
+  const int at6 = (lane % 32 * 8) ^ (lane / 8 % 4 * 8);
+  const int at7 = (lane % 32 * 8) ^ (lane / 8 % 2 * 8);
+  const int at8 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128;
   const int at9 = ((lane / 4 % 2 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 32;
   const int v1 = (int)(long long)blockIdx.x;
-  const int v4 = (int)p0;
-  const int v8 = (v1 % v4) * 32;
-  const int v10 = (v1 / v4) * 16;
-  const int v74 = (int)v8;
-  int v76[4];
+  const int v8 = (v1 / 64) * 8;
+  const int v9 = v1 % 64;
+  const int v11 = min((((int)p0) - v8), 8);
+  const int v16 = (v8 + (v9 % v11)) * 16;
+  const int v17 = (v9 / v11) * 16;
+  const int v80 = (int)v16;
+  int v82[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v76[i] = v74 + (row0 + i % 4 * 8);
-  int v77[4];
+    v82[i] = v80 + (row0 + i % 4 * 4);
+  int v83[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v77[i] = v76[i] * 64;
-  const int v78 = (int)0;
-  bool v83[4];
+    v83[i] = v82[i] * 64;
+  const int v84 = (int)0;
+  bool v89[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v83[i] = v76[i] < p1;
-  float v86[32];
+    v89[i] = v82[i] < p1;
+  float v92[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v86 + i, (const unsigned short*)p2 + (v77[i / 8 % 4] + (v78 + (col1 + i % 8))), (v83[i / 8 % 4] && ((v78 + (col1 + i % 8)) < 64)));
-  float v88[32];
+    load_bf16_8(v92 + i, (const unsigned short*)p2 + (v83[i / 8 % 4] + (v84 + (col1 + i % 8))), (v89[i / 8 % 4] && ((v84 + (col1 + i % 8)) < 64)));
+  float v94[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v88 + i, (const unsigned short*)p3 + (v78 + (col1 + i % 8)), (v83[i / 8 % 4] && ((v78 + (col1 + i % 8)) < 64)));
-  float v89[32];
+    load_bf16_8(v94 + i, (const unsigned short*)p3 + (v84 + (col1 + i % 8)), (v89[i / 8 % 4] && ((v84 + (col1 + i % 8)) < 64)));
+  float v95[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v89[i] = v86[i] * v88[i];
+    v95[i] = v92[i] * v94[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 0) + (at6 + i % 8 + i / 8 % 4 * 512), v89 + i, true);
-  int v94[2];
+    store_bf16_8((unsigned short*)(smem + 0) + ((at6 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v95 + i, true);
+  int v100[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v94[i] = v78 + (row2 + i % 2 * 32);
-  int v96[2];
+  for (int i = 0; i < 4; ++i)
+    v100[i] = v84 + (row2 + i % 4 * 16);
+  int v102[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v96[i] = v94[i] * 128;
-  const int v97 = (int)v10;
-  bool v101[2];
+  for (int i = 0; i < 4; ++i)
+    v102[i] = v100[i] * 128;
+  const int v103 = (int)v17;
+  bool v107[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v101[i] = v94[i] < 64;
-  float v104[16];
+  for (int i = 0; i < 4; ++i)
+    v107[i] = v100[i] < 64;
+  float v110[32];
 #pragma unroll
-  for (int i = 0; i < 16; i += 4)
-    load_f32_4(v104 + i, (const float*)p4 + (v96[i / 8 % 2] + (v97 + (col3 + i % 8))), (v101[i / 8 % 2] && ((v97 + (col3 + i % 8)) < 128)));
+  for (int i = 0; i < 32; i += 4)
+    load_f32_4(v110 + i, (const float*)p4 + (v102[i / 8 % 4] + (v103 + (col3 + i % 8))), (v107[i / 8 % 4] && ((v103 + (col3 + i % 8)) < 128)));
 #pragma unroll
-  for (int i = 0; i < 16; i += 8)
-    store_bf16_8((unsigned short*)(smem + 32768) + (at7 + i % 8 + i / 8 % 2 * 512), v104 + i, true);
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 16384) + (at7 + i % 8 + i / 8 % 4 * 256), v110 + i, true);
   commit_group();
-  const int v111 = (int)64;
-  float v116[32];
+  const int v117 = (int)64;
+  float v122[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v116 + i, (const unsigned short*)p2 + (v77[i / 8 % 4] + (v111 + (col1 + i % 8))), (v83[i / 8 % 4] && ((v111 + (col1 + i % 8)) < 64)));
-  float v117[32];
+    load_bf16_8(v122 + i, (const unsigned short*)p2 + (v83[i / 8 % 4] + (v117 + (col1 + i % 8))), (v89[i / 8 % 4] && ((v117 + (col1 + i % 8)) < 64)));
+  float v123[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v117 + i, (const unsigned short*)p3 + (v111 + (col1 + i % 8)), (v83[i / 8 % 4] && ((v111 + (col1 + i % 8)) < 64)));
-  float v118[32];
+    load_bf16_8(v123 + i, (const unsigned short*)p3 + (v117 + (col1 + i % 8)), (v89[i / 8 % 4] && ((v117 + (col1 + i % 8)) < 64)));
+  float v124[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v118[i] = v116[i] * v117[i];
+    v124[i] = v122[i] * v123[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 0 + (int)1 * 4096) + (at6 + i % 8 + i / 8 % 4 * 512), v118 + i, true);
-  int v121[2];
+    store_bf16_8((unsigned short*)(smem + 0 + (int)1 * 2048) + ((at6 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v124 + i, true);
+  int v127[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v121[i] = v111 + (row2 + i % 2 * 32);
-  int v122[2];
+  for (int i = 0; i < 4; ++i)
+    v127[i] = v117 + (row2 + i % 4 * 16);
+  int v128[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v122[i] = v121[i] * 128;
-  bool v124[2];
+  for (int i = 0; i < 4; ++i)
+    v128[i] = v127[i] * 128;
+  bool v130[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v124[i] = v121[i] < 64;
-  float v126[16];
+  for (int i = 0; i < 4; ++i)
+    v130[i] = v127[i] < 64;
+  float v132[32];
 #pragma unroll
-  for (int i = 0; i < 16; i += 4)
-    load_f32_4(v126 + i, (const float*)p4 + (v122[i / 8 % 2] + (v97 + (col3 + i % 8))), (v124[i / 8 % 2] && ((v97 + (col3 + i % 8)) < 128)));
+  for (int i = 0; i < 32; i += 4)
+    load_f32_4(v132 + i, (const float*)p4 + (v128[i / 8 % 4] + (v103 + (col3 + i % 8))), (v130[i / 8 % 4] && ((v103 + (col3 + i % 8)) < 128)));
 #pragma unroll
-  for (int i = 0; i < 16; i += 8)
-    store_bf16_8((unsigned short*)(smem + 32768 + (int)1 * 2048) + (at7 + i % 8 + i / 8 % 2 * 512), v126 + i, true);
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 16384 + (int)1 * 2048) + (at7 + i % 8 + i / 8 % 4 * 256), v132 + i, true);
   commit_group();
-  const int v132 = (int)128;
-  float v137[32];
+  const int v138 = (int)128;
+  float v143[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v137 + i, (const unsigned short*)p2 + (v77[i / 8 % 4] + (v132 + (col1 + i % 8))), (v83[i / 8 % 4] && ((v132 + (col1 + i % 8)) < 64)));
-  float v138[32];
+    load_bf16_8(v143 + i, (const unsigned short*)p2 + (v83[i / 8 % 4] + (v138 + (col1 + i % 8))), (v89[i / 8 % 4] && ((v138 + (col1 + i % 8)) < 64)));
+  float v144[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v138 + i, (const unsigned short*)p3 + (v132 + (col1 + i % 8)), (v83[i / 8 % 4] && ((v132 + (col1 + i % 8)) < 64)));
-  float v139[32];
+    load_bf16_8(v144 + i, (const unsigned short*)p3 + (v138 + (col1 + i % 8)), (v89[i / 8 % 4] && ((v138 + (col1 + i % 8)) < 64)));
+  float v145[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v139[i] = v137[i] * v138[i];
+    v145[i] = v143[i] * v144[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 0 + (int)2 * 4096) + (at6 + i % 8 + i / 8 % 4 * 512), v139 + i, true);
-  int v142[2];
+    store_bf16_8((unsigned short*)(smem + 0 + (int)2 * 2048) + ((at6 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v145 + i, true);
+  int v148[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v142[i] = v132 + (row2 + i % 2 * 32);
-  int v143[2];
+  for (int i = 0; i < 4; ++i)
+    v148[i] = v138 + (row2 + i % 4 * 16);
+  int v149[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v143[i] = v142[i] * 128;
-  bool v145[2];
+  for (int i = 0; i < 4; ++i)
+    v149[i] = v148[i] * 128;
+  bool v151[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v145[i] = v142[i] < 64;
-  float v147[16];
+  for (int i = 0; i < 4; ++i)
+    v151[i] = v148[i] < 64;
+  float v153[32];
 #pragma unroll
-  for (int i = 0; i < 16; i += 4)
-    load_f32_4(v147 + i, (const float*)p4 + (v143[i / 8 % 2] + (v97 + (col3 + i % 8))), (v145[i / 8 % 2] && ((v97 + (col3 + i % 8)) < 128)));
+  for (int i = 0; i < 32; i += 4)
+    load_f32_4(v153 + i, (const float*)p4 + (v149[i / 8 % 4] + (v103 + (col3 + i % 8))), (v151[i / 8 % 4] && ((v103 + (col3 + i % 8)) < 128)));
 #pragma unroll
-  for (int i = 0; i < 16; i += 8)
-    store_bf16_8((unsigned short*)(smem + 32768 + (int)2 * 2048) + (at7 + i % 8 + i / 8 % 2 * 512), v147 + i, true);
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 16384 + (int)2 * 2048) + (at7 + i % 8 + i / 8 % 4 * 256), v153 + i, true);
   commit_group();
-  const int v154 = (int)192;
-  float v159[32];
+  const int v160 = (int)192;
+  float v165[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v159 + i, (const unsigned short*)p2 + (v77[i / 8 % 4] + (v154 + (col1 + i % 8))), (v83[i / 8 % 4] && ((v154 + (col1 + i % 8)) < 64)));
-  float v160[32];
+    load_bf16_8(v165 + i, (const unsigned short*)p2 + (v83[i / 8 % 4] + (v160 + (col1 + i % 8))), (v89[i / 8 % 4] && ((v160 + (col1 + i % 8)) < 64)));
+  float v166[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v160 + i, (const unsigned short*)p3 + (v154 + (col1 + i % 8)), (v83[i / 8 % 4] && ((v154 + (col1 + i % 8)) < 64)));
-  float v161[32];
+    load_bf16_8(v166 + i, (const unsigned short*)p3 + (v160 + (col1 + i % 8)), (v89[i / 8 % 4] && ((v160 + (col1 + i % 8)) < 64)));
+  float v167[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v161[i] = v159[i] * v160[i];
+    v167[i] = v165[i] * v166[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 0 + (int)3 * 4096) + (at6 + i % 8 + i / 8 % 4 * 512), v161 + i, true);
-  int v164[2];
+    store_bf16_8((unsigned short*)(smem + 0 + (int)3 * 2048) + ((at6 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v167 + i, true);
+  int v170[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v164[i] = v154 + (row2 + i % 2 * 32);
-  int v165[2];
+  for (int i = 0; i < 4; ++i)
+    v170[i] = v160 + (row2 + i % 4 * 16);
+  int v171[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v165[i] = v164[i] * 128;
-  bool v167[2];
+  for (int i = 0; i < 4; ++i)
+    v171[i] = v170[i] * 128;
+  bool v173[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v167[i] = v164[i] < 64;
-  float v169[16];
+  for (int i = 0; i < 4; ++i)
+    v173[i] = v170[i] < 64;
+  float v175[32];
 #pragma unroll
-  for (int i = 0; i < 16; i += 4)
-    load_f32_4(v169 + i, (const float*)p4 + (v165[i / 8 % 2] + (v97 + (col3 + i % 8))), (v167[i / 8 % 2] && ((v97 + (col3 + i % 8)) < 128)));
+  for (int i = 0; i < 32; i += 4)
+    load_f32_4(v175 + i, (const float*)p4 + (v171[i / 8 % 4] + (v103 + (col3 + i % 8))), (v173[i / 8 % 4] && ((v103 + (col3 + i % 8)) < 128)));
 #pragma unroll
-  for (int i = 0; i < 16; i += 8)
-    store_bf16_8((unsigned short*)(smem + 32768 + (int)3 * 2048) + (at7 + i % 8 + i / 8 % 2 * 512), v169 + i, true);
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 16384 + (int)3 * 2048) + (at7 + i % 8 + i / 8 % 4 * 256), v175 + i, true);
   commit_group();
-  const int v176 = (int)256;
-  float v181[32];
+  const int v182 = (int)256;
+  float v187[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v181 + i, (const unsigned short*)p2 + (v77[i / 8 % 4] + (v176 + (col1 + i % 8))), (v83[i / 8 % 4] && ((v176 + (col1 + i % 8)) < 64)));
-  float v182[32];
+    load_bf16_8(v187 + i, (const unsigned short*)p2 + (v83[i / 8 % 4] + (v182 + (col1 + i % 8))), (v89[i / 8 % 4] && ((v182 + (col1 + i % 8)) < 64)));
+  float v188[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v182 + i, (const unsigned short*)p3 + (v176 + (col1 + i % 8)), (v83[i / 8 % 4] && ((v176 + (col1 + i % 8)) < 64)));
-  float v183[32];
+    load_bf16_8(v188 + i, (const unsigned short*)p3 + (v182 + (col1 + i % 8)), (v89[i / 8 % 4] && ((v182 + (col1 + i % 8)) < 64)));
+  float v189[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v183[i] = v181[i] * v182[i];
+    v189[i] = v187[i] * v188[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 0 + (int)4 * 4096) + (at6 + i % 8 + i / 8 % 4 * 512), v183 + i, true);
-  int v186[2];
+    store_bf16_8((unsigned short*)(smem + 0 + (int)4 * 2048) + ((at6 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v189 + i, true);
+  int v192[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v186[i] = v176 + (row2 + i % 2 * 32);
-  int v187[2];
+  for (int i = 0; i < 4; ++i)
+    v192[i] = v182 + (row2 + i % 4 * 16);
+  int v193[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v187[i] = v186[i] * 128;
-  bool v189[2];
+  for (int i = 0; i < 4; ++i)
+    v193[i] = v192[i] * 128;
+  bool v195[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v189[i] = v186[i] < 64;
-  float v191[16];
+  for (int i = 0; i < 4; ++i)
+    v195[i] = v192[i] < 64;
+  float v197[32];
 #pragma unroll
-  for (int i = 0; i < 16; i += 4)
-    load_f32_4(v191 + i, (const float*)p4 + (v187[i / 8 % 2] + (v97 + (col3 + i % 8))), (v189[i / 8 % 2] && ((v97 + (col3 + i % 8)) < 128)));
+  for (int i = 0; i < 32; i += 4)
+    load_f32_4(v197 + i, (const float*)p4 + (v193[i / 8 % 4] + (v103 + (col3 + i % 8))), (v195[i / 8 % 4] && ((v103 + (col3 + i % 8)) < 128)));
 #pragma unroll
-  for (int i = 0; i < 16; i += 8)
-    store_bf16_8((unsigned short*)(smem + 32768 + (int)4 * 2048) + (at7 + i % 8 + i / 8 % 2 * 512), v191 + i, true);
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 16384 + (int)4 * 2048) + (at7 + i % 8 + i / 8 % 4 * 256), v197 + i, true);
   commit_group();
-  const int v198 = (int)320;
-  float v203[32];
+  const int v204 = (int)320;
+  float v209[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v203 + i, (const unsigned short*)p2 + (v77[i / 8 % 4] + (v198 + (col1 + i % 8))), (v83[i / 8 % 4] && ((v198 + (col1 + i % 8)) < 64)));
-  float v204[32];
+    load_bf16_8(v209 + i, (const unsigned short*)p2 + (v83[i / 8 % 4] + (v204 + (col1 + i % 8))), (v89[i / 8 % 4] && ((v204 + (col1 + i % 8)) < 64)));
+  float v210[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v204 + i, (const unsigned short*)p3 + (v198 + (col1 + i % 8)), (v83[i / 8 % 4] && ((v198 + (col1 + i % 8)) < 64)));
-  float v205[32];
+    load_bf16_8(v210 + i, (const unsigned short*)p3 + (v204 + (col1 + i % 8)), (v89[i / 8 % 4] && ((v204 + (col1 + i % 8)) < 64)));
+  float v211[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v205[i] = v203[i] * v204[i];
+    v211[i] = v209[i] * v210[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 0 + (int)5 * 4096) + (at6 + i % 8 + i / 8 % 4 * 512), v205 + i, true);
-  int v208[2];
+    store_bf16_8((unsigned short*)(smem + 0 + (int)5 * 2048) + ((at6 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v211 + i, true);
+  int v214[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v208[i] = v198 + (row2 + i % 2 * 32);
-  int v209[2];
+  for (int i = 0; i < 4; ++i)
+    v214[i] = v204 + (row2 + i % 4 * 16);
+  int v215[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v209[i] = v208[i] * 128;
-  bool v211[2];
+  for (int i = 0; i < 4; ++i)
+    v215[i] = v214[i] * 128;
+  bool v217[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v211[i] = v208[i] < 64;
-  float v213[16];
+  for (int i = 0; i < 4; ++i)
+    v217[i] = v214[i] < 64;
+  float v219[32];
 #pragma unroll
-  for (int i = 0; i < 16; i += 4)
-    load_f32_4(v213 + i, (const float*)p4 + (v209[i / 8 % 2] + (v97 + (col3 + i % 8))), (v211[i / 8 % 2] && ((v97 + (col3 + i % 8)) < 128)));
+  for (int i = 0; i < 32; i += 4)
+    load_f32_4(v219 + i, (const float*)p4 + (v215[i / 8 % 4] + (v103 + (col3 + i % 8))), (v217[i / 8 % 4] && ((v103 + (col3 + i % 8)) < 128)));
 #pragma unroll
-  for (int i = 0; i < 16; i += 8)
-    store_bf16_8((unsigned short*)(smem + 32768 + (int)5 * 2048) + (at7 + i % 8 + i / 8 % 2 * 512), v213 + i, true);
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 16384 + (int)5 * 2048) + (at7 + i % 8 + i / 8 % 4 * 256), v219 + i, true);
   commit_group();
-  const int v220 = (int)384;
-  float v225[32];
+  const int v226 = (int)384;
+  float v231[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v225 + i, (const unsigned short*)p2 + (v77[i / 8 % 4] + (v220 + (col1 + i % 8))), (v83[i / 8 % 4] && ((v220 + (col1 + i % 8)) < 64)));
-  float v226[32];
+    load_bf16_8(v231 + i, (const unsigned short*)p2 + (v83[i / 8 % 4] + (v226 + (col1 + i % 8))), (v89[i / 8 % 4] && ((v226 + (col1 + i % 8)) < 64)));
+  float v232[32];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    load_bf16_8(v226 + i, (const unsigned short*)p3 + (v220 + (col1 + i % 8)), (v83[i / 8 % 4] && ((v220 + (col1 + i % 8)) < 64)));
-  float v227[32];
+    load_bf16_8(v232 + i, (const unsigned short*)p3 + (v226 + (col1 + i % 8)), (v89[i / 8 % 4] && ((v226 + (col1 + i % 8)) < 64)));
+  float v233[32];
 #pragma unroll
   for (int i = 0; i < 32; ++i)
-    v227[i] = v225[i] * v226[i];
+    v233[i] = v231[i] * v232[i];
 #pragma unroll
   for (int i = 0; i < 32; i += 8)
-    store_bf16_8((unsigned short*)(smem + 0 + (int)6 * 4096) + (at6 + i % 8 + i / 8 % 4 * 512), v227 + i, true);
-  int v230[2];
+    store_bf16_8((unsigned short*)(smem + 0 + (int)6 * 2048) + ((at6 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v233 + i, true);
+  int v236[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v230[i] = v220 + (row2 + i % 2 * 32);
-  int v231[2];
+  for (int i = 0; i < 4; ++i)
+    v236[i] = v226 + (row2 + i % 4 * 16);
+  int v237[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v231[i] = v230[i] * 128;
-  bool v233[2];
+  for (int i = 0; i < 4; ++i)
+    v237[i] = v236[i] * 128;
+  bool v239[4];
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    v233[i] = v230[i] < 64;
-  float v235[16];
+  for (int i = 0; i < 4; ++i)
+    v239[i] = v236[i] < 64;
+  float v241[32];
 #pragma unroll
-  for (int i = 0; i < 16; i += 4)
-    load_f32_4(v235 + i, (const float*)p4 + (v231[i / 8 % 2] + (v97 + (col3 + i % 8))), (v233[i / 8 % 2] && ((v97 + (col3 + i % 8)) < 128)));
+  for (int i = 0; i < 32; i += 4)
+    load_f32_4(v241 + i, (const float*)p4 + (v237[i / 8 % 4] + (v103 + (col3 + i % 8))), (v239[i / 8 % 4] && ((v103 + (col3 + i % 8)) < 128)));
 #pragma unroll
-  for (int i = 0; i < 16; i += 8)
-    store_bf16_8((unsigned short*)(smem + 32768 + (int)6 * 2048) + (at7 + i % 8 + i / 8 % 2 * 512), v235 + i, true);
+  for (int i = 0; i < 32; i += 8)
+    store_bf16_8((unsigned short*)(smem + 16384 + (int)6 * 2048) + (at7 + i % 8 + i / 8 % 4 * 256), v241 + i, true);
   commit_group();
-  float v14[8];
+  float v20[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v14[i] = 0.0f;
-  int v240 = 0;
-  int v242 = 7;
-  for (long long v13 = 0; v13 < 64; v13 += 64) {
+    v20[i] = 0.0f;
+  int v246 = 0;
+  int v248 = 7;
+  for (long long v19 = 0; v19 < 64; v19 += 64) {
     wait_group_6();
-    const int v249 = (int)v8;
-    int v251[4];
+    const int v255 = (int)v16;
+    int v257[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v251[i] = v249 + (row0 + i % 4 * 8);
-    int v252[4];
+      v257[i] = v255 + (row0 + i % 4 * 4);
+    int v258[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v252[i] = v251[i] * 64;
-    const int v253 = (int)(v13 + 448);
-    bool v258[4];
+      v258[i] = v257[i] * 64;
+    const int v259 = (int)(v19 + 448);
+    bool v264[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v258[i] = v251[i] < p1;
-    float v261[32];
+      v264[i] = v257[i] < p1;
+    float v267[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v261 + i, (const unsigned short*)p2 + (v252[i / 8 % 4] + (v253 + (col1 + i % 8))), (v258[i / 8 % 4] && ((v253 + (col1 + i % 8)) < 64)));
-    float v263[32];
+      load_bf16_8(v267 + i, (const unsigned short*)p2 + (v258[i / 8 % 4] + (v259 + (col1 + i % 8))), (v264[i / 8 % 4] && ((v259 + (col1 + i % 8)) < 64)));
+    float v269[32];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      load_bf16_8(v263 + i, (const unsigned short*)p3 + (v253 + (col1 + i % 8)), (v258[i / 8 % 4] && ((v253 + (col1 + i % 8)) < 64)));
-    float v264[32];
+      load_bf16_8(v269 + i, (const unsigned short*)p3 + (v259 + (col1 + i % 8)), (v264[i / 8 % 4] && ((v259 + (col1 + i % 8)) < 64)));
+    float v270[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v264[i] = v261[i] * v263[i];
+      v270[i] = v267[i] * v269[i];
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      store_bf16_8((unsigned short*)(smem + 0 + (int)v242 * 4096) + (at6 + i % 8 + i / 8 % 4 * 512), v264 + i, true);
-    int v269[2];
+      store_bf16_8((unsigned short*)(smem + 0 + (int)v248 * 2048) + ((at6 ^ (i / 8 % 2 * 32)) + i % 8 + i / 8 % 4 * 256), v270 + i, true);
+    int v275[4];
 #pragma unroll
-    for (int i = 0; i < 2; ++i)
-      v269[i] = v253 + (row2 + i % 2 * 32);
-    int v271[2];
+    for (int i = 0; i < 4; ++i)
+      v275[i] = v259 + (row2 + i % 4 * 16);
+    int v277[4];
 #pragma unroll
-    for (int i = 0; i < 2; ++i)
-      v271[i] = v269[i] * 128;
-    const int v272 = (int)v10;
-    bool v276[2];
+    for (int i = 0; i < 4; ++i)
+      v277[i] = v275[i] * 128;
+    const int v278 = (int)v17;
+    bool v282[4];
 #pragma unroll
-    for (int i = 0; i < 2; ++i)
-      v276[i] = v269[i] < 64;
-    float v279[16];
+    for (int i = 0; i < 4; ++i)
+      v282[i] = v275[i] < 64;
+    float v285[32];
 #pragma unroll
-    for (int i = 0; i < 16; i += 4)
-      load_f32_4(v279 + i, (const float*)p4 + (v271[i / 8 % 2] + (v272 + (col3 + i % 8))), (v276[i / 8 % 2] && ((v272 + (col3 + i % 8)) < 128)));
+    for (int i = 0; i < 32; i += 4)
+      load_f32_4(v285 + i, (const float*)p4 + (v277[i / 8 % 4] + (v278 + (col3 + i % 8))), (v282[i / 8 % 4] && ((v278 + (col3 + i % 8)) < 128)));
 #pragma unroll
-    for (int i = 0; i < 16; i += 8)
-      store_bf16_8((unsigned short*)(smem + 32768 + (int)v242 * 2048) + (at7 + i % 8 + i / 8 % 2 * 512), v279 + i, true);
+    for (int i = 0; i < 32; i += 8)
+      store_bf16_8((unsigned short*)(smem + 16384 + (int)v248 * 2048) + (at7 + i % 8 + i / 8 % 4 * 256), v285 + i, true);
     commit_group();
     {
-      const unsigned a = shared + 0 + (int)v240 * 4096;
-      const unsigned b = shared + 32768 + (int)v240 * 2048;
+      const unsigned a = shared + 0 + (int)v246 * 2048;
+      const unsigned b = shared + 16384 + (int)v246 * 2048;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         unsigned fa[1][4], fb[2][2];
@@ -356,40 +357,40 @@ extern "C" __global__ void __launch_bounds__(64, 1) gemm_to_mul_addmm(long long 
 #pragma unroll
         for (int m = 0; m < 1; ++m) {
 #pragma unroll
-          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v14 + (m * 2 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 2; ++n) mma_bf16_bf16(v20 + (m * 2 + n) * 4, fa[m], fb[n]);
         }
       }
     }
-    const int v285 = v240 + 1;
-    const int v289 = (v285 < 8) ? v285 : 0;
-    const int v290 = v242 + 1;
-    const int v292 = (v290 < 8) ? v290 : 0;
-    v240 = v289;
-    v242 = v292;
+    const int v291 = v246 + 1;
+    const int v295 = (v291 < 8) ? v291 : 0;
+    const int v296 = v248 + 1;
+    const int v298 = (v296 < 8) ? v296 : 0;
+    v246 = v295;
+    v248 = v298;
   }
-  const int v51 = (int)v8;
-  int v53[2];
+  const int v57 = (int)v16;
+  int v59[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v53[i] = v51 + (row5 + i % 2 * 8);
-  bool v55[2];
+    v59[i] = v57 + (row5 + i % 2 * 8);
+  bool v61[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v55[i] = v53[i] < p1;
-  const int v56 = (int)v10;
-  float v61[8];
+    v61[i] = v59[i] < p1;
+  const int v62 = (int)v17;
+  float v67[8];
 #pragma unroll
   for (int i = 0; i < 8; i += 2)
-    load_bf16_2(v61 + i, (const unsigned short*)p5 + (v56 + (col4 + i % 2 + i / 4 % 2 * 8)), v55[i / 2 % 2]);
-  float v62[8];
+    load_bf16_2(v67 + i, (const unsigned short*)p5 + (v62 + (col4 + i % 2 + i / 4 % 2 * 8)), v61[i / 2 % 2]);
+  float v68[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v62[i] = v14[i] + v61[i];
-  int v66[2];
+    v68[i] = v20[i] + v67[i];
+  int v72[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v66[i] = v53[i] * 128;
+    v72[i] = v59[i] * 128;
 #pragma unroll
   for (int i = 0; i < 8; i += 2)
-    store_bf16_2((unsigned short*)p6 + (v66[i / 2 % 2] + (v56 + (col4 + i % 2 + i / 4 % 2 * 8))), v62 + i, v55[i / 2 % 2]);
+    store_bf16_2((unsigned short*)p6 + (v72[i / 2 % 2] + (v62 + (col4 + i % 2 + i / 4 % 2 * 8))), v68 + i, v61[i / 2 % 2]);
 }
