@@ -13,6 +13,7 @@ DTYPES = {
     torch.bfloat16: "bf16",
     torch.int64: "i64",
     torch.int32: "i32",
+    torch.int8: "i8",
     torch.bool: "bool",
     torch.float8_e4m3fn: "f8e4m3",
     torch.float8_e5m2: "f8e5m2",
