@@ -308,6 +308,7 @@ class Splitter {
     }
     return read;
   }
+  /// An input of that dtype, and where it is another than the operand's, the cast.
   ValueId add_operand(Graph& alone, std::string name, const Node& node, ValueId operand) const {
     const DType dtype = graph_.type(operand).dtype;
     TensorType read = read_for(node, operand);

@@ -264,10 +264,11 @@ class Ops(unittest.TestCase):
 
         by = torch.tensor([0, 1, 7, 8, 100, -1, -7, 3])
         for dtype in (torch.int8, torch.uint8, torch.int32, torch.int64):
-            inputs = {"x": torch.randint(-128, 127, (40, 8)).to(dtype), "y": by.abs().to(dtype)}
-            if dtype != torch.uint8:
-                inputs["y"] = by.to(dtype)
-            self.check({str(i): lambda x, y, i=i: shifts(x, y)[i] for i in range(5)}, limit=0, **inputs)
+            self.check(
+                {str(i): lambda x, y, i=i: shifts(x, y)[i] for i in range(5)}, limit=0,
+                x=torch.randint(-128, 128, (40, 8)).to(dtype),
+                y=(by.abs() if dtype == torch.uint8 else by).to(dtype),
+            )  # fmt: skip
 
         def grouped(x, packed, scales):
             """GPTQ's form: 8 numbers of 4 bits in an int32, scales and a zero for 32 rows."""

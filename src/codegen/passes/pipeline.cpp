@@ -169,20 +169,24 @@ class LoopPipeliner {
   }
 
   /// The loads of the body that a value is computed from.
-  void find_loads(Id id, std::vector<Id>& loads) const {
-    if (id == kNone || !ahead_.in_body(id)) return;
-    if (p_.at(id).op != Op::kLoad) {
-      for (const Id arg : p_.at(id).args) find_loads(arg, loads);
-    } else if (std::find(loads.begin(), loads.end(), id) == loads.end()) {
-      loads.push_back(id);
+  [[nodiscard]] std::vector<Id> loads_of(Id value) const {
+    std::vector<Id> loads, next{value};
+    std::set<Id> seen;
+    while (!next.empty()) {
+      const Id id = next.back();
+      next.pop_back();
+      if (id == kNone || !ahead_.in_body(id) || !seen.insert(id).second) continue;
+      const Inst& inst = p_.at(id);
+      if (inst.op == Op::kLoad) loads.push_back(id);
+      if (inst.op != Op::kLoad) next.insert(next.end(), inst.args.rbegin(), inst.args.rend());
     }
+    return loads;
   }
   /// The one load of a computed operand that is of another step in each step, and has elements of
   /// its own, no larger ones, for each element. Indices are checked in registers: those that are
   /// loaded stay there.
   Id load_to_copy(Id operand, DType dtype) {
-    std::vector<Id> loads;
-    find_loads(operand, loads);
+    std::vector<Id> loads = loads_of(operand);
     std::erase_if(loads, [&](Id load) { return !ahead_.varies(load); });
     const bool is_checked = std::ranges::any_of(loop_.body, [&](Id id) {
       return p_.at(id).op == Op::kCheckIndex && std::ranges::count(loads, p_.at(id).args[1]) > 0;
@@ -360,9 +364,7 @@ class LoopPipeliner {
     Cloner outside(b_, ahead_, loop_.args[0]);
     for (const Ring& ring : rings_) {
       if (!ring.is_made) continue;
-      std::vector<Id> loads;
-      find_loads(ring.operand, loads);
-      for (const Id load : loads) {
+      for (const Id load : loads_of(ring.operand)) {
         if (load != ring.load) hoisted_[load] = outside(load);
       }
     }

@@ -123,18 +123,21 @@ bool is_of(const Clusters& clusters, int host, ValueId value) {
 
 /// Whether what the host multiplies the elements of the value by is the same along the dim.
 bool is_scaled_alike(const Clusters& clusters, int host, ValueId value, std::size_t dim) {
-  if (!is_of(clusters, host, value)) return true;
   const Graph& graph = clusters.graph;
-  const Node& node = graph.node(clusters.producer(value));
-  return std::ranges::any_of(node.inputs, [&](ValueId input) {
-    const auto of = whole_dim(graph, node, input, dim);
-    const bool others = std::ranges::all_of(node.inputs, [&](ValueId other) {
-      if (other == input) return true;
-      const auto along = whole_dim(graph, node, other, dim);
-      return !along || is_constant(graph, other, *along);
+  while (is_of(clusters, host, value)) {
+    const Node& node = graph.node(clusters.producer(value));
+    const auto scaled = std::ranges::find_if(node.inputs, [&](ValueId input) {
+      return whole_dim(graph, node, input, dim) &&
+             std::ranges::all_of(node.inputs, [&](ValueId other) {
+               const auto along = whole_dim(graph, node, other, dim);
+               return other == input || !along || is_constant(graph, other, *along);
+             });
     });
-    return others && of && is_scaled_alike(clusters, host, input, *of);
-  });
+    if (scaled == node.inputs.end()) return false;
+    dim = *whole_dim(graph, node, *scaled, dim);
+    value = *scaled;
+  }
+  return true;
 }
 
 /// Whether the host is a cast or scale that as the prologue of a matmul costs no more than reading
