@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "ir/collective.h"
@@ -384,10 +385,17 @@ class Analysis {
 
   /// Whether a value depends on a matmul of this body.
   bool reads_matmul(ValueId value) const {
-    if (is_input(value)) return false;
-    const Node& node = body_.node(body_.value(value).producer);
-    if (is_matmul(node)) return true;
-    return std::ranges::any_of(node.inputs, [&](ValueId v) { return reads_matmul(v); });
+    std::set<ValueId> seen;
+    std::vector<ValueId> next{value};
+    while (!next.empty()) {
+      const ValueId last = next.back();
+      next.pop_back();
+      if (is_input(last) || !seen.insert(last).second) continue;
+      const Node& node = body_.node(body_.value(last).producer);
+      if (is_matmul(node)) return true;
+      next.insert(next.end(), node.inputs.begin(), node.inputs.end());
+    }
+    return false;
   }
 
   void place_view(const Node& node) {
