@@ -128,6 +128,10 @@ TEST(Pipeline, CastsASlotOfAnotherDtypeOnce) {
     std::string text(kNested);
     const std::string load = "%15 = load.bf16 %1, %14 : f32[16, 16]";
     text.replace(text.find(load), load.size(), of_dtype);
+    const std::string offset = "%14 = add %11, %13";
+    text.replace(text.find(offset), offset.size(),
+                 "%22 = range 0 : i32[16, 16]\n      %23 = add %11, %22 : i64[16, 16]\n"
+                 "      %14 = add %23, %13");
     const std::string result = text_after(text, two_stages, remove_dead);
     const std::size_t cast = result.find("cast_shared.bf16");
     EXPECT_NE(result.find("alloc_shared." + dtype + " : shared[16, 16] {stages 2, row_step 1}"),

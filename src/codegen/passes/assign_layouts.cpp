@@ -1,7 +1,8 @@
 // Layout assignment. Tiles whose elements meet (operands and result of a map; offsets, values and
 // masks of an access; a loop's carried values; a dot's accumulator) form a class and share one
 // layout. A class with a dot's result takes the layout of the matrix instruction. A copy into
-// shared memory takes 16-byte pieces. Packets of neighbouring threads are neighbours, so that a
+// shared memory takes 16-byte pieces; what is made of tiles there that have one element for runs of
+// rows has these rows in one thread. Packets of neighbouring threads are neighbours, so that a
 // warp's are sent together. All others are blocked rows, with as many adjacent columns per thread
 // as the program says, eight by default. A tile [rows, 1] that is reduced from a class, or
 // broadcast into it (also as a mask), takes that class's layout sliced over columns. Tiles that are
@@ -138,6 +139,15 @@ class Assigner {
       if (inst.op != Op::kAsyncDot || !has_class(inst.args[0]) || slot(inst.args[0])) return;
       slot(inst.args[0]) = dot_layouts(p_, inst).a;
     });
+    // A thread has the rows that are made of one element.
+    std::map<Id, int> runs;  // by class
+    for_each_inst(p_, [&](Id id) {
+      const Inst& inst = p_.at(id);
+      if (inst.op != Op::kLoadShared) return;
+      const int run = inst.type.rows / p_.at(inst.args[0]).type.rows;
+      const auto [known, is_new] = runs.try_emplace(classes_.find(id), run);
+      if (!is_new) known->second = std::min(known->second, run);
+    });
     for_each_inst(p_, [&](Id id) {
       const Inst& inst = p_.at(id);
       const bool packet = op_info(inst.op).packets;
@@ -145,7 +155,9 @@ class Assigner {
       const Type over = domain(p_, inst);
       const int piece = packet ? packet_elements(inst.dtype, over.cols)
                                : 16 / static_cast<int>(dtype_size(inst.dtype));
-      slot(id) = Layout::blocked(over.rows, over.cols, piece, p_.num_warps);
+      const auto run = runs.find(classes_.find(id));
+      slot(id) = Layout::blocked(over.rows, over.cols, piece, p_.num_warps,
+                                 run == runs.end() ? 1 : run->second);
     });
     const auto wide = [&](Id id) {
       const Type over = domain(p_, p_.at(id));

@@ -51,8 +51,8 @@ AxisInfo AxisAnalysis::compute(Id id) {
       return inst.type.is_scalar() ? constant_info(1) : AxisInfo{};
     }
     case Op::kRange:
-      if (inst.index == 1) return {inst.type.cols, kLarge, 1};
-      return {1, 1, kLarge};
+      if (inst.index != axis_) return {1, 1, kLarge};
+      return {axis_ == 1 ? inst.type.cols : inst.type.rows, kLarge, 1};
     case Op::kLoad: {
       // One address always holds the same value.
       std::int64_t same = of(inst.args[1]).constancy;

@@ -7,7 +7,8 @@
 
 namespace braid::tile {
 
-/// Facts about an integer tile along its columns (Triton's axis analysis), as powers of two.
+/// Facts about an integer tile along its columns, or rows (Triton's axis analysis), as powers of
+/// two.
 struct AxisInfo {
   std::int64_t contiguity = 1;    ///< aligned runs of this many columns count up by one
   std::int64_t divisibility = 1;  ///< the first value of each such run is a multiple of this
@@ -17,8 +18,12 @@ struct AxisInfo {
 /// Computes AxisInfo on demand; scalars count as constant tiles.
 class AxisAnalysis {
  public:
-  explicit AxisAnalysis(const Program& program)
-      : program_(program), known_(program.insts.size(), false), info_(program.insts.size()) {}
+  /// `axis`: 1, or 0 for facts along rows.
+  explicit AxisAnalysis(const Program& program, int axis = 1)
+      : program_(program),
+        axis_(axis),
+        known_(program.insts.size(), false),
+        info_(program.insts.size()) {}
 
   const AxisInfo& of(Id id);
 
@@ -33,6 +38,7 @@ class AxisAnalysis {
   AxisInfo compute(Id id);
 
   const Program& program_;
+  int axis_;
   std::vector<bool> known_;
   std::vector<AxisInfo> info_;
 };

@@ -192,6 +192,7 @@ class Lowering {
         case Op::kStoreShared:
           inst.width =
               std::min(layout(inst).vector_width(), 16 / static_cast<int>(dtype_size(inst.dtype)));
+          if (p_.at(inst.args[0]).type.cols < layout(inst).cols) inst.width = 1;
           if (inst.op == Op::kStoreShared) one_of_copies(inst);
           inst.addresses = {in_shared(inst.args[0], layout(inst))};
           break;
@@ -301,9 +302,17 @@ class Lowering {
                                   static_cast<int>(dtype_size(tile.dtype)), tile.index)
         .to_offset;
   }
+  /// Of a tile that has one element for runs of the layout's rows or columns, that of the run.
   int in_shared(Id tile, const Layout& layout) {
-    const Inst& shared = p_.at(tile);
-    return index_of(layout.in_buffer(swizzle(shared), shared.type.rows * shared.type.cols));
+    const Type& shared = p_.at(tile).type;
+    LinearMap at = swizzle(p_.at(tile));
+    const auto repeat = [&](int extent, int of, int position) {
+      at.images.insert(at.images.begin() + position, static_cast<std::size_t>(log2_of(extent / of)),
+                       0U);
+    };
+    repeat(layout.rows, shared.rows, log2_of(shared.cols));
+    repeat(layout.cols, shared.cols, 0);
+    return index_of(layout.in_buffer(at, shared.rows * shared.cols));
   }
   int bytes_in_shared(Id tile, const Layout& layout) {
     const Inst& shared = p_.at(tile);

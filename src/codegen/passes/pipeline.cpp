@@ -1,12 +1,15 @@
 // Software pipelining. Matches a loop, at any depth, whose body holds dots. An operand of such a
 // dot that depends only on the induction variable and on values from outside becomes a ring of
 // num_stages slots in shared memory; slot i % num_stages is filled num_stages - 1 iterations ahead:
-// by an asynchronous copy when the operand is a load; when it is computed from one, by a copy of
-// that, of which one tile is made just before the dot; else through registers:
+// by an asynchronous copy when the operand is a load; when it is computed from some, by copies of
+// these, of which one tile is made just before the dot; else through registers:
 //
 //     copy tiles 0 .. S-2, one group each
 //     for i:  wait until tile i has landed; barrier; copy tile i + S-1 (if there is one); the body,
 //     with dots on slot i % S
+//
+// A load that is the same for runs of rows or columns, such as numbers packed into words, or scales
+// of groups, has one element for each run in its slots.
 //
 // Carried values count the slots. Where the offsets of a load grow by the same amount in each step,
 // the pointer advances instead, and threads compute the offsets once.
@@ -33,6 +36,7 @@
 
 #include "braid/error.h"
 #include "codegen/passes/ahead.h"
+#include "codegen/passes/axis_info.h"
 #include "codegen/tile/builder.h"
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/walk.h"
@@ -40,6 +44,17 @@
 
 namespace braid::tile {
 namespace {
+
+/// A load that is copied to shared memory: one element of each `rows` x `cols`, which are alike.
+struct Copied {
+  Id load;
+  int rows = 1, cols = 1;
+  Id shared = kNone;
+  /// Where offsets grow by the same amount in each step: those of the first iteration, and elements
+  /// per unit of the induction variable.
+  Id first_offset = kNone, slope = kNone;
+  [[nodiscard]] bool is_whole() const { return rows == 1 && cols == 1; }
+};
 
 /// An operand that moves to shared memory.
 struct Ring {
@@ -50,15 +65,12 @@ struct Ring {
   /// loop.
   enum class Filled : std::uint8_t { kAhead, kInPlace, kBefore } filled;
   [[nodiscard]] bool ahead() const { return filled == Filled::kAhead; }
-  Id load = kNone;  ///< what is copied; an operand without one goes through registers
-  /// Whether a slot becomes the operand, in a tile of its own, just before the dot.
+  std::vector<Copied> copies;  ///< an operand without one goes through registers
+  /// Whether slots become the operand, in a tile of its own, just before the dot.
   bool is_made = false;
-  Id shared = kNone;
-  Id made = kNone;       ///< that tile
+  Id tile = kNone;       ///< the operand, where it is no copy
   bool is_used = false;  ///< a dot has read it, so what stands just before one is there
-  /// For a load whose offsets grow by the same amount in each step: the offsets of the first
-  /// iteration, and elements per unit of the induction variable.
-  Id first_offset = kNone, slope = kNone;
+  [[nodiscard]] Id shared() const { return tile != kNone ? tile : copies[0].shared; }
 };
 
 /// The loop around one, if there is one.
@@ -76,7 +88,9 @@ class LoopPipeliner {
         loop_(p.at(loop)),
         stages_(num_stages),
         around_(around),
-        ahead_(p, loop_, /*loads=*/true) {}
+        ahead_(p, loop_, /*loads=*/true),
+        along_rows_(p, /*axis=*/0),
+        along_columns_(p, /*axis=*/1) {}
 
   /// Transforms the loop; returns the instructions to place before it.
   std::vector<Id> run() {
@@ -153,11 +167,11 @@ class LoopPipeliner {
           // A dot takes two dtypes of one size.
           const bool fits = dtype_size(load.dtype) == dtype_size(dot.dtype);
           if (fits) ring.dtype = load.dtype;
-          if (fits || ahead) ring.load = operand;
+          if (fits || ahead) ring.copies = {{operand}};
           ring.is_made = ahead && !fits;
         } else if (ahead) {
-          ring.load = load_to_copy(operand, dot.dtype);
-          ring.is_made = ring.load != kNone;
+          ring.copies = loads_to_copy(operand, dot.dtype);
+          ring.is_made = !ring.copies.empty();
         }
         rings_.push_back(ring);
       }
@@ -182,21 +196,64 @@ class LoopPipeliner {
     }
     return loads;
   }
-  /// The one load of a computed operand that is of another step in each step, and has elements of
-  /// its own, no larger ones, for each element. Indices are checked in registers: those that are
-  /// loaded stay there.
-  Id load_to_copy(Id operand, DType dtype) {
-    std::vector<Id> loads = loads_of(operand);
-    std::erase_if(loads, [&](Id load) { return !ahead_.varies(load); });
-    const bool is_checked = std::ranges::any_of(loop_.body, [&](Id id) {
-      return p_.at(id).op == Op::kCheckIndex && std::ranges::count(loads, p_.at(id).args[1]) > 0;
-    });
-    if (loads.size() != 1 || is_checked) return kNone;
-    const Inst& load = p_.at(loads[0]);
-    const Type& whole = p_.at(operand).type;
-    const bool fits = load.type.rows == whole.rows && load.type.cols == whole.cols &&
-                      dtype_size(load.dtype) <= dtype_size(dtype);
-    return fits ? loads[0] : kNone;
+  /// The loads of a computed operand that are others in each step, if there are slots for all: an
+  /// element of the operand takes no larger ones of its own. Indices are checked in registers:
+  /// those that are loaded stay there.
+  std::vector<Copied> loads_to_copy(Id operand, DType dtype) {
+    const Type whole = p_.at(operand).type;
+    std::vector<Copied> copies;
+    double bytes = 0;  // for each element of the operand
+    for (const Id id : loads_of(operand)) {
+      if (!ahead_.varies(id)) continue;
+      const Inst& load = p_.at(id);
+      const bool is_checked = std::ranges::any_of(loop_.body, [&](Id check) {
+        return p_.at(check).op == Op::kCheckIndex && p_.at(check).args[1] == id;
+      });
+      if (is_checked || load.type.rows != whole.rows || load.type.cols != whole.cols) return {};
+      const Copied& copied = copies.emplace_back(runs_of(id));
+      const auto size = static_cast<int>(dtype_size(load.dtype));
+      if (load.type.cols / copied.cols * size < kLeastCopied) return {};
+      bytes += static_cast<double>(size) / (copied.rows * copied.cols);
+    }
+    if (bytes > kMostCopied * static_cast<double>(dtype_size(dtype))) return {};
+    return copies;
+  }
+  /// Which elements of a load are the same.
+  Copied runs_of(Id id) {
+    const Inst& load = p_.at(id);
+    const std::span<const Id> at(load.args.begin() + 1, load.args.end());
+    if (!std::ranges::all_of(at, [&](Id arg) { return is_counted(arg); })) return {id};
+    Copied copied{id, load.type.rows, load.type.cols};
+    for (const Id arg : at) {
+      const auto least = [&](int run, AxisAnalysis& axis) {
+        return static_cast<int>(std::min<std::int64_t>(run, axis.of(arg).constancy));
+      };
+      copied.rows = least(copied.rows, along_rows_);
+      copied.cols = least(copied.cols, along_columns_);
+    }
+    return copied;
+  }
+  /// Whether a value is computed from rows, columns and scalars alone.
+  [[nodiscard]] bool is_counted(Id id) const {
+    const Inst& inst = p_.at(id);
+    if (inst.type.is_scalar() || inst.op == Op::kRange) return true;
+    return inst.op == Op::kMap &&
+           std::ranges::all_of(inst.args, [&](Id arg) { return is_counted(arg); });
+  }
+  /// Such a value for the elements that are copied; `value_of` gives scalars.
+  template <class ValueOf>
+  Id of_copied(const Copied& copied, Id id, const ValueOf& value_of) {
+    if (copied.is_whole() || id == kNone || p_.at(id).type.is_scalar()) return value_of(id);
+    const Inst inst = p_.at(id);
+    if (inst.op == Op::kRange) {
+      const int rows = inst.type.rows / copied.rows;
+      const int cols = std::max(1, inst.type.cols / copied.cols);
+      return b_.map(Fn::kMul, {b_.range(rows, cols, inst.index),
+                               b_.integer(inst.index == 0 ? copied.rows : copied.cols)});
+    }
+    std::vector<Id> args;
+    for (const Id arg : inst.args) args.push_back(of_copied(copied, arg, value_of));
+    return b_.map(inst.fn, std::move(args), inst.dtype);
   }
 
   /// Adds a value carried by the loop.
@@ -218,13 +275,15 @@ class LoopPipeliner {
   void find_slopes() {
     Cloner first(b_, ahead_, loop_.args[0]);
     for (Ring& ring : rings_) {
-      if (!ring.ahead() || ring.load == kNone) continue;
-      const Inst load = p_.at(ring.load);
-      if (ahead_.varies(load.args[0])) continue;
-      const auto slope = slope_of(load.args[1], first);
-      if (!slope) continue;
-      ring.slope = *slope;
-      ring.first_offset = first(load.args[1]);
+      if (!ring.ahead()) continue;
+      for (Copied& copied : ring.copies) {
+        const Inst load = p_.at(copied.load);
+        if (ahead_.varies(load.args[0])) continue;
+        const auto slope = slope_of(load.args[1], first);
+        if (!slope) continue;
+        copied.slope = *slope;
+        copied.first_offset = of_copied(copied, load.args[1], [&](Id id) { return first(id); });
+      }
     }
   }
 
@@ -260,20 +319,27 @@ class LoopPipeliner {
     }
   }
 
+  Id tiles(const Type& type, DType dtype, int row_step, int stages) {
+    return b_.append({.op = Op::kAllocShared,
+                      .type = {Kind::kShared, type.rows, type.cols},
+                      .args = {},
+                      .dtype = dtype,
+                      .index = row_step,
+                      .stages = stages});
+  }
   void allocate(std::span<Ring> rings) {
     for (Ring& ring : rings) {
-      const Type type = p_.at(ring.operand).type;
-      const auto tiles = [&](DType dtype, int stages) {
-        return b_.append({.op = Op::kAllocShared,
-                          .type = {Kind::kShared, type.rows, type.cols},
-                          .args = {},
-                          .dtype = dtype,
-                          .index = ring.row_step,
-                          .stages = stages});
-      };
-      ring.shared = tiles(ring.load != kNone ? p_.at(ring.load).dtype : ring.dtype,
-                          ring.ahead() ? stages_ : 1);
-      if (ring.is_made) ring.made = tiles(ring.dtype, 1);
+      const int stages = ring.ahead() ? stages_ : 1;
+      const bool is_tile = ring.copies.empty() || ring.is_made;
+      for (Copied& copied : ring.copies) {
+        const Inst load = p_.at(copied.load);
+        const Type type{load.type.kind, load.type.rows / copied.rows, load.type.cols / copied.cols};
+        copied.shared = tiles(type, load.dtype, copied.is_whole() ? ring.row_step : 1, stages);
+      }
+      if (is_tile) {
+        ring.tile = tiles(Type(p_.at(ring.operand).type), ring.dtype, ring.row_step,
+                          ring.is_made ? 1 : stages);
+      }
     }
   }
 
@@ -300,29 +366,32 @@ class LoopPipeliner {
   /// Fills a slot with the operand of `value_of` at `position`, if the scalar `inside` holds.
   template <class ValueOf>
   void fill(const Ring& ring, Id slot, Id position, Id inside, const ValueOf& value_of) {
-    if (ring.load == kNone || ring.filled == Ring::Filled::kInPlace) {
+    if (ring.copies.empty()) {
       // The loads are masked past the end, so nothing is read there.
       b_.append({.op = Op::kStoreShared,
                  .type = {},
-                 .args = {ring.shared, slot, value_of(ring.operand)},
+                 .args = {ring.tile, slot, value_of(ring.operand)},
                  .dtype = ring.dtype});
       return;
     }
-    const Inst load = p_.at(ring.load);
-    Id pointer = value_of(load.args[0]);
-    Id offset = ring.first_offset;
-    if (offset == kNone) {
-      offset = value_of(load.args[1]);
-    } else {
-      const Id moved = b_.map(Fn::kMul, {b_.map(Fn::kSub, {position, loop_.args[0]}), ring.slope});
-      pointer = b_.ptr_add(pointer, moved, load.dtype);
-    }
-    const Id mask = load.args.size() > 2 ? value_of(load.args[2]) : kNone;
     if (inside == kNone) inside = b_.integer(1, Kind::kPred);
-    b_.append({.op = Op::kCopyToShared,
-               .type = {},
-               .args = {ring.shared, slot, pointer, offset, mask, inside},
-               .dtype = load.dtype});
+    for (const Copied& copied : ring.copies) {
+      const Inst load = p_.at(copied.load);
+      Id pointer = value_of(load.args[0]);
+      Id offset = copied.first_offset;
+      if (offset == kNone) {
+        offset = of_copied(copied, load.args[1], value_of);
+      } else {
+        const Id moved =
+            b_.map(Fn::kMul, {b_.map(Fn::kSub, {position, loop_.args[0]}), copied.slope});
+        pointer = b_.ptr_add(pointer, moved, load.dtype);
+      }
+      const Id mask = load.args.size() > 2 ? of_copied(copied, load.args[2], value_of) : kNone;
+      b_.append({.op = Op::kCopyToShared,
+                 .type = {},
+                 .args = {copied.shared, slot, pointer, offset, mask, inside},
+                 .dtype = load.dtype});
+    }
   }
 
   void copy_tiles(Id position, Id slot) {
@@ -337,25 +406,32 @@ class LoopPipeliner {
     b_.append({.op = Op::kCommitGroup, .type = {}, .args = {}});
   }
 
-  /// Fills the one tile of an operand that is made of a slot.
+  /// Fills the one tile of an operand that is made of slots.
   void make(const Ring& ring, Id slot, Id first) {
-    const Inst load = p_.at(ring.load);
-    if (ring.load == ring.operand || b_.is_exact(ring.dtype, ring.operand)) {
+    const Copied& only = ring.copies[0];
+    const Inst& operand = p_.at(ring.operand);
+    const bool is_cast = only.load == ring.operand ||
+                         (operand.op == Op::kMap && operand.fn == Fn::kToF32 &&
+                          operand.args[0] == only.load && b_.is_exact(ring.dtype, ring.operand));
+    if (is_cast && only.is_whole()) {
       b_.append({.op = Op::kCastShared,
                  .type = {},
-                 .args = {ring.made, first, ring.shared, slot},
+                 .args = {ring.tile, first, only.shared, slot},
                  .dtype = ring.dtype});
       return;
     }
     Cloner clone(b_, ahead_, ahead_.induction());
-    clone.replace(ring.load, b_.append({.op = Op::kLoadShared,
-                                        .type = load.type,
-                                        .args = {ring.shared, slot},
-                                        .dtype = load.dtype}));
+    for (const Copied& copied : ring.copies) {
+      const Inst load = p_.at(copied.load);
+      clone.replace(copied.load, b_.append({.op = Op::kLoadShared,
+                                            .type = load.type,
+                                            .args = {copied.shared, slot},
+                                            .dtype = load.dtype}));
+    }
     for (const auto& [besides, value] : hoisted_) clone.replace(besides, value);
     b_.append({.op = Op::kStoreShared,
                .type = {},
-               .args = {ring.made, first, clone(ring.operand)},
+               .args = {ring.tile, first, clone(ring.operand)},
                .dtype = ring.dtype});
   }
 
@@ -365,7 +441,7 @@ class LoopPipeliner {
     for (const Ring& ring : rings_) {
       if (!ring.is_made) continue;
       for (const Id load : loads_of(ring.operand)) {
-        if (load != ring.load) hoisted_[load] = outside(load);
+        if (!ahead_.varies(load)) hoisted_[load] = outside(load);
       }
     }
   }
@@ -388,7 +464,7 @@ class LoopPipeliner {
         }
         b_.append({.op = Op::kWaitGroup, .type = {}, .args = {}, .index = stages_ - 1});
       }
-      if (ring != nullptr) dot.args[side] = is_made ? ring->made : ring->shared;
+      if (ring != nullptr) dot.args[side] = ring->shared();
       slots.push_back(ring != nullptr && ring->ahead() && !is_made ? slot : first);
     }
     dot.args.insert(dot.args.end(), slots.begin(), slots.end());
@@ -402,6 +478,7 @@ class LoopPipeliner {
   int stages_;
   const Around* around_;
   Ahead ahead_;
+  AxisAnalysis along_rows_, along_columns_;
   std::vector<Ring> rings_;
   std::map<Id, Id> hoisted_;  ///< loads that are done in front of the loop, and their values
 };

@@ -112,7 +112,21 @@ bool Layout::covers_tile() const {
          whole.rank() == log2_of(rows * cols);
 }
 
-Layout Layout::blocked(int rows, int cols, int vec, int warps) {
+Layout Layout::blocked(int rows, int cols, int vec, int warps, int run) {
+  run = std::min({run, rows, std::max(1, rows * cols / (32 * warps * vec))});
+  if (run > 1) {
+    Layout out = blocked(rows / run, cols, vec, warps);
+    for (auto* basis : {&out.reg, &out.lane, &out.warp}) {
+      for (Coord& c : *basis) c.row *= run;
+    }
+    const auto after =
+        std::ranges::find_if(out.reg, [&](Coord c) { return c.col == 0 || c.col >= vec; });
+    std::vector<Coord> of_run;
+    for (int row = 1; row < run; row *= 2) of_run.push_back({row, 0});
+    out.reg.insert(after, of_run.begin(), of_run.end());
+    out.rows = rows;
+    return out;
+  }
   Layout out{rows, cols, {}, {}, {}};
   BitSource bits(rows, cols);
   for (int i = 0; i < log2_of(vec) && bits.has_column(); ++i) out.reg.push_back(bits.next());

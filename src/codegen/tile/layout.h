@@ -56,7 +56,9 @@ struct Layout {
 
   /// `vec` consecutive columns per thread, then lanes, then warps along the columns and, when those
   /// are used up, along the rows; the rest in further registers. All extents are powers of two.
-  static Layout blocked(int rows, int cols, int vec, int warps);
+  /// With `run`, as many consecutive rows are in a thread's first registers, too, as far as all
+  /// threads still have elements.
+  static Layout blocked(int rows, int cols, int vec, int warps, int run = 1);
 
   /// The accumulator of per-thread FMAs: four columns per thread, a warp over eight such groups and
   /// as many rows as are left, further warps along the rows first. Small tiles have copies.

@@ -280,8 +280,8 @@ class Verifier {
         break;
       case Op::kLoadShared:
         shared(args[0], args[1]);
-        if (inst.type.rows != type(args[0]).rows || inst.type.cols != type(args[0]).cols) {
-          fail(type_text(inst.type), "the shared tile's shape");
+        if (inst.type.rows % type(args[0]).rows != 0 || inst.type.cols % type(args[0]).cols != 0) {
+          fail(type_text(inst.type), "whole multiples of the shared tile's shape");
         }
         memory_kind(inst.type, p_.at(args[0]).dtype);
         break;
