@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "codegen/body/in_memory.h"
 #include "ir/attributes.h"
 #include "ir/fail.h"
@@ -124,9 +127,30 @@ Id BodyEmitter::operand(const Node& node, std::size_t index, const Shape& whole,
 
 Id BodyEmitter::to_kind(Id id, DType dtype) {
   const bool to_float = is_float(dtype);
+  if (!to_float && b_.type(id).kind == Kind::kI32) return b_.map(Fn::kToI64, {id});
   if (to_float == (b_.type(id).kind == Kind::kF32)) return id;
   if (dtype == DType::kBool) return b_.round(dtype, id);  // 0.5 is true
   return to_float ? b_.map(Fn::kToF32, {id}) : b_.map(Fn::kSaturate, {id}, dtype);
+}
+
+/// Integers have 64 bits in registers. Where 32 give the same result, as they wrap around alike,
+/// they are computed so: compilers do not see it everywhere.
+Id BodyEmitter::in_32_bits(const Node& node, Id id) {
+  static constexpr std::string_view kOps[] = {
+      "add", "sub", "mul", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_right_shift"};
+  const auto is_narrow = [&](ValueId value) {
+    const DType dtype = body_.type(value).dtype;
+    return dtype == DType::kI32 || dtype == DType::kI8 || dtype == DType::kU8;
+  };
+  const std::string_view op = node.op_name();
+  const bool computes =
+      std::ranges::count(kOps, op) > 0 && std::ranges::all_of(node.inputs, is_narrow);
+  // Casts of 8 bits from memory are made without conversions.
+  const bool casts = op == "to" && is_float(body_.type(node.outputs[0]).dtype) &&
+                     is_narrow(node.inputs[0]) &&
+                     (body_.type(node.inputs[0]).dtype == DType::kI32 ||
+                      b_.program().at(id).op != tile::Op::kLoad);
+  return computes || casts ? b_.map(Fn::kToI32, {id}) : id;
 }
 
 Id BodyEmitter::constant(DType dtype, const AttrValue& number) {
@@ -163,7 +187,8 @@ Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, 
       if (node.op_name() == "arange") return counted(node, dtype, at);
       if (node.inputs.empty()) return constant(dtype, node.attrs.at("value"));
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-        x.push_back({&b_, operand(node, i, body_.type(node.outputs[0]).shape, at, mask)});
+        const Id id = operand(node, i, body_.type(node.outputs[0]).shape, at, mask);
+        x.push_back({&b_, in_32_bits(node, id)});
       }
       return b_.round(dtype,
                       to_kind(arithmetic_of<tile::TileExpr>(*node.op)(x, node.attrs).id, dtype));

@@ -125,6 +125,7 @@ class BodyEmitter {
   tile::Id constant(DType dtype, const AttrValue& number);
   tile::Id counted(const Node& node, DType dtype, const Coords& at);
   tile::Id to_kind(tile::Id id, DType dtype);
+  tile::Id in_32_bits(const Node& node, tile::Id id);
 
   tile::Builder& b_;
   const Graph& body_;

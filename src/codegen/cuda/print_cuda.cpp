@@ -238,14 +238,23 @@ std::string Printer::function(const Inst& inst, const std::vector<std::string>& 
       return combined(inst.fn, inst.type.kind, x[0], x[1]);
     case Fn::kExp2:
       return fmt::format("{}({})", preamble_.exp2(), x[0]);
+    case Fn::kShiftRight:
+      if (inst.type.kind != Kind::kI32) break;
+      return fmt::format("{0} >> ((unsigned){1} < 31 ? {1} : 31)", x[0], x[1]);
+    case Fn::kWrapAdd:
+    case Fn::kWrapSub:
+    case Fn::kWrapMul: {
+      if (inst.type.kind != Kind::kI32) break;
+      const char sign = inst.fn == Fn::kWrapAdd ? '+' : inst.fn == Fn::kWrapSub ? '-' : '*';
+      return fmt::format("(int)((unsigned){} {} (unsigned){})", x[0], sign, x[1]);
+    }
     case Fn::kNeg:
       return x[0].starts_with('-') ? "-(" + x[0] + ")" : "-" + x[0];  // not --2.5f
-    default: {
-      const auto operand = [&](std::size_t i) { return i < x.size() ? x[i] : std::string(); };
-      return fmt::format(fmt::runtime(function_format(inst.fn)), operand(0), operand(1),
-                         operand(2));
-    }
+    default:
+      break;
   }
+  const auto operand = [&](std::size_t i) { return i < x.size() ? x[i] : std::string(); };
+  return fmt::format(fmt::runtime(function_format(inst.fn)), operand(0), operand(1), operand(2));
 }
 
 void Printer::block(const std::vector<Id>& ids) {

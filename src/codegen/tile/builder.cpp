@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "braid/error.h"
+#include "codegen/tile/interval.h"
 #include "codegen/tile/op_info.h"
 
 namespace braid::tile {
@@ -139,6 +140,17 @@ Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
       constants.push_back(inst.integer);
     }
   }
+  if (fn == Fn::kToI32 || fn == Fn::kToI64) {
+    const Kind kind = fn == Fn::kToI32 ? Kind::kI32 : Kind::kI64;
+    const Inst& inst = p_.at(args[0]);
+    const bool is_widened = inst.op == Op::kMap && inst.fn == Fn::kToI64;
+    if (is_widened && p_.at(inst.args[0]).type.kind == kind) return inst.args[0];
+    if (inst.op == Op::kConstant && !inst.type.is_scalar() && is_integer(inst.type.kind)) {
+      Inst other = inst;
+      other.type.kind = kind;
+      return append(std::move(other));
+    }
+  }
   if (constants.size() == args.size()) {
     if (auto value = fold(fn, constants)) return integer(*value, type.kind);
   }
@@ -147,6 +159,11 @@ Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
     return inst.op == Op::kConstant && inst.type.is_scalar() && is_integer(type.kind) &&
            inst.integer == value;
   };
+  // What adds whole multiples of the divisor has no part in the rest.
+  if (fn == Fn::kRem && constants.size() == 1 && p_.at(args[1]).op == Op::kConstant) {
+    const Id rest = without_multiples(args[0], p_.at(args[1]).integer);
+    if (rest != args[0]) return map(fn, {rest, args[1]});
+  }
   if (is_integer(type.kind) && args.size() == 2) {
     const bool one_neutral = fn == Fn::kMul;
     const std::int64_t neutral = one_neutral ? 1 : 0;
@@ -189,10 +206,38 @@ Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
 }
 
 bool Builder::is_exact(DType dtype, Id value) const {
+  const auto is_within = [&](Id number, const Interval& all) {
+    const Interval numbers = interval_of(p_, number);
+    return numbers.least >= all.least && numbers.most <= all.most;
+  };
+  if (is_integer(type(value).kind)) {
+    return dtype != DType::kBool && is_within(value, interval_of(dtype));
+  }
+  if (dtype != DType::kF16 && dtype != DType::kBF16) return false;
   const Inst& inst = p_.at(value);
-  const Inst& load = inst.op == Op::kMap && inst.fn == Fn::kToF32 ? p_.at(inst.args[0]) : inst;
-  if (load.op != Op::kLoad || !is_float(dtype)) return false;
-  return dtype_size(dtype) > 1 && dtype_size(load.dtype) == 1 && load.dtype != DType::kBool;
+  if (inst.op == Op::kLoad) return is_float8(inst.dtype);
+  if (inst.op != Op::kMap || inst.fn != Fn::kToF32) return false;
+  const std::int64_t most = dtype == DType::kF16 ? 1 << 11 : 1 << 8;  // all up to it are there
+  return is_within(inst.args[0], {-most, most});
+}
+
+Id Builder::without_multiples(Id sum, std::int64_t divisor) {
+  const Inst inst = p_.at(sum);
+  if (inst.op != Op::kMap || inst.fn != Fn::kAdd || divisor <= 0 ||
+      interval_of(p_, inst.args[0]).least < 0 || interval_of(p_, inst.args[1]).least < 0) {
+    return sum;
+  }
+  for (const std::size_t side : {0, 1}) {
+    // A scalar may make a tile of the sum; what is left has its shape.
+    const Id other = inst.args[1 - side];
+    if (is_multiple(p_, inst.args[side], divisor) && type(other).rows == inst.type.rows &&
+        type(other).cols == inst.type.cols) {
+      return without_multiples(other, divisor);
+    }
+  }
+  const Id a = without_multiples(inst.args[0], divisor);
+  const Id b = without_multiples(inst.args[1], divisor);
+  return a == inst.args[0] && b == inst.args[1] ? sum : map(Fn::kAdd, {a, b});
 }
 
 Id Builder::ptr_add(Id pointer, Id elements, DType dtype) {

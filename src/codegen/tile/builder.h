@@ -48,7 +48,7 @@ class Builder {
     if (dtype == DType::kF32 || dtype == DType::kI64 || is_exact(dtype, value)) return value;
     return map(Fn::kRound, {value}, dtype);
   }
-  /// Whether it is loaded, as 8 bits that the dtype holds exactly.
+  /// Whether the dtype is known to hold it exactly: a loaded 8-bit float, or an integer.
   [[nodiscard]] bool is_exact(DType dtype, Id value) const;
   Id ptr_add(Id pointer, Id elements, DType dtype);
   Id peer(Id offset, Id rank);
@@ -193,6 +193,8 @@ class Builder {
   [[nodiscard]] const Type& type(Id id) const { return p_.at(id).type; }
 
  private:
+  /// A sum of numbers that are not negative, without multiples of the divisor.
+  Id without_multiples(Id sum, std::int64_t divisor);
   Id load_by(Op op, Id pointer, Id offset, Id mask, DType dtype);
   void store_by(Op op, Id pointer, Id offset, Id value, Id mask, DType dtype);
   /// What follows goes into the body of the instruction, until it is closed.

@@ -694,8 +694,6 @@ __device__ __forceinline__ float round_bf16(float x) { return __uint_as_float((u
 
 __device__ __forceinline__ float round_f16(float x) { return widen_f16(narrow_f16(x)); }
 
-__device__ __forceinline__ long long round_i32(long long x) { return (int)x; }
-
 __device__ __forceinline__ long long saturate_i64(float x) { return __float2ll_rz(x); }
 
 __device__ __forceinline__ unsigned shared_address(const void* p) {

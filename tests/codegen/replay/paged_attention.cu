@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(64, 1) paged_attention(long long p0
     if (v6 && (v20 < 0 || v20 >= ((long long)(v19 + 1)))) bad = true, index = v20;
     if (bad) bad_index(record, step, 327680, index, ((long long)(v19 + 1)));
   }
-  const long long v39 = (long long)(v5 % 2);
+  const int v38 = v5 % 2;
   const int v44 = (((int)p5) - 1) - (v5 / 2);
   int v49 = 0;
   long long v50 = 20;
@@ -101,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(64, 1) paged_attention(long long p0
 #pragma unroll
   for (int i = 0; i < 16; ++i)
     v114[i] = v90 + (row0 + i % 16 * 4);
-  const int v120 = (int)(v39 * 4);
+  const int v120 = (int)(((long long)v38) * 4);
   bool v124[16];
 #pragma unroll
   for (int i = 0; i < 16; ++i)
@@ -115,59 +115,58 @@ extern "C" __global__ void __launch_bounds__(64, 1) paged_attention(long long p0
 #pragma unroll
   for (int i = 0; i < 128; i += 8)
     copy_async_16(shared + 0 + ((at7 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 16 * 1024), (const unsigned short*)p6 + (v130[i / 8 % 16] + (col1 + i % 8)), 1 && v124[i / 8 % 16]);
-  const bool v263 = v139 < v140;
-  const long long v270 = v70 * 64;
-  const int v271 = (int)v139;
-  const int v276 = v271 + 16;
-  const bool v278 = (v271 < v107) && (v112 < v276);
-  long long v279;
-  load_i32_1(&v279, (const int*)p7 + (v270 + ((long long)(v271 / 16))), v278);
-  const int v280 = (int)v279;
-  const bool v287 = (v276 < v107) && (v112 < (v276 + 16));
-  long long v288;
-  load_i32_1(&v288, (const int*)p7 + (v270 + ((long long)(v276 / 16))), v287);
-  const int v289 = (int)v288;
-  int v290[8];
+  const bool v262 = v139 < v140;
+  const long long v269 = v70 * 64;
+  const int v270 = (int)v139;
+  const int v275 = v270 + 16;
+  const bool v277 = (v270 < v107) && (v112 < v275);
+  long long v278;
+  load_i32_1(&v278, (const int*)p7 + (v269 + ((long long)(v270 / 16))), v277);
+  const int v279 = (int)v278;
+  const bool v286 = (v275 < v107) && (v112 < (v275 + 16));
+  long long v287;
+  load_i32_1(&v287, (const int*)p7 + (v269 + ((long long)(v275 / 16))), v286);
+  const int v288 = (int)v287;
+  int v289[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v290[i] = ((row2 + i % 8 * 4) < 16) ? v280 : v289;
-  int v298[8];
+    v289[i] = ((row2 + i % 8 * 4) < 16) ? v279 : v288;
+  int v297[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v298[i] = (((int)v290[i]) * 4096) + (((int)((row2 + i % 8 * 4) % 16)) * 256);
-  const int v300 = (int)v39;
-  int v303[8];
+    v297[i] = (((int)v289[i]) * 4096) + (((int)((row2 + i % 8 * 4) % 16)) * 256);
+  int v301[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v303[i] = v298[i] + ((0 + v300) * 128);
-  int v306[8];
+    v301[i] = v297[i] + ((0 + v38) * 128);
+  int v304[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v306[i] = v271 + (row2 + i % 8 * 4);
-  bool v316[8];
+    v304[i] = v270 + (row2 + i % 8 * 4);
+  bool v314[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v316[i] = (((v306[i] < v107) && (!(v306[i] < v112))) && (-1 < v290[i])) && (v290[i] < 1000);
+    v314[i] = (((v304[i] < v107) && (!(v304[i] < v112))) && (-1 < v289[i])) && (v289[i] < 1000);
 #pragma unroll
   for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 16384 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p8 + (v303[i / 8 % 8] + (col3 + i % 8)), v263 && v316[i / 8 % 8]);
-  int v322[8];
+    copy_async_16(shared + 16384 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p8 + (v301[i / 8 % 8] + (col3 + i % 8)), v262 && v314[i / 8 % 8]);
+  int v320[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v322[i] = v298[i] + ((0 + v300) * 128);
+    v320[i] = v297[i] + ((0 + v38) * 128);
 #pragma unroll
   for (int i = 0; i < 64; i += 8)
-    copy_async_16(shared + 32768 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p9 + (v322[i / 8 % 8] + (col3 + i % 8)), v263 && v316[i / 8 % 8]);
+    copy_async_16(shared + 32768 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p9 + (v320[i / 8 % 8] + (col3 + i % 8)), v262 && v314[i / 8 % 8]);
   {
     bool bad = false;
     long long index = 0;
-    if (v278 && (v280 < 0 || v280 >= 1000)) bad = true, index = v280;
+    if (v277 && (v279 < 0 || v279 >= 1000)) bad = true, index = v279;
     if (bad) bad_index(record, step, 196608, index, 1000);
   }
   {
     bool bad = false;
     long long index = 0;
-    if (v287 && (v289 < 0 || v289 >= 1000)) bad = true, index = v289;
+    if (v286 && (v288 < 0 || v288 >= 1000)) bad = true, index = v288;
     if (bad) bad_index(record, step, 196608, index, 1000);
   }
   commit_group();
@@ -183,75 +182,74 @@ extern "C" __global__ void __launch_bounds__(64, 1) paged_attention(long long p0
 #pragma unroll
   for (int i = 0; i < 128; ++i)
     v145[i] = 0.0f;
-  int v329 = 0;
-  int v331 = 1;
+  int v327 = 0;
+  int v329 = 1;
   for (long long v142 = v139; v142 < v140; v142 += 32) {
     wait_group_0();
-    const long long v335 = v142 + 32;
-    const bool v336 = v335 < v140;
-    const long long v343 = v70 * 64;
-    const int v344 = (int)v335;
-    const int v349 = v344 + 16;
-    const bool v351 = (v344 < v107) && (v112 < v349);
-    long long v352;
-    load_i32_1(&v352, (const int*)p7 + (v343 + ((long long)(v344 / 16))), v351);
-    const int v353 = (int)v352;
-    const bool v360 = (v349 < v107) && (v112 < (v349 + 16));
-    long long v361;
-    load_i32_1(&v361, (const int*)p7 + (v343 + ((long long)(v349 / 16))), v360);
-    const int v362 = (int)v361;
-    int v363[8];
+    const long long v333 = v142 + 32;
+    const bool v334 = v333 < v140;
+    const long long v341 = v70 * 64;
+    const int v342 = (int)v333;
+    const int v347 = v342 + 16;
+    const bool v349 = (v342 < v107) && (v112 < v347);
+    long long v350;
+    load_i32_1(&v350, (const int*)p7 + (v341 + ((long long)(v342 / 16))), v349);
+    const int v351 = (int)v350;
+    const bool v358 = (v347 < v107) && (v112 < (v347 + 16));
+    long long v359;
+    load_i32_1(&v359, (const int*)p7 + (v341 + ((long long)(v347 / 16))), v358);
+    const int v360 = (int)v359;
+    int v361[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v363[i] = ((row2 + i % 8 * 4) < 16) ? v353 : v362;
-    int v371[8];
+      v361[i] = ((row2 + i % 8 * 4) < 16) ? v351 : v360;
+    int v369[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v371[i] = (((int)v363[i]) * 4096) + (((int)((row2 + i % 8 * 4) % 16)) * 256);
-    const int v373 = (int)v39;
+      v369[i] = (((int)v361[i]) * 4096) + (((int)((row2 + i % 8 * 4) % 16)) * 256);
+    int v373[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v373[i] = v369[i] + ((0 + v38) * 128);
     int v376[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v376[i] = v371[i] + ((0 + v373) * 128);
-    int v379[8];
+      v376[i] = v342 + (row2 + i % 8 * 4);
+    bool v386[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v379[i] = v344 + (row2 + i % 8 * 4);
-    bool v389[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v389[i] = (((v379[i] < v107) && (!(v379[i] < v112))) && (-1 < v363[i])) && (v363[i] < 1000);
+      v386[i] = (((v376[i] < v107) && (!(v376[i] < v112))) && (-1 < v361[i])) && (v361[i] < 1000);
 #pragma unroll
     for (int i = 0; i < 64; i += 8)
-      copy_async_16(shared + 16384 + (int)v331 * 8192 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p8 + (v376[i / 8 % 8] + (col3 + i % 8)), v336 && v389[i / 8 % 8]);
-    int v395[8];
+      copy_async_16(shared + 16384 + (int)v329 * 8192 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p8 + (v373[i / 8 % 8] + (col3 + i % 8)), v334 && v386[i / 8 % 8]);
+    int v392[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      v395[i] = v371[i] + ((0 + v373) * 128);
+      v392[i] = v369[i] + ((0 + v38) * 128);
 #pragma unroll
     for (int i = 0; i < 64; i += 8)
-      copy_async_16(shared + 32768 + (int)v331 * 8192 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p9 + (v395[i / 8 % 8] + (col3 + i % 8)), v336 && v389[i / 8 % 8]);
+      copy_async_16(shared + 32768 + (int)v329 * 8192 + ((at8 ^ (i / 8 % 2 * 64)) + i % 8 * 2 + i / 8 % 8 * 1024), (const unsigned short*)p9 + (v392[i / 8 % 8] + (col3 + i % 8)), v334 && v386[i / 8 % 8]);
     {
       bool bad = false;
       long long index = 0;
-      if (v351 && (v353 < 0 || v353 >= 1000)) bad = true, index = v353;
+      if (v349 && (v351 < 0 || v351 >= 1000)) bad = true, index = v351;
       if (bad) bad_index(record, step, 196608, index, 1000);
     }
     {
       bool bad = false;
       long long index = 0;
-      if (v360 && (v362 < 0 || v362 >= 1000)) bad = true, index = v362;
+      if (v358 && (v360 < 0 || v360 >= 1000)) bad = true, index = v360;
       if (bad) bad_index(record, step, 196608, index, 1000);
     }
     commit_group();
     const int v148 = (int)v142;
-    float v204[32];
+    float v203[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v204[i] = 0.0f;
+      v203[i] = 0.0f;
     {
       const unsigned a = shared + 0;
-      const unsigned b = shared + 16384 + (int)v329 * 8192;
+      const unsigned b = shared + 16384 + (int)v327 * 8192;
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
         unsigned fa[2][4], fb[4][2];
@@ -264,127 +262,127 @@ extern "C" __global__ void __launch_bounds__(64, 1) paged_attention(long long p0
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
-          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v204 + (m * 4 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 4; ++n) mma_bf16_bf16(v203 + (m * 4 + n) * 4, fa[m], fb[n]);
         }
       }
     }
-    int v412[4];
+    int v409[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v412[i] = v90 + (row4 + i % 4 * 8);
-    float v219[32];
+      v409[i] = v90 + (row4 + i % 4 * 8);
+    float v218[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v219[i] = (v412[i / 2 % 2 + i / 16 % 2 * 2] < ((((v148 + (col6 + i % 2 + i / 4 % 4 * 8)) - v99) * 4) + 2000)) ? ((!(v412[i / 2 % 2 + i / 16 % 2 * 2] < (((v148 + (col6 + i % 2 + i / 4 % 4 * 8)) - v99) * 4))) ? (tanhf((v204[i] * 0.00294627825f))) : __int_as_float(0xff800000)) : __int_as_float(0xff800000);
+      v218[i] = (v409[i / 2 % 2 + i / 16 % 2 * 2] < ((((v148 + (col6 + i % 2 + i / 4 % 4 * 8)) - v99) * 4) + 2000)) ? ((!(v409[i / 2 % 2 + i / 16 % 2 * 2] < (((v148 + (col6 + i % 2 + i / 4 % 4 * 8)) - v99) * 4))) ? (tanhf((v203[i] * 0.00294627825f))) : __int_as_float(0xff800000)) : __int_as_float(0xff800000);
+    float v219[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v219[i] = __int_as_float(0xff800000);
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      v219[i / 2 % 2 + i / 16 % 2 * 2] = max_f32(v219[i / 2 % 2 + i / 16 % 2 * 2], v218[i]);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v219[i] = max_f32(v219[i], __shfl_xor_sync(0xffffffffu, v219[i], 1));
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v219[i] = max_f32(v219[i], __shfl_xor_sync(0xffffffffu, v219[i], 2));
     float v220[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v220[i] = __int_as_float(0xff800000);
+      v220[i] = max_f32(v143[i], v219[i]);
+    float v223[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v223[i] = (v220[i] == __int_as_float(0xff800000)) ? 0.0f : v220[i];
+    float v225[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v225[i] = v223[i] * -43.2808512f;
+    float v228[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v220[i / 2 % 2 + i / 16 % 2 * 2] = max_f32(v220[i / 2 % 2 + i / 16 % 2 * 2], v219[i]);
+      v228[i] = exp2_approx((__fmaf_rn(v218[i], 43.2808512f, v225[i / 2 % 2 + i / 16 % 2 * 2])));
+    float v231[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v220[i] = max_f32(v220[i], __shfl_xor_sync(0xffffffffu, v220[i], 1));
+      v231[i] = exp2_approx(((v143[i] - v223[i]) * 43.2808512f));
+    float v233[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v220[i] = max_f32(v220[i], __shfl_xor_sync(0xffffffffu, v220[i], 2));
-    float v221[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v221[i] = max_f32(v143[i], v220[i]);
-    float v224[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v224[i] = (v221[i] == __int_as_float(0xff800000)) ? 0.0f : v221[i];
-    float v226[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v226[i] = v224[i] * -43.2808512f;
-    float v229[32];
+      v233[i] = 0.0f;
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v229[i] = exp2_approx((__fmaf_rn(v219[i], 43.2808512f, v226[i / 2 % 2 + i / 16 % 2 * 2])));
-    float v232[4];
+      v233[i / 2 % 2 + i / 16 % 2 * 2] = v233[i / 2 % 2 + i / 16 % 2 * 2] + v228[i];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v232[i] = exp2_approx(((v143[i] - v224[i]) * 43.2808512f));
+      v233[i] = v233[i] + __shfl_xor_sync(0xffffffffu, v233[i], 1);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      v233[i] = v233[i] + __shfl_xor_sync(0xffffffffu, v233[i], 2);
     float v234[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v234[i] = 0.0f;
-#pragma unroll
-    for (int i = 0; i < 32; ++i)
-      v234[i / 2 % 2 + i / 16 % 2 * 2] = v234[i / 2 % 2 + i / 16 % 2 * 2] + v229[i];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v234[i] = v234[i] + __shfl_xor_sync(0xffffffffu, v234[i], 1);
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v234[i] = v234[i] + __shfl_xor_sync(0xffffffffu, v234[i], 2);
-    float v235[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      v235[i] = (v144[i] * v232[i]) + v234[i];
-    float v236[128];
+      v234[i] = (v144[i] * v231[i]) + v233[i];
+    float v235[128];
 #pragma unroll
     for (int i = 0; i < 128; ++i)
-      v236[i] = v145[i] * v232[i / 2 % 2 + i / 64 % 2 * 2];
+      v235[i] = v145[i] * v231[i / 2 % 2 + i / 64 % 2 * 2];
     {
-      const unsigned b = shared + 32768 + (int)v329 * 8192;
+      const unsigned b = shared + 32768 + (int)v327 * 8192;
 #pragma unroll
       for (int k = 0; k < 2; ++k) {
         unsigned fa[2][4], fb[16][2];
 #pragma unroll
         for (int m = 0; m < 2; ++m)
-          for (int w = 0; w < 4; ++w) fa[m][w] = pack_bf16(v229 + ((m * 2 + k) * 4 + w) * 2);
+          for (int w = 0; w < 4; ++w) fa[m][w] = pack_bf16(v228 + ((m * 2 + k) * 4 + w) * 2);
 #pragma unroll
         for (int n = 0; n < 16; n += 2)
           ldmatrix_trans(fb[n], b + ((at11 ^ (n / 2 % 8 * 32)) + k % 2 * 4096));
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
 #pragma unroll
-          for (int n = 0; n < 16; ++n) mma_bf16_bf16(v236 + (m * 16 + n) * 4, fa[m], fb[n]);
+          for (int n = 0; n < 16; ++n) mma_bf16_bf16(v235 + (m * 16 + n) * 4, fa[m], fb[n]);
         }
       }
     }
-    const int v404 = v329 + 1;
-    const int v408 = (v404 < 2) ? v404 : 0;
-    const int v409 = v331 + 1;
-    const int v411 = (v409 < 2) ? v409 : 0;
+    const int v401 = v327 + 1;
+    const int v405 = (v401 < 2) ? v401 : 0;
+    const int v406 = v329 + 1;
+    const int v408 = (v406 < 2) ? v406 : 0;
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v143[i] = v221[i];
+      v143[i] = v220[i];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v144[i] = v235[i];
+      v144[i] = v234[i];
 #pragma unroll
     for (int i = 0; i < 128; ++i)
-      v145[i] = v236[i];
+      v145[i] = v235[i];
+    v327 = v405;
     v329 = v408;
-    v331 = v411;
   }
-  float v252[4];
+  float v251[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v252[i] = 1.0f / ((v144[i] == 0.0f) ? 1.0f : v144[i]);
-  float v253[128];
+    v251[i] = 1.0f / ((v144[i] == 0.0f) ? 1.0f : v144[i]);
+  float v252[128];
 #pragma unroll
   for (int i = 0; i < 128; ++i)
-    v253[i] = v145[i] * v252[i / 2 % 2 + i / 64 % 2 * 2];
-  int v416[4];
+    v252[i] = v145[i] * v251[i / 2 % 2 + i / 64 % 2 * 2];
+  int v413[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v416[i] = v90 + (row4 + i % 4 * 8);
-  int v424[4];
+    v413[i] = v90 + (row4 + i % 4 * 8);
+  int v421[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v424[i] = (((int)(v416[i] / 4)) * 1024) + ((v120 + ((int)(v416[i] % 4))) * 128);
-  bool v426[4];
+    v421[i] = (((int)(v413[i] / 4)) * 1024) + ((v120 + ((int)(v413[i] % 4))) * 128);
+  bool v423[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v426[i] = v416[i] < v91;
+    v423[i] = v413[i] < v91;
 #pragma unroll
   for (int i = 0; i < 128; i += 2)
-    store_bf16_2((unsigned short*)p10 + (v424[i / 2 % 2 + i / 64 % 2 * 2] + (col5 + i % 2 + i / 4 % 16 * 8)), v253 + i, v426[i / 2 % 2 + i / 64 % 2 * 2]);
+    store_bf16_2((unsigned short*)p10 + (v421[i / 2 % 2 + i / 64 % 2 * 2] + (col5 + i % 2 + i / 4 % 16 * 8)), v252 + i, v423[i / 2 % 2 + i / 64 % 2 * 2]);
 }

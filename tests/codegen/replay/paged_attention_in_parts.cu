@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) paged_attention_paged_atten
     if (v6 && (v20 < 0 || v20 >= ((long long)(v19 + 1)))) bad = true, index = v20;
     if (bad) bad_index(record, step, 327680, index, ((long long)(v19 + 1)));
   }
-  const long long v39 = (long long)(v5 % 2);
+  const int v38 = v5 % 2;
   const int v44 = (((int)p5) - 1) - (v5 / 2);
   int v49 = 0;
   long long v50 = 20;
@@ -101,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) paged_attention_paged_atten
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v114[i] = v90 + (row0 + i % 8 * 8);
-  const int v120 = (int)(v39 * 4);
+  const int v120 = (int)(((long long)v38) * 4);
   bool v124[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
@@ -132,59 +132,58 @@ extern "C" __global__ void __launch_bounds__(128, 1) paged_attention_paged_atten
     const long long v149 = max_i64(v144, v136);
     const long long v151 = min_i64((v144 + 512), v137);
     wait_group_0();
-    const bool v302 = v149 < v151;
-    const long long v309 = v70 * 64;
-    const int v310 = (int)v149;
-    const int v315 = v310 + 16;
-    const bool v317 = (v310 < v107) && (v112 < v315);
-    long long v318;
-    load_i32_1(&v318, (const int*)p7 + (v309 + ((long long)(v310 / 16))), v317);
-    const int v319 = (int)v318;
-    const bool v326 = (v315 < v107) && (v112 < (v315 + 16));
-    long long v327;
-    load_i32_1(&v327, (const int*)p7 + (v309 + ((long long)(v315 / 16))), v326);
-    const int v328 = (int)v327;
-    int v329[4];
+    const bool v301 = v149 < v151;
+    const long long v308 = v70 * 64;
+    const int v309 = (int)v149;
+    const int v314 = v309 + 16;
+    const bool v316 = (v309 < v107) && (v112 < v314);
+    long long v317;
+    load_i32_1(&v317, (const int*)p7 + (v308 + ((long long)(v309 / 16))), v316);
+    const int v318 = (int)v317;
+    const bool v325 = (v314 < v107) && (v112 < (v314 + 16));
+    long long v326;
+    load_i32_1(&v326, (const int*)p7 + (v308 + ((long long)(v314 / 16))), v325);
+    const int v327 = (int)v326;
+    int v328[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v329[i] = ((row4 + i % 4 * 8) < 16) ? v319 : v328;
-    int v337[4];
+      v328[i] = ((row4 + i % 4 * 8) < 16) ? v318 : v327;
+    int v336[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v337[i] = (((int)v329[i]) * 4096) + (((int)((row4 + i % 4 * 8) % 16)) * 256);
-    const int v339 = (int)v39;
-    int v342[4];
+      v336[i] = (((int)v328[i]) * 4096) + (((int)((row4 + i % 4 * 8) % 16)) * 256);
+    int v340[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v342[i] = v337[i] + ((0 + v339) * 128);
-    int v345[4];
+      v340[i] = v336[i] + ((0 + v38) * 128);
+    int v343[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v345[i] = v310 + (row4 + i % 4 * 8);
-    bool v355[4];
+      v343[i] = v309 + (row4 + i % 4 * 8);
+    bool v353[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v355[i] = (((v345[i] < v107) && (!(v345[i] < v112))) && (-1 < v329[i])) && (v329[i] < 1000);
+      v353[i] = (((v343[i] < v107) && (!(v343[i] < v112))) && (-1 < v328[i])) && (v328[i] < 1000);
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 16384 + (at8 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p8 + (v342[i / 8 % 4] + (col5 + i % 8)), v302 && v355[i / 8 % 4]);
-    int v361[4];
+      copy_async_16(shared + 16384 + (at8 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p8 + (v340[i / 8 % 4] + (col5 + i % 8)), v301 && v353[i / 8 % 4]);
+    int v359[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      v361[i] = v337[i] + ((0 + v339) * 128);
+      v359[i] = v336[i] + ((0 + v38) * 128);
 #pragma unroll
     for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 32768 + (at8 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p9 + (v361[i / 8 % 4] + (col5 + i % 8)), v302 && v355[i / 8 % 4]);
+      copy_async_16(shared + 32768 + (at8 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p9 + (v359[i / 8 % 4] + (col5 + i % 8)), v301 && v353[i / 8 % 4]);
     {
       bool bad = false;
       long long index = 0;
-      if (v317 && (v319 < 0 || v319 >= 1000)) bad = true, index = v319;
+      if (v316 && (v318 < 0 || v318 >= 1000)) bad = true, index = v318;
       if (bad) bad_index(record, step, 196608, index, 1000);
     }
     {
       bool bad = false;
       long long index = 0;
-      if (v326 && (v328 < 0 || v328 >= 1000)) bad = true, index = v328;
+      if (v325 && (v327 < 0 || v327 >= 1000)) bad = true, index = v327;
       if (bad) bad_index(record, step, 196608, index, 1000);
     }
     commit_group();
@@ -200,75 +199,74 @@ extern "C" __global__ void __launch_bounds__(128, 1) paged_attention_paged_atten
 #pragma unroll
     for (int i = 0; i < 64; ++i)
       v159[i] = 0.0f;
-    int v368 = 0;
-    int v370 = 1;
+    int v366 = 0;
+    int v368 = 1;
     for (long long v156 = v149; v156 < v151; v156 += 32) {
       wait_group_0();
-      const long long v374 = v156 + 32;
-      const bool v375 = v374 < v151;
-      const long long v382 = v70 * 64;
-      const int v383 = (int)v374;
-      const int v388 = v383 + 16;
-      const bool v390 = (v383 < v107) && (v112 < v388);
-      long long v391;
-      load_i32_1(&v391, (const int*)p7 + (v382 + ((long long)(v383 / 16))), v390);
-      const int v392 = (int)v391;
-      const bool v399 = (v388 < v107) && (v112 < (v388 + 16));
-      long long v400;
-      load_i32_1(&v400, (const int*)p7 + (v382 + ((long long)(v388 / 16))), v399);
-      const int v401 = (int)v400;
-      int v402[4];
+      const long long v372 = v156 + 32;
+      const bool v373 = v372 < v151;
+      const long long v380 = v70 * 64;
+      const int v381 = (int)v372;
+      const int v386 = v381 + 16;
+      const bool v388 = (v381 < v107) && (v112 < v386);
+      long long v389;
+      load_i32_1(&v389, (const int*)p7 + (v380 + ((long long)(v381 / 16))), v388);
+      const int v390 = (int)v389;
+      const bool v397 = (v386 < v107) && (v112 < (v386 + 16));
+      long long v398;
+      load_i32_1(&v398, (const int*)p7 + (v380 + ((long long)(v386 / 16))), v397);
+      const int v399 = (int)v398;
+      int v400[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        v402[i] = ((row4 + i % 4 * 8) < 16) ? v392 : v401;
-      int v410[4];
+        v400[i] = ((row4 + i % 4 * 8) < 16) ? v390 : v399;
+      int v408[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        v410[i] = (((int)v402[i]) * 4096) + (((int)((row4 + i % 4 * 8) % 16)) * 256);
-      const int v412 = (int)v39;
+        v408[i] = (((int)v400[i]) * 4096) + (((int)((row4 + i % 4 * 8) % 16)) * 256);
+      int v412[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        v412[i] = v408[i] + ((0 + v38) * 128);
       int v415[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        v415[i] = v410[i] + ((0 + v412) * 128);
-      int v418[4];
+        v415[i] = v381 + (row4 + i % 4 * 8);
+      bool v425[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        v418[i] = v383 + (row4 + i % 4 * 8);
-      bool v428[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        v428[i] = (((v418[i] < v107) && (!(v418[i] < v112))) && (-1 < v402[i])) && (v402[i] < 1000);
+        v425[i] = (((v415[i] < v107) && (!(v415[i] < v112))) && (-1 < v400[i])) && (v400[i] < 1000);
 #pragma unroll
       for (int i = 0; i < 32; i += 8)
-        copy_async_16(shared + 16384 + (int)v370 * 8192 + (at8 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p8 + (v415[i / 8 % 4] + (col5 + i % 8)), v375 && v428[i / 8 % 4]);
-      int v434[4];
+        copy_async_16(shared + 16384 + (int)v368 * 8192 + (at8 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p8 + (v412[i / 8 % 4] + (col5 + i % 8)), v373 && v425[i / 8 % 4]);
+      int v431[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        v434[i] = v410[i] + ((0 + v412) * 128);
+        v431[i] = v408[i] + ((0 + v38) * 128);
 #pragma unroll
       for (int i = 0; i < 32; i += 8)
-        copy_async_16(shared + 32768 + (int)v370 * 8192 + (at8 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p9 + (v434[i / 8 % 4] + (col5 + i % 8)), v375 && v428[i / 8 % 4]);
+        copy_async_16(shared + 32768 + (int)v368 * 8192 + (at8 + i % 8 * 2 + i / 8 % 4 * 2048), (const unsigned short*)p9 + (v431[i / 8 % 4] + (col5 + i % 8)), v373 && v425[i / 8 % 4]);
       {
         bool bad = false;
         long long index = 0;
-        if (v390 && (v392 < 0 || v392 >= 1000)) bad = true, index = v392;
+        if (v388 && (v390 < 0 || v390 >= 1000)) bad = true, index = v390;
         if (bad) bad_index(record, step, 196608, index, 1000);
       }
       {
         bool bad = false;
         long long index = 0;
-        if (v399 && (v401 < 0 || v401 >= 1000)) bad = true, index = v401;
+        if (v397 && (v399 < 0 || v399 >= 1000)) bad = true, index = v399;
         if (bad) bad_index(record, step, 196608, index, 1000);
       }
       commit_group();
       const int v162 = (int)v156;
-      float v218[16];
+      float v217[16];
 #pragma unroll
       for (int i = 0; i < 16; ++i)
-        v218[i] = 0.0f;
+        v217[i] = 0.0f;
       {
         const unsigned a = shared + 0;
-        const unsigned b = shared + 16384 + (int)v368 * 8192;
+        const unsigned b = shared + 16384 + (int)v366 * 8192;
 #pragma unroll
         for (int k = 0; k < 8; ++k) {
           unsigned fa[1][4], fb[4][2];
@@ -281,169 +279,169 @@ extern "C" __global__ void __launch_bounds__(128, 1) paged_attention_paged_atten
 #pragma unroll
           for (int m = 0; m < 1; ++m) {
 #pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v218 + (m * 4 + n) * 4, fa[m], fb[n]);
+            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v217 + (m * 4 + n) * 4, fa[m], fb[n]);
           }
         }
       }
-      int v451[2];
+      int v448[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        v451[i] = v90 + (row2 + i % 2 * 8);
-      float v233[16];
+        v448[i] = v90 + (row2 + i % 2 * 8);
+      float v232[16];
 #pragma unroll
       for (int i = 0; i < 16; ++i)
-        v233[i] = (v451[i / 2 % 2] < ((((v162 + (col6 + i % 2 + i / 4 % 4 * 8)) - v99) * 4) + 2000)) ? ((!(v451[i / 2 % 2] < (((v162 + (col6 + i % 2 + i / 4 % 4 * 8)) - v99) * 4))) ? (tanhf((v218[i] * 0.00294627825f))) : __int_as_float(0xff800000)) : __int_as_float(0xff800000);
+        v232[i] = (v448[i / 2 % 2] < ((((v162 + (col6 + i % 2 + i / 4 % 4 * 8)) - v99) * 4) + 2000)) ? ((!(v448[i / 2 % 2] < (((v162 + (col6 + i % 2 + i / 4 % 4 * 8)) - v99) * 4))) ? (tanhf((v217[i] * 0.00294627825f))) : __int_as_float(0xff800000)) : __int_as_float(0xff800000);
+      float v233[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v233[i] = __int_as_float(0xff800000);
+#pragma unroll
+      for (int i = 0; i < 16; ++i)
+        v233[i / 2 % 2] = max_f32(v233[i / 2 % 2], v232[i]);
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v233[i] = max_f32(v233[i], __shfl_xor_sync(0xffffffffu, v233[i], 1));
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v233[i] = max_f32(v233[i], __shfl_xor_sync(0xffffffffu, v233[i], 2));
       float v234[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        v234[i] = __int_as_float(0xff800000);
+        v234[i] = max_f32(v157[i], v233[i]);
+      float v237[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v237[i] = (v234[i] == __int_as_float(0xff800000)) ? 0.0f : v234[i];
+      float v239[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v239[i] = v237[i] * -43.2808512f;
+      float v242[16];
 #pragma unroll
       for (int i = 0; i < 16; ++i)
-        v234[i / 2 % 2] = max_f32(v234[i / 2 % 2], v233[i]);
+        v242[i] = exp2_approx((__fmaf_rn(v232[i], 43.2808512f, v239[i / 2 % 2])));
+      float v245[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        v234[i] = max_f32(v234[i], __shfl_xor_sync(0xffffffffu, v234[i], 1));
+        v245[i] = exp2_approx(((v157[i] - v237[i]) * 43.2808512f));
+      float v247[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        v234[i] = max_f32(v234[i], __shfl_xor_sync(0xffffffffu, v234[i], 2));
-      float v235[2];
-#pragma unroll
-      for (int i = 0; i < 2; ++i)
-        v235[i] = max_f32(v157[i], v234[i]);
-      float v238[2];
-#pragma unroll
-      for (int i = 0; i < 2; ++i)
-        v238[i] = (v235[i] == __int_as_float(0xff800000)) ? 0.0f : v235[i];
-      float v240[2];
-#pragma unroll
-      for (int i = 0; i < 2; ++i)
-        v240[i] = v238[i] * -43.2808512f;
-      float v243[16];
+        v247[i] = 0.0f;
 #pragma unroll
       for (int i = 0; i < 16; ++i)
-        v243[i] = exp2_approx((__fmaf_rn(v233[i], 43.2808512f, v240[i / 2 % 2])));
-      float v246[2];
+        v247[i / 2 % 2] = v247[i / 2 % 2] + v242[i];
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        v246[i] = exp2_approx(((v157[i] - v238[i]) * 43.2808512f));
+        v247[i] = v247[i] + __shfl_xor_sync(0xffffffffu, v247[i], 1);
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        v247[i] = v247[i] + __shfl_xor_sync(0xffffffffu, v247[i], 2);
       float v248[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        v248[i] = 0.0f;
-#pragma unroll
-      for (int i = 0; i < 16; ++i)
-        v248[i / 2 % 2] = v248[i / 2 % 2] + v243[i];
-#pragma unroll
-      for (int i = 0; i < 2; ++i)
-        v248[i] = v248[i] + __shfl_xor_sync(0xffffffffu, v248[i], 1);
-#pragma unroll
-      for (int i = 0; i < 2; ++i)
-        v248[i] = v248[i] + __shfl_xor_sync(0xffffffffu, v248[i], 2);
-      float v249[2];
-#pragma unroll
-      for (int i = 0; i < 2; ++i)
-        v249[i] = (v158[i] * v246[i]) + v248[i];
-      float v250[64];
+        v248[i] = (v158[i] * v245[i]) + v247[i];
+      float v249[64];
 #pragma unroll
       for (int i = 0; i < 64; ++i)
-        v250[i] = v159[i] * v246[i / 2 % 2];
+        v249[i] = v159[i] * v245[i / 2 % 2];
       {
-        const unsigned b = shared + 32768 + (int)v368 * 8192;
+        const unsigned b = shared + 32768 + (int)v366 * 8192;
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
           unsigned fa[1][4], fb[16][2];
 #pragma unroll
           for (int m = 0; m < 1; ++m)
-            for (int w = 0; w < 4; ++w) fa[m][w] = pack_bf16(v243 + ((m * 2 + k) * 4 + w) * 2);
+            for (int w = 0; w < 4; ++w) fa[m][w] = pack_bf16(v242 + ((m * 2 + k) * 4 + w) * 2);
 #pragma unroll
           for (int n = 0; n < 16; n += 2)
             ldmatrix_trans(fb[n], b + ((at11 ^ (n / 2 % 8 * 32)) + k % 2 * 4096));
 #pragma unroll
           for (int m = 0; m < 1; ++m) {
 #pragma unroll
-            for (int n = 0; n < 16; ++n) mma_bf16_bf16(v250 + (m * 16 + n) * 4, fa[m], fb[n]);
+            for (int n = 0; n < 16; ++n) mma_bf16_bf16(v249 + (m * 16 + n) * 4, fa[m], fb[n]);
           }
         }
       }
-      const int v443 = v368 + 1;
-      const int v447 = (v443 < 2) ? v443 : 0;
-      const int v448 = v370 + 1;
-      const int v450 = (v448 < 2) ? v448 : 0;
+      const int v440 = v366 + 1;
+      const int v444 = (v440 < 2) ? v440 : 0;
+      const int v445 = v368 + 1;
+      const int v447 = (v445 < 2) ? v445 : 0;
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        v157[i] = v235[i];
+        v157[i] = v234[i];
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        v158[i] = v249[i];
+        v158[i] = v248[i];
 #pragma unroll
       for (int i = 0; i < 64; ++i)
-        v159[i] = v250[i];
+        v159[i] = v249[i];
+      v366 = v444;
       v368 = v447;
-      v370 = v450;
     }
+    float v262[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      v262[i] = v157[i] * 30.0f;
     float v263[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v263[i] = v157[i] * 30.0f;
-    float v264[2];
+      v263[i] = max_f32(v145[i], v262[i]);
+    float v267[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v264[i] = max_f32(v145[i], v263[i]);
-    float v268[2];
+      v267[i] = (v263[i] == __int_as_float(0xff800000)) ? 0.0f : v263[i];
+    float v271[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v268[i] = (v264[i] == __int_as_float(0xff800000)) ? 0.0f : v264[i];
-    float v272[2];
+      v271[i] = exp2_approx(((v145[i] - v267[i]) * 1.44269504f));
+    float v274[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v272[i] = exp2_approx(((v145[i] - v268[i]) * 1.44269504f));
-    float v275[2];
+      v274[i] = exp2_approx(((v262[i] - v267[i]) * 1.44269504f));
+    bool v275[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v275[i] = exp2_approx(((v263[i] - v268[i]) * 1.44269504f));
-    bool v276[2];
+      v275[i] = v262[i] == __int_as_float(0xff800000);
+    float v278[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v276[i] = v263[i] == __int_as_float(0xff800000);
-    float v279[2];
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-      v279[i] = __fmaf_rn(v158[i], v275[i], (v146[i] * v272[i]));
-    float v281[64];
+      v278[i] = __fmaf_rn(v158[i], v274[i], (v146[i] * v271[i]));
+    float v280[64];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v281[i] = __fmaf_rn((v276[i / 2 % 2] ? 0.0f : v159[i]), v275[i / 2 % 2], (v147[i] * v272[i / 2 % 2]));
+      v280[i] = __fmaf_rn((v275[i / 2 % 2] ? 0.0f : v159[i]), v274[i / 2 % 2], (v147[i] * v271[i / 2 % 2]));
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v145[i] = v264[i];
+      v145[i] = v263[i];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v146[i] = v279[i];
+      v146[i] = v278[i];
 #pragma unroll
     for (int i = 0; i < 64; ++i)
-      v147[i] = v281[i];
+      v147[i] = v280[i];
   }
-  float v289[2];
+  float v288[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v289[i] = 1.0f / ((v146[i] == 0.0f) ? 1.0f : v146[i]);
-  float v290[64];
+    v288[i] = 1.0f / ((v146[i] == 0.0f) ? 1.0f : v146[i]);
+  float v289[64];
 #pragma unroll
   for (int i = 0; i < 64; ++i)
-    v290[i] = v147[i] * v289[i / 2 % 2];
-  int v455[2];
+    v289[i] = v147[i] * v288[i / 2 % 2];
+  int v452[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v455[i] = v90 + (row2 + i % 2 * 8);
-  int v463[2];
+    v452[i] = v90 + (row2 + i % 2 * 8);
+  int v460[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v463[i] = (((int)(v455[i] / 4)) * 1024) + ((v120 + ((int)(v455[i] % 4))) * 128);
-  bool v465[2];
+    v460[i] = (((int)(v452[i] / 4)) * 1024) + ((v120 + ((int)(v452[i] % 4))) * 128);
+  bool v462[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v465[i] = v455[i] < v91;
+    v462[i] = v452[i] < v91;
 #pragma unroll
   for (int i = 0; i < 64; i += 2)
-    store_bf16_2((unsigned short*)p10 + (v463[i / 2 % 2] + (col3 + i % 2 + i / 4 % 16 * 8)), v290 + i, v465[i / 2 % 2]);
+    store_bf16_2((unsigned short*)p10 + (v460[i / 2 % 2] + (col3 + i % 2 + i / 4 % 16 * 8)), v289 + i, v462[i / 2 % 2]);
 }
