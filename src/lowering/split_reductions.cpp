@@ -30,7 +30,7 @@
 // kernel has too few blocks for the device. Takes the power of two of parts with the least time: of
 // a matmul by the price of its kernel (kernel_ns), of others by the bandwidth that their blocks
 // reach (memory_ns), with another launch and the parts' own traffic (f32, written and read once).
-// A matmul whose kernel casts an operand (may_make_operands) has the price of reading what is cast.
+// A matmul whose kernel computes an operand (made_of) has the price of that.
 // Matmuls of one operand that an elementwise node brings together, as gate and up, become one
 // kernel when they are whole, so each has its share of that one's price.
 //   mm [M, K] x [K, N]  -> matmul [S, M, K/S] x [S, K/S, N] in f32, its S slices added, `to`
@@ -220,7 +220,7 @@ class Splitter {
   Choice by_model(const Node& node, const std::vector<std::size_t>& dims, std::int64_t together) {
     double bytes = 0;
     for (ValueId input : node.inputs) {
-      bytes += static_cast<double>(max_bytes(read_for(node, input), graph_.symbols()));
+      bytes += bytes_for(node, input);
     }
     // Even a single block would take no longer than what a split costs.
     if (memory_ns(bytes, 1, kStreamInFlight, device_) < device_.launch_ns) return {};
@@ -292,31 +292,51 @@ class Splitter {
               {}};
   }
 
-  /// What the kernel of a node reads for an operand: of a matmul that which is cast to it, where
-  /// that is smaller.
-  TensorType read_for(const Node& node, ValueId operand) const {
-    TensorType read = graph_.type(operand);
-    if (!is_plain_matmul(node) || !may_make_operands(graph_, node, context_.target)) return read;
-    for (NodeId id = graph_.value(operand).producer; id >= 0;) {
-      const Node& from = graph_.node(id);
-      const bool casts = from.op_name() == "to";
-      const bool is_made = casts || from.op_name() == "mul" || from.op->op_class == OpClass::kView;
-      if (!is_made || !same_numel(shape(from.inputs[0]), shape(from.outputs[0]))) break;
-      const DType dtype = graph_.type(from.inputs[0]).dtype;
-      if (casts && dtype_size(dtype) < dtype_size(read.dtype)) read.dtype = dtype;
-      id = graph_.value(from.inputs[0]).producer;
-    }
-    return read;
+  /// Whether a matmul computes the operand itself, by nodes that nothing else reads.
+  std::optional<std::vector<Source>> made_of(const Node& matmul, ValueId operand) const {
+    if (!is_plain_matmul(matmul)) return std::nullopt;
+    const auto input =
+        static_cast<std::size_t>(std::ranges::find(matmul.inputs, operand) - matmul.inputs.begin());
+    return braid::made_of(graph_, matmul, input, context_.target,
+                          [&](NodeId id) { return is_inside(id); });
   }
-  /// An input of that dtype, and where it is another than the operand's, the cast.
-  ValueId add_operand(Graph& alone, std::string name, const Node& node, ValueId operand) const {
-    const DType dtype = graph_.type(operand).dtype;
-    TensorType read = read_for(node, operand);
-    const bool casts = read.dtype != dtype;
-    const std::string cast = name + "_cast";
-    const ValueId input = alone.add_input({.name = std::move(name), .type = std::move(read)});
-    if (!casts) return input;
-    return alone.node(alone.add_node(cast, "to", {input}, {{"dtype", dtype}})).outputs[0];
+  [[nodiscard]] bool is_inside(NodeId id) const {
+    const Node& node = graph_.node(id);
+    const OpClass kind = node.op->op_class;
+    return node.inputs.empty() ||
+           ((kind == OpClass::kPointwise || kind == OpClass::kCopy || kind == OpClass::kView) &&
+            node.outputs.size() == 1 && uses_.of(node.outputs[0]).size() == 1);
+  }
+  /// Bytes that the kernel of a node reads for an operand.
+  double bytes_for(const Node& node, ValueId operand) const {
+    const auto sources = made_of(node, operand);
+    if (!sources) return static_cast<double>(max_bytes(graph_.type(operand), graph_.symbols()));
+    double bytes = 0;
+    for (const Source& source : *sources) {
+      bytes += static_cast<double>(max_bytes(graph_.type(source.value), graph_.symbols()));
+    }
+    return bytes;
+  }
+  /// The operand in another graph: an input, or what a matmul computes itself.
+  ValueId add_operand(Graph& alone, const std::string& name, const Node& node,
+                      ValueId operand) const {
+    std::map<ValueId, ValueId> known;
+    const bool is_made = made_of(node, operand).has_value();
+    const auto add = [&](const auto& self, ValueId value) -> ValueId {
+      const auto [at, is_new] = known.try_emplace(value, -1);
+      if (!is_new) return at->second;
+      const NodeId producer = graph_.value(value).producer;
+      const std::string own = fmt::format("{}_{}", name, known.size());
+      if (!is_made || producer < 0 || !is_inside(producer)) {
+        return at->second = alone.add_input({.name = own, .type = graph_.type(value)});
+      }
+      const Node& from = graph_.node(producer);
+      std::vector<ValueId> inputs;
+      for (const ValueId input : from.inputs) inputs.push_back(self(self, input));
+      const NodeId id = alone.add_node(own, from.op_name(), std::move(inputs), from.attrs);
+      return at->second = alone.node(id).outputs[0];
+    };
+    return add(add, operand);
   }
 
   /// The kernels of a matmul in parts: one for all parts, one that adds them; else the matmul.

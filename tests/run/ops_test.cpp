@@ -487,6 +487,31 @@ std::vector<Case> gather_cases() {
   return cases;
 }
 
+/// Numbers of 4 bits, packed along K as in GPTQ or along N as in AWQ, with scales and zeros of 32
+/// rows. A matmul of few rows unpacks them itself.
+Case packed_weights(const std::string& name, const Dim& rows, bool along_k) {
+  return {name, [=](Build& b) {
+            const auto reshaped = [&](ValueId x, Shape shape) {
+              return b.op("reshape", {x}, {{"shape", std::move(shape)}});
+            };
+            const ValueId by =
+                b.op("arange", {},
+                     {{"end", std::int64_t{32}}, {"step", std::int64_t{4}}, {"dtype", kI32}});
+            const ValueId mask = b.op("full", {}, {{"value", std::int64_t{15}}, {"dtype", kI32}});
+            const auto numbers = [&](ValueId words, ValueId shifts, Shape shape) {
+              const ValueId shifted = b.op("bitwise_right_shift", {words, shifts});
+              return reshaped(b.op("bitwise_and", {shifted, mask}), std::move(shape));
+            };
+            const ValueId w =
+                along_k ? numbers(b.in(kI32, {16, 1, 72}), reshaped(by, {1, 8, 1}), {4, 32, 72})
+                        : numbers(b.in(kI32, {128, 9, 1}), by, {4, 32, 72});
+            const ValueId zeros = numbers(b.in(kI32, {4, 9, 1}), by, {4, 1, 72});
+            const ValueId scaled =
+                b.op("mul", {b.to(b.op("sub", {w, zeros}), kBF16), b.in(kBF16, {4, 1, 72})});
+            b.out(b.op("mm", {b.in(kBF16, {rows, 128}), reshaped(scaled, {128, 72})}));
+          }};
+}
+
 std::vector<Case> matmul_cases() {
   std::vector<Case> cases;
   const auto transposed = [](Build& b, ValueId x, std::int64_t a, std::int64_t c) {
@@ -568,23 +593,17 @@ std::vector<Case> matmul_cases() {
                                           b.op("split", {h}, halves, 1)}));
                      }});
   }
-  // Numbers of 4 bits, scales and zeros of 32 rows.
-  cases.push_back(
-      {"packed_prologue", [=](Build& b) {
-         const auto reshaped = [&](ValueId x, Shape shape) {
-           return b.op("reshape", {x}, {{"shape", std::move(shape)}});
-         };
-         const ValueId words = reshaped(b.in(kI32, {16, 72}), {16, 1, 72});
-         const ValueId by = b.op(
-             "arange", {}, {{"end", std::int64_t{32}}, {"step", std::int64_t{4}}, {"dtype", kI32}});
-         const ValueId fifteen = b.op("full", {}, {{"value", std::int64_t{15}}, {"dtype", kI32}});
-         const ValueId shifted = b.op("bitwise_right_shift", {words, reshaped(by, {1, 8, 1})});
-         const ValueId numbers =
-             reshaped(b.to(b.op("bitwise_and", {shifted, fifteen}), kBF16), {4, 32, 72});
-         const ValueId w = b.op(
-             "mul", {b.op("sub", {numbers, b.in(kBF16, {4, 1, 72})}), b.in(kBF16, {4, 1, 72})});
-         b.out(b.op("mm", {b.in(kBF16, {kT, 128}), reshaped(w, {128, 72})}));
-       }});
+  cases.push_back(packed_weights("packed_along_k", 7, true));
+  cases.push_back(packed_weights("packed_along_n", 7, false));
+  cases.push_back(packed_weights("packed_many_rows", kT, true));
+  // Scales of 64 rows, of weights of 8 bits.
+  cases.push_back({"group_scales", [=](Build& b) {
+                     const ValueId w =
+                         b.op("mul", {b.to(b.in(DType::kI8, {2, 64, 48}), DType::kF16),
+                                      b.in(DType::kF16, {2, 1, 48})});
+                     b.out(b.op("mm", {b.in(DType::kF16, {kT, 128}),
+                                       b.op("reshape", {w}, {{"shape", Shape{128, 48}}})}));
+                   }});
   return cases;
 }
 

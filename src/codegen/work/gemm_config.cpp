@@ -25,6 +25,7 @@
 #include <optional>
 #include <set>
 
+#include "codegen/body/sources.h"
 #include "codegen/closed_network.h"
 #include "codegen/device_model.h"
 #include "codegen/tile/tile.h"
@@ -50,6 +51,14 @@ constexpr std::int64_t kParts = 4;
 /// rows reads this many columns of a weight together where its rows are contiguous.
 constexpr std::int64_t kLineColumns = 64;
 
+/// What a slot of a ring holds of an operand: one element for runs of its rows and columns, which
+/// are powers of two; 0: for all.
+struct Copied {
+  bool is_left;
+  std::int64_t rows = 1, columns = 1;
+  std::int64_t bytes;  ///< of an element
+};
+
 struct Product {
   std::int64_t tiles;  ///< products of these extents, side by side
   std::int64_t m, n, k;
@@ -57,8 +66,10 @@ struct Product {
   std::int64_t weights;  ///< elements of the right operands
   std::int64_t element;  ///< bytes per element
   double stored;         ///< of a right operand in memory: fewer where it is computed from less
-  std::int64_t copied;   ///< of one element of each right operand, as they are in the ring
-  std::int64_t made;     ///< right operands made in shared memory of what is copied there
+  double unpacked;       ///< read of what is copied, to make an element of a right operand
+  std::vector<Copied> copies;
+  std::int64_t made;    ///< right operands made in shared memory of what is copied there
+  std::int64_t making;  ///< instructions of one of their elements
   bool is_left_made;
   std::int64_t result;  ///< bytes per element of the result
   bool by_fma;          ///< not by a matrix unit
@@ -76,25 +87,45 @@ struct Tile {
   std::int64_t ring = 0;  ///< whether its warps have roles
 };
 
+double number(std::int64_t n) { return static_cast<double>(n); }
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Bytes of each element that the pipeliner copies for an operand, of an input that it may have to
-/// make the operand of in shared memory; nothing where the operand goes through registers.
-std::optional<std::int64_t> copied_bytes(const Graph& body, ValueId operand) {
-  ValueId from = operand;
-  for (NodeId id = body.value(from).producer; id >= 0; id = body.value(from).producer) {
-    const Node& node = body.node(id);
-    const bool scales = node.op_name() == "mul";
-    const bool behind = scales && is_moved_input(body, node.inputs[0]);
-    if (scales && !behind && !is_moved_input(body, node.inputs[1])) return std::nullopt;
-    if (!scales && node.op->op_class != OpClass::kView && node.op_name() != "to") {
-      return std::nullopt;
-    }
-    from = node.inputs[behind ? 1 : 0];
+/// What the pipeliner copies for an operand, of inputs that it may have to make the operand of in
+/// shared memory; nothing where the operand goes through registers.
+std::vector<Copied> copies_of(const Graph& body, const Node& matmul, std::size_t input) {
+  const bool is_left = input == first_matrix(matmul);
+  const auto bytes = [&](ValueId value) {
+    return static_cast<std::int64_t>(dtype_size(body.type(value).dtype));
+  };
+  if (is_moved_input(body, matmul.inputs[input])) {
+    return {{.is_left = is_left, .bytes = bytes(matmul.inputs[input])}};
   }
-  const std::size_t bytes = dtype_size(body.type(from).dtype);
-  if (bytes > dtype_size(body.type(operand).dtype)) return std::nullopt;
-  return static_cast<std::int64_t>(bytes);
+  std::vector<Copied> copies;
+  for (const Source& source : copied_sources(body, matmul, input).value_or(std::vector<Source>())) {
+    const auto run = [](const Source::Along& along) { return along.alike & -along.alike; };
+    copies.push_back({.is_left = is_left,
+                      .rows = run(source.rows),
+                      .columns = run(source.columns),
+                      .bytes = bytes(source.value)});
+  }
+  return copies;
+}
+
+/// The elementwise nodes that an operand is computed by.
+std::vector<const Node*> nodes_in_front(const Graph& graph, ValueId operand,
+                                        const std::function<bool(NodeId)>& is_inside) {
+  std::set<NodeId> seen;
+  std::vector<ValueId> next{operand};
+  std::vector<const Node*> nodes;
+  while (!next.empty()) {
+    const NodeId id = graph.value(next.back()).producer;
+    next.pop_back();
+    if (id < 0 || !is_inside(id) || !seen.insert(id).second) continue;
+    const Node& node = graph.node(id);
+    next.insert(next.end(), node.inputs.begin(), node.inputs.end());
+    if (node.op->op_class != OpClass::kView && !node.inputs.empty()) nodes.push_back(&node);
+  }
+  return nodes;
 }
 
 /// Bytes in memory for each element of an operand.
@@ -144,18 +175,37 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
   std::int64_t tiles = use.chunks * groups;
   for (std::size_t d = 0; d + 2 < result.size(); ++d) tiles *= extent(result[d]);
   const auto element = static_cast<std::int64_t>(dtype_size(left.dtype));
-  const bool is_left_computed = !use.gathers && !is_moved_input(body, mm.inputs[first]);
-  const bool is_left_made = is_left_computed && copied_bytes(body, mm.inputs[first]).has_value();
-  bool computed = is_left_computed && !is_left_made;
-  std::int64_t copied = 0, made = 0;
+  const auto all = [](NodeId) { return true; };
+  std::vector<Copied> copies;
+  bool computed = false;
+  /// Whether the operand is made of what is copied.
+  const auto is_made = [&](const Node& matmul, std::size_t input) {
+    std::vector<Copied> own = copies_of(body, matmul, input);
+    const bool is_copied = !own.empty();
+    computed = computed || !is_copied;
+    if (!is_copied) own = {{.is_left = input == first, .bytes = element}};
+    copies.insert(copies.end(), own.begin(), own.end());
+    return is_copied && !is_moved_input(body, matmul.inputs[input]);
+  };
+  bool is_left_made = false;
+  if (use.gathers) {
+    copies.push_back({.is_left = true, .bytes = element});
+  } else {
+    is_left_made = is_made(mm, first);
+  }
+  std::int64_t made = 0, making = 0;
   double stored = 0;
   for (const Node* matmul : matmuls) {
     const ValueId right = matmul->inputs[first + 1];
-    const std::optional<std::int64_t> bytes = copied_bytes(body, right);
-    computed = computed || !bytes;
-    copied += bytes.value_or(element);
-    made += bytes && !is_moved_input(body, right) ? 1 : 0;
+    constexpr std::int64_t kLeastOfMade = 3;
+    made += is_made(*matmul, first + 1) ? 1 : 0;
+    making = std::max({making, kLeastOfMade, 1 + std::ssize(nodes_in_front(body, right, all))});
     stored += stored_bytes(body, right, extent);
+  }
+  double unpacked = 0;
+  for (const Copied& copied : copies) {
+    if (copied.is_left || copied.columns == 0) continue;
+    unpacked += number(copied.bytes) / number(copied.columns) / number(std::ssize(matmuls));
   }
   const Unit* const unit = multiplier(target, left.dtype);
   auto weights = static_cast<std::int64_t>(matmuls.size());
@@ -168,8 +218,10 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
           .weights = weights,
           .element = element,
           .stored = stored / static_cast<double>(matmuls.size()),
-          .copied = copied,
+          .unpacked = unpacked,
+          .copies = std::move(copies),
           .made = made,
+          .making = making,
           .is_left_made = is_left_made,
           .result = static_cast<std::int64_t>(dtype_size(body.type(mm.outputs[0]).dtype)),
           .by_fma = unit == &units::kFma,
@@ -197,11 +249,16 @@ std::int64_t warps_along_m(std::int64_t m, std::int64_t n, std::int64_t warps) {
   return best;
 }
 
-double number(std::int64_t n) { return static_cast<double>(n); }
-
 std::int64_t shared_bytes(const Product& p, const Tile& t, const GemmUse& use) {
   constexpr std::int64_t kReductions = 4096;  // shared memory of the kernel's other work
-  const std::int64_t slot = (t.m * p.element + t.n * p.copied) * t.k;
+  std::int64_t slot = 0;
+  for (const Copied& copied : p.copies) {
+    const auto runs = [](std::int64_t extent, std::int64_t run) {
+      return run == 0 ? 1 : std::max<std::int64_t>(1, extent / run);
+    };
+    slot += runs(copied.is_left ? t.m : t.k, copied.rows) *
+            runs(copied.is_left ? t.k : t.n, copied.columns) * copied.bytes;
+  }
   const std::int64_t made = ((p.is_left_made ? t.m : 0) + p.made * t.n) * t.k * p.element;
   const std::int64_t ring = slot * t.stages + made;
   if (!use.rows_follow) return ring;
@@ -259,7 +316,7 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
   const double products = number(t.warps * warp_m * warp_n * p.right);
   const double read = number(warps_n * t.m + p.right * warps_m * t.n) * number(p.element);
   const double made = number(p.made * t.n);
-  const double written = number((t.m + p.right * t.n) * p.element) + 2 * made * p.stored;
+  const double written = number((t.m + p.right * t.n) * p.element) + made * (p.stored + p.unpacked);
   const std::int64_t rows = std::min(t.m, p.m), cols = std::min(t.n, p.n);
   const double loaded = number(rows * p.element) + number(p.right * cols) * p.stored;  // per k
 
@@ -272,14 +329,13 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
   const double copies = written * number(t.k) / 16 / number(32 * t.warps);
   const double turn = known.shared_clocks + known.matrix_clocks;  // of a warp with nobody beside it
   constexpr double kAround = 24;                                  // other instructions per step
-  constexpr double kOfMade = 3;                                   // instructions of an element
   return {.blocks = number(p.tiles * divide_up(p.m, t.m) * divide_up(p.n, t.n)),
           .at_once = number(use.waits ? 1 : std::max<std::int64_t>(1, room)),
           .matrix = 2 * products * k / flops,
           .shared = k * (written + read) / 128,
           .issue = steps * number(t.warps) *
                        (multiplies + conversions + 2 * loads + 4 * copies + kAround) / 4 +
-                   k * made * kOfMade / 32 / 4,
+                   k * made * number(p.making) / 32 / 4,
           .l2 = (number(p.k) * loaded + number(rows * cols) * 2) * 108 / 5120,
           .latency = steps / number(t.stages) * known.memory_clocks,
           .waiting = steps * fragments * turn,
@@ -478,12 +534,21 @@ constexpr std::pair<const char*, std::int64_t Tile::*> kNumbers[] = {
 
 }  // namespace
 
-bool may_make_operands(const Graph& graph, const Node& matmul, const Target& target) {
-  const DType dtype = graph.type(matmul.inputs[first_matrix(matmul)]).dtype;
+std::optional<std::vector<Source>> made_of(const Graph& graph, const Node& matmul,
+                                           std::size_t input, const Target& target,
+                                           const std::function<bool(NodeId)>& is_inside) {
+  const std::size_t first = first_matrix(matmul);
+  const DType dtype = graph.type(matmul.inputs[first]).dtype;
   const Shape& product = graph.type(matmul.outputs[0]).shape;
-  return product[product.size() - 2].max(graph.symbols()) <= kFewRows ||
-         multiplier(target, dtype, /*asynchronous=*/true) == nullptr ||
-         !has(target, units::kBulkTensor);
+  const bool has_few_rows = product[product.size() - 2].max(graph.symbols()) <= kFewRows;
+  const bool is_copied_as_is = multiplier(target, dtype, /*asynchronous=*/true) != nullptr &&
+                               has(target, units::kBulkTensor);
+  if (!has_few_rows && is_copied_as_is) return std::nullopt;
+  const bool is_once = has_few_rows && input != first;
+  const auto nodes = nodes_in_front(graph, matmul.inputs[input], is_inside);
+  const bool is_light = std::ranges::all_of(
+      nodes, [](const Node* node) { return node->op_name() == "to" || node->op_name() == "mul"; });
+  return is_light || is_once ? copied_sources(graph, matmul, input, is_inside) : std::nullopt;
 }
 
 std::int64_t chain_of(const Graph& body, const Target& target) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/body/coords.h"
+#include "codegen/body/sources.h"
 #include "codegen/work/rows.h"
 #include "codegen/work/work.h"
 
@@ -81,9 +82,13 @@ inline std::int64_t parts_of_tile(std::int64_t chain, std::int64_t columns, std:
 /// Products with no more rows than this are bound by reading their weights.
 inline constexpr std::int64_t kFewRows = 64;
 
-/// Whether a matmul may cast or scale its operands, as a kernel that reads them does: not where it
-/// has many rows, and bulk copies bring a quicker unit its operands as they are in memory.
-[[nodiscard]] bool may_make_operands(const Graph& graph, const Node& matmul, const Target& target);
+/// What the kernel of a matmul copies of an operand that it computes itself, by elementwise nodes
+/// and views that `is_inside` names. Nothing where the operand is better made by another kernel:
+/// where the matmul has many rows, and bulk copies bring a quicker unit its operands as they are in
+/// memory; and where more than casts and scales would be done in several blocks.
+[[nodiscard]] std::optional<std::vector<Source>> made_of(
+    const Graph& graph, const Node& matmul, std::size_t input, const Target& target,
+    const std::function<bool(NodeId)>& is_inside);
 
 /// Columns of results that a kernel with a ring sends through shared memory at a time.
 inline constexpr std::int64_t kStagedColumns = 128;

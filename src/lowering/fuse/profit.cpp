@@ -1,6 +1,8 @@
 #include "lowering/fuse/profit.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "codegen/kernel/spec.h"
 #include "codegen/work/gemm_config.h"
@@ -37,7 +39,26 @@ double row_in_flight(const Graph& graph, ValueId value) {
   return std::min(most, static_cast<double>(max_bytes(row, graph.symbols())));
 }
 
-/// Refuses a merge in which the item's elements would be computed more often than before.
+/// Whether the item unpacks integers: a few instructions for each element, of words that several
+/// elements share.
+bool unpacks(const Clusters& clusters, const Item& item) {
+  static constexpr std::string_view kOps[] = {"to",          "add",        "sub",
+                                              "bitwise_and", "bitwise_or", "bitwise_right_shift"};
+  const Graph& graph = clusters.graph;
+  double bytes = 0, results = 0;
+  for (const ValueId input : item.kernel.inputs) bytes += most_bytes(graph, input);
+  for (const ValueId output : item.kernel.outputs) results += most_bytes(graph, output);
+  return item.anchor == Anchor::kNone && bytes < results &&
+         std::ranges::all_of(item.nodes, [&](NodeId n) {
+           const Node& node = clusters.node(n);
+           const bool is_light = node.inputs.empty() || clusters.folded(n) ||
+                                 std::ranges::count(kOps, node.op_name()) > 0;
+           return is_light && !is_float(graph.type(node.outputs[0]).dtype);
+         });
+}
+
+/// Refuses a merge in which the item's elements would be computed more often than before, unless
+/// that costs no more than to read them.
 Reason would_repeat(const Clusters& clusters, int other, NodeId id,
                     const std::vector<NodeId>& own) {
   const Graph& graph = clusters.graph;
@@ -46,7 +67,7 @@ Reason would_repeat(const Clusters& clusters, int other, NodeId id,
   const auto equal = [&](const Shape& shape) {
     return shape == visited || same_numel(shape, visited);
   };
-  if (equal(computed)) return {};
+  if (equal(computed) || unpacks(clusters, clusters.item(other))) return {};
   for (NodeId n : own) {
     for (ValueId input : clusters.node(n).inputs) {
       if (clusters.item_of(input) == other && equal(graph.type(input).shape)) return {};
@@ -90,29 +111,6 @@ bool stays_within(const Clusters& clusters, ValueId value, const std::vector<Nod
   });
 }
 
-/// The dim of a node's operand that the result's dim is, or is a part of.
-std::optional<std::size_t> whole_dim(const Graph& graph, const Node& node, ValueId operand,
-                                     std::size_t dim) {
-  const std::optional<std::size_t> of = dim_of_operand(graph, node, operand, dim);
-  if (!of || node.op->view != View::kFlat) return of;
-  const Dim& made = graph.type(node.outputs[0]).shape[dim];
-  const Dim& from = graph.type(operand).shape[*of];
-  const bool is_part =
-      from.is_constant() && made.is_constant() && from.constant() % made.constant() == 0;
-  return from == made || is_part ? of : std::nullopt;
-}
-
-/// Whether a value is the same along the dim.
-bool is_constant(const Graph& graph, ValueId value, std::size_t dim) {
-  if (graph.type(value).shape[dim] == Dim(1)) return true;
-  const NodeId producer = graph.value(value).producer;
-  if (producer < 0) return false;
-  const Node& node = graph.node(producer);
-  if (node.op->view != View::kFlat && node.op->view != View::kExpand) return false;
-  const auto of = whole_dim(graph, node, node.inputs[0], dim);
-  return of ? is_constant(graph, node.inputs[0], *of) : node.op->view == View::kExpand;
-}
-
 /// Whether the value is the host's, or elements of what is.
 bool is_of(const Clusters& clusters, int host, ValueId value) {
   const NodeId producer = clusters.producer(value);
@@ -121,28 +119,8 @@ bool is_of(const Clusters& clusters, int host, ValueId value) {
                              [&](ValueId input) { return is_of(clusters, host, input); });
 }
 
-/// Whether what the host multiplies the elements of the value by is the same along the dim.
-bool is_scaled_alike(const Clusters& clusters, int host, ValueId value, std::size_t dim) {
-  const Graph& graph = clusters.graph;
-  while (is_of(clusters, host, value)) {
-    const Node& node = graph.node(clusters.producer(value));
-    const auto scaled = std::ranges::find_if(node.inputs, [&](ValueId input) {
-      return whole_dim(graph, node, input, dim) &&
-             std::ranges::all_of(node.inputs, [&](ValueId other) {
-               const auto along = whole_dim(graph, node, other, dim);
-               return other == input || !along || is_constant(graph, other, *along);
-             });
-    });
-    if (scaled == node.inputs.end()) return false;
-    dim = *whole_dim(graph, node, *scaled, dim);
-    value = *scaled;
-  }
-  return true;
-}
-
-/// Whether the host is a cast or scale that as the prologue of a matmul costs no more than reading
-/// its result: nothing else reads it, its operands are no larger, and what scales a row or column
-/// is the same in each step.
+/// Whether the host makes operands of a matmul, and as the prologue of that costs no more than
+/// reading its results: nothing else reads them, and its own operands are no larger.
 bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul,
                         const std::vector<NodeId>& own) {
   const Item& it = clusters.item(host);
@@ -157,16 +135,15 @@ bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul,
   }
   // A scale per row is small beside the row.
   if (bytes > results * 1.05) return false;
-  const auto rank_of = [&](ValueId value) { return graph.type(value).shape.size(); };
-  if (!may_make_operands(graph, clusters.node(matmul), clusters.context.target)) return false;
-  const bool is_light = std::ranges::all_of(it.nodes, [&](NodeId n) {
-    const std::string_view op = clusters.node(n).op_name();
-    return op == "to" || op == "mul" || clusters.folded(n);
-  });
   const Node& node = clusters.node(matmul);
-  const ValueId* const operands = &node.inputs[first_matrix(node)];
-  return is_light && is_scaled_alike(clusters, host, operands[0], rank_of(operands[0]) - 1) &&
-         is_scaled_alike(clusters, host, operands[1], rank_of(operands[1]) - 2);
+  const auto is_inside = [&](NodeId n) {
+    return clusters.folded(n) || clusters.item_of_node[static_cast<std::size_t>(n)] == host;
+  };
+  const std::size_t first = first_matrix(node);
+  return std::ranges::all_of(std::array{first, first + 1}, [&](std::size_t input) {
+    return !is_of(clusters, host, node.inputs[input]) ||
+           made_of(graph, node, input, clusters.context.target, is_inside);
+  });
 }
 
 }  // namespace
