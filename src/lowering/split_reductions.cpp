@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "codegen/work/gemm_config.h"
@@ -107,7 +108,8 @@ class Splitter {
       }
       if (!reduces(node) || !graph_.value(node.outputs[0]).comm_group.empty()) continue;
       const std::int64_t together = is_plain_matmul(node) ? matmuls_together(node) : 1;
-      const auto [choice, is_new] = choices_.try_emplace({kinds_.of(id), together});
+      const auto [choice, is_new] =
+          choices_.try_emplace({kinds_.of(id), together, bytes_for(node)});
       if (is_new) choice->second = choose(node, together);
       const Choice& found = choice->second;
       if (found.not_tuned) context_.missed(kPass, node.name, Reason(kNotTuned, found.not_tuned));
@@ -218,10 +220,7 @@ class Splitter {
   }
 
   Choice by_model(const Node& node, const std::vector<std::size_t>& dims, std::int64_t together) {
-    double bytes = 0;
-    for (ValueId input : node.inputs) {
-      bytes += bytes_for(node, input);
-    }
+    const double bytes = bytes_for(node);
     // Even a single block would take no longer than what a split costs.
     if (memory_ns(bytes, 1, kStreamInFlight, device_) < device_.launch_ns) return {};
     const auto time_ns = [&](double moved, const Cut& cut) {
@@ -315,6 +314,11 @@ class Splitter {
     for (const Source& source : *sources) {
       bytes += static_cast<double>(max_bytes(graph_.type(source.value), graph_.symbols()));
     }
+    return bytes;
+  }
+  double bytes_for(const Node& node) const {
+    double bytes = 0;
+    for (const ValueId input : node.inputs) bytes += bytes_for(node, input);
     return bytes;
   }
   /// The operand in another graph: an input, or what a matmul computes itself.
@@ -570,8 +574,8 @@ class Splitter {
   const DeviceModel& device_;
   NodeKinds kinds_;
   Uses uses_;
-  /// By kind of node, and how many are together.
-  std::map<std::pair<NodeId, std::int64_t>, Choice> choices_;
+  /// By kind of node, how many are together, and the bytes that it reads.
+  std::map<std::tuple<NodeId, std::int64_t, double>, Choice> choices_;
   ChooseTuned choose_tuned_;
   Rewriter rewrite_;
   SplitOptions options_;

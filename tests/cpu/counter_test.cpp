@@ -574,15 +574,23 @@ xor.b32 %r7, %r6, %r1;
 shl.b32 %r8, %r7, 2;
 add.s32 %r9, %r8, %r5;
 add.s32 %r10, %r9, %r9;
-st.global.b32 [%rd4], %r10;
+popc.b32 %r11, %r10;
+popc.b32 %r12, %r10;
+popc.b32 %r13, %r11;
+popc.b32 %r14, %r12;
+popc.b32 %r15, %r9;
+mul.lo.s32 %r16, %r13, %r14;
+mul.lo.s32 %r17, %r16, %r15;
+st.global.b32 [%rd4], %r17;
 ret;)"),
                                     {1}, {32});
   std::string joined;
   for (const LineCounts& line : counts.lines) {
     if (line.joined) joined += line.instruction + " ";
   }
-  // A sum that has absorbed a shift cannot be absorbed itself, nor can a value with two uses.
-  EXPECT_EQ(joined, "mul.wide.s32 add.s64 and.b32 shl.b32 ");
+  // A sum that has absorbed a shift cannot be absorbed itself, nor can a value with two uses. What
+  // is computed twice, or of what is, is computed once.
+  EXPECT_EQ(joined, "mul.wide.s32 add.s64 and.b32 shl.b32 popc.b32 popc.b32 ");
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 #include "runtime/cpu/check/joined_instructions.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
@@ -58,6 +61,30 @@ bool computes(const ptx::Instruction& instruction) {
   return !unit || *unit == InstructionClass::kConvert || *unit == InstructionClass::kMove;
 }
 
+/// What an instruction computes, with `same` in place of registers; empty where others of that text
+/// may compute something else.
+std::string computation(const ptx::Instruction& instruction,
+                        const std::unordered_map<int, int>& same) {
+  const auto& operands = instruction.operands;
+  if (!computes(instruction) || instruction.guard >= 0 || operands.empty() ||
+      !operands[0].is_register()) {
+    return "";
+  }
+  std::string text = instruction.full_name();
+  for (std::size_t i = 1; i < operands.size(); ++i) {
+    const ptx::Operand& operand = operands[i];
+    using Form = ptx::Operand::Form;
+    const bool is_plain = operand.is_register() || operand.form == Form::kInteger ||
+                          operand.form == Form::kFloat32 || operand.form == Form::kFloat64;
+    if (!is_plain || operand.negated || operand.minus || operand.parts.count != 0) return "";
+    const auto known = same.find(operand.index);
+    text += operand.is_register()
+                ? fmt::format(" r{}", known == same.end() ? operand.index : known->second)
+                : fmt::format(" {}:{}", static_cast<int>(operand.form), operand.bits);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<bool> joined_instructions(const ptx::Function& function, const ControlFlow& flow) {
@@ -76,9 +103,22 @@ std::vector<bool> joined_instructions(const ptx::Function& function, const Contr
     const bool loop = block.taken == b || block.next == b;
     std::unordered_map<int, std::uint32_t> givers;     // writer of each register in the basic block
     std::vector<bool> took(block.last - block.first);  // has absorbed another instruction
+    std::unordered_map<std::string, int> computed;     // where the result of what was computed is
+    std::unordered_map<int, int> same;                 // registers with equal numbers
     for (std::uint32_t i = block.first; i < block.last; ++i) {
       const ptx::Instruction& instruction = function.body[i];
       const RegisterUse use = register_use(instruction);
+      const auto is_written_once = [&](int r) { return writes[r] == 1; };
+      if (use.writes.size() == 1 && is_written_once(use.writes[0]) &&
+          std::ranges::all_of(use.reads, [&](int r) { return writes[r] <= 1; })) {
+        const std::string text = computation(instruction, same);
+        const auto [first, is_new] = computed.try_emplace(text, use.writes[0]);
+        if (!text.empty() && !is_new) {
+          same[use.writes[0]] = first->second;
+          joined[i] = true;
+          continue;
+        }
+      }
       const Kind kind = kind_of(instruction);
       bool changes = false;
       for (const int r : use.reads) {
@@ -93,7 +133,7 @@ std::vector<bool> joined_instructions(const ptx::Function& function, const Contr
         took[i - block.first] = true;
       }
       const bool stays = loop && !changes && computes(instruction) && use.writes.size() == 1 &&
-                         writes[use.writes[0]] == 1;
+                         is_written_once(use.writes[0]);
       if (stays) {
         joined[i] = true;
       } else {
