@@ -135,7 +135,9 @@ def export(
 
     program = trace(found.model, max_tokens, max_sequences, context)
     names = ("tokens", "positions", "starts")
-    lowering = Lowering(graph, program, names, found.names(), cuts, cache, apart="T")
+    lowering = Lowering(
+        graph, program, names, found.names(), found.buffers, cuts, cache, apart="T"
+    )
     (logits,) = lowering.run({"T": ("tokens", 0), "S": ("starts", 0)})
     lowering.finish({"logits": logits})
     Rewriting(lowering).run()

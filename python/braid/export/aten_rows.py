@@ -228,7 +228,7 @@ def _index(low: Lowering, node, self_: Value, indices: list[Value | None]) -> Va
     if len(given) == 1:
         ((dim, index),) = given
         if index.rank == 1:
-            return _index_select(low, node, self_, dim, index)
+            return _selected(low, node, self_, dim, index, node.args[1][dim])
         if dim == 0 and self_.axes == (0, 1):
             axes = (*index.axes, len(index.order()))
             return low.emit_like(node, "embedding", [self_.name, index.name], Value("", axes))
@@ -261,9 +261,18 @@ def _index_places(low: Lowering, node, self_: Value, indices: list[Value]) -> Va
 
 @lowers("aten::index_select")
 def _index_select(low: Lowering, node, self_: Value, dim: int, index: Value) -> Value:
-    axis = self_.axes[dim_of(dim, self_.rank)]  # the last tokens are taken so
+    return _selected(low, node, self_, dim, index, node.args[2])
+
+
+def _selected(low: Lowering, node, self_: Value, dim: int, index: Value, given) -> Value:
+    """`given` is the traced node of the index."""
+    dim = dim_of(dim, self_.rank)
+    axis = self_.axes[dim]  # the last tokens are taken so
     if axis is None:
         raise Unsupported("index_select along a dim that was inserted")
+    run = low.run_of(given)
+    if run is not None and low.shapes[self_.name][axis] * run == low.shapes[index.name][0]:
+        return low.repeated(self_, dim, run)  # the rows of groups
     if index.name in low.places:
         low.check_apart(node, self_, dim)
     return low.emit_like(node, "index_select", [self_.name, index.name], self_, dim=axis)

@@ -189,12 +189,7 @@ def _repeat_interleave(
     low.check_apart(node, self_, dim)
     if self_.axes[dim] is None:
         self_ = low.whole(node.all_input_nodes[0], self_)
-    value = low.inserted(self_, dim + 1)
-    axis, shape = self_.axes[dim], low.shapes[self_.name]
-    wide = [*shape[: axis + 1], repeats, *shape[axis + 1 :]]
-    name = low.emit("expand", [value.name], low.dtypes[value.name], wide, shape=wide)
-    joined = [*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]]
-    return low.viewed(Value(name, value.axes), joined, self_.axes)
+    return low.repeated(self_, dim, repeats)
 
 
 @lowers("aten::repeat")

@@ -12,7 +12,7 @@ import functools
 import itertools
 import operator
 import re
-from typing import Any, Callable, Container, Iterable, Sequence
+from typing import Any, Callable, Container, Iterable, Mapping, Sequence
 
 import sympy
 import torch
@@ -125,10 +125,23 @@ def is_known(op: str) -> bool:
     return any(op in t for t in (_ELEMENTWISE, _IDENTITIES, _HANDLERS, _HANDLERS_OF_COMPLEX))
 
 
+def _counted(buffer: torch.Tensor | None) -> dict[str, int] | None:
+    """The attributes of an `arange` that has the buffer's numbers, where these are few and whole:
+    what a shift or a mask is made of."""
+    if buffer is None or buffer.dtype not in (torch.int32, torch.int64):
+        return None
+    numbers = buffer.flatten().tolist() if 1 < buffer.numel() <= 64 else []
+    steps = {after - before for before, after in zip(numbers, numbers[1:])}
+    if len(steps) != 1 or 0 in steps:
+        return None
+    (step,) = steps
+    return {"start": numbers[0], "end": numbers[-1] + step, "step": step}
+
+
 class Lowering:
     """Fills a graph with the nodes of a program. `inputs` has the names of the program's inputs that
-    are no parameters, `parameter` gives the others theirs, `cuts` says which of these are split, and
-    `caches` makes a cache of a name, of what a token has and a dtype. What lies along
+    are no parameters, `parameter` gives the others theirs, `buffers` has the values of some of these,
+    `cuts` says which are split, and `caches` makes a cache of a name, of what a token has and a dtype. What lies along
     the symbol `apart` belongs to several sequences; the input `positions` has their places in these."""
 
     def __init__(
@@ -137,6 +150,7 @@ class Lowering:
         program: torch.export.ExportedProgram,
         inputs: Container[str],
         parameter: Callable[[str], str],
+        buffers: Mapping[str, torch.Tensor],
         cuts: dict[str, Cut],
         caches: Callable[[str, list[Extent], str], str] | None = None,
         apart: str = "",
@@ -153,6 +167,7 @@ class Lowering:
         self.places: set[str] = set()  # what says where in its sequence each token is
         self._inputs = inputs
         self._parameter = parameter
+        self._buffers = buffers
         self._values: dict[torch.fx.Node, Any] = {}
         self._symbols: dict[sympy.Symbol, sympy.Symbol] = {}
         self._module = ""
@@ -311,10 +326,27 @@ class Lowering:
             if node.name not in of:
                 raise Unsupported(f"the constant {node.name}, which the model makes as it runs")
             name = self._parameter(of[node.name])
+            counted = _counted(self._buffers.get(name))
+            if counted is not None:
+                elements = tensor.numel()
+                name = self.emit("arange", [], dtype, [elements], **counted, dtype=dtype)
+                return self.viewed(Value(name, (0,)), shape, range(len(shape)))
             if name not in self.shapes:
                 self.graph.input(name, dtype, shape, "parameter", per_rank=name in self.cuts)
         self.dtypes[name], self.shapes[name] = dtype, shape
         return Value(name, tuple(range(len(shape))))
+
+    def run_of(self, node: torch.fx.Node) -> int | None:
+        """How many elements in a row are equal in a buffer that counts 0, 0, 0, 1, 1, 1, 2, ..."""
+        while node.op == "call_function" and node.target in (torch.ops.aten._to_copy.default,):
+            node = node.args[0]
+        name = self.program.graph_signature.inputs_to_buffers.get(node.name)
+        buffer = None if name is None else self._buffers.get(self._parameter(name))
+        if buffer is None or buffer.ndim != 1 or buffer.is_floating_point() or not buffer.numel():
+            return None
+        run = int((buffer == buffer[0]).sum())
+        counted = torch.arange(buffer.numel(), device=buffer.device) // run
+        return run if torch.equal(buffer.to(counted.dtype), counted) else None
 
     def _arguments(self, node: torch.fx.Node) -> dict[str, Any]:
         """By the names of the schema, with tensors as values."""
@@ -403,6 +435,15 @@ class Lowering:
         shape = self.shapes[value.name]
         axes = [axis + 1 if axis is not None and axis >= at else axis for axis in value.axes]
         return self.viewed(value, [*shape[:at], 1, *shape[at:]], [*axes[:dim], at, *axes[dim:]])
+
+    def repeated(self, value: Value, dim: int, repeats: int) -> Value:
+        """Each element along the dim, which is there in memory, so many times in a row."""
+        wider = self.inserted(value, dim + 1)
+        axis, shape = value.axes[dim], self.shapes[value.name]
+        wide = [*shape[: axis + 1], repeats, *shape[axis + 1 :]]
+        name = self.emit("expand", [wider.name], self.dtypes[wider.name], wide, shape=wide)
+        joined = [*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]]
+        return self.viewed(Value(name, wider.axes), joined, value.axes)
 
     def without(self, value: Value, gone: set[int]) -> Value:
         """The value without dims of one element."""

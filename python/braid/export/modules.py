@@ -48,7 +48,7 @@ def export_module(
         graph.input(name, DTYPES[tensor.dtype], shape)
     cuts = apply(found.model, chosen(found.model, plan, found.plan), tp)
     program = trace_module(found.model, inputs, dims)
-    lowering = Lowering(graph, program, inputs, found.names(), cuts)
+    lowering = Lowering(graph, program, inputs, found.names(), found.buffers, cuts)
     results = lowering.run(
         {dim.__name__: (name, d) for name, of in dims.items() for d, dim in of.items()}
     )

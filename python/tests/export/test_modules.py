@@ -68,6 +68,32 @@ class Words(nn.Module):
         return {"logits": logits, "best": logits.argmax(-1), "stream": x}
 
 
+class Packed(nn.Module):
+    """A linear layer of GPTQ: numbers of 4 bits in words, and for each row its group's number."""
+
+    def __init__(self, inputs, outputs, group, order=None):
+        super().__init__()
+        groups = inputs // group
+        words = lambda *shape: torch.randint(-(2**31), 2**31, shape).to(torch.int32)
+        self.register_buffer("qweight", words(inputs // 8, outputs))
+        self.register_buffer("qzeros", words(groups, outputs // 8))
+        self.register_buffer("scales", torch.rand(groups, outputs) / 8)
+        index = torch.arange(inputs) // group
+        self.register_buffer("g_idx", (index if order is None else index[order]).to(torch.int32))
+        shifts = torch.arange(0, 32, 4, dtype=torch.int32)
+        self.register_buffer("of_rows", shifts.view(1, 8, 1), persistent=False)
+        self.register_buffer("of_columns", shifts.view(1, 1, 8), persistent=False)
+
+    def forward(self, x):
+        zeros = torch.bitwise_right_shift(self.qzeros.unsqueeze(2).expand(-1, -1, 8), self.of_columns)
+        zeros = torch.bitwise_and(zeros.to(torch.int8), 15).reshape(self.scales.shape)
+        words = self.qweight.unsqueeze(1).expand(-1, 8, -1)
+        numbers = torch.bitwise_right_shift(words, self.of_rows).to(torch.int8)
+        numbers = torch.bitwise_and(numbers, 15).reshape(-1, numbers.shape[-1])
+        group = self.g_idx.long()
+        return x @ (self.scales[group] * (numbers - zeros[group]))
+
+
 MLP_PLAN = {"gate": "colwise", "up": "colwise", "down": "rowwise"}
 BLOCK_PLAN = {
     "attention.q": "colwise", "attention.k": "colwise", "attention.v": "colwise",
@@ -118,6 +144,15 @@ class Modules(unittest.TestCase):
                         Block().to(dtype), {"x": x[0]}, [{"x": each} for each in x[1:]],
                         dynamic_shapes={"x": {1: T}}, plan=BLOCK_PLAN, tp=tp,
                     )  # fmt: skip
+
+    def test_weights_of_4_bits(self):
+        x = {"x": torch.randn(5, 256)}
+        self.check(Packed(256, 64, 32), x)
+        graph = json.loads((self.out / "graph.json").read_text())
+        # The groups and shifts are counted, not looked up, so that the product unpacks its weights.
+        self.assertEqual({each["name"] for each in graph["inputs"]}, {"x", "qweight", "qzeros", "scales"})
+        self.assertNotIn("index_select", {node["op"] for node in graph["nodes"]})
+        self.check(Packed(256, 64, 32, torch.randperm(256)), x)
 
     def test_words_with_batches_of_any_size(self):
         for tp in (1, 2, 4):
