@@ -25,18 +25,19 @@ class Numbers {
 TEST(Interval, OfWhatIsUnpacked) {
   Numbers n;
   const Id word = n.b.map(Fn::kToI32, {n.loaded(DType::kI32)});
-  const Id number = n.b.map(Fn::kBitAnd, {n.b.map(Fn::kShiftRight, {word, n.b.integer(4)}),
-                                          n.b.integer(15)});
+  const Id number =
+      n.b.map(Fn::kBitAnd, {n.b.map(Fn::kShiftRight, {word, n.b.integer(4)}), n.b.integer(15)});
   EXPECT_EQ(n.of(number), std::pair(0L, 15L));
   const Id centred = n.b.map(Fn::kWrapSub, {number, n.b.integer(8)});
   EXPECT_EQ(n.of(centred), std::pair(-8L, 7L));
+  EXPECT_EQ(n.of(n.b.round(DType::kI8, centred)), std::pair(-8L, 7L));
+  EXPECT_EQ(n.of(n.b.round(DType::kU8, centred)), std::pair(0L, 255L));
   EXPECT_EQ(n.of(n.b.map(Fn::kShiftRight, {word, n.b.integer(4)})),
             std::pair(-(1L << 31), (1L << 31) - 1));
   // All of them are in f16 and in bf16; no integer of 32 bits is known to be.
   const Id as_float = n.b.map(Fn::kToF32, {centred});
   EXPECT_EQ(n.b.round(DType::kF16, as_float), as_float);
-  EXPECT_NE(n.b.round(DType::kF16, n.b.map(Fn::kToF32, {word})),
-            n.b.map(Fn::kToF32, {word}));
+  EXPECT_NE(n.b.round(DType::kF16, n.b.map(Fn::kToF32, {word})), n.b.map(Fn::kToF32, {word}));
   const Id wide = n.b.map(Fn::kToF32, {n.b.map(Fn::kBitAnd, {word, n.b.integer(511)})});
   EXPECT_EQ(n.b.round(DType::kF16, wide), wide);
   EXPECT_NE(n.b.round(DType::kBF16, wide), wide);

@@ -21,7 +21,8 @@ class Made {
   Graph graph{"made"};
 
   ValueId in(DType dtype, Shape shape) {
-    return graph.add_input({"i" + std::to_string(graph.inputs().size()), {dtype, std::move(shape)}});
+    return graph.add_input(
+        {"i" + std::to_string(graph.inputs().size()), {dtype, std::move(shape)}});
   }
   ValueId op(const char* name, std::vector<ValueId> inputs, Attrs attrs = {}) {
     const std::string unique = "n" + std::to_string(graph.nodes().size());
@@ -45,14 +46,13 @@ TEST(Sources, NumbersInWordsAndScalesOfGroups) {
   Made m;
   const ValueId words = m.in(DType::kI32, {512, 96}), scales = m.in(DType::kF16, {32, 96});
   const ValueId zeros = m.in(DType::kI32, {32, 12});
-  const ValueId number = m.op("bitwise_right_shift", {m.view(words, {512, 1, 96}),
-                                                      m.view(m.arange(32, 4), {1, 8, 1})});
+  const ValueId number = m.op("bitwise_right_shift",
+                              {m.view(words, {512, 1, 96}), m.view(m.arange(32, 4), {1, 8, 1})});
   const ValueId zero = m.op("bitwise_right_shift", {m.view(zeros, {32, 12, 1}), m.arange(32, 4)});
-  const ValueId scaled =
-      m.op("mul", {m.op("to",
-                        {m.op("sub", {m.view(number, {32, 128, 96}), m.view(zero, {32, 1, 96})})},
-                        {{"dtype", DType::kF16}}),
-                   m.view(scales, {32, 1, 96})});
+  const ValueId scaled = m.op(
+      "mul", {m.op("to", {m.op("sub", {m.view(number, {32, 128, 96}), m.view(zero, {32, 1, 96})})},
+                   {{"dtype", DType::kF16}}),
+              m.view(scales, {32, 1, 96})});
   const auto found = sources_of(m.graph, m.view(scaled, {4096, 96}), kAll);
   ASSERT_TRUE(found);
   EXPECT_THAT(*found, UnorderedElementsAre(source(words, 8, 1), source(zeros, 128, 8),
@@ -63,11 +63,10 @@ TEST(Sources, NumbersInWordsAndScalesOfGroups) {
 TEST(Sources, PartsOfKAreBatches) {
   Made m;
   const ValueId words = m.in(DType::kI32, {512, 96}), scales = m.in(DType::kF16, {4, 1, 96});
-  const ValueId number = m.op("bitwise_right_shift", {m.view(words, {512, 1, 96}),
-                                                      m.view(m.arange(32, 4), {1, 8, 1})});
-  const ValueId scaled = m.op("mul", {m.op("to", {m.view(number, {4, 1024, 96})},
-                                           {{"dtype", DType::kF16}}),
-                                      scales});
+  const ValueId number = m.op("bitwise_right_shift",
+                              {m.view(words, {512, 1, 96}), m.view(m.arange(32, 4), {1, 8, 1})});
+  const ValueId scaled =
+      m.op("mul", {m.op("to", {m.view(number, {4, 1024, 96})}, {{"dtype", DType::kF16}}), scales});
   // Within a part of 512 rows all have one scale.
   const auto found = sources_of(m.graph, m.view(scaled, {8, 512, 96}), kAll);
   ASSERT_TRUE(found);
@@ -77,11 +76,12 @@ TEST(Sources, PartsOfKAreBatches) {
 TEST(Sources, TransposedWeights) {
   Made m;
   const ValueId bytes = m.in(DType::kU8, {96, 64}), scales = m.in(DType::kF16, {96});
-  const ValueId low = m.op("bitwise_right_shift", {m.view(bytes, {96, 64, 1}),
-                                                   m.op("to", {m.arange(8, 4)},
-                                                        {{"dtype", DType::kU8}})});
-  const ValueId scaled = m.op("mul", {m.op("to", {m.view(low, {96, 128})}, {{"dtype", DType::kF16}}),
-                                      m.view(scales, {96, 1})});
+  const ValueId low =
+      m.op("bitwise_right_shift",
+           {m.view(bytes, {96, 64, 1}), m.op("to", {m.arange(8, 4)}, {{"dtype", DType::kU8}})});
+  const ValueId scaled = m.op(
+      "mul",
+      {m.op("to", {m.view(low, {96, 128})}, {{"dtype", DType::kF16}}), m.view(scales, {96, 1})});
   const ValueId weight =
       m.op("transpose", {scaled}, {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
   const auto found = sources_of(m.graph, weight, kAll);
@@ -101,18 +101,19 @@ TEST(Sources, WhatRepeatsAndWhatBeginsAnywhere) {
 
   // A part of packed numbers may begin within a word.
   const ValueId words = m.in(DType::kI32, {16, 96});
-  const ValueId numbers = m.view(m.op("bitwise_right_shift", {m.view(words, {16, 1, 96}),
-                                                              m.view(m.arange(32, 4), {1, 8, 1})}),
-                                 {128, 96});
+  const ValueId numbers = m.view(
+      m.op("bitwise_right_shift", {m.view(words, {16, 1, 96}), m.view(m.arange(32, 4), {1, 8, 1})}),
+      {128, 96});
   const auto part = [&](ValueId of) {
-    return m.op("slice", {of}, {{"dim", std::int64_t{0}}, {"start", std::int64_t{3}},
-                                {"end", std::int64_t{67}}});
+    return m.op("slice", {of},
+                {{"dim", std::int64_t{0}}, {"start", std::int64_t{3}}, {"end", std::int64_t{67}}});
   };
   EXPECT_FALSE(sources_of(m.graph, part(numbers), kAll));
   const ValueId bytes = m.in(DType::kI8, {128, 96});
   EXPECT_THAT(*sources_of(m.graph, part(bytes), kAll), ElementsAre(source(bytes, 1, 1)));
   // Nor is what a reduction gives followed further.
-  const ValueId sum = m.op("sum", {m.in(DType::kF32, {128, 96, 4})}, {{"dim", std::vector<std::int64_t>{2}}, {"keepdim", false}});
+  const ValueId sum = m.op("sum", {m.in(DType::kF32, {128, 96, 4})},
+                           {{"dim", std::vector<std::int64_t>{2}}, {"keepdim", false}});
   EXPECT_FALSE(sources_of(m.graph, sum, kAll));
 }
 
@@ -121,7 +122,8 @@ TEST(Sources, AChainOfSumsOfOneValue) {
   Made m;
   ValueId value = m.in(DType::kF32, {128, 96});
   for (int i = 0; i < 40; ++i) value = m.op("add", {value, value});
-  EXPECT_THAT(*sources_of(m.graph, value, kAll), ElementsAre(source(m.graph.input_values()[0], 1, 1)));
+  EXPECT_THAT(*sources_of(m.graph, value, kAll),
+              ElementsAre(source(m.graph.input_values()[0], 1, 1)));
 }
 
 }  // namespace

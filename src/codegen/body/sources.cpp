@@ -17,7 +17,6 @@ struct Digit {
   std::size_t dim;
   Dim size;
   std::int64_t stride = 1;
-  bool is_part = false;  ///< of a dim's whole index a part is, which begins anywhere
   bool operator==(const Digit&) const = default;
 };
 /// Of each dim of a tensor, the most significant first.
@@ -35,7 +34,6 @@ std::optional<std::vector<Digit>> take(std::vector<Digit>& from, const Dim& exte
   for (std::int64_t rest = extent.constant(); rest != 1;) {
     if (from.empty() || !from.front().size.is_constant() || rest == 0) return std::nullopt;
     Digit& next = from.front();
-    if (next.is_part && next.size != extent) return std::nullopt;
     const std::int64_t size = next.size.constant();
     if (rest % size == 0) {
       rest /= size;
@@ -116,14 +114,8 @@ class Walk {
       for (std::size_t i = 0; i < order.size(); ++i) from[order[i]] = at[i];
       return add(node.inputs[0], from);
     }
-    if (node.op->view != View::kPart || shape(0).size() != at.size()) return false;
-    Digits from = at;
-    for (std::size_t d = 0; d < at.size(); ++d) {
-      if (shape(0)[d] == graph_.type(value).shape[d]) continue;
-      if (at[d].size() != 1) return false;
-      from[d][0].is_part = true;
-    }
-    return add(node.inputs[0], from);
+    // A part begins anywhere: no view in front of it divides its fewer elements into whole digits.
+    return node.op->view == View::kPart && shape(0).size() == at.size() && add(node.inputs[0], at);
   }
 
   [[nodiscard]] const std::vector<std::pair<ValueId, Digits>>& found() const { return found_; }
