@@ -596,6 +596,12 @@ std::vector<Case> matmul_cases() {
   cases.push_back(packed_weights("packed_along_k", 7, true));
   cases.push_back(packed_weights("packed_along_n", 7, false));
   cases.push_back(packed_weights("packed_many_rows", kT, true));
+  // Each value is looked at once: this one has 2^30 paths to the weight.
+  cases.push_back({"chain_in_front", [=](Build& b) {
+                     ValueId w = b.in(kBF16, {64, 48});
+                     for (int i = 0; i < 30; ++i) w = b.op("maximum", {w, w});
+                     b.out(b.op("mm", {b.in(kBF16, {7, 64}), w}));
+                   }});
   // Scales of 64 rows, of weights of 8 bits.
   cases.push_back({"group_scales", [=](Build& b) {
                      const ValueId w =
