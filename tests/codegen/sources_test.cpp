@@ -90,6 +90,31 @@ TEST(Sources, TransposedWeights) {
   EXPECT_FALSE(found->front().is_by_columns);
 }
 
+/// x times the transpose of `bytes` as f16, scaled by groups of K.
+const Node& scaled_by_groups(Made& m, DType dtype, std::int64_t group) {
+  const std::int64_t groups = 512 / group;
+  const ValueId words = m.view(m.in(dtype, {96, 512}), {96, groups, group});
+  const ValueId scales = m.in(DType::kF8E4M3, {96, groups, 1});
+  const Attrs to_f16{{"dtype", DType::kF16}};
+  const ValueId scaled = m.op("mul", {m.op("to", {words}, to_f16), m.op("to", {scales}, to_f16)});
+  const ValueId weight = m.op("transpose", {m.view(scaled, {96, 512})},
+                              {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
+  m.op("mm", {m.in(DType::kF16, {8, 512}), weight});
+  return m.graph.nodes().back();
+}
+
+TEST(Sources, OfAProductAreWideOrOneForEachRow) {
+  const auto is_copied = [](DType dtype, std::int64_t group) {
+    Made m;
+    const Node& product = scaled_by_groups(m, dtype, group);
+    return copied_sources(m.graph, product, 1).has_value();
+  };
+  EXPECT_TRUE(is_copied(DType::kI8, 128));
+  // A tile of 64 along K would have two scales in a row, 16 bits: fewer than a copy has.
+  EXPECT_FALSE(is_copied(DType::kI8, 32));
+  EXPECT_FALSE(is_copied(DType::kF32, 128));  // larger than what is made of it
+}
+
 TEST(Sources, WhatRepeatsAndWhatBeginsAnywhere) {
   Made m;
   const ValueId table = m.in(DType::kF32, {8});

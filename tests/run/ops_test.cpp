@@ -596,6 +596,24 @@ std::vector<Case> matmul_cases() {
   cases.push_back(packed_weights("packed_along_k", 7, true));
   cases.push_back(packed_weights("packed_along_n", 7, false));
   cases.push_back(packed_weights("packed_many_rows", kT, true));
+  // The same by outputs, whose scales and zeros a thread loads a step ahead.
+  for (const DType dtype : {DType::kBF16, DType::kF32}) {
+    cases.push_back(
+        {"packed_by_outputs_" + std::string(dtype_name(dtype)), [=](Build& b) {
+           const auto reshaped = [&](ValueId x, Shape shape) {
+             return b.op("reshape", {x}, {{"shape", std::move(shape)}});
+           };
+           const ValueId by =
+               b.op("arange", {},
+                    {{"end", std::int64_t{32}}, {"step", std::int64_t{4}}, {"dtype", kI32}});
+           const ValueId mask = b.op("full", {}, {{"value", std::int64_t{15}}, {"dtype", kI32}});
+           const ValueId shifted = b.op("bitwise_right_shift", {b.in(kI32, {72, 48, 1}), by});
+           const ValueId numbers = reshaped(b.op("bitwise_and", {shifted, mask}), {72, 3, 128});
+           const ValueId centred = b.op("sub", {numbers, b.to(b.in(DType::kI8, {72, 3, 1}), kI32)});
+           const ValueId w = b.op("mul", {b.to(centred, dtype), b.in(dtype, {72, 3, 1})});
+           b.out(b.op("mm", {b.in(dtype, {7, 384}), transposed(b, reshaped(w, {72, 384}), 0, 1)}));
+         }});
+  }
   // Each value is looked at once: this one has 2^30 paths to the weight.
   cases.push_back({"chain_in_front", [=](Build& b) {
                      ValueId w = b.in(kBF16, {64, 48});

@@ -173,7 +173,7 @@ std::optional<std::vector<Source>> sources_of(const Graph& graph, ValueId matrix
 std::optional<std::vector<Source>> copied_sources(const Graph& graph, const Node& matmul,
                                                   std::size_t input,
                                                   const std::function<bool(NodeId)>& is_inside) {
-  constexpr std::int64_t kLeastExtent = 16;  // of a tile
+  constexpr std::int64_t kExtents[] = {16, 32, 64, 128};  // of tiles
   auto sources = sources_of(graph, matmul.inputs[input], is_inside);
   if (!sources) return std::nullopt;
   const bool is_left = input == first_matrix(matmul);
@@ -186,13 +186,16 @@ std::optional<std::vector<Source>> copied_sources(const Graph& graph, const Node
   double all = 0;  // bytes for each element of the operand
   const auto is_copied = [&](const Source& source) {
     const std::int64_t bytes = bytes_of(source.value);
-    const Source::Along& inner = source.is_by_columns ? source.columns : source.rows;
+    const std::int64_t run = (source.is_by_columns ? source.columns : source.rows).alike;
+    // A row of a tile is copied asynchronously, or has one element.
+    const bool is_wide = std::ranges::all_of(kExtents, [&](std::int64_t extent) {
+      return extent <= run || extent * bytes >= tile::kLeastCopied * run;
+    });
     if (source.rows.alike == 0 || source.columns.alike == 0) return false;
     all +=
         static_cast<double>(bytes) / static_cast<double>(source.rows.alike * source.columns.alike);
     return !source.rows.repeats && !source.columns.repeats &&
-           source.is_by_columns == sources->front().is_by_columns &&
-           kLeastExtent * bytes >= tile::kLeastCopied * inner.alike;
+           source.is_by_columns == sources->front().is_by_columns && is_wide;
   };
   if (sources->empty() || !std::ranges::all_of(*sources, is_copied)) return std::nullopt;
   return all <= tile::kMostCopied * static_cast<double>(bytes_of(matmul.inputs[input]))

@@ -30,8 +30,8 @@ struct Source {
 [[nodiscard]] std::optional<std::vector<Source>> sources_of(
     const Graph& graph, ValueId matrix, const std::function<bool(NodeId)>& is_inside);
 
-/// Those of a matmul's operand that are others in each step along K, where the pipeliner copies all
-/// of them to shared memory, asynchronously, and makes the operand there; else nothing.
+/// Those of a matmul's operand that are others in each step along K, where the pipeliner brings all
+/// of them ahead of their use, and makes the operand in shared memory; else nothing.
 [[nodiscard]] std::optional<std::vector<Source>> copied_sources(
     const Graph& graph, const Node& matmul, std::size_t input,
     const std::function<bool(NodeId)>& is_inside);

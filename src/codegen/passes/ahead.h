@@ -42,8 +42,6 @@ class Cloner {
     done_[ahead.induction()] = replacement;
   }
   Id operator()(Id id);
-  /// `by` takes the place of `id`.
-  void replace(Id id, Id by) { done_[id] = by; }
 
  private:
   Builder& b_;

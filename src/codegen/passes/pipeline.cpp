@@ -9,7 +9,8 @@
 //     with dots on slot i % S
 //
 // A load that is the same for runs of rows or columns, such as numbers packed into words, or scales
-// of groups, has one element for each run in its slots.
+// of groups, has one element for each run in its slots. One that has a single element in each row
+// of a step is too narrow for asynchronous copies: it is loaded into registers, a step ahead.
 //
 // Carried values count the slots. Where the offsets of a load grow by the same amount in each step,
 // the pointer advances instead, and threads compute the offsets once.
@@ -50,6 +51,8 @@ struct Copied {
   Id load;
   int rows = 1, cols = 1;
   Id shared = kNone;
+  bool is_column = false;  ///< it has no slots, but registers that the loop carries
+  Id carried = kNone;
   /// Where offsets grow by the same amount in each step: those of the first iteration, and elements
   /// per unit of the induction variable.
   Id first_offset = kNone, slope = kNone;
@@ -122,6 +125,7 @@ class LoopPipeliner {
     }
     const Id slot = carry(b_.integer(0, Kind::kI32));
     const Id slot_ahead = carry(b_.integer(stages_ - 1, Kind::kI32));
+    for_each_column([&](Copied& column) { column.carried = carry(load_column(column, low)); });
 
     std::vector<Id> body;
     b_.set_block(&body);
@@ -129,6 +133,10 @@ class LoopPipeliner {
     copy_tiles(
         b_.map(Fn::kAdd, {loop_.body_args[0], b_.map(Fn::kMul, {step, b_.integer(stages_ - 1)})}),
         slot_ahead);
+    std::vector<Id> columns;
+    for_each_column([&](Copied& column) {
+      columns.push_back(load_column(column, b_.plus(loop_.body_args[0], step)));
+    });
     for (Id id : loop_.body) {
       if (p_.at(id).op == Op::kCheckIndex && ahead_.can_make(id)) continue;
       if (p_.at(id).op == Op::kDot) use_rings(id, slot, body);
@@ -137,6 +145,7 @@ class LoopPipeliner {
     b_.set_block(&body);
     loop_.yields.push_back(slot_after(slot));
     loop_.yields.push_back(slot_after(slot_ahead));
+    loop_.yields.insert(loop_.yields.end(), columns.begin(), columns.end());
     loop_.body = std::move(body);
     p_.at(loop_id_) = std::move(loop_);
     return before;
@@ -210,12 +219,17 @@ class LoopPipeliner {
         return p_.at(check).op == Op::kCheckIndex && p_.at(check).args[1] == id;
       });
       if (is_checked || load.type.rows != whole.rows || load.type.cols != whole.cols) return {};
-      const Copied& copied = copies.emplace_back(runs_of(id));
+      Copied& copied = copies.emplace_back(runs_of(id));
       const auto size = static_cast<int>(dtype_size(load.dtype));
-      if (load.type.cols / copied.cols * size < kLeastCopied) return {};
+      const int width = load.type.cols / copied.cols;
+      copied.is_column = width == 1;
+      if (copied.is_column) copied.rows = 1;
+      if (width > 1 && width * size < kLeastCopied) return {};
       bytes += static_cast<double>(size) / (copied.rows * copied.cols);
     }
     if (bytes > kMostCopied * static_cast<double>(dtype_size(dtype))) return {};
+    // The ring has slots.
+    if (std::ranges::all_of(copies, &Copied::is_column)) return {};
     return copies;
   }
   /// Which elements of a load are the same.
@@ -278,7 +292,7 @@ class LoopPipeliner {
       if (!ring.ahead()) continue;
       for (Copied& copied : ring.copies) {
         const Inst load = p_.at(copied.load);
-        if (ahead_.varies(load.args[0])) continue;
+        if (copied.is_column || ahead_.varies(load.args[0])) continue;
         const auto slope = slope_of(load.args[1], first);
         if (!slope) continue;
         copied.slope = *slope;
@@ -332,6 +346,7 @@ class LoopPipeliner {
       const int stages = ring.ahead() ? stages_ : 1;
       const bool is_tile = ring.copies.empty() || ring.is_made;
       for (Copied& copied : ring.copies) {
+        if (copied.is_column) continue;
         const Inst load = p_.at(copied.load);
         const Type type{load.type.kind, load.type.rows / copied.rows, load.type.cols / copied.cols};
         copied.shared = tiles(type, load.dtype, copied.is_whole() ? ring.row_step : 1, stages);
@@ -376,6 +391,7 @@ class LoopPipeliner {
     }
     if (inside == kNone) inside = b_.integer(1, Kind::kPred);
     for (const Copied& copied : ring.copies) {
+      if (copied.is_column) continue;
       const Inst load = p_.at(copied.load);
       Id pointer = value_of(load.args[0]);
       Id offset = copied.first_offset;
@@ -420,19 +436,48 @@ class LoopPipeliner {
                  .dtype = ring.dtype});
       return;
     }
-    Cloner clone(b_, ahead_, ahead_.induction());
+    std::map<Id, Id> known = hoisted_;
     for (const Copied& copied : ring.copies) {
       const Inst load = p_.at(copied.load);
-      clone.replace(copied.load, b_.append({.op = Op::kLoadShared,
-                                            .type = load.type,
-                                            .args = {copied.shared, slot},
-                                            .dtype = load.dtype}));
+      known[copied.load] = copied.is_column ? copied.carried
+                                            : b_.append({.op = Op::kLoadShared,
+                                                         .type = load.type,
+                                                         .args = {copied.shared, slot},
+                                                         .dtype = load.dtype});
     }
-    for (const auto& [besides, value] : hoisted_) clone.replace(besides, value);
+    // What is made of columns alone is one.
+    const auto made = [&](const auto& self, Id id) -> Id {
+      if (id == kNone || !ahead_.in_body(id)) return id;
+      if (const auto at = known.find(id); at != known.end()) return at->second;
+      Inst copy = p_.at(id);
+      for (Id& arg : copy.args) arg = self(self, arg);
+      return known[id] = copy.op == Op::kMap ? b_.map(copy.fn, std::move(copy.args), copy.dtype)
+                                             : b_.append(std::move(copy));
+    };
     b_.append({.op = Op::kStoreShared,
                .type = {},
-               .args = {ring.tile, first, clone(ring.operand)},
+               .args = {ring.tile, first, made(made, ring.operand)},
                .dtype = ring.dtype});
+  }
+
+  template <class Body>
+  void for_each_column(const Body& body) {
+    for (Ring& ring : rings_) {
+      for (Copied& copied : ring.copies) {
+        if (copied.is_column) body(copied);
+      }
+    }
+  }
+  Id load_column(const Copied& column, Id position) {
+    Cloner clone(b_, ahead_, position);
+    const auto value_of = [&](Id id) { return clone(id); };
+    const Inst load = p_.at(column.load);
+    Id mask = b_.map(Fn::kLt, {position, loop_.args[1]});
+    if (load.args.size() > 2) {
+      mask = b_.map(Fn::kAnd, {mask, of_copied(column, load.args[2], value_of)});
+    }
+    return b_.load(clone(load.args[0]), of_copied(column, load.args[1], value_of), mask,
+                   load.dtype);
   }
 
   /// Loads in front of the loop what operands that are made of slots take besides.
