@@ -608,9 +608,9 @@ std::vector<Case> matmul_cases() {
                     {{"end", std::int64_t{32}}, {"step", std::int64_t{4}}, {"dtype", kI32}});
            const ValueId mask = b.op("full", {}, {{"value", std::int64_t{15}}, {"dtype", kI32}});
            const ValueId shifted = b.op("bitwise_right_shift", {b.in(kI32, {72, 48, 1}), by});
-           const ValueId numbers = reshaped(b.op("bitwise_and", {shifted, mask}), {72, 3, 128});
-           const ValueId centred = b.op("sub", {numbers, b.to(b.in(DType::kI8, {72, 3, 1}), kI32)});
-           const ValueId w = b.op("mul", {b.to(centred, dtype), b.in(dtype, {72, 3, 1})});
+           const ValueId numbers = reshaped(b.op("bitwise_and", {shifted, mask}), {72, 6, 64});
+           const ValueId centred = b.op("sub", {numbers, b.to(b.in(DType::kI8, {72, 6, 1}), kI32)});
+           const ValueId w = b.op("mul", {b.to(centred, dtype), b.in(dtype, {72, 6, 1})});
            b.out(b.op("mm", {b.in(dtype, {7, 384}), transposed(b, reshaped(w, {72, 384}), 0, 1)}));
          }});
   }

@@ -173,7 +173,6 @@ std::optional<std::vector<Source>> sources_of(const Graph& graph, ValueId matrix
 std::optional<std::vector<Source>> copied_sources(const Graph& graph, const Node& matmul,
                                                   std::size_t input,
                                                   const std::function<bool(NodeId)>& is_inside) {
-  constexpr std::int64_t kExtents[] = {16, 32, 64, 128};  // of tiles
   auto sources = sources_of(graph, matmul.inputs[input], is_inside);
   if (!sources) return std::nullopt;
   const bool is_left = input == first_matrix(matmul);
@@ -183,24 +182,27 @@ std::optional<std::vector<Source>> copied_sources(const Graph& graph, const Node
   const auto bytes_of = [&](ValueId value) {
     return static_cast<std::int64_t>(dtype_size(graph.type(value).dtype));
   };
+  const std::int64_t element = bytes_of(matmul.inputs[input]);
   double all = 0;  // bytes for each element of the operand
   const auto is_copied = [&](const Source& source) {
-    const std::int64_t bytes = bytes_of(source.value);
-    const std::int64_t run = (source.is_by_columns ? source.columns : source.rows).alike;
-    // A row of a tile is copied asynchronously, or has one element.
-    const bool is_wide = std::ranges::all_of(kExtents, [&](std::int64_t extent) {
-      return extent <= run || extent * bytes >= tile::kLeastCopied * run;
-    });
     if (source.rows.alike == 0 || source.columns.alike == 0) return false;
+    const std::int64_t bytes = bytes_of(source.value);
+    // A row of a tile is copied asynchronously, or has one element. Along K it is 64 or 128 bytes
+    // of the operand, else at least 16 elements.
+    const std::int64_t run = (source.is_by_columns ? source.columns : source.rows).alike;
+    const std::int64_t least = source.is_by_columns == is_left ? 64 / element : 16;
+    const std::int64_t most = source.is_by_columns == is_left ? 2 * least : 16 * least;
+    bool is_wide = true;
+    for (std::int64_t extent = least; extent <= most; extent *= 2) {
+      is_wide = is_wide && (extent <= run || extent * bytes >= tile::kLeastCopied * run);
+    }
     all +=
         static_cast<double>(bytes) / static_cast<double>(source.rows.alike * source.columns.alike);
     return !source.rows.repeats && !source.columns.repeats &&
            source.is_by_columns == sources->front().is_by_columns && is_wide;
   };
   if (sources->empty() || !std::ranges::all_of(*sources, is_copied)) return std::nullopt;
-  return all <= tile::kMostCopied * static_cast<double>(bytes_of(matmul.inputs[input]))
-             ? sources
-             : std::nullopt;
+  return all <= tile::kMostCopied * static_cast<double>(element) ? sources : std::nullopt;
 }
 
 std::optional<std::vector<Source>> copied_sources(const Graph& body, const Node& matmul,
