@@ -149,6 +149,9 @@ TEST(Sources, AChainOfSumsOfOneValue) {
   for (int i = 0; i < 40; ++i) value = m.op("add", {value, value});
   EXPECT_THAT(*sources_of(m.graph, value, kAll),
               ElementsAre(source(m.graph.input_values()[0], 1, 1)));
+  // What no kernel holds is given up, not the stack.
+  for (int i = 0; i < 100000; ++i) value = m.op("relu", {value});
+  EXPECT_FALSE(sources_of(m.graph, value, kAll));
 }
 
 }  // namespace

@@ -32,9 +32,10 @@ std::optional<std::vector<Digit>> take(std::vector<Digit>& from, const Dim& exte
     return taken;
   }
   for (std::int64_t rest = extent.constant(); rest != 1;) {
-    if (from.empty() || !from.front().size.is_constant() || rest == 0) return std::nullopt;
+    if (from.empty() || !from.front().size.is_constant()) return std::nullopt;
     Digit& next = from.front();
     const std::int64_t size = next.size.constant();
+    if (size == 0 || rest == 0) return std::nullopt;
     if (rest % size == 0) {
       rest /= size;
       taken.push_back(next);
@@ -78,7 +79,9 @@ class Walk {
       : graph_(graph), is_inside_(is_inside) {}
 
   /// Whether the value, at these coordinates, is made of sources.
-  bool add(ValueId value, const Digits& at) {
+  bool add(ValueId value, const Digits& at, int depth = 0) {
+    constexpr int kMostDepth = 128;  // more than a kernel has nodes
+    if (depth++ > kMostDepth) return false;
     const NodeId producer = graph_.value(value).producer;
     const bool is_inside = producer >= 0 && is_inside_(producer);
     if (is_inside && graph_.node(producer).inputs.empty()) return true;
@@ -98,24 +101,25 @@ class Walk {
     const OpClass kind = node.op->op_class;
     if (kind == OpClass::kPointwise || kind == OpClass::kCopy) {
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-        if (!add(node.inputs[i], broadcast(at, shape(i)))) return false;
+        if (!add(node.inputs[i], broadcast(at, shape(i)), depth)) return false;
       }
       return true;
     }
     if (kind != OpClass::kView) return false;
     if (node.op->view == View::kFlat) {
       const auto from = reshaped(at, shape(0));
-      return from && add(node.inputs[0], *from);
+      return from && add(node.inputs[0], *from, depth);
     }
-    if (node.op->view == View::kExpand) return add(node.inputs[0], broadcast(at, shape(0)));
+    if (node.op->view == View::kExpand) return add(node.inputs[0], broadcast(at, shape(0)), depth);
     if (node.op->view == View::kPermute) {
       const auto order = permutation(node.op_name(), node.attrs, shape(0).size());
       Digits from(order.size());
       for (std::size_t i = 0; i < order.size(); ++i) from[order[i]] = at[i];
-      return add(node.inputs[0], from);
+      return add(node.inputs[0], from, depth);
     }
     // A part begins anywhere: no view in front of it divides its fewer elements into whole digits.
-    return node.op->view == View::kPart && shape(0).size() == at.size() && add(node.inputs[0], at);
+    return node.op->view == View::kPart && shape(0).size() == at.size() &&
+           add(node.inputs[0], at, depth);
   }
 
   [[nodiscard]] const std::vector<std::pair<ValueId, Digits>>& found() const { return found_; }

@@ -544,7 +544,11 @@ std::optional<std::vector<Source>> made_of(const Graph& graph, const Node& matmu
   const bool is_copied_as_is = multiplier(target, dtype, /*asynchronous=*/true) != nullptr &&
                                has(target, units::kBulkTensor);
   if (!has_few_rows && is_copied_as_is) return std::nullopt;
-  const bool is_once = has_few_rows && input != first;
+  // Each element of a right operand that is another one in each batch.
+  const Shape& operand = graph.type(matmul.inputs[input]).shape;
+  const bool is_once =
+      has_few_rows && input != first &&
+      std::equal(operand.begin(), operand.end() - 2, product.begin(), product.end() - 2);
   const auto nodes = nodes_in_front(graph, matmul.inputs[input], is_inside);
   const bool is_light = std::ranges::all_of(
       nodes, [](const Node* node) { return node->op_name() == "to" || node->op_name() == "mul"; });

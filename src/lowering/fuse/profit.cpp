@@ -1,7 +1,6 @@
 #include "lowering/fuse/profit.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "codegen/kernel/spec.h"
@@ -140,10 +139,17 @@ bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul,
     return clusters.folded(n) || clusters.item_of_node[static_cast<std::size_t>(n)] == host;
   };
   const std::size_t first = first_matrix(node);
-  return std::ranges::all_of(std::array{first, first + 1}, [&](std::size_t input) {
-    return !is_of(clusters, host, node.inputs[input]) ||
-           made_of(graph, node, input, clusters.context.target, is_inside);
-  });
+  bool is_operand = false;
+  for (const std::size_t input : {first, first + 1}) {
+    if (!is_of(clusters, host, node.inputs[input])) continue;
+    is_operand = true;
+    if (!made_of(graph, node, input, clusters.context.target, is_inside)) return false;
+  }
+  // Else it gives what the result meets, such as a bias, for each element.
+  return is_operand || std::ranges::all_of(it.nodes, [&](NodeId n) {
+           const std::string_view op = clusters.node(n).op_name();
+           return op == "to" || op == "mul" || clusters.folded(n);
+         });
 }
 
 }  // namespace
