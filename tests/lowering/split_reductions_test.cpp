@@ -73,11 +73,12 @@ TEST(SplitReductions, WeightThatIsCastIsReadAsItIs) {
     const Graph graph =
         graph_of(input16("x", "8, 4096") + R"(, {"name": "w", "shape": [6144, 4096], "dtype": ")" +
                      dtype + R"("})",
-                 node("c", "to", R"("w")", R"("dtype": "bf16")") + "," +
-                     node("t", "transpose", R"("c")", R"("dim0": 0, "dim1": 1)") + "," +
-                     node("y", "mm", R"("x", "t")"),
+                 (dtype == "bf16" ? "" : node("c", "to", R"("w")", R"("dtype": "bf16")") + ",") +
+                     node("t", "transpose", dtype == "bf16" ? R"("w")" : R"("c")",
+                          R"("dim0": 0, "dim1": 1)") +
+                     "," + node("y", "mm", R"("x", "t")"),
                  R"("y")");
-    return split(graph, context).nodes().size() > 3;
+    return split(graph, context).nodes().size() > graph.nodes().size();
   };
   EXPECT_FALSE(is_cut("bf16"));
   EXPECT_FALSE(is_cut("f32"));

@@ -328,6 +328,7 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
   const double conversions = p.widened ? fragments * number(warp_m + p.right * warp_n) : 0;
   const double copies = written * number(t.k) / 16 / number(32 * t.warps);
   const double turn = known.shared_clocks + known.matrix_clocks;  // of a warp with nobody beside it
+  constexpr double kOfIntegers = 2;                               // turns: half as many lanes
   constexpr double kAround = 24;                                  // other instructions per step
   return {.blocks = number(p.tiles * divide_up(p.m, t.m) * divide_up(p.n, t.n)),
           .at_once = number(use.waits ? 1 : std::max<std::int64_t>(1, room)),
@@ -335,7 +336,7 @@ TileWork work_of(const Product& p, const Tile& t, const DeviceModel& device, con
           .shared = k * (written + read) / 128,
           .issue = steps * number(t.warps) *
                        (multiplies + conversions + 2 * loads + 4 * copies + kAround) / 4 +
-                   k * made * number(p.making) / 32 / 4,
+                   k * made * number(p.making) * kOfIntegers / 32 / 4,
           .l2 = (number(p.k) * loaded + number(rows * cols) * 2) * 108 / 5120,
           .latency = steps / number(t.stages) * known.memory_clocks,
           .waiting = steps * fragments * turn,
