@@ -126,8 +126,8 @@ def is_known(op: str) -> bool:
 
 
 def _counted(buffer: torch.Tensor | None) -> dict[str, int] | None:
-    """The attributes of an `arange` that has the buffer's numbers, where these are few and whole:
-    what a shift or a mask is made of."""
+    """The attributes of an `arange` that has the buffer's numbers, where these are at most 64 integers
+    at equal distances, such as the shifts of packed weights."""
     if buffer is None or buffer.dtype not in (torch.int32, torch.int64):
         return None
     numbers = buffer.flatten().tolist() if 1 < buffer.numel() <= 64 else []
@@ -141,8 +141,9 @@ def _counted(buffer: torch.Tensor | None) -> dict[str, int] | None:
 class Lowering:
     """Fills a graph with the nodes of a program. `inputs` has the names of the program's inputs that
     are no parameters, `parameter` gives the others theirs, `buffers` has the values of some of these,
-    `cuts` says which are split, and `caches` makes a cache of a name, of what a token has and a dtype. What lies along
-    the symbol `apart` belongs to several sequences; the input `positions` has their places in these."""
+    `cuts` says which are split, and `caches` makes a cache of a name, of what a token has and a dtype.
+    What lies along the symbol `apart` belongs to several sequences; the input `positions` has their
+    places in these."""
 
     def __init__(
         self,
@@ -338,7 +339,7 @@ class Lowering:
 
     def run_of(self, node: torch.fx.Node) -> int | None:
         """How many elements in a row are equal in a buffer that counts 0, 0, 0, 1, 1, 1, 2, ..."""
-        while node.op == "call_function" and node.target in (torch.ops.aten._to_copy.default,):
+        while node.op == "call_function" and node.target == torch.ops.aten._to_copy.default:
             node = node.args[0]
         name = self.program.graph_signature.inputs_to_buffers.get(node.name)
         buffer = None if name is None else self._buffers.get(self._parameter(name))

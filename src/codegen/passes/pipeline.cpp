@@ -205,9 +205,9 @@ class LoopPipeliner {
     }
     return loads;
   }
-  /// The loads of a computed operand that are others in each step, if there are slots for all: an
-  /// element of the operand takes no larger ones of its own. Indices are checked in registers:
-  /// those that are loaded stay there.
+  /// The loads of a computed operand that are others in each step, if slots or columns can hold
+  /// all, in hardly more bytes than the operand has. Indices are checked in registers: those that
+  /// are loaded stay there.
   std::vector<Copied> loads_to_copy(Id operand, DType dtype) {
     const Type whole = p_.at(operand).type;
     std::vector<Copied> copies;
@@ -228,7 +228,7 @@ class LoopPipeliner {
       bytes += static_cast<double>(size) / (copied.rows * copied.cols);
     }
     if (bytes > kMostCopied * static_cast<double>(dtype_size(dtype))) return {};
-    // The ring has slots.
+    // Columns alone would make a ring without slots.
     if (std::ranges::all_of(copies, &Copied::is_column)) return {};
     return copies;
   }
