@@ -74,9 +74,9 @@ class Decomposer {
   ValueId storage(ValueId value) const { return storage_[value]; }
 
   bool is_taken_apart(ValueId value) const {
-    const Source source = source_of(graph_, value);
-    return source.node != nullptr &&
-           (source.node->op_name() == kCopyIn || source.node->op_name() == kSplit);
+    const Origin origin = origin_of(graph_, value);
+    return origin.node != nullptr &&
+           (origin.node->op_name() == kCopyIn || origin.node->op_name() == kSplit);
   }
 
   /// Sweeps backwards: finds for each copy into a buffer who reads it before a gather overwrites

@@ -57,13 +57,13 @@ class Reinplace {
     for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
       const Node& node = graph_.nodes()[id];
       if (node.op_name() != "all_gather_into_tensor") continue;
-      const Source source = source_of(graph_, node.inputs[0]);
-      if (source.node == nullptr || source.node->op_name() != kCopyIn) continue;
+      const Origin origin = origin_of(graph_, node.inputs[0]);
+      if (origin.node == nullptr || origin.node->op_name() != kCopyIn) continue;
       if (Reason reason = obstacle(id)) {
         context_.missed(kPass, node.name, Reason(why::kNotInPlace, std::move(reason)));
         continue;
       }
-      const std::string& buffer = graph_.value(source.node->outputs[1]).name;
+      const std::string& buffer = graph_.value(origin.node->outputs[1]).name;
       context_.applied(kPass, node.name, Reason(why::kInPlace, buffer));
       in_place[id] = changes = true;
     }
@@ -108,16 +108,16 @@ class Reinplace {
     std::vector<bool> taken(graph_.nodes().size(), false);  // copy_ins whose buffer is written
     for (std::size_t id = 0; id < in_place.size(); ++id) {
       if (!in_place[id]) continue;
-      const Source source = source_of(graph_, graph_.nodes()[id].inputs[0]);
-      taken[graph_.value(source.node->outputs[0]).producer] = true;
+      const Origin origin = origin_of(graph_, graph_.nodes()[id].inputs[0]);
+      taken[graph_.value(origin.node->outputs[0]).producer] = true;
     }
     Rewriter rewrite(graph_);
     for (std::size_t id = 0; id < in_place.size(); ++id) {
       const Node& node = graph_.nodes()[id];
       if (in_place[id]) {
-        const Source source = source_of(graph_, node.inputs[0]);
+        const Origin origin = origin_of(graph_, node.inputs[0]);
         rewrite.copy(node, "all_gather_into_tensor_out",
-                     rewrite({node.inputs[0], source.node->outputs[1]}), node.attrs);
+                     rewrite({node.inputs[0], origin.node->outputs[1]}), node.attrs);
         continue;
       }
       if (is_unread_getitem(node)) {
@@ -148,7 +148,7 @@ std::optional<Graph> reinplace_all_gathers(const Graph& graph, PassContext& cont
   return Reinplace(graph, context).run();
 }
 
-Source source_of(const Graph& graph, ValueId value) {
+Origin origin_of(const Graph& graph, ValueId value) {
   while (true) {
     const Value& v = graph.value(value);
     if (v.producer < 0) return {};

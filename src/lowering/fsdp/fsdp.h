@@ -21,10 +21,10 @@ inline constexpr std::string_view kCopy = "fsdp.copy_";
 inline constexpr std::string_view kResize = "resize_storage_bytes_";
 
 /// The node and result index that a value comes from, looking through getitem nodes.
-struct Source {
+struct Origin {
   const Node* node = nullptr;  ///< null for a graph input
   int result = 0;
 };
-[[nodiscard]] Source source_of(const Graph& graph, ValueId value);
+[[nodiscard]] Origin origin_of(const Graph& graph, ValueId value);
 
 }  // namespace braid

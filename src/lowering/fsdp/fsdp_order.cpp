@@ -273,9 +273,9 @@ class Order {
       if (node.op_name() == kCopy) {
         copied[storage[node.inputs[0]]] = node.inputs[1];
       } else if (node.op_name() == "all_gather_into_tensor") {
-        const Source source = source_of(graph_, node.inputs[0]);
-        if (source.node != nullptr && source.node->op_name() == kCopyIn) {
-          uses.writes.push_back(source.node->outputs[1]);
+        const Origin origin = origin_of(graph_, node.inputs[0]);
+        if (origin.node != nullptr && origin.node->op_name() == kCopyIn) {
+          uses.writes.push_back(origin.node->outputs[1]);
         }
       }
       return uses;

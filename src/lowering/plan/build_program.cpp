@@ -83,7 +83,7 @@ class Builder {
   int& buffer_of(ValueId value) { return buffer_of_[value]; }
   Buffer& buffer(int id) { return program_.buffers[id]; }
 
-  int add_buffer(std::string name, const TensorType& type, Place place) {
+  int add_buffer(std::string name, const TensorType& type, ArenaKey place) {
     program_.buffers.push_back({.kind = BufferKind::kTensor,
                                 .name = std::move(name),
                                 .type = type,
@@ -158,7 +158,7 @@ class Builder {
       return buffer_of(value) = add_slice(v.name, v.type, buffer_of_join(*joined.by), *joined.by,
                                           static_cast<std::int64_t>(joined.operand));
     }
-    Place place{ArenaKind::kWorkspace, ""};
+    ArenaKey place{ArenaKind::kWorkspace, ""};
     if (!v.comm_group.empty()) {
       place = {ArenaKind::kSymmetric, v.comm_group};
     } else if (written_to_io_[value]) {
@@ -230,7 +230,7 @@ class Builder {
 
   /// The buffer of a chunk's operand; a copy of it where it is itself a slice, or has slices of
   /// another group.
-  int buffer_to_cut(const Node& node, const Place& place) {
+  int buffer_to_cut(const Node& node, const ArenaKey& place) {
     const int id = buffer_of(node.inputs[0]);
     const std::string& group = *node.attr<std::string>("group");
     const auto cut = cut_by_.find(id);
@@ -379,7 +379,7 @@ class Builder {
   const Graph& graph_;
   PassContext& context_;
   Program program_;
-  std::vector<Place> places_;          ///< for each buffer
+  std::vector<ArenaKey> places_;       ///< for each buffer
   std::vector<int> buffer_of_;         ///< for each value
   std::vector<int> event_of_;          ///< for each value made in the background: the event of its
                                        ///< step

@@ -22,9 +22,9 @@ constexpr ReasonCode kLoose{
 constexpr ReasonCode kInPlace{
     "plan_memory.in_place", "in the place of '{input}', which its kernel reads for the last time"};
 
-void add_arenas(Program& program, std::span<const Place> places) {
-  std::map<Place, int> arenas;
-  for (const Place& place : places) arenas.emplace(place, 0);
+void add_arenas(Program& program, std::span<const ArenaKey> places) {
+  std::map<ArenaKey, int> arenas;
+  for (const ArenaKey& place : places) arenas.emplace(place, 0);
   for (auto& [place, index] : arenas) {
     index = program.arenas.size();
     program.arenas.push_back({place.kind, place.group, 0});
@@ -174,7 +174,7 @@ void place_buffers(Program& program, const StepOrder& order, std::vector<int>& t
 
 }  // namespace
 
-void lay_out(Program& program, std::span<const Place> places, PassContext& context) {
+void lay_out(Program& program, std::span<const ArenaKey> places, PassContext& context) {
   const StepOrder order(program.steps);
   add_arenas(program, places);
   set_lifetimes(program, order);

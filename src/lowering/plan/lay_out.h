@@ -15,17 +15,17 @@ inline constexpr std::int64_t kBufferAlignment = 256;
 inline constexpr std::int64_t kSymmetricAlignment = std::int64_t{2} << 20U;
 
 /// The arena of a buffer, before arenas have indices.
-struct Place {
+struct ArenaKey {
   ArenaKind kind;
   std::string group;
-  bool operator<(const Place& other) const {
+  bool operator<(const ArenaKey& other) const {
     return std::tie(kind, group) < std::tie(other.kind, other.group);
   }
 };
 
 /// Creates the arenas of a program whose steps are complete, and sets each buffer's lifetime and
 /// offset. Remarks of plan_memory say how close each shared arena comes to its bound.
-void lay_out(Program& program, std::span<const Place> places, PassContext& context);
+void lay_out(Program& program, std::span<const ArenaKey> places, PassContext& context);
 
 /// How well an arena is used, its head included.
 struct ArenaUse {
