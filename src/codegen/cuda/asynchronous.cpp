@@ -66,8 +66,6 @@ __device__ __forceinline__ unsigned long long descriptor(unsigned at, unsigned l
 }
 )";
 
-enum Section : int { kAsync = 7 };
-
 }  // namespace
 
 void Preamble::mbarriers() {

@@ -10,8 +10,6 @@
 namespace braid::tile {
 namespace {
 
-enum Section : int { kTypes, kAccess, kMath, kShared, kCopy, kMatrix, kProduct };
-
 constexpr std::string_view kWidenF16 =
     R"(__device__ __forceinline__ float widen_f16(unsigned short x) {
   float y;
@@ -542,7 +540,7 @@ std::string Preamble::pack(DType dtype) {
                   narrowed_word(dtype, 0, 4 / static_cast<int>(dtype_size(dtype)))));
 }
 
-std::string Preamble::need(int section, const std::string& name, std::string text) {
+std::string Preamble::need(Section section, const std::string& name, std::string text) {
   texts_.emplace(std::pair(section, name), std::move(text));
   return name;
 }

@@ -10,8 +10,6 @@
 namespace braid::tile {
 namespace {
 
-enum Section : int { kMultimemOne = 20, kMultimem };
-
 // {0} dtype, {1} memory type, {2} world, {3} ranks that are unrolled, {4} value of rank 0, {5}
 // value of rank r, {6} the rounded sum
 constexpr std::string_view kReduceOne16 =

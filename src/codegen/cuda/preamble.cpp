@@ -9,16 +9,6 @@
 namespace braid::tile {
 namespace {
 
-enum Section : int {
-  kFailing = 10,
-  kCommunicating,
-  kPackets,
-  kPacketAccess,
-  kMultimemOne,
-  kMultimem,
-  kMarking
-};
-
 constexpr std::string_view kRecord = R"(
 // What went wrong first on this rank, for the host.
 struct Record {

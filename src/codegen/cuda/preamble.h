@@ -123,10 +123,27 @@ class Preamble {
   std::string narrowed(DType dtype, const std::string& value);
   std::string narrowed_word(DType dtype, int first, int width);
   std::string extreme(std::string_view name, char sign, Kind kind);
-  /// Adds a helper. Helpers are printed in the order of `section`, then by name.
-  std::string need(int section, const std::string& name, std::string text);
+  enum Section {
+    kTypes,
+    kAccess,
+    kMath,
+    kShared,
+    kCopy,
+    kMatrix,
+    kProduct,
+    kAsync,
+    kFailing,
+    kCommunicating,
+    kPackets,
+    kPacketAccess,
+    kMarking,
+    kMultimemOne,
+    kMultimem
+  };
+  /// Adds a helper. Helpers are printed in the order of sections, then by name.
+  std::string need(Section section, const std::string& name, std::string text);
 
-  std::map<std::pair<int, std::string>, std::string> texts_;
+  std::map<std::pair<Section, std::string>, std::string> texts_;
 };
 
 }  // namespace braid::tile
