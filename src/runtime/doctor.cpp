@@ -3,13 +3,19 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "braid/error.h"
+#include "codegen/units.h"
 #include "ir/text.h"
 #include "runtime/compile/disk_cache.h"
 #include "runtime/compile/nvrtc_api.h"
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
+#include "runtime/exec/unit_canary.h"
+#include "runtime/exec/unit_trials.h"
 #include "runtime/nccl/nccl_api.h"
 
 namespace braid {
@@ -24,12 +30,39 @@ Checkup find_nvrtc() {
   }
 }
 
-void find_driver(std::vector<Checkup>& findings) {
+/// What is known of the units of a GPU that are tried before kernels use them.
+void find_units(const cuda::Api& api, int gpu, const DiskCache& cache,
+                std::vector<Checkup>& findings) {
+  const std::string_view model = cuda::gpu_model(api, gpu);
+  const Target target =
+      Target::parse(model.empty() ? cuda::gpu_target(api, gpu) : std::string(model));
+  for (const unsigned units : tried_units()) {
+    const bool all = std::ranges::all_of(all_units(), [&](const Unit* unit) {
+      return (units & bit_of(*unit)) == 0 || has(target, *unit);
+    });
+    if (!all) continue;
+    const std::string where = fmt::format("GPU {}: {}", gpu, names_of_units(units));
+    const std::optional<std::string> known =
+        known_finding(cuda::gpu_name(api, gpu), units, target, cache);
+    if (!known) {
+      findings.push_back({"unit", true, "not tried yet", where, ""});
+    } else if (known->empty()) {
+      findings.push_back({"unit", true, "passed", where, ""});
+    } else {
+      findings.push_back({"unit", true, "failed", where,
+                          fmt::format("kernels do without {}: {}", names_of_units(units), *known)});
+    }
+  }
+}
+
+void find_driver(const std::filesystem::path& cache_directory, std::vector<Checkup>& findings) {
   try {
     const cuda::Api& api = cuda::Api::get(/*virtual_ranks=*/false);
     findings.push_back({"CUDA driver", true, api.version, api.library.path(), ""});
+    const DiskCache cache(cache_directory);
     for (int gpu = 0; gpu < api.gpus; ++gpu) {
       findings.push_back({"GPU", true, "", cuda::describe_gpu(api, gpu), ""});
+      find_units(api, gpu, cache, findings);
     }
   } catch (const Error& error) {
     findings.push_back({"CUDA driver", false, "", "", std::string(message_of(error))});
@@ -88,7 +121,7 @@ Checkup find_cache(const std::filesystem::path& directory) {
 std::vector<Checkup> diagnose(const std::filesystem::path& cache_directory) {
   std::vector<Checkup> findings;
   findings.push_back(find_nvrtc());
-  find_driver(findings);
+  find_driver(cache_directory, findings);
   findings.push_back(find_nccl());
   findings.push_back(find_cpu_device());
   findings.push_back(find_cache(cache_directory));

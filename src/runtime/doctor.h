@@ -15,8 +15,8 @@ struct Checkup {
   std::string how_to_get;  ///< or how to repair it; empty when it is fine
 };
 
-/// Checks NVRTC, the CUDA driver and its GPUs, NCCL, the cpu device with its LLVM, and the cache
-/// directory. Does not throw for what is missing.
+/// Checks NVRTC, the CUDA driver, its GPUs and what the cache has of their units (unit_canary.h),
+/// NCCL, the cpu device with its LLVM, and the cache directory. Does not throw for what is missing.
 [[nodiscard]] std::vector<Checkup> diagnose(const std::filesystem::path& cache_directory);
 
 }  // namespace braid

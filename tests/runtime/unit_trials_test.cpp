@@ -17,6 +17,7 @@
 #include "codegen/units.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/compile/disk_cache.h"
+#include "runtime/doctor.h"
 #include "runtime/dynamic_library.h"
 #include "runtime/error_of.h"
 #include "runtime/exec/executable_impl.h"
@@ -28,6 +29,7 @@ namespace braid {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -133,6 +135,17 @@ class UnitTrialsTest : public ::testing::Test {
     return names;
   }
 
+  /// What `braid doctor` says of the units of the first GPU: "state: which".
+  [[nodiscard]] std::vector<std::string> diagnosed() const {
+    std::vector<std::string> lines;
+    for (const Checkup& checkup : diagnose(cache_.path())) {
+      if (checkup.component != "unit" || !checkup.path.starts_with("GPU 0: ")) continue;
+      lines.push_back(checkup.version + ": " + checkup.path.substr(7));
+      if (!checkup.how_to_get.empty()) lines.push_back(checkup.how_to_get);
+    }
+    return lines;
+  }
+
   TemporaryDirectory cache_;
   DynamicLibrary library_;
   decltype(&::fake_cuda) control_ = nullptr;
@@ -141,6 +154,9 @@ class UnitTrialsTest : public ::testing::Test {
 };
 
 TEST_F(UnitTrialsTest, HonestUnitsAreTriedOnceAndUsed) {
+  EXPECT_THAT(diagnosed(), ElementsAre("not tried yet: mma.sync",
+                                       "not tried yet: wgmma and cp.async.bulk.tensor",
+                                       "not tried yet: cp.async"));
   {
     Executable first = compile(options());
     EXPECT_EQ(launches_, 2);  // of 16 bits, and of 8
@@ -149,6 +165,7 @@ TEST_F(UnitTrialsTest, HonestUnitsAreTriedOnceAndUsed) {
     expect_right(std::move(first), matmul());
   }
   EXPECT_THAT(kept(), ElementsAre("unit wgmma and cp.async.bulk.tensor on Fake GPU, format 1"));
+  EXPECT_THAT(diagnosed(), Contains("passed: wgmma and cp.async.bulk.tensor"));
   {
     const World world = World::open(options());
     const int before = fake().launches;
@@ -183,6 +200,10 @@ TEST_F(UnitTrialsTest, KernelsDoWithoutAUnitThatLies) {
   EXPECT_EQ(launches_, 4);  // of mma.sync and cp.async, too
   expect_others();
   EXPECT_EQ(launches_, 0);
+  EXPECT_THAT(diagnosed(),
+              ElementsAre("passed: mma.sync", "failed: wgmma and cp.async.bulk.tensor",
+                          StartsWith("kernels do without wgmma and cp.async.bulk.tensor: on Fake"),
+                          "passed: cp.async"));
   flaw({});  // nobody asks again
   expect_others();
 }

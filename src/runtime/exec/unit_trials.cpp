@@ -58,9 +58,9 @@ std::string text_of(const Program& canary) {
 struct Entry {
   std::string material, maker;
 
-  Entry(const Device& device, const Program& canary, unsigned units)
+  Entry(const std::string& gpu, const Program& canary, unsigned units)
       : material(fmt::format("unit {} on {}, format 1\ntarget {}\ndriver {}\nbraid {}\n\n{}",
-                             names_of_units(units), device.name(), canary.target.arch(),
+                             names_of_units(units), gpu, canary.target.arch(),
                              cuda::driver_cuda_version(), BRAID_VERSION, text_of(canary))),
         maker("nvrtc " + compiler()) {}
 
@@ -195,7 +195,7 @@ UnitTrials::UnitTrials(std::shared_ptr<Device> device, std::vector<int> ranks,
 
 UnitFinding UnitTrials::find(unsigned units, const Target& target) const {
   const Program canary = unit_canary(target, units);
-  const Entry entry(*device_, canary, units);
+  const Entry entry(device_->name(), canary, units);
   if (std::optional<std::string> known = entry.find(cache_)) return {units, *std::move(known)};
   const std::optional<ProgramCode> code = code_of(canary, cache_);
   if (!code) return {units, ""};
@@ -218,7 +218,13 @@ UnitFinding UnitTrials::find(unsigned units, const Target& target) const {
 }
 
 void UnitTrials::keep(const UnitFinding& finding, const Target& target) const {
-  Entry(*device_, unit_canary(target, finding.units), finding.units).keep(cache_, finding.failure);
+  Entry(device_->name(), unit_canary(target, finding.units), finding.units)
+      .keep(cache_, finding.failure);
+}
+
+std::optional<std::string> known_finding(const std::string& gpu, unsigned units,
+                                         const Target& target, const DiskCache& cache) {
+  return Entry(gpu, unit_canary(target, units), units).find(&cache);
 }
 
 }  // namespace braid

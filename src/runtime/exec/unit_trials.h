@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,5 +42,11 @@ class UnitTrials {
   const DiskCache* cache_;
   std::chrono::nanoseconds limit_;
 };
+
+/// What the cache has of units on a GPU of this name: what is wrong with them, or ""; nothing where
+/// they have not been tried.
+[[nodiscard]] std::optional<std::string> known_finding(const std::string& gpu, unsigned units,
+                                                       const Target& target,
+                                                       const DiskCache& cache);
 
 }  // namespace braid
