@@ -84,16 +84,10 @@ TEST_P(Fp8Epilogues, AreOneKernelWithTheirAllReduce) {
   EXPECT_TRUE(kernel.ops.ends_with("to")) << kernel.ops;
 }
 
-TEST_P(Fp8Epilogues, EqualTheReferenceAndUnfused) {
+TEST_P(Fp8Epilogues, RunCleanAndEqualTheReferenceAndUnfused) {
   const Case& c = GetParam();
-  EXPECT_TRUE(testing::matches_reference_and_unfused(quantised(c), {{"T", c.tokens}}, 3,
-                                                     testing::all_reduce_by(c.algorithm)));
-}
-
-TEST_P(Fp8Epilogues, RunCleanUnderTheSanitizer) {
-  const Case& c = GetParam();
-  EXPECT_TRUE(
-      testing::runs_clean(quantised(c), {{"T", c.tokens}}, 4, testing::all_reduce_by(c.algorithm)));
+  EXPECT_TRUE(testing::runs_clean_as_unfused(quantised(c), {{"T", c.tokens}}, 3,
+                                             testing::all_reduce_by(c.algorithm)));
 }
 
 std::vector<Case> cases() {

@@ -190,16 +190,31 @@ std::optional<RankTensors> rounded_otherwise(bool but_for_ties, const Graph& gra
                            rounded_otherwise(but_for_ties, graph, bindings, inputs));
 }
 
-::testing::AssertionResult matches_reference_and_unfused(const Graph& graph,
-                                                         const Bindings& bindings,
-                                                         std::uint64_t seed,
-                                                         const PassConfig& config,
-                                                         bool but_for_ties) {
-  const RankTensors inputs = random_inputs(graph, bindings, seed);
-  const RankTensors fused = compile_and_run(graph, bindings, inputs, config);
-  const auto good = same_as_reference(graph, fused, evaluate(graph, inputs, bindings),
-                                      rounded_otherwise(but_for_ties, graph, bindings, inputs));
-  if (!good) return good;
+namespace {
+
+/// The graph's outputs under the sanitizer, on the cpu device; a finding is a failure.
+::testing::AssertionResult run_clean(const Graph& graph, const Bindings& bindings,
+                                     const RankTensors& inputs, const PassConfig& passes,
+                                     RankTensors& outputs) {
+  WorldOptions options = cpu_world_options(world_size(graph));
+  options.sanitize = kCheckAll;
+  options.target = target_of(passes);
+  World world = World::open(options);
+  Executable executable = Executable::compile(graph, world, passes);
+  outputs = run_once(executable, graph, bindings, inputs);
+  // Once more without the host in between.
+  executable.run();
+  executable.run();
+  executable.synchronize();
+  const auto findings = found_by(world.device());
+  if (!findings.empty()) return ::testing::AssertionFailure() << findings[0].text();
+  return ::testing::AssertionSuccess();
+}
+
+/// Whether the outputs are bitwise those of the graph with a kernel per node.
+::testing::AssertionResult same_as_unfused(const Graph& graph, const Bindings& bindings,
+                                           const RankTensors& inputs, const PassConfig& config,
+                                           const RankTensors& fused) {
   PassContext context;
   context.config = config;
   if (const std::string target = target_of(config); !target.empty()) {
@@ -224,22 +239,39 @@ std::optional<RankTensors> rounded_otherwise(bool but_for_ties, const Graph& gra
   return ::testing::AssertionSuccess();
 }
 
+}  // namespace
+
+::testing::AssertionResult matches_reference_and_unfused(const Graph& graph,
+                                                         const Bindings& bindings,
+                                                         std::uint64_t seed,
+                                                         const PassConfig& config,
+                                                         bool but_for_ties) {
+  const RankTensors inputs = random_inputs(graph, bindings, seed);
+  const RankTensors fused = compile_and_run(graph, bindings, inputs, config);
+  const auto good = same_as_reference(graph, fused, evaluate(graph, inputs, bindings),
+                                      rounded_otherwise(but_for_ties, graph, bindings, inputs));
+  return good ? same_as_unfused(graph, bindings, inputs, config, fused) : good;
+}
+
 ::testing::AssertionResult runs_clean(const Graph& graph, const Bindings& bindings,
                                       std::uint64_t seed, const PassConfig& passes) {
-  WorldOptions options = cpu_world_options(world_size(graph));
-  options.sanitize = kCheckAll;
-  options.target = target_of(passes);
-  World world = World::open(options);
-  Executable executable = Executable::compile(graph, world, passes);
   const RankTensors inputs = random_inputs(graph, bindings, seed);
-  const RankTensors outputs = run_once(executable, graph, bindings, inputs);
-  // Once more without the host in between.
-  executable.run();
-  executable.run();
-  executable.synchronize();
-  const auto findings = found_by(world.device());
-  if (!findings.empty()) return ::testing::AssertionFailure() << findings[0].text();
-  return same_as_reference(graph, outputs, evaluate(graph, inputs, bindings));
+  RankTensors outputs;
+  const auto clean = run_clean(graph, bindings, inputs, passes, outputs);
+  return clean ? same_as_reference(graph, outputs, evaluate(graph, inputs, bindings)) : clean;
+}
+
+::testing::AssertionResult runs_clean_as_unfused(const Graph& graph, const Bindings& bindings,
+                                                 std::uint64_t seed, const PassConfig& passes) {
+  if (world_options(1).device != DeviceKind::kCpu) {
+    return matches_reference_and_unfused(graph, bindings, seed, passes);
+  }
+  const RankTensors inputs = random_inputs(graph, bindings, seed);
+  RankTensors outputs;
+  const auto clean = run_clean(graph, bindings, inputs, passes, outputs);
+  if (!clean) return clean;
+  const auto good = same_as_reference(graph, outputs, evaluate(graph, inputs, bindings));
+  return good ? same_as_unfused(graph, bindings, inputs, passes, outputs) : good;
 }
 
 }  // namespace braid::testing

@@ -69,5 +69,9 @@ RankTensors run_once(Executable& executable, const Graph& graph, const Bindings&
 /// The graph under the sanitizer: no finding, and equal to the reference.
 ::testing::AssertionResult runs_clean(const Graph& graph, const Bindings& bindings,
                                       std::uint64_t seed, const PassConfig& passes = {});
+/// Both, of one run: as matches_reference_and_unfused, and where the run tier's device is the cpu
+/// device, the fused kernels run under the sanitizer.
+::testing::AssertionResult runs_clean_as_unfused(const Graph& graph, const Bindings& bindings,
+                                                 std::uint64_t seed, const PassConfig& passes = {});
 
 }  // namespace braid::testing
