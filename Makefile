@@ -39,7 +39,7 @@ check-format:
 
 # From a configuration of its own: clang-tidy cannot read another compiler's precompiled headers.
 tidy: setup
-	@$(IN) configure release -B build/tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
+	@$(IN) configure release -B build/tidy -DBRAID_UNIFY=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
 	  -DCMAKE_CXX_COMPILER=clang++-14; \
 	  run-clang-tidy-14 -quiet -j $$(job_count) -p build/tidy '/(src|examples)/.*\.cpp$$'
 

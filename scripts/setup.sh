@@ -23,8 +23,8 @@ kPackages=(
 kPythonPackages=()
 if [[ "$kLevel" != demo ]]; then
   # llvm-14 has the symbolizer, without which no name in tests/lsan.supp is ever met.
-  kPackages+=(git doxygen clang-14 clang-format-14 libclang-rt-14-dev llvm-14 libgtest-dev
-              libgmock-dev libbenchmark-dev libcpp-httplib-dev libsentencepiece-dev
+  kPackages+=(git doxygen clang-14 clang-format-14 libclang-rt-14-dev lld-14 llvm-14
+              libgtest-dev libgmock-dev libbenchmark-dev libcpp-httplib-dev libsentencepiece-dev
               libpcre2-dev libutf8proc-dev pkg-config)
   kPythonPackages+=('numpy>=1.26' 'ml_dtypes>=0.4' 'safetensors>=0.5,<1')
 fi

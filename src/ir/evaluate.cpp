@@ -4,19 +4,17 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "braid/reference.h"
 #include "ir/fail.h"
 #include "ir/mutation.h"
 #include "ir/ops.h"
 #include "ir/poison.h"
+#include "ir/scalar_functions.h"
 #include "ir/text.h"
 
 namespace braid {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// For each value the last node that reads it; the number of nodes when it is a graph output.
 std::vector<std::size_t> last_uses(const Graph& graph) {

@@ -5,6 +5,7 @@
 
 #include "ir/attributes.h"
 #include "ir/fail.h"
+#include "ir/scalar_functions.h"
 #include "ir/text.h"
 #include "ir/text_file.h"
 
@@ -226,7 +227,6 @@ Scalar read_scalar(const json& value, const Place& place) {
 }
 std::optional<double> special_number(const json& value) {
   if (!value.is_string()) return std::nullopt;
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr std::pair<std::string_view, double> kSpellings[] = {
       {"inf", kInfinity},
       {"Infinity", kInfinity},

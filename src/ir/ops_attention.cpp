@@ -4,12 +4,12 @@
 
 #include "ir/attention.h"
 #include "ir/ops.h"
+#include "ir/scalar_functions.h"
 
 namespace braid {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::string_view kName = "scaled_dot_product_attention";
+constexpr std::string_view kDense = "scaled_dot_product_attention";
 
 /// All dims but the last two.
 Shape batch_of(const TensorType& type) { return {type.shape.begin(), type.shape.end() - 2}; }
@@ -53,9 +53,9 @@ void check_mask(const InferContext& context, const Shape& scores) {
        dtype_name(own), TensorType{own, scores}.str());
 }
 
-std::vector<TensorType> infer(const InferContext& context) {
-  expect_float(kName, context.inputs);
-  expect_same_dtype(kName, context.inputs.first(3));
+std::vector<TensorType> infer_dense(const InferContext& context) {
+  expect_float(kDense, context.inputs);
+  expect_same_dtype(kDense, context.inputs.first(3));
   const TensorType& query = context.inputs[0];
   for (std::size_t i = 0; i < 3; ++i) {
     const std::size_t rank = context.inputs[i].shape.size();
@@ -116,7 +116,7 @@ std::size_t mask_element(const EvalTensor& mask, const std::vector<std::int64_t>
   return element;
 }
 
-EvalTensors evaluate(const EvalContext& context, const EvalTensors& inputs) {
+EvalTensors evaluate_dense(const EvalContext& context, const EvalTensors& inputs) {
   const Attention form = attention_of(context.graph, context.node);
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& x) {
     EvalTensor result = make_result(context, 0);
@@ -191,7 +191,7 @@ Attention attention_of(const Graph& graph, const Node& node) {
     if (node.inputs.size() > 1) form.sinks = 1;
     return form;
   }
-  if (node.op_name() != kName) {
+  if (node.op_name() != kDense) {
     form.paged = true;
     form.groups = static_cast<std::size_t>(query[1].evaluate({}) /
                                            graph.type(node.inputs[1]).shape[2].evaluate({}));
@@ -220,7 +220,7 @@ Attention attention_of(const Graph& graph, const Node& node) {
 
 void add_attention_ops(std::vector<OpDef>& ops) {
   ops.push_back({
-      .name = std::string(kName),
+      .name = std::string(kDense),
       .op_class = OpClass::kAttention,
       .min_inputs = 3,
       .max_inputs = 4,
@@ -237,7 +237,7 @@ void add_attention_ops(std::vector<OpDef>& ops) {
                  .type = AttrType::kBool,
                  .fallback = false,
                  .about = "Several heads of the query share one of key and value"}},
-      .infer = infer,
+      .infer = infer_dense,
       // Two products of [L, S] by the extents of a key and of a value; a causal one has half.
       .flops =
           [](auto inputs, auto outputs, const Bindings& bindings) {
@@ -246,7 +246,7 @@ void add_attention_ops(std::vector<OpDef>& ops) {
             const double wide = numel_at(inputs[0], bindings) + numel_at(outputs[0], bindings);
             return 2 * keys * wide;
           },
-      .evaluate = evaluate,
+      .evaluate = evaluate_dense,
   });
 }
 

@@ -44,7 +44,7 @@ std::vector<TensorType> infer_chunk(const InferContext& context) {
   return {result};
 }
 
-std::vector<TensorType> infer_join(const InferContext& context) {
+std::vector<TensorType> infer_join_by_rank(const InferContext& context) {
   const std::int64_t size = group_of(context.graph, context.attrs).size;
   if (static_cast<std::int64_t>(context.inputs.size()) != size) {
     fail("/inputs", "{} chunks; expected one for each of the {} ranks of the group",
@@ -100,7 +100,7 @@ EvalTensors evaluate_chunk(const EvalContext& context, const EvalTensors& inputs
   });
 }
 
-EvalTensors evaluate_join(const EvalContext& context, const EvalTensors& inputs) {
+EvalTensors evaluate_join_by_rank(const EvalContext& context, const EvalTensors& inputs) {
   return for_each_member(context, inputs.size(), [&](const auto& members, std::size_t me) {
     EvalTensor result = make_result(context, 0);
     const std::vector<EvalTensor>& chunks = inputs[members[me]];
@@ -151,8 +151,8 @@ void add_chunk_ops(std::vector<OpDef>& ops) {
     });
   };
   add("chunk_by_rank", OpClass::kChunk, 1, {group, shift}, infer_chunk, evaluate_chunk);
-  add("join_by_rank", OpClass::kChunk, std::numeric_limits<int>::max(), {group}, infer_join,
-      evaluate_join);
+  add("join_by_rank", OpClass::kChunk, std::numeric_limits<int>::max(), {group}, infer_join_by_rank,
+      evaluate_join_by_rank);
   add("copy_from_peer", OpClass::kPeerCopy, 1, {group, shift}, infer_copy, evaluate_copy);
   add("copy_chunk_from_peer", OpClass::kPeerCopy, 1, {group, shift}, infer_chunk,
       evaluate_copy_chunk);

@@ -99,7 +99,7 @@ EvalTensors evaluate_copy_in(const EvalContext& context, const EvalTensors& inpu
   return outputs;
 }
 
-std::vector<TensorType> infer_split(const InferContext& context) {
+std::vector<TensorType> infer_split_copy(const InferContext& context) {
   const TensorType& x = context.inputs[0];
   const std::size_t axis = axis_of(context.attrs, "dim", x.shape.size());
   const auto& sizes = get_attr<Sizes>(context.attrs, "split_sizes");
@@ -226,7 +226,7 @@ void add_fsdp_ops(std::vector<OpDef>& ops) {
   add("fsdp.all_gather_copy_in", OpClass::kMutation, 2, kMany, {{"group", AttrType::kGroup, {}}},
       infer_copy_in, evaluate_copy_in, Mutates::kLast);
   add("fsdp.split_with_sizes_copy", OpClass::kOpaque, 1, 1,
-      {{"split_sizes", AttrType::kInts, {}, false, "Of each part."}, dim}, infer_split,
+      {{"split_sizes", AttrType::kInts, {}, false, "Of each part."}, dim}, infer_split_copy,
       evaluate_split, Mutates::kNothing);
   add("fsdp.chunk_cat", OpClass::kOpaque, 1, kMany, {dim, {"num_chunks", AttrType::kInt, {}}},
       infer_chunk_cat, evaluate_chunk_cat, Mutates::kNothing);

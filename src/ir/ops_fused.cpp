@@ -84,7 +84,8 @@ TensorType infer_matmul_of(const InferContext& context, const FusedOperands& for
   return result;
 }
 
-std::vector<TensorType> infer_gather(const FusedOperands& form, const InferContext& context) {
+std::vector<TensorType> infer_gather_matmul(const FusedOperands& form,
+                                            const InferContext& context) {
   const TensorType& shard = context.inputs[0];
   static_cast<void>(flattened(shard));
   const std::size_t axis = normalize_axis(get_attr<std::int64_t>(context.attrs, "gather_dim"),
@@ -217,9 +218,9 @@ void add_fused_ops(std::vector<OpDef>& ops) {
   const AttrDef bias = {"bias", AttrType::kBool, false, false,
                         "There is a bias for each B, after the scales."};
   add("fused_all_gather_matmul", K::kAllGather, Matmul::kPlain, 2, kMany,
-      {gather_dim, return_a, plain}, infer_gather);
+      {gather_dim, return_a, plain}, infer_gather_matmul);
   add("fused_all_gather_scaled_matmul", K::kAllGather, Matmul::kScaled, 4, kMany,
-      {gather_dim, return_a, scaled, bias}, infer_gather);
+      {gather_dim, return_a, scaled, bias}, infer_gather_matmul);
   add("fused_matmul_reduce_scatter", K::kReduceScatter, Matmul::kPlain, 2, 2,
       {reduce_op, scatter_dim, return_mm, plain}, infer_scatter);
   add("fused_scaled_matmul_reduce_scatter", K::kReduceScatter, Matmul::kScaled, 4, 5,

@@ -1,17 +1,16 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "ir/attention.h"
 #include "ir/fail.h"
 #include "ir/ops.h"
+#include "ir/scalar_functions.h"
 
 namespace braid {
 namespace {
 
-constexpr std::string_view kName = "paged_attention";
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::string_view kPaged = "paged_attention";
 
 /// Of a dim that is constant; 0 of any other.
 std::int64_t constant(const Dim& dim) { return dim.is_constant() ? dim.evaluate({}) : 0; }
@@ -26,7 +25,7 @@ void check_tables(const InferContext& context) {
     const TensorType& type = context.inputs[kPageTable + i];
     if (type == TensorType{DType::kI32, expected[i]}) continue;
     fail(fmt::format("/inputs/{}", kPageTable + i), "the {} of {} are {}; expected {}", kAbout[i],
-         kName, type.str(),
+         kPaged, type.str(),
          i == 0 ? "i32 of two dims" : TensorType{DType::kI32, expected[i]}.str());
   }
 }
@@ -51,7 +50,7 @@ void check_attributes(const Attrs& attrs) {
 
 /// Keys and values are as the query, or 8-bit floats that have scales.
 void check_dtypes(const InferContext& context) {
-  expect_float(kName, context.inputs);
+  expect_float(kPaged, context.inputs);
   const TensorType& key = context.inputs[1];
   const std::size_t operands = context.inputs.size();
   const bool is_scaled = operands > kSinks + 1;
@@ -64,11 +63,11 @@ void check_dtypes(const InferContext& context) {
                                  dtype_name(context.inputs[0].dtype)));
   }
   for (std::size_t i = operands - 2; is_scaled && i < operands; ++i) {
-    expect_scale(kName, context, i);
+    expect_scale(kPaged, context, i);
   }
 }
 
-std::vector<TensorType> infer(const InferContext& context) {
+std::vector<TensorType> infer_paged(const InferContext& context) {
   check_dtypes(context);
   const Shape& query = context.inputs[0].shape;
   const Shape& key = context.inputs[1].shape;
@@ -94,7 +93,7 @@ std::vector<TensorType> infer(const InferContext& context) {
     const TensorType& sinks = context.inputs[kSinks];
     const DType own = context.inputs[0].dtype;
     if (sinks.shape != Shape{query[1]} || (sinks.dtype != own && sinks.dtype != DType::kF32)) {
-      fail("/inputs/6", "the sinks of {} are {}; expected {} or f32", kName, sinks.str(),
+      fail("/inputs/6", "the sinks of {} are {}; expected {} or f32", kPaged, sinks.str(),
            TensorType{own, {query[1]}}.str());
     }
   }
@@ -121,13 +120,13 @@ std::int64_t segments(const InferContext& context) {
 }
 
 std::vector<TensorType> infer_parts(const InferContext& context) {
-  const Shape result = infer(context)[0].shape;
+  const Shape result = infer_paged(context)[0].shape;
   return {{DType::kF32, {segments(context), result[0], result[1], result[2] + 2}}};
 }
 
 std::vector<TensorType> infer_in_parts(const InferContext& context) {
   static_cast<void>(segment_of(context));
-  return infer(context);
+  return infer_paged(context);
 }
 
 std::vector<TensorType> infer_join(const InferContext& context) {
@@ -303,7 +302,7 @@ class Evaluation {
   EvalTensor result_;
 };
 
-EvalTensors evaluate(const EvalContext& context, const EvalTensors& inputs) {
+EvalTensors evaluate_paged(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     const auto rank = context.first_rank + static_cast<std::size_t>(&operands - inputs.data());
     return std::vector<EvalTensor>{Evaluation(context, rank, operands).run()};
@@ -316,7 +315,7 @@ bool joins_parts(const Node& node) { return node.op_name() == "join_attention_pa
 
 void add_paged_attention_ops(std::vector<OpDef>& ops) {
   OpDef whole{
-      .name = std::string(kName),
+      .name = std::string(kPaged),
       .op_class = OpClass::kAttention,
       .min_inputs = 6,
       .max_inputs = 9,
@@ -336,7 +335,7 @@ void add_paged_attention_ops(std::vector<OpDef>& ops) {
                  .type = AttrType::kDouble,
                  .optional = true,
                  .about = "A score x becomes softcap * tanh(x / softcap)"}},
-      .infer = infer,
+      .infer = infer_paged,
       // As if each query saw all keys that a row of the page table has room for.
       .flops =
           [](auto inputs, auto, const Bindings& bindings) {
@@ -347,7 +346,7 @@ void add_paged_attention_ops(std::vector<OpDef>& ops) {
             return 2 * keys * heads *
                    static_cast<double>((inputs[1].shape[3] + inputs[2].shape[3]).evaluate({}));
           },
-      .evaluate = evaluate,
+      .evaluate = evaluate_paged,
       .checked = {kPageTable, kKvLengths, kQueryStarts},
   };
   OpDef in_parts = whole;

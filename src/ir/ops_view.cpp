@@ -207,7 +207,7 @@ std::vector<TensorType> infer_cat(const InferContext& context) {
   return {result};
 }
 
-std::vector<TensorType> infer_same(const InferContext& context) { return {context.inputs[0]}; }
+std::vector<TensorType> infer_renamed(const InferContext& context) { return {context.inputs[0]}; }
 
 EvalTensors evaluate_same(const EvalContext& context, const EvalTensors& inputs) {
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
@@ -415,12 +415,12 @@ void add_view_ops(std::vector<OpDef>& ops) {
   ops.back().promotes = Promotes::kResultType;
   // The reader replaces its operand by the result that it names.
   add("getitem", View::kFlat,
-      {{"index", AttrType::kInt, {}, false, "Which result of the operand's node."}}, infer_same,
+      {{"index", AttrType::kInt, {}, false, "Which result of the operand's node."}}, infer_renamed,
       evaluate_same);
   // Region markers, for example around a repeated layer; `id` tells regions apart. They rename
   // their operand and are removed by lowering.
   for (const char* marker : {"mark_region_begin", "mark_region_end", "copy_region"}) {
-    add(marker, View::kMark, {{"id", AttrType::kInt, {}}}, infer_same, evaluate_same);
+    add(marker, View::kMark, {{"id", AttrType::kInt, {}}}, infer_renamed, evaluate_same);
   }
 }
 

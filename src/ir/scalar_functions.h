@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 namespace braid {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The functions of one or two floats. The evaluator, tile programs, their text form and the CUDA
 // printer all use this table, so a new function is one line: an enumerator (Fn::kExp), a name in

@@ -10,7 +10,7 @@
 namespace braid {
 namespace {
 
-[[noreturn]] void fail(const std::string& where, int code) {
+[[noreturn]] void fail_to_open(const std::string& where, int code) {
   switch (code) {
     case ENOENT:
       throw_invalid(where, "no such file");
@@ -35,14 +35,14 @@ std::string read_text(const std::string& path, std::size_t limit) {
   const auto close = [](std::FILE* file) { return file == stdin ? 0 : std::fclose(file); };
   const std::unique_ptr<std::FILE, decltype(close)> file(
       standard ? stdin : std::fopen(path.c_str(), "rbe"), close);
-  if (file == nullptr) fail(where, errno);
+  if (file == nullptr) fail_to_open(where, errno);
   std::string text;
   while (text.size() <= limit && std::feof(file.get()) == 0) {
     const std::size_t size = text.size();
     text.resize(size + kPiece);
     errno = 0;
     const std::size_t bytes = std::fread(text.data() + size, 1, kPiece, file.get());
-    if (std::ferror(file.get()) != 0) fail(where, errno);
+    if (std::ferror(file.get()) != 0) fail_to_open(where, errno);
     text.resize(size + bytes);
   }
   if (text.size() > limit) throw_invalid(where, "more than {0} bytes; expected at most {0}", limit);

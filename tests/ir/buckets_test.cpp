@@ -20,7 +20,7 @@ Graph with_symbols(std::string_view symbols) {
                                  symbols));
 }
 
-std::string error_of(std::string_view symbols) {
+std::string error_of_symbols(std::string_view symbols) {
   try {
     (void)with_symbols(symbols);
   } catch (const Error& error) {
@@ -67,40 +67,43 @@ TEST(Buckets, AreWrittenAndRead) {
 }
 
 TEST(Buckets, ThatAreNoGoodAreRefusedAtTheirPlace) {
-  EXPECT_THAT(error_of(R"("T": {"max": 64, "buckets": [16, 128]})"),
+  EXPECT_THAT(error_of_symbols(R"("T": {"max": 64, "buckets": [16, 128]})"),
               HasSubstr("/symbols/T/buckets/1: a bucket up to 128; expected 1 to 64, the symbol's "
                         "max"));
-  EXPECT_THAT(error_of(R"("T": {"max": 64, "buckets": [0]})"),
+  EXPECT_THAT(error_of_symbols(R"("T": {"max": 64, "buckets": [0]})"),
               HasSubstr("/symbols/T/buckets/0: a bucket up to 0; expected 1 to 64"));
-  EXPECT_THAT(error_of(R"("T": {"max": 64, "buckets": [16, 8]})"),
+  EXPECT_THAT(error_of_symbols(R"("T": {"max": 64, "buckets": [16, 8]})"),
               HasSubstr("/symbols/T/buckets/1: a bucket up to 8 after one up to 16; expected them "
                         "ascending"));
-  EXPECT_THAT(error_of(R"("T": {"max": 64, "buckets": [16, 16]})"), HasSubstr("/buckets/1: "));
-  EXPECT_THAT(error_of(R"("T": {"max": 64, "buckets": [16, {"max": 16, "multiple_of": 8}]})"),
-              HasSubstr("of equal ones the larger multiple_of first"));
-  EXPECT_THAT(error_of(R"("T": {"min": 8, "max": 64, "buckets": [7]})"),
+  EXPECT_THAT(error_of_symbols(R"("T": {"max": 64, "buckets": [16, 16]})"),
+              HasSubstr("/buckets/1: "));
+  EXPECT_THAT(
+      error_of_symbols(R"("T": {"max": 64, "buckets": [16, {"max": 16, "multiple_of": 8}]})"),
+      HasSubstr("of equal ones the larger multiple_of first"));
+  EXPECT_THAT(error_of_symbols(R"("T": {"min": 8, "max": 64, "buckets": [7]})"),
               HasSubstr("/symbols/T/buckets/0: no integer from 8 to 7"));
-  EXPECT_THAT(error_of(R"("T": {"max": 64, "multiple_of": 8, "buckets": [8, 12]})"),
+  EXPECT_THAT(error_of_symbols(R"("T": {"max": 64, "multiple_of": 8, "buckets": [8, 12]})"),
               HasSubstr("/symbols/T/buckets/1: no multiple of 8 from 9 to 12"));
-  EXPECT_THAT(error_of(R"("T": {"max": 64, "multiple_of": 8,
+  EXPECT_THAT(error_of_symbols(R"("T": {"max": 64, "multiple_of": 8,
                                 "buckets": [{"max": 64, "multiple_of": 12}]})"),
               HasSubstr("/symbols/T/buckets/0: multiples of 12; expected a multiple of 8"));
-  EXPECT_THAT(error_of(R"("T": {"max": 64, "buckets": [{"max": 64, "multiple_of": 0}]})"),
+  EXPECT_THAT(error_of_symbols(R"("T": {"max": 64, "buckets": [{"max": 64, "multiple_of": 0}]})"),
               HasSubstr("/symbols/T/buckets/0: multiples of 0"));
-  EXPECT_THAT(error_of(R"("T": {"max": 64, "buckets": 16})"),
+  EXPECT_THAT(error_of_symbols(R"("T": {"max": 64, "buckets": 16})"),
               HasSubstr("/symbols/T/buckets: found 16; expected a list"));
-  EXPECT_THAT(error_of(R"("T": {"max": 64, "buckets": ["16"]})"),
+  EXPECT_THAT(error_of_symbols(R"("T": {"max": 64, "buckets": ["16"]})"),
               HasSubstr("an integer, or an object of max and multiple_of"));
-  EXPECT_THAT(error_of(R"("T": {"max": 64, "buckets": [{"max": 8}]})"), HasSubstr("multiple_of"));
+  EXPECT_THAT(error_of_symbols(R"("T": {"max": 64, "buckets": [{"max": 8}]})"),
+              HasSubstr("multiple_of"));
   std::string many = "1";
   for (int i = 2; i <= 65; ++i) many += fmt::format(", {}", i);
-  EXPECT_THAT(error_of(fmt::format(R"("T": {{"max": 99, "buckets": [{}]}})", many)),
+  EXPECT_THAT(error_of_symbols(fmt::format(R"("T": {{"max": 99, "buckets": [{}]}})", many)),
               HasSubstr("/symbols/T/buckets: 65 buckets; expected at most 64"));
 }
 
 TEST(Buckets, AreThoseOfOneSymbol) {
   EXPECT_THAT(
-      error_of(R"("S": {"max": 8, "buckets": [4]}, "T": {"max": 64, "buckets": [16]})"),
+      error_of_symbols(R"("S": {"max": 8, "buckets": [4]}, "T": {"max": 64, "buckets": [16]})"),
       HasSubstr("/symbols/T/buckets: symbol \"S\" has some, too; expected one with buckets"));
 }
 

@@ -5,7 +5,7 @@
 namespace braid {
 namespace {
 
-const SymbolTable kSymbols = {{"T", {3, 250, 8}}, {"S", {1, 10, 1}}, {"F", {5, 5, 1}}};
+const SymbolTable kDimSymbols = {{"T", {3, 250, 8}}, {"S", {1, 10, 1}}, {"F", {5, 5, 1}}};
 
 TEST(Dim, ParseAndStrAgree) {
   const std::vector<std::pair<const char*, const char*>> cases = {
@@ -45,42 +45,42 @@ TEST(Dim, Evaluates) {
 }
 
 TEST(Dim, BoundsUseMultiplesInTheRange) {
-  EXPECT_EQ(sym("T").min(kSymbols), 8);
-  EXPECT_EQ(sym("T").max(kSymbols), 248);
+  EXPECT_EQ(sym("T").min(kDimSymbols), 8);
+  EXPECT_EQ(sym("T").max(kDimSymbols), 248);
   const Dim difference = sym("T") - sym("S");
-  EXPECT_EQ(difference.min(kSymbols), -2);
-  EXPECT_EQ(difference.max(kSymbols), 247);
+  EXPECT_EQ(difference.min(kDimSymbols), -2);
+  EXPECT_EQ(difference.max(kDimSymbols), 247);
 }
 
 TEST(Dim, DivisorDividesEveryValue) {
-  EXPECT_EQ((sym("T") * 3).divisor(kSymbols), 24);
-  EXPECT_EQ((sym("T") + 4).divisor(kSymbols), 4);
-  EXPECT_EQ((sym("S") * 6 + sym("T")).divisor(kSymbols), 2);
-  EXPECT_EQ((sym("F") * 2).divisor(kSymbols), 10);  // a symbol of one value is that number
-  EXPECT_EQ(Dim(0).divisor(kSymbols), 0);
+  EXPECT_EQ((sym("T") * 3).divisor(kDimSymbols), 24);
+  EXPECT_EQ((sym("T") + 4).divisor(kDimSymbols), 4);
+  EXPECT_EQ((sym("S") * 6 + sym("T")).divisor(kDimSymbols), 2);
+  EXPECT_EQ((sym("F") * 2).divisor(kDimSymbols), 10);  // a symbol of one value is that number
+  EXPECT_EQ(Dim(0).divisor(kDimSymbols), 0);
 }
 
 TEST(Dim, DividesExactly) {
-  EXPECT_EQ((sym("S") * 6 + 4).divide_exactly(2, kSymbols), sym("S") * 3 + 2);
-  EXPECT_FALSE((sym("S") * 6 + 3).divide_exactly(2, kSymbols));
-  EXPECT_FALSE((sym("S") * 3).divide_exactly(2, kSymbols));
-  EXPECT_FALSE(Dim(4).divide_exactly(0, kSymbols));
+  EXPECT_EQ((sym("S") * 6 + 4).divide_exactly(2, kDimSymbols), sym("S") * 3 + 2);
+  EXPECT_FALSE((sym("S") * 6 + 3).divide_exactly(2, kDimSymbols));
+  EXPECT_FALSE((sym("S") * 3).divide_exactly(2, kDimSymbols));
+  EXPECT_FALSE(Dim(4).divide_exactly(0, kDimSymbols));
 }
 
 // T is a multiple of 8, F is always 5.
 TEST(Dim, WhatASymbolIsAMultipleOfDivides) {
-  const std::optional<Dim> eighth = (sym("T") * 3).divide_exactly(8, kSymbols);
+  const std::optional<Dim> eighth = (sym("T") * 3).divide_exactly(8, kDimSymbols);
   ASSERT_TRUE(eighth);
   EXPECT_EQ(eighth->str(), "3*T/8");
   EXPECT_EQ(eighth->evaluate({{"T", 16}}), 6);
-  EXPECT_EQ(eighth->min(kSymbols), 3);
-  EXPECT_EQ(eighth->max(kSymbols), 93);
-  EXPECT_EQ(eighth->divisor(kSymbols), 3);
+  EXPECT_EQ(eighth->min(kDimSymbols), 3);
+  EXPECT_EQ(eighth->max(kDimSymbols), 93);
+  EXPECT_EQ(eighth->divisor(kDimSymbols), 3);
   EXPECT_EQ(*eighth * 8, sym("T") * 3);
-  EXPECT_FALSE(sym("T").divide_exactly(16, kSymbols));
-  EXPECT_FALSE(eighth->divide_exactly(2, kSymbols));
-  EXPECT_EQ((sym("T") + 4).divide_exactly(4, kSymbols)->str(), "T/4+1");
-  EXPECT_EQ(sym("F").divide_exactly(5, kSymbols)->evaluate({{"F", 5}}), 1);
+  EXPECT_FALSE(sym("T").divide_exactly(16, kDimSymbols));
+  EXPECT_FALSE(eighth->divide_exactly(2, kDimSymbols));
+  EXPECT_EQ((sym("T") + 4).divide_exactly(4, kDimSymbols)->str(), "T/4+1");
+  EXPECT_EQ(sym("F").divide_exactly(5, kDimSymbols)->evaluate({{"F", 5}}), 1);
   EXPECT_TRUE(is_error(error_of([&] {
                          static_cast<void>(eighth->evaluate({{"T", 7}}));
                        }),

@@ -5,7 +5,7 @@
 namespace braid {
 namespace {
 
-const SymbolTable kSymbols = {{"T", {1, 256, 1}}, {"S", {2, 64, 1}}};
+const SymbolTable kExprSymbols = {{"T", {1, 256, 1}}, {"S", {2, 64, 1}}};
 const Expr kT = sym("T");
 const Expr kS = sym("S");
 
@@ -34,10 +34,10 @@ TEST(Expr, Evaluates) {
 
 TEST(Expr, MaxBoundsEveryValue) {
   const Expr e = ceil_div(kT * 3 + 1, kS) + kT * kS;
-  EXPECT_EQ(e.max(kSymbols), (3 * 256 + 1 + 1) / 2 + 256 * 64);
+  EXPECT_EQ(e.max(kExprSymbols), (3 * 256 + 1 + 1) / 2 + 256 * 64);
   for (std::int64_t t : {1, 100, 256}) {
     for (std::int64_t s : {2, 33, 64}) {
-      EXPECT_LE(e.evaluate({{"T", t}, {"S", s}}), e.max(kSymbols));
+      EXPECT_LE(e.evaluate({{"T", t}, {"S", s}}), e.max(kExprSymbols));
     }
   }
 }

@@ -6,7 +6,6 @@
 namespace braid {
 namespace {
 
-constexpr DType kF32 = DType::kF32;
 constexpr const char* kAttention = "scaled_dot_product_attention";
 const double kInfinity = std::numeric_limits<double>::infinity();
 

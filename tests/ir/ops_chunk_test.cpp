@@ -3,8 +3,6 @@
 namespace braid {
 namespace {
 
-constexpr DType kF32 = DType::kF32;
-
 Attrs of_rank(std::int64_t shift) { return {{"group", std::string("tp")}, {"shift", shift}}; }
 const Attrs kGroup = {{"group", std::string("tp")}};
 

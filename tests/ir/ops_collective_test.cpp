@@ -61,7 +61,6 @@ Attrs with(Attrs attrs, Attrs more) {
   attrs.insert(more.begin(), more.end());
   return attrs;
 }
-Attrs group(const char* name = "tp") { return {{"group", std::string(name)}}; }
 Attrs integer(const char* key, std::int64_t value) { return {{key, value}}; }
 Attrs sizes(const char* key, std::vector<std::int64_t> values) { return {{key, values}}; }
 

@@ -3,9 +3,6 @@
 namespace braid {
 namespace {
 
-constexpr DType kF32 = DType::kF32;
-constexpr DType kI64 = DType::kI64;
-
 Attrs range(AttrValue start, AttrValue end, std::int64_t step = 1, DType dtype = kI64) {
   return {{"start", std::move(start)}, {"end", std::move(end)}, {"step", step}, {"dtype", dtype}};
 }

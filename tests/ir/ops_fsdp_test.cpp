@@ -5,7 +5,6 @@
 namespace braid {
 namespace {
 
-Attrs group() { return {{"group", std::string("tp")}}; }
 Attrs sizes(std::vector<std::int64_t> values, std::int64_t dim = 0) {
   return {{"split_sizes", std::move(values)}, {"dim", dim}};
 }

@@ -4,7 +4,6 @@
 namespace braid {
 namespace {
 
-constexpr DType kF32 = DType::kF32;
 constexpr DType kF8 = DType::kF8E4M3;
 
 Attrs gather(std::int64_t dim, bool return_a = true) {

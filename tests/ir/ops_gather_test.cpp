@@ -4,9 +4,6 @@
 namespace braid {
 namespace {
 
-constexpr DType kF32 = DType::kF32;
-constexpr DType kI64 = DType::kI64;
-
 TEST(Embedding, TakesRows) {
   EXPECT_EQ(inferred({{kF32, {10, 4}}, {DType::kI32, {sym("T")}}}, "embedding"), "f32[T, 4]");
   EXPECT_EQ(

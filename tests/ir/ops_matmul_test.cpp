@@ -4,8 +4,6 @@
 namespace braid {
 namespace {
 
-constexpr DType kF32 = DType::kF32;
-
 TEST(Matmul, InfersTheShape) {
   EXPECT_EQ(inferred({{kF32, {sym("T"), 8}}, {kF32, {8, 4}}}, "mm"), "f32[T, 4]");
   EXPECT_EQ(inferred({{kF32, {2, sym("T")}}, {kF32, {sym("T"), 4}}}, "mm"), "f32[2, 4]");

@@ -6,8 +6,6 @@
 namespace braid {
 namespace {
 
-constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16, kI32 = DType::kI32, kI64 = DType::kI64;
-
 Attrs of(std::int64_t experts) { return {{"experts", experts}}; }
 
 TEST(MoeRouting, SortsByExpert) {

@@ -5,9 +5,6 @@
 namespace braid {
 namespace {
 
-constexpr DType kF32 = DType::kF32;
-constexpr DType kBF16 = DType::kBF16;
-
 TEST(Pointwise, BroadcastsSymbolicShapes) {
   const Dim t = sym("T");
   EXPECT_EQ(inferred({{kBF16, {t, 8}}, {kBF16, {8}}}, "add"), "bf16[T, 8]");

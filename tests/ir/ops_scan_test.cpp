@@ -6,12 +6,8 @@
 namespace braid {
 namespace {
 
-constexpr DType kF32 = DType::kF32;
-constexpr DType kI64 = DType::kI64;
 const double kNan = std::nan("");
 const double kInf = std::numeric_limits<double>::infinity();
-
-Attrs along(std::int64_t dim) { return {{"dim", dim}}; }
 
 TEST(Cumsum, AddsAlongADim) {
   const TensorType x{kF32, {2, 3}};

@@ -7,12 +7,6 @@
 namespace braid {
 namespace {
 
-constexpr DType kF32 = DType::kF32;
-constexpr DType kI32 = DType::kI32;
-constexpr DType kI64 = DType::kI64;
-
-Attrs along(std::int64_t dim) { return {{"dim", dim}}; }
-
 TEST(IndexCopy, ReplacesPartsAtIndices) {
   EXPECT_EQ(inferred({{kF32, {8, 4}}, {kI32, {sym("T")}}, {kF32, {sym("T"), 4}}}, "index_copy"),
             "f32[8, 4]");

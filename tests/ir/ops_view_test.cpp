@@ -6,8 +6,6 @@
 namespace braid {
 namespace {
 
-constexpr DType kF32 = DType::kF32;
-
 Attrs shape(Shape value) { return {{"shape", std::move(value)}}; }
 Attrs dims(std::int64_t a, std::int64_t b) { return {{"dim0", a}, {"dim1", b}}; }
 

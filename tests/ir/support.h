@@ -34,6 +34,13 @@ inline ::testing::AssertionResult is_error(const std::string& found, const std::
          << "found \"" << found << "\"; expected \"" << where << " | ..." << fragment << "...\"";
 }
 
+inline constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16, kI32 = DType::kI32,
+                       kI64 = DType::kI64;
+
+/// Attributes that many ops have.
+inline Attrs along(std::int64_t dim) { return {{"dim", dim}}; }
+inline Attrs group(const char* name = "tp") { return {{"group", std::string(name)}}; }
+
 inline Dim sym(const char* name) { return Dim::symbol(name); }
 
 /// A graph with the symbols T in [1, 256] and S in [1, 64], a group "tp", and one input for each

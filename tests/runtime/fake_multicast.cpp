@@ -21,7 +21,7 @@ struct MulticastProperties {
   unsigned long long handle_types, flags;
 };
 
-bool is_whole(std::size_t bytes) { return bytes > 0 && bytes % kMulticastGranularity == 0; }
+bool is_granular(std::size_t bytes) { return bytes > 0 && bytes % kMulticastGranularity == 0; }
 
 int check(const MulticastProperties& properties) {
   const FakeCuda& control = state().control;
@@ -91,7 +91,7 @@ int cuMulticastGetGranularity(std::size_t* bytes, const MulticastProperties* pro
 int cuMulticastCreate(Address* handle, const MulticastProperties* properties) {
   if (const int error = enter_context("cuMulticastCreate")) return error;
   if (const int error = check(*properties)) return error;
-  if (!is_whole(properties->bytes)) return kInvalidValue;
+  if (!is_granular(properties->bytes)) return kInvalidValue;
   const auto types = static_cast<int>(properties->handle_types);
   if (refuses_fabric("cuMulticastCreate", properties->handle_types)) return kUnknown;
   auto made = make_physical("multicast", 0, types, properties->bytes);
@@ -128,7 +128,7 @@ int cuMulticastBindMem(Address handle, std::size_t offset, Address memory_handle
   SharedMulticast::Part& part = multicast.shared->parts[gpu];
   if (!multicast.is_complete() || !multicast.shared->members[gpu]) return kInvalidDevice;
   // The stand-in binds all of a memory, once.
-  if (!is_whole(bytes) || offset % kMulticastGranularity != 0 || memory_offset != 0 ||
+  if (!is_granular(bytes) || offset % kMulticastGranularity != 0 || memory_offset != 0 ||
       bytes != memory->bytes || offset + bytes > object->bytes || part.state != 0 ||
       (object->types != 0 && memory->types == 0)) {
     return kInvalidValue;

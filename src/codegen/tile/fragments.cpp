@@ -7,12 +7,6 @@
 namespace braid::tile {
 namespace {
 
-int log2_of(int power) {
-  int bits = 0;
-  while ((1 << bits) < power) ++bits;
-  return bits;
-}
-
 /// Warp bits: along the columns, along the rows, then copies.
 std::vector<Coord> warp_basis(const WarpGrid& warps, int col, int row) {
   std::vector<Coord> out;

@@ -23,9 +23,9 @@ struct Accesses {
   bool others = false;
 };
 
-class Operands {
+class Search {
  public:
-  explicit Operands(const Program& p) : p_(p) {
+  explicit Search(const Program& p) : p_(p) {
     for (const Param& param : p.params) {
       if (param.what.kind == ParamKind::kOffset) inputs_[param.what.index].others = true;
       if (param.what.kind == ParamKind::kResultOffset) outputs_[param.what.index].others = true;
@@ -193,6 +193,6 @@ class Operands {
 
 }  // namespace
 
-std::vector<InPlace> in_place_operands(const Program& program) { return Operands(program).pairs(); }
+std::vector<InPlace> in_place_operands(const Program& program) { return Search(program).pairs(); }
 
 }  // namespace braid::tile

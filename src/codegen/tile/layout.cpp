@@ -7,12 +7,6 @@
 namespace braid::tile {
 namespace {
 
-int log2_of(int power) {
-  int bits = 0;
-  while ((1 << bits) < power) ++bits;
-  return bits;
-}
-
 Coord image(const std::vector<Coord>& basis, int index) {
   Coord at;
   for (std::size_t bit = 0; bit < basis.size(); ++bit) {

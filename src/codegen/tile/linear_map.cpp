@@ -109,4 +109,6 @@ std::vector<BitRun> bit_runs(const LinearMap& map) {
   return runs;
 }
 
+int log2_of(int power) { return std::countr_zero(static_cast<std::uint32_t>(power)); }
+
 }  // namespace braid::tile

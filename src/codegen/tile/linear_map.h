@@ -43,4 +43,7 @@ struct BitRun {
 /// terms.
 std::vector<BitRun> bit_runs(const LinearMap& map);
 
+/// The bits of indices below a power of two.
+[[nodiscard]] int log2_of(int power);
+
 }  // namespace braid::tile

@@ -20,9 +20,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "codegen/device_model.h"
+#include "ir/scalar_functions.h"
 
 namespace braid {
 namespace {
@@ -30,8 +30,6 @@ namespace {
 using tile::Fn;
 using tile::Id;
 using tile::Kind;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Of whose output a warp's registers hold 16 rows.
 constexpr int kWidestHead = 256;

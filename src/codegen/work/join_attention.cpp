@@ -2,11 +2,11 @@
 // tiles of keys (attention_tile.cpp). A block loads several parts before it joins them.
 
 #include <algorithm>
-#include <limits>
 
 #include "codegen/body/emitter.h"
 #include "codegen/work/attention_tile.h"
 #include "ir/numel.h"
+#include "ir/scalar_functions.h"
 
 namespace braid {
 namespace {
@@ -15,7 +15,6 @@ using tile::Fn;
 using tile::Id;
 using tile::Kind;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kRows = 16;
 constexpr std::int64_t kMostTogether = 8;
 

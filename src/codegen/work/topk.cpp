@@ -10,6 +10,7 @@
 #include "codegen/work/rows.h"
 #include "ir/attributes.h"
 #include "ir/op_registry.h"
+#include "ir/scalar_functions.h"
 
 namespace braid {
 
@@ -21,7 +22,6 @@ using tile::kNone;
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 

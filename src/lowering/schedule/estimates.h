@@ -15,6 +15,8 @@ namespace braid {
 /// Whether it is a matmul in any form, or a library call: work that hides other nodes.
 [[nodiscard]] bool is_gemm_like(const Node& node);
 
+inline constexpr double kNsPerUs = 1e3;
+
 struct NodeEstimate {
   double ns = 0;
   bool collective = false;    ///< contains_collective

@@ -71,7 +71,6 @@ void IterativePass::end_record(MoveRecord record, const Exposure& exposure,
   record.overlap = overlap;
   const Reason& why = record.limiting_factor;
   if (record.moves > 0) {
-    constexpr double kNsPerUs = 1e3;
     context_.applied(
         pass_, record.node,
         Reason(kMoved, record.moves, record.grouped, record.final_exposed_ns / kNsPerUs,

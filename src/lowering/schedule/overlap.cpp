@@ -33,7 +33,6 @@ constexpr ReasonCode kExposed{
     "exposed communication {now:.1f} us of {all:.1f}, {before:.1f} before; {least:.1f} or more in "
     "any order within the limit of {limit} bytes, so at most {gap:.2f} % of the time could be "
     "saved still; {free:.1f} or more without the limit; peak memory {peak} bytes, {base} before"};
-constexpr double kNsPerUs = 1e3;
 
 struct OverlapOptions {
   double peak_memory_budget = 0;

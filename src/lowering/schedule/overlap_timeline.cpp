@@ -13,8 +13,6 @@
 namespace braid {
 namespace {
 
-constexpr double kNsPerUs = 1e3;
-
 /// Joins names, which may contain any characters, on one line.
 std::string names_of(const Graph& graph, const std::vector<ValueId>& values) {
   const auto names =

@@ -25,8 +25,8 @@ struct Words {
 };
 
 // The oldest PTX version with these instructions, so that every driver accepts it.
-constexpr const char* kEntry = "braid_meet";
-constexpr const char* kPtx = R"(
+constexpr const char* kMeetEntry = "braid_meet";
+constexpr const char* kMeetPtx = R"(
 .version 7.0
 .target sm_80
 .address_size 64
@@ -73,9 +73,10 @@ struct Side {
 };
 
 Side open_side(Device& device, int rank, int gpus) {
-  Side side{static_cast<std::size_t>(rank % gpus), device.load(rank, {kEntry, kPtx, {}, {}}),
+  Side side{static_cast<std::size_t>(rank % gpus),
+            device.load(rank, {kMeetEntry, kMeetPtx, {}, {}}),
             device.allocate_shared(rank, sizeof(Words)), device.create_stream(rank)};
-  (void)side.module->function(kEntry);  // forces lazy loading
+  (void)side.module->function(kMeetEntry);  // forces lazy loading
   return side;
 }
 
@@ -83,7 +84,7 @@ void launch(Side& side, const Side& other) {
   const std::uint64_t mine = side.memory->address();
   const std::uint64_t theirs = other.memory->address();
   const std::array<const void*, 4> args{&mine, &theirs, &kTimeoutNs, &kToken};
-  side.stream->launch(side.module->function(kEntry), {{1}, {1}}, args);
+  side.stream->launch(side.module->function(kMeetEntry), {{1}, {1}}, args);
 }
 
 // Launches both. The first one's resources stay while it runs, even if the second fails.

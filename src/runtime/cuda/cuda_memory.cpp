@@ -19,7 +19,7 @@
 namespace braid::cuda {
 namespace {
 
-constexpr std::string_view kHandleTag = "cuda memory";
+constexpr std::string_view kMemoryTag = "cuda memory";
 
 /// Identifies this process, also among other machines and containers.
 std::uint64_t identity() {
@@ -45,7 +45,7 @@ struct Handle {
 
   [[nodiscard]] std::string encode() const {
     ByteWriter out;
-    out.string(kHandleTag);
+    out.string(kMemoryTag);
     out.value(process);
     out.value(number);
     out.value<std::uint64_t>(address);
@@ -57,7 +57,7 @@ struct Handle {
   }
   static Handle decode(std::string_view encoded) {
     ByteReader in(encoded);
-    const bool known = in.string() == kHandleTag;
+    const bool known = in.string() == kMemoryTag;
     Handle handle;
     handle.process = in.value<std::uint64_t>();
     handle.number = in.value<std::int64_t>();

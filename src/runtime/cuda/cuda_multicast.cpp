@@ -19,12 +19,12 @@ namespace braid::cuda {
 namespace {
 
 constexpr const char* kPlace = "multicast";
-constexpr std::string_view kHandleTag = "cuda multicast";
+constexpr std::string_view kMulticastTag = "cuda multicast";
 
 /// Encodes Multicast::export_handle.
 std::string encode(const PhysicalMemory& object) {
   ByteWriter out;
-  out.string(kHandleTag);
+  out.string(kMulticastTag);
   out.value<std::uint64_t>(object.size());
   out.string(object.share());
   return out.take();
@@ -42,7 +42,7 @@ class CudaMulticast final : public Multicast, NonCopyable {
   CudaMulticast(std::span<const GpuRef> gpus, std::size_t bytes, std::string_view handle)
       : gpus_(gpus.begin(), gpus.end()), bytes_(bytes) {
     ByteReader in(handle);
-    const bool known = in.string() == kHandleTag;
+    const bool known = in.string() == kMulticastTag;
     const auto whole = in.value<std::uint64_t>();
     const std::string_view shared = in.string();
     if (!known || !in.done() || whole < bytes) {
@@ -99,9 +99,9 @@ class CudaMulticast final : public Multicast, NonCopyable {
   std::optional<Mapping> mapping_;
 };
 
-constexpr const char* kEntry = "braid_multicast";
+constexpr const char* kMulticastEntry = "braid_multicast";
 // Reduces one word of all GPUs and stores the sum to another word of all GPUs.
-constexpr const char* kPtx = R"(
+constexpr const char* kMulticastPtx = R"(
 .version 8.1
 .target sm_90
 .address_size 64
@@ -130,12 +130,13 @@ void use(Device& device, std::span<const std::unique_ptr<Memory>> memory,
     stream->synchronize();
   }
   for (std::size_t rank = 0; rank < memory.size(); ++rank) {
-    const auto module = device.load(static_cast<int>(rank), {kEntry, kPtx, {}, {}});
+    const auto module =
+        device.load(static_cast<int>(rank), {kMulticastEntry, kMulticastPtx, {}, {}});
     const auto stream = device.create_stream(static_cast<int>(rank));
     const std::uint64_t operand = multicast.address();
     const std::uint64_t result = operand + (rank + 1) * sizeof(float);
     const std::array<const void*, 2> args{&operand, &result};
-    stream->launch(module->function(kEntry), {{1}, {1}}, args);
+    stream->launch(module->function(kMulticastEntry), {{1}, {1}}, args);
     stream->synchronize();
   }
   const std::size_t ranks = memory.size();

@@ -19,7 +19,6 @@
 namespace braid {
 namespace {
 
-constexpr const char* kPlace = "rendezvous";
 constexpr std::uint32_t kCardFormat = 4;
 
 /// State shared by the ends of one process.
@@ -78,7 +77,7 @@ class HallEnd final : public Rendezvous, NonCopyable {
     std::deque<std::string>& mine = hall_->broadcasts[party_];
     hall_->changed.wait(lock, [&] { return gives || !mine.empty() || !hall_->broken.empty(); });
     if (mine.empty() && !hall_->broken.empty()) {
-      throw Error(ErrorCode::kEnvironment, kPlace, hall_->broken);
+      throw Error(ErrorCode::kEnvironment, kRendezvous, hall_->broken);
     }
     if (!gives) {
       bytes = std::move(mine.front());
@@ -94,7 +93,7 @@ class HallEnd final : public Rendezvous, NonCopyable {
 
   [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {
     if (mine.size() != ranks().size()) {
-      throw_internal(kPlace, "bytes of {} ranks; expected {}", mine.size(), ranks().size());
+      throw_internal(kRendezvous, "bytes of {} ranks; expected {}", mine.size(), ranks().size());
     }
     std::unique_lock lock(hall_->mutex);
     Hall& hall = *hall_;
@@ -105,7 +104,7 @@ class HallEnd final : public Rendezvous, NonCopyable {
       return false;
     };
     wait([&] { return hall.readers == 0 || !hall.broken.empty(); });
-    if (!hall.broken.empty()) throw Error(ErrorCode::kEnvironment, kPlace, hall.broken);
+    if (!hall.broken.empty()) throw Error(ErrorCode::kEnvironment, kRendezvous, hall.broken);
     for (std::size_t i = 0; i < mine.size(); ++i) {
       hall.bytes[ranks()[i]] = std::move(mine[i]);
     }
@@ -120,7 +119,7 @@ class HallEnd final : public Rendezvous, NonCopyable {
     }
     const bool came = wait([&] { return hall.round != round || !hall.broken.empty(); });
     if (hall.round == round) {
-      throw Error(came ? ErrorCode::kEnvironment : ErrorCode::kTimeout, kPlace, hall.broken);
+      throw Error(came ? ErrorCode::kEnvironment : ErrorCode::kTimeout, kRendezvous, hall.broken);
     }
     std::vector<std::string> results = hall.results;
     if (--hall.readers == 0) hall.changed.notify_all();
@@ -153,10 +152,10 @@ class CallbackEnd final : public Rendezvous {
   [[nodiscard]] int world() const override { return world_; }
   [[nodiscard]] const std::vector<int>& ranks() const override { return ranks_; }
   [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {
-    if (mine.size() != 1) throw_internal(kPlace, "bytes of {} ranks", mine.size());
+    if (mine.size() != 1) throw_internal(kRendezvous, "bytes of {} ranks", mine.size());
     std::vector<std::string> all = all_gather_(mine[0]);
     if (all.size() == static_cast<std::size_t>(world_)) return all;
-    throw_invalid(kPlace, "the caller's all-gather brings the bytes of {} ranks; expected {}",
+    throw_invalid(kRendezvous, "the caller's all-gather brings the bytes of {} ranks; expected {}",
                   all.size(), world_);
   }
 
@@ -202,7 +201,7 @@ RankCard decode(std::string_view bytes, std::size_t rank) {
   card.memory = in.string();
   card.units = read_texts(in, bytes.size());
   if (format != kCardFormat || !in.done()) {
-    throw_invalid(kPlace,
+    throw_invalid(kRendezvous,
                   "rank {} speaks another format; expected the same version of braid on all ranks",
                   rank);
   }
@@ -212,14 +211,15 @@ RankCard decode(std::string_view bytes, std::size_t rank) {
 void expect_alike(const RankCard& first, const RankCard& other, std::size_t rank) {
   if (other.hash == first.hash && other.memory == first.memory) return;
   if (first.memory.empty() && other.memory.empty()) {
-    throw_invalid(kPlace, "rank 0 has the plan {}, rank {} has {}; expected one plan on all ranks",
+    throw_invalid(kRendezvous,
+                  "rank 0 has the plan {}, rank {} has {}; expected one plan on all ranks",
                   first.hash, rank, other.hash);
   }
   const auto what = [](const RankCard& card) {
     return card.memory.empty() ? "a program" : card.memory;
   };
-  throw_invalid(kPlace, "rank {} asks for {}; expected what rank 0 asks for, {}", rank, what(other),
-                what(first));
+  throw_invalid(kRendezvous, "rank {} asks for {}; expected what rank 0 asks for, {}", rank,
+                what(other), what(first));
 }
 
 }  // namespace
@@ -237,14 +237,15 @@ std::vector<std::shared_ptr<Rendezvous>> meet_in_process(
   hall->timeout = std::chrono::duration<double>(timeout_s);
   std::vector<int> all;
   for (std::vector<int>& party : hall->parties) {
-    if (party.empty()) throw_invalid(kPlace, "found an end without ranks; expected one at least");
+    if (party.empty())
+      throw_invalid(kRendezvous, "found an end without ranks; expected one at least");
     std::ranges::sort(party);
     all.insert(all.end(), party.begin(), party.end());
   }
   std::ranges::sort(all);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i] == static_cast<int>(i)) continue;
-    throw_invalid(kPlace, "found rank {}; expected {}: each rank once", all[i], i);
+    throw_invalid(kRendezvous, "found rank {}; expected {}: each rank once", all[i], i);
   }
   hall->world = static_cast<int>(all.size());
   hall->bytes.resize(all.size());
@@ -259,9 +260,10 @@ std::vector<std::shared_ptr<Rendezvous>> meet_in_process(
 
 std::shared_ptr<Rendezvous> meet_by_callback(int rank, int world, AllGather all_gather) {
   if (rank < 0 || rank >= world) {
-    throw_invalid(kPlace, "found rank {} of {}; expected 0 to {}", rank, world, world - 1);
+    throw_invalid(kRendezvous, "found rank {} of {}; expected 0 to {}", rank, world, world - 1);
   }
-  if (!all_gather) throw_invalid(kPlace, "the caller's all-gather is empty; expected a function");
+  if (!all_gather)
+    throw_invalid(kRendezvous, "the caller's all-gather is empty; expected a function");
   return std::make_shared<CallbackEnd>(rank, world, std::move(all_gather));
 }
 
@@ -271,7 +273,7 @@ std::vector<RankCard> exchange_cards(Rendezvous& rendezvous, const std::vector<R
   for (std::size_t rank = 0; rank < all.size(); ++rank) cards.push_back(decode(all[rank], rank));
   for (std::size_t rank = 0; rank < cards.size(); ++rank) {
     if (cards[rank].failure.empty()) continue;
-    throw Error(ErrorCode::kEnvironment, kPlace,
+    throw Error(ErrorCode::kEnvironment, kRendezvous,
                 fmt::format("rank {} cannot take part: {}", rank, cards[rank].failure));
   }
   for (std::size_t rank = 1; rank < cards.size(); ++rank) {

@@ -7,6 +7,9 @@
 
 namespace braid {
 
+/// Where an error of a rendezvous is said to be.
+inline constexpr const char* kRendezvous = "rendezvous";
+
 /// What a rank tells the others about its program before the first launch, or about memory to
 /// share.
 struct RankCard {

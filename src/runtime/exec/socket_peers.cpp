@@ -13,6 +13,7 @@
 #include "ir/fail.h"
 #include "lowering/plan/program.h"
 #include "runtime/bytes.h"
+#include "runtime/exec/rendezvous.h"
 #include "runtime/exec/socket.h"
 
 namespace braid {
@@ -21,7 +22,6 @@ namespace {
 using Clock = Connection::Clock;
 using std::chrono::milliseconds;
 
-constexpr const char* kPlace = "rendezvous";
 constexpr std::uint32_t kFormat = 2;
 constexpr std::size_t kMostGuests = 64;  // connections that have not said who they are
 constexpr milliseconds kTick{20};
@@ -79,7 +79,7 @@ File listen_for(const SocketOptions& options) {
     socket = listen_at(beside_port(options));
     if (socket.is_open()) return socket;
   }
-  throw_environment(kPlace, "rank 0 cannot listen at {}, port {}: {}", options.address,
+  throw_environment(kRendezvous, "rank 0 cannot listen at {}, port {}: {}", options.address,
                     options.port, std::strerror(errno));
 }
 
@@ -256,7 +256,7 @@ class Search {
   /// Nothing if nobody of this job listens there.
   std::optional<Peer> ask(const SocketAddress& address, milliseconds patience) {
     if (Clock::now() >= deadline_) {
-      throw Error(ErrorCode::kTimeout, kPlace,
+      throw Error(ErrorCode::kTimeout, kRendezvous,
                   fmt::format("rank 0 did not come to {}, port {}, within {:g} s", options_.address,
                               options_.port, options_.timeout_s));
     }
@@ -269,7 +269,7 @@ class Search {
     const std::optional<Frame> greeting = read(rank_0.connection, patience);
     if (!greeting || greeting->kind != FrameKind::kGreeting) return {};
     if (greeting->payload != format_bytes()) {
-      throw_invalid(kPlace,
+      throw_invalid(kRendezvous,
                     "rank 0 speaks another format; expected the same version of braid on "
                     "all ranks");
     }
@@ -284,13 +284,13 @@ class Search {
       if (!frame && !expected) return false;  // belongs to another job, which may be complete
       if (!frame) {
         const bool silent = Clock::now() - connection.heard() >= in_ms(options_.timeout_s);
-        throw_environment(
-            kPlace, silent ? fmt::format("rank 0 has been silent for {:g} s", options_.timeout_s)
-                           : "rank 0 is gone");
+        throw_environment(kRendezvous, silent ? fmt::format("rank 0 has been silent for {:g} s",
+                                                            options_.timeout_s)
+                                              : "rank 0 is gone");
       }
       if (frame->kind == FrameKind::kWelcome) return true;
       if (frame->kind == FrameKind::kForeign) return false;
-      if (frame->kind == FrameKind::kRefused) throw_invalid(kPlace, frame->payload);
+      if (frame->kind == FrameKind::kRefused) throw_invalid(kRendezvous, frame->payload);
       if (frame->kind != FrameKind::kLost) continue;
       throw_loss(decode_loss(frame->payload));
     }
@@ -325,7 +325,7 @@ std::vector<Peer> join_rank_0(const SocketOptions& options) {
   return peers;
 }
 
-void throw_loss(const Loss& loss) { throw Error(loss.code, kPlace, loss.text); }
+void throw_loss(const Loss& loss) { throw Error(loss.code, kRendezvous, loss.text); }
 
 std::string encode(const Loss& loss) {
   ByteWriter out;

@@ -14,6 +14,7 @@
 #include "ir/fail.h"
 #include "ir/non_copyable.h"
 #include "runtime/bytes.h"
+#include "runtime/exec/rendezvous.h"
 #include "runtime/exec/socket.h"
 #include "runtime/exec/socket_peers.h"
 #include "runtime/exec/statements.h"
@@ -26,8 +27,6 @@ namespace {
 
 using Clock = Connection::Clock;
 using std::chrono::milliseconds;
-
-constexpr const char* kPlace = "rendezvous";
 
 std::string encode(std::uint64_t round, const std::vector<std::string>& bytes) {
   ByteWriter out;
@@ -79,7 +78,7 @@ class SocketEnd final : public Rendezvous, NonCopyable {
         came_(static_cast<std::size_t>(options_.world)),
         bytes_(came_.size()),
         wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-    if (!wake_.is_open()) throw_environment(kPlace, "no descriptor is left for its thread");
+    if (!wake_.is_open()) throw_environment(kRendezvous, "no descriptor is left for its thread");
     for (Peer& peer : peers_) {
       peer.connection.set_limit(Connection::kMost);
       peer.connection.set_heard(Clock::now());
@@ -145,7 +144,7 @@ class SocketEnd final : public Rendezvous, NonCopyable {
 
   [[nodiscard]] std::vector<std::string> all_gather(std::vector<std::string> mine) override {
     if (mine.size() != ranks().size()) {
-      throw_internal(kPlace, "bytes of {} ranks; expected {}", mine.size(), ranks().size());
+      throw_internal(kRendezvous, "bytes of {} ranks; expected {}", mine.size(), ranks().size());
     }
     refuse_fork();
     const std::lock_guard one_round(rounds_);
@@ -168,11 +167,11 @@ class SocketEnd final : public Rendezvous, NonCopyable {
  private:
   [[nodiscard]] bool is_fork() const { return ::getpid() != process_; }
   void refuse_fork() const {
-    if (is_fork()) throw_invalid(kPlace, "is of another process, of which this one is a fork");
+    if (is_fork()) throw_invalid(kRendezvous, "is of another process, of which this one is a fork");
   }
   static void check_size(const std::string& payload, const char* what) {
     if (payload.size() <= Connection::kMost) return;
-    throw_invalid(kPlace, "{} bytes of {}; expected at most {}", payload.size(), what,
+    throw_invalid(kRendezvous, "{} bytes of {}; expected at most {}", payload.size(), what,
                   Connection::kMost);
   }
 
@@ -346,7 +345,7 @@ class SocketEnd final : public Rendezvous, NonCopyable {
 
 void check(const SocketOptions& options) {
   constexpr double kLongest = 1e7;
-  const auto refuse = [](const std::string& text) { throw_invalid(kPlace, text); };
+  const auto refuse = [](const std::string& text) { throw_invalid(kRendezvous, text); };
   if (options.ranks.empty()) refuse("found an end without ranks; expected one at least");
   for (std::size_t r = 0; r < options.ranks.size(); ++r) {
     const int rank = options.ranks[r];

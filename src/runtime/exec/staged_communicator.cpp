@@ -13,14 +13,14 @@
 namespace braid {
 namespace {
 
-constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kPieceAlignment = 256;
 constexpr std::uint32_t kThreads = 256;
 constexpr std::uint32_t kMaxBlocks = 64;
 constexpr std::uint32_t kPastAllEpochs = 1U << 30U;
 
 std::size_t word_bytes(std::size_t members) {
   const std::size_t bytes = 2 * members * sizeof(std::uint32_t);
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return (bytes + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment;
 }
 
 class StagedCommunicator final : public Communicator {

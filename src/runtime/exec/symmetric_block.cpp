@@ -18,7 +18,7 @@ namespace {
 
 using protocol::Record;
 
-constexpr std::size_t kAlignment = 16;
+constexpr std::size_t kBlockAlignment = 16;
 constexpr int kMaxChannels = 1024;
 /// The indices of a card's handles.
 enum : std::size_t { kPads, kData, kOffset, kHandles };
@@ -122,9 +122,9 @@ SymmetricBlock::Here SymmetricBlock::open(std::size_t local) {
 }
 
 void SymmetricBlock::use_caller_memory(Here& here, std::uint64_t address) const {
-  if (address == 0 || address % kAlignment != 0) {
+  if (address == 0 || address % kBlockAlignment != 0) {
     throw_invalid(place(), "rank {} has address {:#x}; expected a multiple of {} other than 0",
-                  here.rank, address, kAlignment);
+                  here.rank, address, kBlockAlignment);
   }
   here.data = world_.device->find_memory(here.rank, address);
   here.data_offset = address - here.data->address();

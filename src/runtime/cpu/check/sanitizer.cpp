@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "braid/checks.h"
+#include "runtime/cpu/run/lanes.h"
 
 namespace braid::cpu {
 namespace {
@@ -330,8 +331,6 @@ void Sanitizer::synchronize(const Lane& lane, std::uint64_t address, bool loads,
   if (releases) ++warp.time;
   published_.insert_or_assign(address, std::move(next));
 }
-
-constexpr std::size_t kElementStride = 256;
 
 /// A byte of the elements that a lane stores.
 std::uint8_t Sanitizer::Values::byte(std::uint32_t lane, std::size_t index) const {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/cpu/align.h"
+#include "runtime/cpu/run/memory_file.h"
 
 namespace braid::cpu {
 namespace {
@@ -17,7 +18,6 @@ constexpr int kSpinRounds = 4;
 
 /// Lines that are a page apart share a set of the first-level cache. The register files of eight
 /// warps would fill it, and a load would wait for an older store to a similar address.
-constexpr std::size_t kPage = 4096;
 constexpr std::size_t kRegisterStep = 1536;
 
 /// The low bits of a generic address of shared memory are the shared address.

@@ -9,6 +9,7 @@
 
 #include "braid/error.h"
 #include "runtime/cpu/run/guarded_memory.h"
+#include "runtime/cpu/run/memory_file.h"
 
 namespace braid::cpu {
 namespace {
@@ -48,7 +49,6 @@ void Fiber::unmap_stack() {
 
 void Fiber::start(Entry entry, void* argument, std::size_t frame_bytes) {
   if (frame_bytes + kCallsBytes > stack_bytes_) {
-    constexpr std::size_t kPage = 4096;
     map_stack((frame_bytes + kCallsBytes + kPage - 1) / kPage * kPage);
   }
   entry_ = entry;

@@ -17,7 +17,6 @@
 namespace braid::cpu {
 namespace {
 
-constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHugePage = std::size_t{1} << 21;
 constexpr std::size_t kAlign = 256;
 constexpr std::size_t kLeastWindow = std::size_t{1} << 18;

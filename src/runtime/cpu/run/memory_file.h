@@ -9,6 +9,8 @@
 
 namespace braid::cpu {
 
+inline constexpr std::size_t kPage = 4096;  ///< bytes of a page of the system
+
 /// Memory shared by processes: a file in no directory, so that nothing is left when the last of
 /// them ends in any way.
 class MemoryFile {
