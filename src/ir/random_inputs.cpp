@@ -1,13 +1,16 @@
+#include "ir/random_inputs.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <span>
 
 #include "braid/reference.h"
 #include "ir/attention.h"
 #include "ir/buckets.h"
 #include "ir/fail.h"
+#include "ir/mapped.h"
 #include "ir/moe.h"
 #include "ir/mutation.h"
 #include "ir/op_registry.h"
@@ -100,7 +103,8 @@ std::optional<std::vector<std::int64_t>> places_to_write(const Graph& graph, con
 }
 
 /// `size` integers that an op can use, for an input that says where rows are: ends of groups, the
-/// indices of a write, the experts of tokens, or what a paged_attention has beside its cache.
+/// indices of a write, the experts of tokens, or what a paged_attention has beside its cache; also
+/// for a kernel whose body has such an op.
 std::optional<std::vector<std::int64_t>> places(const Graph& graph, ValueId input,
                                                 const Bindings& bindings, std::size_t size,
                                                 Random& random) {
@@ -108,6 +112,11 @@ std::optional<std::vector<std::int64_t>> places(const Graph& graph, ValueId inpu
     const auto read = std::ranges::find(node.inputs, input);
     const auto operand = static_cast<std::size_t>(read - node.inputs.begin());
     if (operand == node.inputs.size()) continue;
+    if (const auto* body = node.attr<std::shared_ptr<const Graph>>("body")) {
+      const ValueId inside = (*body)->input_values()[operand];
+      if (auto found = places(**body, inside, bindings, size, random)) return found;
+      continue;
+    }
     const auto extent = [&](std::size_t of, std::size_t dim) {
       return graph.type(node.inputs[of]).shape[dim].evaluate(bindings);
     };
@@ -158,15 +167,27 @@ std::optional<std::vector<std::int64_t>> places(const Graph& graph, ValueId inpu
   return std::nullopt;
 }
 
+/// Each tensor has its own stream, so that it does not depend on the sizes of others.
+Random random_of(std::uint64_t seed, std::size_t input, std::size_t rank) {
+  const std::uint64_t stream = Random(seed).next() + (input << 20U) + rank;
+  return Random(Random(stream).next());
+}
+
+std::vector<std::int64_t> extents_of(const Shape& shape, const Bindings& bindings) {
+  return mapped(shape, [&](const Dim& dim) { return dim.evaluate(bindings); });
+}
+
+std::size_t count_of(std::span<const std::int64_t> extents) {
+  std::size_t count = 1;
+  for (const std::int64_t extent : extents) count *= static_cast<std::size_t>(extent);
+  return count;
+}
+
 HostTensor random_tensor(const Graph& graph, std::size_t index, const Bindings& bindings,
                          Random random) {
   const GraphInput& input = graph.inputs()[index];
-  std::vector<std::int64_t> shape;
-  std::size_t size = 1;
-  for (const Dim& dim : input.type.shape) {
-    shape.push_back(dim.evaluate(bindings));
-    size *= static_cast<std::size_t>(shape.back());
-  }
+  std::vector<std::int64_t> shape = extents_of(input.type.shape, bindings);
+  const std::size_t size = count_of(shape);
   double mean = 0;
   double deviation = 1;
   if (input.kind == InputKind::kParameter && shape.size() >= 2) {
@@ -190,6 +211,17 @@ HostTensor random_tensor(const Graph& graph, std::size_t index, const Bindings& 
 
 }  // namespace
 
+std::optional<HostTensor> random_places(const Graph& graph, std::size_t input,
+                                        const Bindings& bindings, std::uint64_t seed) {
+  const TensorType& type = graph.inputs()[input].type;
+  if (is_float(type.dtype)) return std::nullopt;
+  Random random = random_of(seed, input, 0);
+  std::vector<std::int64_t> shape = extents_of(type.shape, bindings);
+  const auto values = places(graph, graph.input_values()[input], bindings, count_of(shape), random);
+  if (!values) return std::nullopt;
+  return HostTensor::from_integers(type.dtype, std::move(shape), *values);
+}
+
 RankTensors random_inputs(const Graph& graph, const Bindings& bindings, std::uint64_t seed,
                           const PieceProgress& progress) {
   const Bindings bound = check_bindings(graph, bindings);
@@ -203,9 +235,7 @@ RankTensors random_inputs(const Graph& graph, const Bindings& bindings, std::uin
         inputs[rank].push_back(inputs[0].back());
         continue;
       }
-      // Each tensor has its own stream, so that it does not depend on the sizes of others.
-      const std::uint64_t stream = Random(seed).next() + (i << 20U) + rank;
-      inputs[rank].push_back(random_tensor(graph, i, bound, Random(Random(stream).next())));
+      inputs[rank].push_back(random_tensor(graph, i, bound, random_of(seed, i, rank)));
     }
   }
   return inputs;

@@ -711,6 +711,24 @@ TEST(Tune, EachBucketAtItsLargestValue) {
                                                     {"T from 9 to 64", "T=64"}}));
 }
 
+// By counts a kernel that is told where rows are has some: a longer K takes longer.
+TEST(Tune, GroupsHaveRows) {
+  const auto ns = [](std::int64_t k) {
+    Graph graph("groups");
+    const ValueId rows = graph.add_input({"x", {DType::kBF16, {64, k}}});
+    const ValueId weights =
+        graph.add_input({"w", {DType::kBF16, {4, k, 128}}, InputKind::kParameter});
+    const ValueId ends = graph.add_input({"ends", {DType::kI32, {4}}});
+    const NodeId product = graph.add_node("y", "_grouped_mm", {rows, weights, ends});
+    graph.add_output(graph.node(product).outputs[0]);
+    const TemporaryFile file;
+    TuneOptions options = small_options(file);
+    const TuneResult result = tune(graph, options);
+    return result.kernels.at(0).by_default.value().ns;
+  };
+  EXPECT_GT(ns(4096), 1.5 * ns(256));
+}
+
 TEST(Tune, RefusesWhatItCannotDo) {
   const TemporaryFile file;
   const auto refused = [&](const std::function<void(TuneOptions&)>& change) {
