@@ -22,7 +22,7 @@ configure() {
 }
 
 # build PRESET [TARGET...]: of what was configured. The first time it says what it will take, by the
-# 3 seconds of processor time that a step takes on average, and what it took.
+# 4 seconds of processor time that a step takes on average, and what it took.
 build() {
   local preset=$1 jobs steps start=$SECONDS
   shift
@@ -32,7 +32,7 @@ build() {
     return
   fi
   steps=$(ninja -C "build/$preset" -t commands "${@:-all}" | wc -l)
-  echo "build: $steps steps, $jobs at a time: about $((steps * 3 / 60 / jobs + 1)) min"
+  echo "build: $steps steps, $jobs at a time: about $((steps * 4 / 60 / jobs + 1)) min"
   cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"}
   echo "build: took $((SECONDS - start)) s; build/$preset has $(du -sm "build/$preset" | cut -f 1) MB"
 }
