@@ -62,7 +62,12 @@ void find_driver(const std::filesystem::path& cache_directory, std::vector<Check
     const DiskCache cache(cache_directory);
     for (int gpu = 0; gpu < api.gpus; ++gpu) {
       findings.push_back({"GPU", true, "", cuda::describe_gpu(api, gpu), ""});
-      find_units(api, gpu, cache, findings);
+      const std::size_t row = findings.size() - 1;
+      try {
+        find_units(api, gpu, cache, findings);
+      } catch (const Error& error) {  // an architecture without kernels
+        findings[row].how_to_get = message_of(error);
+      }
     }
   } catch (const Error& error) {
     findings.push_back({"CUDA driver", false, "", "", std::string(message_of(error))});

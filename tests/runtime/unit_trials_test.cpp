@@ -179,6 +179,18 @@ TEST_F(UnitTrialsTest, HonestUnitsAreTriedOnceAndUsed) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
+TEST_F(UnitTrialsTest, DoctorSaysThatAGpuIsTooOld) {
+  fake().capability[0] = 70;
+  std::vector<std::string> unfit;
+  for (const Checkup& checkup : diagnose(cache_.path())) {
+    if (checkup.component == "CUDA driver") EXPECT_TRUE(checkup.found);
+    if (checkup.component == "GPU" && !checkup.how_to_get.empty()) {
+      unfit.push_back(checkup.how_to_get);
+    }
+  }
+  EXPECT_THAT(unfit, ElementsAre(HasSubstr("braid needs compute capability 8.0")));
+}
+
 TEST_F(UnitTrialsTest, KernelsDoWithoutAUnitThatLies) {
   flaw({.instruction = kWgmma, .lies_as = kNegated});
   const Graph graph = matmul(1, 512);
