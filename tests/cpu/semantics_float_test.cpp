@@ -190,7 +190,7 @@ void extremes(std::vector<Row>& rows, const Type& type, bool ftz, bool propagate
       if (!by_size) return extreme(f, minimum, propagate, a, b);
       const u64 sizes = f.sign() - 1;
       const u64 result = extreme(f, minimum, propagate, a & sizes, b & sizes);
-      return (result & sizes) | ((a ^ b) & f.sign());
+      return f.is_nan(result) ? result : (result & sizes) | ((a ^ b) & f.sign());
     }));
   }
 }

@@ -162,6 +162,15 @@ TEST(SemanticsInteger, SaturationCarriesAndDotProducts) {
             const u128 high = u128{static_cast<u64>(low >> 64)} + c + first;
             return static_cast<u64>(high) + static_cast<u64>(high >> 64);
           }),
+      // The flag of a difference is the carry of a + ~b + 1, as NVRTC's division of 128 bits uses
+      // it.
+      row("sub.cc.u32 %t0, %a, %b; addc.u32 %d, %c, 0;",
+          [](u32 a, u32 b, u32 c) { return c + (a >= b ? 1 : 0); }),
+      row("add.cc.u32 %t0, %a, %b; subc.cc.u32 %t1, %c, %a; addc.u32 %d, %t1, 0;",
+          [](u32 a, u32 b, u32 c) {
+            const u64 next = u64{c} + static_cast<u32>(~a) + ((u64{a} + b) >> 32);
+            return static_cast<u32>(next) + static_cast<u32>(next >> 32);
+          }),
       // 16 bits read the flag, and do not write it.
       row("add.cc.u32 %t0, %a, %b; addc.u16 %h, %ha, %hb;",
           [](u32 a, u32 b) {

@@ -489,6 +489,10 @@ TEST_P(SemanticsSpecial, Registers) {
   body +=
       "isspacep.shared::cluster %p, %B; selp.b32 %r0, 0x10000, 0, %p; or.b32 %r2, %r2, %r0;\n"
       "isspacep.param %p, %A; selp.b32 %r0, 0x10000, 0, %p; or.b32 %r2, %r2, %r0;\n";
+  body +=
+      "mov.u64 %B, c; cvta.const.u64 %B, %B; isspacep.global %p, %B; selp.b32 %r0, 0x10000, 0, %p;"
+      "or.b32 %r2, %r2, %r0; isspacep.const %p, %B; selp.b32 %r0, 0, 0x10000, %p;"
+      "or.b32 %r2, %r2, %r0;\n";
   // A vector of them.
   body +=
       "mov.v4.u32 {%r1, %r3, %r4, %r5}, %nctaid; mad.lo.u32 %r1, %r3, 16, %r1;"
@@ -502,6 +506,7 @@ TEST_P(SemanticsSpecial, Registers) {
   Bench bench = Bench::from_ptx(fmt::format(R"(.version 8.6
 .target sm_90a
 .address_size 64
+.const .align 4 .u32 c[4];
 .visible .entry k(.param .u64 out)
 {{
 .reg .b32 %r<8>;

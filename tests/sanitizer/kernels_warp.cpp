@@ -29,6 +29,11 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
 #else
     if (__any_sync(mask, v < 0)) v = 0;
 #endif
+#if BUG == 5
+    __syncwarp(0xff);  // finds 5
+#else
+    __syncwarp(mask);
+#endif
 #if BUG == 4
     v = __shfl_sync(mask, v, 16);
 #endif
@@ -53,7 +58,47 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
               }
             }
           },
-          {"mask", "mask", "mask", "uninitialized"}};
+          {"mask", "mask", "mask", "uninitialized", "mask"}};
+}
+
+/// A binary search, which may end behind the last element: what is read there does not count.
+KernelCase binary_search() {
+  return {"binary_search",
+          R"(
+extern "C" __global__ void k(const int* x, int* out, int n) {
+  __shared__ int sorted[65];
+  const int t = threadIdx.x;
+  sorted[t] = x[t];
+  __syncthreads();
+  int low = 0, high = n;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (sorted[middle] < 3 * t) low = middle + 1;
+    else high = middle;
+  }
+  const int value = sorted[low];  // finds 1
+#if BUG == 1
+  out[t] = value == 3 * t ? low : 64;
+#else
+  out[t] = low < n && value == 3 * t ? low : 64;
+#endif
+}
+)",
+          {1},
+          {64},
+          {buffer(0), output(1), scalar(64)},
+          [] {
+            std::vector<std::int32_t> values;
+            for (int i = 0; i < 64; ++i) values.push_back(2 * i);
+            return Buffers{ints(values), zeros(64)};
+          },
+          [](Buffers& b) {
+            for (int t = 0; t < 64; ++t) {
+              const bool is_there = t % 2 == 0 && 3 * t < 128;
+              b[1][static_cast<std::size_t>(t)] = int_bits(is_there ? 3 * t / 2 : 64);
+            }
+          },
+          {"uninitialized"}};
 }
 
 /// Each thread's most frequent of eight bins, counted in an array of its own.
@@ -404,7 +449,7 @@ extern "C" __global__ void k(const float* x, float* part, unsigned* count, float
 #if BUG != 3
   __syncthreads();
 #endif
-  if (!last || threadIdx.x >= 32) return;  // finds 3
+  if (!last || threadIdx.x >= 64) return;  // finds 3
   sum = threadIdx.x < gridDim.x ? part[threadIdx.x] : 0;  // finds 1 // finds 2
   for (int step = 16; step > 0; step /= 2) sum += __shfl_down_sync(~0u, sum, step);
   if (threadIdx.x == 0) *out = sum;
@@ -426,8 +471,9 @@ extern "C" __global__ void k(const float* x, float* part, unsigned* count, float
 }  // namespace
 
 std::vector<KernelCase> warp_kernels() {
-  return {half_warps(),          own_array(), padded_structure(), compaction(),
-          segmented_reduction(), csr_spmv(),  monte_carlo(),      threadfence_reduction()};
+  return {half_warps(),       binary_search(), own_array(),
+          padded_structure(), compaction(),    segmented_reduction(),
+          csr_spmv(),         monte_carlo(),   threadfence_reduction()};
 }
 
 }  // namespace braid::testing

@@ -178,7 +178,8 @@ class CpuFunction final : public Function {
     }
     if (block.x == 0 || block.y == 0 || block.z == 0 || block.x > kMaxThreads ||
         block.y > kMaxThreads || block.z > 64 || block.count() > kMaxThreads) {
-      throw_invalid(name(), "a block has 1 to 1024 threads, not " + shape(block));
+      throw_invalid(name(),
+                    "a block has 1 to 1024 threads, at most 64 along z, not " + shape(block));
     }
     check_declared_shape(block);
     const std::uint32_t fixed = code_->program().shared_bytes(static_cast<int>(entry_));
@@ -264,7 +265,9 @@ class CpuModule final : public Module {
       if (functions_[e] == nullptr) functions_[e] = std::make_unique<CpuFunction>(code_, e);
       return *functions_[e];
     }
-    throw_invalid(std::string(entry), "the module has no such entry");
+    std::string names;
+    for (const Program::Entry& known : entries) names += (names.empty() ? "" : ", ") + known.name;
+    throw_invalid(std::string(entry), "the module has no such entry; it has " + names);
   }
 
  private:

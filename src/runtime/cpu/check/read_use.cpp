@@ -20,9 +20,9 @@ class Follower {
   ReadUse run(std::uint32_t line) {
     for (const Instruction& i : function_.body) {
       if (i.line != line || i.entry == nullptr || !has_result(i)) continue;
-      if (!i.entry->has_address() && !i.is(Op::kSelp)) continue;
+      if (!i.entry->has_address() && !ptx::is_choice(i)) continue;
       take(i);
-      if (!i.is(Op::kLd) && !i.is(Op::kStrongLd) && !i.is(Op::kSelp)) use_.crosses_lanes = true;
+      if (!i.is(Op::kLd) && !i.is(Op::kStrongLd) && !ptx::is_choice(i)) use_.crosses_lanes = true;
     }
     // The values escape from registers.
     if (!grew_) use_.always = true;
@@ -68,7 +68,7 @@ class Follower {
       }
     } else if (!has_results || i.entry->has_address() || unit == ptx::Unit::kSync) {
       use_.always = true;
-    } else if (i.is(Op::kSelp) && !holds(i.operands[3])) {
+    } else if (ptx::is_choice(i) && !decided_by_followed(i)) {
       for (std::uint32_t value = 0; value < 2; ++value) {
         if (holds(i.operands[1 + value])) choice(i.line, value);
       }
@@ -89,6 +89,10 @@ class Follower {
       if (ptx::is_address(i.entry->operands[o].use) && holds(i.operands[o])) return true;
     }
     return false;
+  }
+  /// Whether which of the values counts depends on followed ones.
+  [[nodiscard]] bool decided_by_followed(const Instruction& i) const {
+    return i.is(Op::kSelp) ? holds(i.operands[3]) : holds(i.operands[1]) && holds(i.operands[2]);
   }
   void store(std::uint32_t line) {
     if (std::ranges::find(use_.stores, line) == use_.stores.end()) {

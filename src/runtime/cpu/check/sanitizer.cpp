@@ -179,9 +179,11 @@ const Sanitizer::Region* Sanitizer::nearest(std::uint64_t address) const {
   const auto next = regions_.upper_bound(address);
   const Region* above = next == regions_.end() ? nullptr : &next->second;
   const Region* below = next == regions_.begin() ? nullptr : &std::prev(next)->second;
-  if (above == nullptr || below == nullptr) return above == nullptr ? below : above;
-  const std::uint64_t past = address - (below->address + below->bytes);
-  return above->address - address < past ? above : below;
+  constexpr std::uint64_t kFar = 1ULL << 30;  // says nothing, as of a null pointer
+  const std::uint64_t to = above == nullptr ? kFar : above->address - address;
+  const std::uint64_t past = below == nullptr ? kFar : address - (below->address + below->bytes);
+  if (std::min(to, past) >= kFar) return nullptr;
+  return to < past ? above : below;
 }
 
 void Sanitizer::check_cell(const Lane& run, const Stretch& at, bool writes, const Values* values) {

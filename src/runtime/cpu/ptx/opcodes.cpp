@@ -244,6 +244,11 @@ bool is_wgmma(const Instruction& instruction) {
          instruction.entry->traits.unit == Unit::kMatrix;
 }
 
+bool is_choice(const Instruction& instruction) {
+  return instruction.is(Op::kSelp) || ((instruction.is(Op::kAnd) || instruction.is(Op::kOr)) &&
+                                       has_modifier(instruction, "pred"));
+}
+
 bool is_sparse(const Instruction& instruction) {
   return has_modifier(instruction, "sp") || has_modifier(instruction, "sp::ordered_metadata");
 }

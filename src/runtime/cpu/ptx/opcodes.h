@@ -143,6 +143,10 @@ bool has_modifier(const Instruction& instruction, std::string_view name);
 /// Whether it is a matrix product of a warp group.
 bool is_wgmma(const Instruction& instruction);
 
+/// Whether in some lanes one of the values, operands 1 and 2, does not count: of a `selp` the one
+/// that is not taken, of an `and` or `or` of predicates one where the other decides.
+bool is_choice(const Instruction& instruction);
+
 /// Whether it is a matrix product with a sparse A.
 bool is_sparse(const Instruction& instruction);
 

@@ -429,8 +429,7 @@ llvm::Value* Translator::op_cvta(const Instruction& i) {
 llvm::Value* Translator::op_isspacep(const Instruction& i) {
   const int space = Choices(i).of("shared::cta");
   Value* value = read(i.operands[1], 64);
-  const auto inside = [&](std::size_t offset, Value* size) {
-    Value* start = field(offset, 64);
+  const auto inside = [&](Value* start, Value* size) {
     if (!scalar_) {
       start = splat(start);
       size = splat(size);
@@ -438,14 +437,23 @@ llvm::Value* Translator::op_isspacep(const Instruction& i) {
     return b_.CreateICmpULT(b_.CreateSub(value, start), size);
   };
   Value* shared =
-      inside(offsetof(WarpContext, shared),
+      inside(field(offsetof(WarpContext, shared), 64),
              b_.CreateZExt(field(offsetof(WarpContext, total_shared), 32), b_.getInt64Ty()));
-  Value* local = inside(offsetof(WarpContext, local), b_.getInt64(32ULL * layout_.local_bytes));
+  Value* local =
+      inside(field(offsetof(WarpContext, local), 64), b_.getInt64(32ULL * layout_.local_bytes));
   if (space == 2) return local;
-  if (space == 3) return b_.CreateNot(b_.CreateOr(shared, local));
   if (space < 2 || space == 7) return shared;
-  if (space == 4) return zero_like(shared);
-  return inside(offsetof(WarpContext, params), b_.getInt64(kMaxParameterBytes));
+  if (space == 3 || space == 4) {
+    Value* constant = zero_like(shared);
+    for (std::size_t v = 0; v < layout_.globals.size(); ++v) {
+      const ptx::Variable& variable = module_.variables[v];
+      if (variable.space != ptx::Space::kConst) continue;
+      Value* start = b_.CreatePtrToInt(layout_.globals[v], b_.getInt64Ty());
+      constant = b_.CreateOr(constant, inside(start, b_.getInt64(variable.size)));
+    }
+    return space == 4 ? constant : b_.CreateNot(b_.CreateOr(b_.CreateOr(shared, local), constant));
+  }
+  return inside(field(offsetof(WarpContext, params), 64), b_.getInt64(kMaxParameterBytes));
 }
 
 }  // namespace braid::cpu

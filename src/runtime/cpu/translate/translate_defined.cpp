@@ -181,14 +181,20 @@ void Translator::track(const Instruction& i) {
   for (const auto& [reg, known] : noted) b_.CreateStore(known, defined_pointer(reg));
 }
 
-/// Tells the sanitizer which lanes take which value of a `selp`: the other one is dropped.
+/// Tells the sanitizer in which lanes each value that ptx::is_choice() names counts.
 void Translator::track_choice(const Instruction& i) {
-  if (!instrumentation_.checks || !i.is(Op::kSelp)) return;
+  if (!instrumentation_.checks || !ptx::is_choice(i)) return;
   if (!i.operands[1].is_register() && !i.operands[2].is_register()) return;
-  Value* chosen = lane_bits(read_lanes(i.operands[3], 1));
   Value* lanes = lanes_of_guard(i);
-  call("check_choice", {context_, b_.CreateAnd(lanes, chosen),
-                        b_.CreateAnd(lanes, b_.CreateNot(chosen)), static_cast<int>(i.line)});
+  const auto where = [&](const Operand& operand, bool is) {
+    Value* bits = lane_bits(read_lanes(operand, 1));
+    return b_.CreateAnd(lanes, is ? bits : b_.CreateNot(bits));
+  };
+  const bool selects = i.is(Op::kSelp);
+  const bool decides = i.is(Op::kAnd);  // where the other operand does not
+  Value* first = selects ? where(i.operands[3], true) : where(i.operands[2], decides);
+  Value* second = selects ? where(i.operands[3], false) : where(i.operands[1], decides);
+  call("check_choice", {context_, first, second, static_cast<int>(i.line)});
 }
 
 /// The lanes of `lanes` where the results of an instruction are defined. Generous where a part of

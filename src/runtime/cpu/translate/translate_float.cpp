@@ -364,8 +364,10 @@ llvm::Value* Translator::op_float_min_max(const Instruction& i) {
     if (!by_size) return result;
     llvm::Type* bits = integer(type.bits == 64 ? 64 : 32, scalar_);
     Value* sign = b_.CreateXor(b_.CreateBitCast(in[0], bits), b_.CreateBitCast(in[1], bits));
-    return intrinsic(llvm::Intrinsic::copysign,
-                     {result, b_.CreateBitCast(sign, result->getType())});
+    Value* is_nan = b_.CreateFCmpUNO(result, result);
+    Value* with_sign =
+        intrinsic(llvm::Intrinsic::copysign, {result, b_.CreateBitCast(sign, result->getType())});
+    return b_.CreateSelect(is_nan, result, with_sign);
   });
 }
 

@@ -34,16 +34,21 @@ llvm::Value* Translator::op_add_sub(const Instruction& i) {
   return add ? b_.CreateAdd(a, b) : b_.CreateSub(a, b);
 }
 
-/// Writes a + b or a - b with the carry (or borrow) flag as Parser::expose_carry() shows it.
+/// Writes a + b or a - b with the carry flag as Parser::expose_carry() shows it. A GPU computes a -
+/// b as a + ~b + 1, and the flag is the carry of that: none where the ISA speaks of a borrow.
+/// Chains of one kind cannot tell; NVRTC's division of 128 bits adds the flag of a difference to a
+/// sum.
 llvm::Value* Translator::add_with_carry(const Instruction& i, bool add, Value* a, Value* b) {
-  Value* result = add ? b_.CreateAdd(a, b) : b_.CreateSub(a, b);
-  Value* carry = add ? b_.CreateICmpULT(result, a) : b_.CreateICmpULT(a, b);
-  if (i.entry->reads_carry()) {
+  const bool reads = i.entry->reads_carry();
+  if (!add && !reads) return with_predicate(i, b_.CreateSub(a, b), b_.CreateICmpUGE(a, b));
+  if (!add) b = b_.CreateNot(b);
+  Value* result = b_.CreateAdd(a, b);
+  Value* carry = b_.CreateICmpULT(result, a);
+  if (reads) {
     const unsigned bits = a->getType()->getScalarSizeInBits();
     Value* in = resize(read(i.operands.back(), 1), bits, false);
-    Value* next = add ? b_.CreateAdd(result, in) : b_.CreateSub(result, in);
-    carry = b_.CreateOr(carry, b_.CreateICmpULT(add ? next : result, in));
-    result = next;
+    result = b_.CreateAdd(result, in);
+    carry = b_.CreateOr(carry, b_.CreateICmpULT(result, in));
   }
   return with_predicate(i, result, carry);
 }

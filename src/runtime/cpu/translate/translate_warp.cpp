@@ -194,7 +194,8 @@ void Translator::op_elect(const Instruction& i) {
   write(i.operands[0].elements[1], b_.CreateICmpEQ(first, table_vector(Shape::lanes(63), 32)));
 }
 
-void Translator::op_warp_barrier(const Instruction& /*i*/) {
+void Translator::op_warp_barrier(const Instruction& i) {
+  check_members(i.operands[0]);
   b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
 }
 
