@@ -158,7 +158,10 @@ const NvrtcApi* find_nvrtc() {
 }
 
 CompiledKernel compile(const NvrtcApi& api, const KernelSource& source,
-                       const std::vector<std::string>& options) {
+                       std::vector<std::string> options) {
+  // Textures and launches from a kernel are left out, which no generated kernel has. The code is
+  // the same, so no key needs it.
+  if (api.has_minimal) options.emplace_back("--minimal");
   const auto start = std::chrono::steady_clock::now();
   NvrtcProgram program(api, source.text, source.entry + ".cu");
   const int result = program.compile(options);

@@ -57,6 +57,7 @@ std::optional<NvrtcApi> open(DynamicLibrary library, std::string& problem) {
     return {};
   }
   api.version = fmt::format("{}.{}", api.major, minor);
+  api.has_minimal = std::pair(api.major, minor) >= std::pair(12, 4);
   // NVRTC opens this library by its plain name, which succeeds once it is loaded; the loader does
   // not search wheels.
   const std::string directory = std::filesystem::path(api.library.path()).parent_path();

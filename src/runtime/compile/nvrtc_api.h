@@ -27,10 +27,11 @@ namespace braid {
 
 struct NvrtcApi {
   DynamicLibrary library;
-  DynamicLibrary builtins;  ///< loaded from beside it; may be missing where the loader finds it
-  std::string version;      ///< "13.0"
-  int major = 0;            ///< 13
-  std::string identity;     ///< version and build; part of every cache key
+  DynamicLibrary builtins;   ///< loaded from beside it; may be missing where the loader finds it
+  std::string version;       ///< "13.0"
+  int major = 0;             ///< 13
+  bool has_minimal = false;  ///< --minimal, which CUDA 12.4 brought
+  std::string identity;      ///< version and build; part of every cache key
 #define BRAID_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   BRAID_NVRTC_FUNCTIONS(BRAID_DECLARE)
 #undef BRAID_DECLARE
