@@ -65,5 +65,16 @@ TEST(AxisInfo, RemainderKeepsRunsShorterThanTheModulus) {
   EXPECT_EQ(a.width(a.b.map(Fn::kRem, {a.range, a.b.integer(12)})), 4);
 }
 
+// One word for eight columns: eight columns that are whole words are read together.
+TEST(AxisInfo, AQuotientKeepsTheAlignmentOfWhatItDivides) {
+  Access a;
+  const Id eighth =
+      a.b.map(Fn::kDiv, {a.b.map(Fn::kMul, {a.unknown, a.b.integer(32)}), a.b.integer(8)});
+  EXPECT_EQ(a.width(a.b.map(Fn::kAdd, {a.range, eighth})), 4);
+  const Id third =
+      a.b.map(Fn::kDiv, {a.b.map(Fn::kMul, {a.unknown, a.b.integer(32)}), a.b.integer(3)});
+  EXPECT_EQ(a.width(a.b.map(Fn::kAdd, {a.range, third})), 1);
+}
+
 }  // namespace
 }  // namespace braid::tile

@@ -71,5 +71,27 @@ TEST(Interval, RestsForgetWholeMultiples) {
   EXPECT_EQ(n.inst(n.b.map(Fn::kRem, {moved, n.b.integer(8)})).args[0], moved);
 }
 
+// Of column * 8 + first, which counts steps of K, a word is that of first / 8, and column.
+TEST(Interval, QuotientsAndBoundsForgetTheirDivisor) {
+  Numbers n;
+  const Id end = n.b.map(Fn::kSelect, {n.b.map(Fn::kLt, {n.loaded(DType::kI32), n.b.integer(3)}),
+                                       n.b.integer(512), n.b.integer(0)});
+  const Id loop = n.b.begin_for(n.b.integer(0), end, n.b.integer(64), {});
+  const Id column = n.b.range(1, 8, 1);
+  const Id first = n.b.map(Fn::kToI32, {n.b.induction(loop)});
+  const Id k = n.b.plus(first, n.b.map(Fn::kMul, {column, n.b.integer(8)}));
+  const Id word = n.b.map(Fn::kDiv, {k, n.b.integer(8)});
+  EXPECT_EQ(n.inst(word).fn, Fn::kAdd);
+  EXPECT_EQ(n.inst(word).args[1], column);
+  const Id inside = n.b.map(Fn::kLt, {k, n.b.integer(200)});
+  EXPECT_EQ(n.inst(inside).args[0], word);
+  EXPECT_EQ(n.inst(n.inst(inside).args[1]).integer, 25);
+  // 201 is no multiple; a sum that may be negative has another quotient.
+  EXPECT_EQ(n.inst(n.b.map(Fn::kLt, {k, n.b.integer(201)})).args[0], k);
+  const Id below =
+      n.b.plus(n.b.minus(first, n.b.integer(1)), n.b.map(Fn::kMul, {column, n.b.integer(8)}));
+  EXPECT_EQ(n.inst(n.b.map(Fn::kDiv, {below, n.b.integer(8)})).args[0], below);
+}
+
 }  // namespace
 }  // namespace braid::tile

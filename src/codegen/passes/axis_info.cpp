@@ -95,7 +95,11 @@ AxisInfo AxisAnalysis::compute(Id id) {
     }
     case Fn::kDiv: {
       const std::int64_t run = std::min({a.contiguity, a.divisibility, b.divisibility});
-      return {1, 1, std::max(both_constant, b.constancy >= run ? run : 1)};
+      const Inst& divisor = program_.at(inst.args[1]);
+      const bool is_exact = divisor.op == Op::kConstant && divisor.integer > 0 &&
+                            a.divisibility % divisor.integer == 0 && a.contiguity == 1;
+      return {1, is_exact ? a.divisibility / divisor.integer : 1,
+              std::max(both_constant, b.constancy >= run ? run : 1)};
     }
     case Fn::kLt: {
       const std::int64_t run = std::min({a.contiguity, a.divisibility, b.divisibility});

@@ -164,6 +164,23 @@ Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
     const Id rest = without_multiples(args[0], p_.at(args[1]).integer);
     if (rest != args[0]) return map(fn, {rest, args[1]});
   }
+  if (fn == Fn::kDiv && constants.size() == 1 && p_.at(args[1]).op == Op::kConstant) {
+    if (const auto quotient = divided(args[0], p_.at(args[1]).integer)) return *quotient;
+  }
+  // a + b * d < c * d where a / d + b < c, which is the same for whole runs of columns.
+  if (fn == Fn::kLt && constants.size() == 1 && p_.at(args[1]).op == Op::kConstant) {
+    const Inst& sum = p_.at(args[0]);
+    for (const Id term : sum.op == Op::kMap && sum.fn == Fn::kAdd ? sum.args : std::vector<Id>()) {
+      const Inst& product = p_.at(term);
+      const bool is_product = !product.type.is_scalar() && product.op == Op::kMap &&
+                              product.fn == Fn::kMul && p_.at(product.args[1]).op == Op::kConstant;
+      const std::int64_t divisor = is_product ? p_.at(product.args[1]).integer : 0;
+      if (divisor <= 1 || constants[0] % divisor != 0) continue;
+      if (const auto quotient = divided(args[0], divisor)) {
+        return map(fn, {*quotient, integer(constants[0] / divisor, p_.at(args[1]).type.kind)});
+      }
+    }
+  }
   if (is_integer(type.kind) && args.size() == 2) {
     const bool one_neutral = fn == Fn::kMul;
     const std::int64_t neutral = one_neutral ? 1 : 0;
@@ -197,6 +214,7 @@ Id Builder::map(Fn fn, std::vector<Id> args, DType dtype) {
       type.kind = Kind::kI64;
       break;
     case Fn::kToF32:
+    case Fn::kAsF32:
       type.kind = Kind::kF32;
       break;
     default:
@@ -238,6 +256,27 @@ Id Builder::without_multiples(Id sum, std::int64_t divisor) {
   const Id a = without_multiples(inst.args[0], divisor);
   const Id b = without_multiples(inst.args[1], divisor);
   return a == inst.args[0] && b == inst.args[1] ? sum : map(Fn::kAdd, {a, b});
+}
+
+std::optional<Id> Builder::divided(Id sum, std::int64_t divisor) {
+  const Inst inst = p_.at(sum);
+  const auto is = [&](const Inst& of, Fn fn) { return of.op == Op::kMap && of.fn == fn; };
+  const auto factor = [&](Id product) {
+    const Inst& of = p_.at(product);
+    const bool is_whole = is(of, Fn::kMul) && p_.at(of.args[1]).op == Op::kConstant &&
+                          p_.at(of.args[1]).integer == divisor &&
+                          interval_of(p_, of.args[0]).least >= 0;
+    return is_whole ? std::optional(of.args[0]) : std::nullopt;
+  };
+  if (!is(inst, Fn::kAdd)) return factor(sum);
+  for (const std::size_t side : {0, 1}) {
+    const Id other = inst.args[1 - side];
+    const auto whole = factor(inst.args[side]);
+    if (whole && interval_of(p_, other).least >= 0) {
+      return map(Fn::kAdd, {map(Fn::kDiv, {other, integer(divisor)}), *whole});
+    }
+  }
+  return std::nullopt;
 }
 
 Id Builder::ptr_add(Id pointer, Id elements, DType dtype) {

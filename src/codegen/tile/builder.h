@@ -195,6 +195,8 @@ class Builder {
  private:
   /// A sum of numbers that are not negative, without multiples of the divisor.
   Id without_multiples(Id sum, std::int64_t divisor);
+  /// (a + b * d) / d of numbers that are not negative: a / d + b; nothing where the sum is no such.
+  std::optional<Id> divided(Id sum, std::int64_t divisor);
   Id load_by(Op op, Id pointer, Id offset, Id mask, DType dtype);
   void store_by(Op op, Id pointer, Id offset, Id value, Id mask, DType dtype);
   /// What follows goes into the body of the instruction, until it is closed.

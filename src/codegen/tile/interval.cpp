@@ -70,6 +70,10 @@ Interval of_map(const Program& p, const Inst& inst, int depth) {
       if (a.least < 0 && b.least < 0) return {};
       return {0, std::min(a.least < 0 ? b.most : a.most, b.least < 0 ? a.most : b.most)};
     }
+    case Fn::kSelect: {
+      const Interval b = arg(1), c = arg(2);
+      return {std::min(b.least, c.least), std::max(b.most, c.most)};
+    }
     case Fn::kShiftRight:
       return {std::min<std::int64_t>(a.least, 0), std::max<std::int64_t>(a.most, 0)};
     default:
