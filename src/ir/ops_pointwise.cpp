@@ -207,6 +207,21 @@ EvalTensors evaluate_bitwise_not(const EvalContext&, const EvalTensors& inputs) 
   });
 }
 
+/// The bits of an i32 as those of an f32.
+std::vector<TensorType> infer_bitcast(const InferContext& context) {
+  if (context.inputs[0].dtype != DType::kI32) {
+    fail("/inputs/0", "the operand of bitcast is {}; expected i32", context.inputs[0].str());
+  }
+  return {{DType::kF32, context.inputs[0].shape}};
+}
+EvalTensors evaluate_bitcast(const EvalContext&, const EvalTensors& inputs) {
+  return evaluate_each_rank(inputs, [](const std::vector<EvalTensor>& operands) {
+    HostTensor bits = to_host(operands[0]);
+    bits.dtype = DType::kF32;
+    return std::vector<EvalTensor>{from_host(bits)};
+  });
+}
+
 std::vector<TensorType> infer_cast(const InferContext& context) {
   return {{get_attr<DType>(context.attrs, "dtype"), context.inputs[0].shape}};
 }
@@ -227,6 +242,16 @@ void add_pointwise_ops(std::vector<OpDef>& ops) {
       .infer = infer_bitwise_not,
       .flops = flops_per_element(1),
       .evaluate = evaluate_bitwise_not,
+  });
+  ops.push_back({
+      .name = "bitcast",
+      .op_class = OpClass::kPointwise,
+      .min_inputs = 1,
+      .max_inputs = 1,
+      .attrs = {},
+      .infer = infer_bitcast,
+      .flops = flops_per_element(0),
+      .evaluate = evaluate_bitcast,
   });
   // copy_(to, from): writes the values of `from`, of the same dtype and shape.
   for (const char* name : {"copy_", "fsdp.copy_"}) {

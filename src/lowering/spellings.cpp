@@ -41,6 +41,7 @@ constexpr std::string_view kPass = "canonicalize";
 
 constexpr ReasonCode kOtherName{"canonicalize.other_name", "another name of '{value}'"};
 constexpr ReasonCode kIsView{"canonicalize.is_view", "{op} is a view"};
+constexpr ReasonCode kIsBitcast{"canonicalize.is_bitcast", "the bits of computed {value}"};
 constexpr ReasonCode kUnevenParts{"canonicalize.uneven_parts",
                                   "{op} into parts that differ: slices"};
 constexpr ReasonCode kTurned{"canonicalize.turned", "{op} along dim {dim}: transposed"};
@@ -104,10 +105,21 @@ std::optional<std::int64_t> inner_row_dim(const Graph& graph, const Node& node) 
   return axis + 1 == rank ? std::nullopt : std::optional(static_cast<std::int64_t>(axis));
 }
 
+/// A view_dtype of what a kernel computes is computed there, too.
+bool is_bitcast(const Graph& graph, const Node& node) {
+  if (node.op->view != View::kBytes || graph.type(node.outputs[0]).dtype != DType::kF32 ||
+      graph.type(node.inputs[0]).dtype != DType::kI32) {
+    return false;
+  }
+  const Node* const operand = producer_of(graph, node.inputs[0]);
+  return operand != nullptr && operand->op->op_class == OpClass::kPointwise;
+}
+
 bool has_other_spelling(const Graph& graph, const Node& node) {
   const std::string_view op = node.op_name();
-  return op == "chunk" || op == "bmm" || (op != "view" && node.op->view == View::kFlat) ||
-         is_uneven_split(graph, node) || inner_row_dim(graph, node);
+  return op == "chunk" || op == "bmm" || is_bitcast(graph, node) ||
+         (op != "view" && node.op->view == View::kFlat) || is_uneven_split(graph, node) ||
+         inner_row_dim(graph, node);
 }
 
 void slice_parts(const Graph& graph, const Node& node, Rewriter& rewrite) {
@@ -182,6 +194,9 @@ Graph rename(const Graph& graph, PassContext& context) {
       rewrite.copy(node, "view", rewrite(node.inputs),
                    {{"shape", graph.type(node.outputs[0]).shape}});
       context.applied(kPass, node.name, Reason(kIsView, op));
+    } else if (is_bitcast(graph, node)) {
+      rewrite.copy(node, "bitcast", rewrite(node.inputs), {});
+      context.applied(kPass, node.name, Reason(kIsBitcast, graph.value(node.inputs[0]).name));
     } else if (is_uneven_split(graph, node)) {
       slice_parts(graph, node, rewrite);
       context.applied(kPass, node.name, Reason(kUnevenParts, op));

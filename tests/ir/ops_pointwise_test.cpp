@@ -130,6 +130,11 @@ TEST(Pointwise, IntegersHaveRemaindersAndBits) {
   EXPECT_EQ(computed_one({i32}, "bitwise_not", {}, {{0, -1, 5, -8, 1}}),
             (Values{-1, 0, -6, 7, -2}));
   EXPECT_EQ(computed_one({u8}, "bitwise_not", {}, {{0, 255, 5}}), (Values{255, 0, 250}));
+  EXPECT_EQ(computed_one({i32}, "bitcast", {}, {{0, 0x3fc00000, 1 << 22, -(1LL << 30), 1}}),
+            (Values{0, 1.5, 0x1p-127, -2, 0x1p-149}));
+  EXPECT_EQ(inferred({i32}, "bitcast"), "f32[5]");
+  EXPECT_TRUE(is_error(refused({{kF32, {4}}}, "bitcast"), "n/inputs/0",
+                       "the operand of bitcast is f32[4]; expected i32"));
   EXPECT_EQ(computed_one({truth}, "bitwise_not", {}, {{0, 1, 0, 1}}), (Values{1, 0, 1, 0}));
   EXPECT_EQ(computed_one({truth, truth}, "bitwise_xor", {}, {{0, 0, 1, 1}, {0, 1, 0, 1}}),
             (Values{0, 1, 1, 0}));

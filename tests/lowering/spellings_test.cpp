@@ -147,6 +147,14 @@ TEST(Spellings, OtherNamesOfPlainOps) {
                           "d_column = view(b)", "d_eq = eq(d_column, d_classes)", "d = to(d_eq)",
                           "e_ones = full()", "e = bitwise_xor(c, e_ones)", "f = ne(x, a)",
                           "g = logical_not(f)", "-> d, e, g"));
+  // Bits that a kernel computes are a float's there; those in memory have another name.
+  EXPECT_THAT(
+      plain(R"("T", 6)",
+            node("p", "abs", R"("x")") + "," + node("i", "to", R"("p")", R"("dtype": "i32")") +
+                "," + node("a", "view_dtype", R"("i")", R"("dtype": "f32")") + "," +
+                node("b", "view_dtype", R"("x")", R"("dtype": "i32")"),
+            R"("a", "b")"),
+      ElementsAre("p = abs(x)", "i = to(p)", "a = bitcast(i)", "b = view_dtype(x)", "-> a, b"));
   EXPECT_THAT(
       plain(R"("T", 1)",
             node("i", "zeros_like", R"("x")", R"("dtype": "i32")") + "," +

@@ -190,6 +190,7 @@ Id BodyEmitter::compute(const Node& node, std::size_t result, const Coords& at, 
         const Id id = operand(node, i, body_.type(node.outputs[0]).shape, at, mask);
         x.push_back({&b_, in_32_bits(node, id)});
       }
+      if (node.op_name() == "bitcast") return b_.map(Fn::kAsF32, {x[0].id});
       return b_.round(dtype,
                       to_kind(arithmetic_of<tile::TileExpr>(*node.op)(x, node.attrs).id, dtype));
     default:

@@ -85,6 +85,7 @@ std::string_view function_format(Fn fn) {
       {Fn::kToI32, "(int){0}"},
       {Fn::kToI64, "(long long){0}"},
       {Fn::kToF32, "(float){0}"},
+      {Fn::kAsF32, "__int_as_float((int){0})"},
   };
   for (const Spelling& spelling : kSpellings) {
     if (spelling.fn == fn) return spelling.format;

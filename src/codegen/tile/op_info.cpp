@@ -53,6 +53,7 @@ constexpr FnInfo kFns[] = {
     {Fn::kToI32, "to_i32", 1},
     {Fn::kToI64, "to_i64", 1},
     {Fn::kToF32, "to_f32", 1},
+    {Fn::kAsF32, "as_f32", 1},
     {Fn::kSaturate, "saturate", 1},
     {Fn::kRound, "round", 1},
 };

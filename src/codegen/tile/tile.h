@@ -94,6 +94,7 @@ enum class Fn : std::uint8_t {
   kToI32,
   kToI64,
   kToF32,
+  kAsF32,     ///< the same bits
   kSaturate,  ///< f32 to an integer dtype, as to_integer
   kRound
 };

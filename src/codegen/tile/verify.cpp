@@ -454,6 +454,9 @@ class Verifier {
       case Fn::kToF32:
         good = inst.type.kind == Kind::kF32;
         break;
+      case Fn::kAsF32:
+        good = inst.type.kind == Kind::kF32 && type(inst.args[0]).kind != Kind::kF32;
+        break;
       case Fn::kRound:
         all(is_number, "numbers");
         good = is_number(inst.type.kind);
