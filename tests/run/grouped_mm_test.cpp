@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <random>
 
 #include "braid/error.h"
 #include "findings.h"
@@ -33,6 +35,8 @@ enum class Form : std::uint8_t {
   kGateAndUp,     ///< two that share their rows
   kScaled,        ///< with a factor of each column in front
   kSliced,        ///< offsets that are a part of an input
+  kPacked,        ///< weights of 4 bits in words along K, with scales of 32 rows
+  kMxfp4,         ///< weights as [N, K] of two bits of exponent and one of mantissa, scales of 32
 };
 
 struct Case {
@@ -44,6 +48,50 @@ struct Case {
   Offsets offsets;
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+/// Weights of 4 bits, as [groups, K, N].
+ValueId packed_weight(GraphBuilder& b, const Case& c) {
+  const std::int64_t groups = std::ssize(c.offsets), k = c.depth, n = c.columns;
+  const auto constant = [&](DType dtype, double value) {
+    return b.op("full", {}, {{"dtype", dtype}, {"value", value}});
+  };
+  const auto reshaped = [&](ValueId value, Shape shape) {
+    return b.op("reshape", {value}, {{"shape", std::move(shape)}});
+  };
+  /// Eight numbers of each word, along a dim in front of `behind` others.
+  const auto unpacked = [&](Shape words, std::int64_t behind) {
+    const ValueId by =
+        b.op("arange", {},
+             {{"end", std::int64_t{32}}, {"step", std::int64_t{4}}, {"dtype", DType::kI32}});
+    return b.op("bitwise_right_shift", {b.in(DType::kI32, std::move(words), "w"),
+                                        reshaped(by, behind == 0 ? Shape{8} : Shape{8, 1})});
+  };
+  const auto bits = [&](ValueId value, std::int64_t mask) {
+    return b.op("bitwise_and", {value, constant(DType::kI32, static_cast<double>(mask))});
+  };
+  const auto times = [&](ValueId value, int power) {
+    return b.op("mul", {value, constant(DType::kI32, std::ldexp(1.0, power))});
+  };
+  /// The bits of a float, which PyTorch spells as a view.
+  const auto as_float = [&](ValueId value) {
+    return b.op("view_dtype", {value}, {{"dtype", kF32}});
+  };
+  if (c.form == Form::kPacked) {
+    const ValueId number =
+        b.op("sub", {bits(unpacked({groups, k / 8, 1, n}, 1), 15), constant(DType::kI32, 8)});
+    const ValueId w = b.op("to", {reshaped(number, {groups, k / 32, 32, n})}, {{"dtype", c.dtype}});
+    return reshaped(b.op("mul", {w, b.in(c.dtype, {groups, k / 32, 1, n}, "scales")}),
+                    {groups, k, n});
+  }
+  const ValueId number = unpacked({groups, n, k / 8, 1}, 0);
+  const ValueId small =
+      as_float(b.op("bitwise_or", {times(bits(number, 7), 22), times(bits(number, 8), 28)}));
+  const ValueId w =
+      b.op("mul", {reshaped(b.op("mul", {small, constant(kF32, 0x1p126)}), {groups, n, k / 32, 32}),
+                   b.in(kF32, {groups, n, k / 32, 1}, "scales")});
+  return b.op("transpose", {reshaped(b.op("to", {w}, {{"dtype", c.dtype}}), {groups, n, k})},
+              swapped(1, 2));
+}
 
 /// Input "offsets" has the ends of the groups; `most`: rows that there may be.
 Graph graph_of(const Case& c, std::int64_t most = 200) {
@@ -57,6 +105,9 @@ Graph graph_of(const Case& c, std::int64_t most = 200) {
                    {{"dim", std::int64_t{0}}, {"start", std::int64_t{1}}, {"end", groups + 1}});
   }
   const auto product = [&](const char* weight) {
+    if (c.form == Form::kPacked || c.form == Form::kMxfp4) {
+      return b.op("_grouped_mm", {x, packed_weight(b, c), offsets});
+    }
     const bool transposed = c.form == Form::kTransposed;
     ValueId w = b.in(
         c.dtype, transposed ? Shape{groups, c.columns, c.depth} : Shape{groups, c.depth, c.columns},
@@ -100,6 +151,10 @@ RankTensors inputs_of(const Case& c, const Graph& graph) {
     all.push_back(1 << 20);
   }
   tensor = HostTensor::from_integers(DType::kI32, tensor.shape, all);
+  if (c.form == Form::kPacked || c.form == Form::kMxfp4) {
+    std::mt19937 random(7);
+    for (std::byte& byte : inputs[0][input_of(graph, "w")].data) byte = std::byte(random());
+  }
   return inputs;
 }
 
@@ -147,7 +202,9 @@ std::vector<Case> cases(const std::vector<std::string_view>& names = {}) {
       Case{"activation", Form::kActivation, kF16, 64, 96, 77, {20, 50, 60}},
       Case{"gate_and_up", Form::kGateAndUp, kBF16, 64, 96, 77, {20, 20, 60}},
       Case{"scaled", Form::kScaled, kBF16, 64, 40, 77, {1, 66, 70}},
-      Case{"sliced_offsets", Form::kSliced, kBF16, 64, 40, 77, {1, 66, 70}}};
+      Case{"sliced_offsets", Form::kSliced, kBF16, 64, 40, 77, {1, 66, 70}},
+      Case{"packed", Form::kPacked, kF16, 256, 72, 77, {1, 66, 66, 70}},
+      Case{"mxfp4", Form::kMxfp4, kBF16, 288, 72, 77, {1, 66, 66, 70}}};
   if (!names.empty()) {
     std::erase_if(all, [&](const Case& c) { return std::ranges::count(names, c.name) == 0; });
   }
