@@ -152,7 +152,8 @@ is translated.
   text += R"(
 Tensor copies are those of tiles, of four rows and of `im2col` columns: not there is `im2col::w`. Their maps are
 this device's own 128 bytes. Not there are `multimem` of 8-bit floats, textures and surfaces,
-`istypep`, and `alloca`. Registers of 128 bits are moved, loaded, stored and exchanged. Hints (`prefetch`,
+`istypep`, `alloca`, and functions that CUDA's run time has on the device (`vprintf`, `malloc`, `free`): a kernel
+that names one is refused, whether it comes there or not. Registers of 128 bits are moved, loaded, stored and exchanged. Hints (`prefetch`,
 policies, `setmaxnreg`, `griddepcontrol`, `cta_group`) do nothing, and fences between proxies are for the
 sanitizer.
 
