@@ -26,7 +26,7 @@ class RandomGraph : public ::testing::TestWithParam<int> {};
 TEST_P(RandomGraph, EqualsTheReference) {
   const std::uint64_t base = testing::base_seed();
   RecordProperty("seed", std::to_string(base));
-  for (std::uint64_t i = 0; i < 12; ++i) {
+  for (std::uint64_t i = 0; i < 8; ++i) {
     const std::uint64_t seed = base + static_cast<std::uint64_t>(GetParam()) * 1000003 + i;
     const Graph graph = testing::random_graph(seed);
     std::mt19937_64 random(seed);
