@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from .aten_shapes import expand
 from .lower import DTYPES, FLOATS, Lowering, Unsupported, Value, lowers, number
 
 
@@ -18,7 +19,7 @@ def _type_as(low: Lowering, node, self_: Value, other: Value) -> Value:
 
 @lowers("aten::copy")
 def _copy(low: Lowering, node, self_: Value, src: Value, **_: Any) -> Value:
-    src = Value(src.name, (None,) * (self_.rank - src.rank) + src.axes)
+    src = expand(low, node, src, node.meta["val"].shape)
     return low.cast(src, DTYPES[node.meta["val"].dtype])
 
 
@@ -96,6 +97,12 @@ def _arange(low: Lowering, node, end: Any, start: Any = 0, step: Any = 1, **_: A
             name = low.emit("add", [name, number(start)], dtype, shape)
         low.places.add(name)
         return Value(name, (0,))
+    given = [each for each in (start, end, step) if isinstance(each, float)]
+    if dtype in FLOATS and not all(map(float.is_integer, given)):  # a graph's has integers alone
+        places = low.emit("arange", [], "f32", shape, start=0, end=shape[0], step=1, dtype="f32")
+        made = low.emit("mul", [places, number(step)], "f32", shape)
+        made = low.emit("add", [made, number(start)], "f32", shape)
+        return Value(low.cast_name(made, dtype), (0,))
     attrs = {"start": low.extent(start), "end": low.extent(end), "step": low.extent(step)}
     return Value(low.emit("arange", [], dtype, shape, dtype=dtype, **attrs), (0,))
 

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import torch
+
+from ..graph import Extent
 from .lower import (
     DTYPES,
     FLOATS,
@@ -41,11 +44,19 @@ def _reduced(
     axes = [self_.axes[d] for d in dims]
     kept = [d for d in self_.order() if d not in dims]
     shape = [low.shapes[self_.name][self_.axes[d]] for d in kept]
-    name = low.emit(op, [self_.name], DTYPES[tensor.dtype], shape, dim=sorted(axes))
+    dtype = DTYPES[tensor.dtype]
+    name = low.emit(op, [self_.name], _dtype_of(low, op, self_, dtype), shape, dim=sorted(axes))
+    name = low.cast_name(name, dtype)
     result = tuple(kept.index(d) if d in kept else None for d in range(self_.rank))
     return Value(
         name, result if keepdim else tuple(a for d, a in enumerate(result) if d not in dims)
     )
+
+
+def _dtype_of(low: Lowering, op: str, self_: Value, dtype: str) -> str:
+    """Sums of integers are i64, also where the traced op makes them narrow again."""
+    is_wide = op in ("sum", "prod", "cumsum") and low.dtypes[self_.name] not in FLOATS
+    return "i64" if is_wide else dtype
 
 
 def _without(low: Lowering, value: Value, gone: set[int]) -> Value:
@@ -128,7 +139,10 @@ def _cumsum(low: Lowering, node, self_: Value, dim: int, dtype=None) -> Value:
     if dtype is not None:
         self_ = low.cast(self_, DTYPES[dtype])
     self_, axis = _along(low, node, self_, dim)
-    return low.emit_like(node, "cumsum", [self_.name], self_, dim=axis)
+    dtype, shape = DTYPES[node.meta["val"].dtype], low.shapes[self_.name]
+    made = _dtype_of(low, "cumsum", self_, dtype)
+    name = low.emit("cumsum", [self_.name], made, shape, dim=axis)
+    return low.cast(Value(name, self_.axes), dtype)
 
 
 @lowers("aten::topk", "aten::sort")
@@ -145,10 +159,14 @@ def _topk(low: Lowering, node, self_: Value, dim: int = -1, **attrs: Any) -> lis
 
 @lowers("aten::rms_norm")
 def _rms_norm(low: Lowering, node, input: Value, normalized_shape, weight=None, eps=None) -> Value:
-    if len(normalized_shape) != 1 or eps is None:
-        raise Unsupported("rms_norm over several dims or without eps")
-    value = low.last_behind(input)
-    operands = [value.name] + ([weight.name] if weight else [])
+    if len(normalized_shape) != 1:
+        raise Unsupported("rms_norm over several dims")
+    if eps is None:
+        eps = torch.finfo(torch.float32).eps  # of narrow floats, too: PyTorch computes in f32
+    value = low.last_behind(node.args[0], input)
+    operands = [value.name]
+    if weight is not None:
+        operands += [each.name for each in low.wholes(node, weight=weight)]
     return low.emit_like(node, "rms_norm", operands, value, eps=eps)
 
 
@@ -158,23 +176,30 @@ def _layer_norm(
 ) -> Value:
     if len(normalized_shape) != 1:
         raise Unsupported("layer_norm over several dims")
-    value = low.last_behind(input)
-    operands = [value.name] + [each.name for each in (weight, bias) if each]
-    return low.emit_like(node, "layer_norm", operands, value, eps=eps)
+    value = low.last_behind(node.args[0], input)
+    given = {"weight": weight, "bias": bias}
+    given = {name: each for name, each in given.items() if each is not None}
+    operands = [each.name for each in low.wholes(node, **given)]
+    if weight is None and bias is not None:  # which is the third operand
+        dtype, shape = low.dtypes[bias.name], low.shapes[operands[0]]
+        operands.insert(0, low.emit("full", [], dtype, shape, value=1, dtype=dtype, shape=shape))
+    return low.emit_like(node, "layer_norm", [value.name, *operands], value, eps=eps)
 
 
 @lowers("aten::native_group_norm")
 def _group_norm(
     low: Lowering, node, input: Value, weight: Value | None, bias: Value | None, group, eps, **_
 ) -> list[Any]:
-    """A layer norm of each group's channels and places, then weights of the channels."""
-    whole = low.whole(node.args[0], input)
-    dtype, shape = low.dtypes[whole.name], low.shapes[whole.name]
+    """A layer norm of each group's channels and places, then weights of the channels. What narrow
+    floats give is computed in f32 and rounded once."""
+    whole = low.cast(low.whole(node.args[0], input), "f32")
+    shape = low.shapes[whole.name]
     row = low.product([shape[1] // group, *shape[2:]])
     rows = low.viewed(whole, [shape[0], group, row], (0, 1, 2))
-    name = low.emit("layer_norm", [rows.name], dtype, [shape[0], group, row], eps=eps)
+    name = low.emit("layer_norm", [rows.name], "f32", [shape[0], group, row], eps=eps)
     normed = low.viewed(Value(name, (0, 1, 2)), shape, whole.axes)
-    return [_of_channels(low, normed, weight, bias), None, None]
+    made = _of_channels(low, normed, weight, bias)
+    return [low.cast(made, low.dtypes[input.name]), None, None]
 
 
 @lowers("aten::_native_batch_norm_legit_no_training")
@@ -189,29 +214,32 @@ def _batch_norm(
     eps: float,
     **_: Any,
 ) -> list[Any]:
-    """With the mean and variance of each channel that the module keeps."""
-    dtype, shape = low.dtypes[running_var.name], low.shapes[running_var.name]
-    var = low.emit("add", [running_var.name, eps], dtype, shape)
-    scale = Value(low.emit("rsqrt", [var], dtype, shape), (0,))
-    minus = Value(low.emit("neg", [running_mean.name], dtype, shape), (0,))
-    whole = low.whole(node.args[0], input)
+    """With the mean and variance of each channel that the module keeps, in f32 as well."""
+    mean, var = (low.cast(each, "f32").name for each in (running_mean, running_var))
+    shape = low.shapes[var]
+    var = low.emit("add", [var, eps], "f32", shape)
+    scale = Value(low.emit("rsqrt", [var], "f32", shape), (0,))
+    minus = Value(low.emit("neg", [mean], "f32", shape), (0,))
+    whole = low.cast(low.whole(node.args[0], input), "f32")
     made = _of_channels(low, _of_channels(low, whole, None, minus), scale, None)
-    return [_of_channels(low, made, weight, bias), None, None]
+    made = _of_channels(low, made, weight, bias)
+    return [low.cast(made, low.dtypes[input.name]), None, None]
 
 
 def _of_channels(low: Lowering, x: Value, weight: Value | None, bias: Value | None) -> Value:
-    """Multiplied by, and added to, a number for each channel, which is dim 1."""
-    dtype, shape = low.dtypes[x.name], low.shapes[x.name]
+    """An f32 tensor multiplied by, and added to, a number for each channel, which is dim 1."""
+    shape = low.shapes[x.name]
     for op, each in (("mul", weight), ("add", bias)):
         if each is not None:
             tall = [low.shapes[each.name][0], *[1] * (len(shape) - 2)]
-            column = low.viewed(each, tall, ()).name
-            x = Value(low.emit(op, [x.name, column], dtype, shape), x.axes)
+            column = low.viewed(low.cast(each, "f32"), tall, ()).name
+            x = Value(low.emit(op, [x.name, column], "f32", shape), x.axes)
     return x
 
 
 @lowers("aten::embedding")
 def _embedding(low: Lowering, node, weight: Value, indices: Value, **_: Any) -> Value:
+    (weight,) = low.wholes(node, weight=weight)
     axes = indices.axes + (len(indices.order()),)
     cut = low.cuts.get(weight.name)
     attrs = {"group": "tp"} if cut is not None and cut.dim == 0 else {}
@@ -230,11 +258,22 @@ def _index(low: Lowering, node, self_: Value, indices: list[Value | None]) -> Va
         if index.rank == 1:
             return _selected(low, node, self_, dim, index, node.args[1][dim])
         if dim == 0 and self_.axes == (0, 1):
+            index = _from_the_front(low, node.args[1][0], index, low.shapes[self_.name][0])
             axes = (*index.axes, len(index.order()))
             return low.emit_like(node, "embedding", [self_.name, index.name], Value("", axes))
     if [dim for dim, _ in given] == list(range(len(given))):
         return _index_places(low, node, self_, [index for _, index in given])
     raise Unsupported("index with tensors for other dims than the first ones")
+
+
+def _from_the_front(low: Lowering, node, index: Value, extent: Extent) -> Value:
+    """Without indices that count from the end. `node` is the traced one."""
+    dtype, shape = low.dtypes[index.name], low.shapes[index.name]
+    if dtype not in ("i32", "i64") or not low.may_count_from_the_end(node):
+        return index
+    is_negative = low.emit("lt", [index.name, 0], "bool", shape)
+    front = low.emit("add", [index.name, low.number_of(extent, dtype)], dtype, shape)
+    return Value(low.emit("where", [is_negative, front, index.name], dtype, shape), index.axes)
 
 
 def _index_places(low: Lowering, node, self_: Value, indices: list[Value]) -> Value:
@@ -246,11 +285,21 @@ def _index_places(low: Lowering, node, self_: Value, indices: list[Value]) -> Va
     whole = low.whole(node.args[0], self_)
     extents, rest = low.shapes[whole.name][: len(indices)], low.shapes[whole.name][len(indices) :]
     rank = node.meta["val"].ndim - len(rest)
-    names, axes = low.aligned([low.cast(index, "i64") for index in indices], rank)
+    indices = [
+        _from_the_front(low, given, low.cast(index, "i64"), extent)
+        for given, index, extent in zip(node.args[1], indices, extents)
+    ]
+    names, axes = low.aligned(indices, rank)
     shape = low.extents([node.meta["val"].shape[dim] for dim in Value("", axes).order()])
     place = names[0]
     for name, extent in zip(names[1:], extents[1:]):
-        place = low.emit("add", [low.emit("mul", [place, extent], "i64", shape), name], "i64", shape)
+        count = low.number_of(extent, "i64")
+        place = low.emit("add", [low.emit("mul", [place, count], "i64", shape), name], "i64", shape)
+        # What is out of range here must be there, too: it would be an element of another row.
+        inside = low.emit("ge", [name, 0], "bool", low.shapes[name])
+        below = low.emit("lt", [name, count], "bool", low.shapes[name])
+        inside = low.emit("logical_and", [inside, below], "bool", low.shapes[name])
+        place = low.emit("where", [inside, place, -1], "i64", shape)
     place = low.viewed(Value(place, ()), [low.product(shape)], ()).name
     table = low.viewed(whole, [low.product(extents), *rest], ()).name
     rows = [low.product(shape), *rest]
@@ -275,6 +324,8 @@ def _selected(low: Lowering, node, self_: Value, dim: int, index: Value, given) 
         return low.repeated(self_, dim, run)  # the rows of groups
     if index.name in low.places:
         low.check_apart(node, self_, dim)
+    if node.target._schema.name == "aten::index":
+        index = _from_the_front(low, given, index, low.shapes[self_.name][axis])
     return low.emit_like(node, "index_select", [self_.name, index.name], self_, dim=axis)
 
 
@@ -284,12 +335,16 @@ def _selected(low: Lowering, node, self_: Value, dim: int, index: Value, given) 
 @lowers("aten::linear")
 def _linear(low: Lowering, node, input: Value, weight: Value, bias: Value | None = None) -> Value:
     dtype = low.dtypes[input.name]
+    (weight,) = low.wholes(node, weight=weight)
+    if bias is not None:
+        (bias,) = low.wholes(node, bias=bias)
+    input = low.last_behind(node.args[0], input)
     outs, ins = low.shapes[weight.name]
     turned = low.emit("transpose", [weight.name], dtype, [ins, outs], dim0=0, dim1=1)
     lead = [dim for dim in input.order() if dim != input.rank - 1]
     symbols = [dim for dim in lead if isinstance(low.shapes[input.name][input.axes[dim]], str)]
     if len(symbols) > 1:  # their product would be no extent
-        return _batched(low, node, low.last_behind(input), turned, bias)
+        return _batched(low, node, input, turned, bias)
     rows = low.rows(input)
     count = low.shapes[rows.name][0]
     name = low.emit("mm", [rows.name, turned], dtype, [count, outs])
@@ -411,6 +466,8 @@ def _sdpa(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Value:
+    if dropout_p != 0:
+        raise Unsupported("scaled_dot_product_attention with dropout_p")
     low.check_apart(node, key, -2)
     operands = low.wholes(node, query=query, key=key, value=value)
     dtype = low.dtypes[operands[0].name]

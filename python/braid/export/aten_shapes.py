@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .lower import EMPTY, Lowering, Unsupported, Value, dim_of, lowers
+from .lower import DTYPES, EMPTY, Lowering, Unsupported, Value, dim_of, lowers
 
 
 @lowers("aten::transpose")
@@ -41,7 +41,7 @@ def _squeeze(low: Lowering, node, self_: Value, dim: Any = None) -> Value:
 
 
 @lowers("aten::expand")
-def _expand(low: Lowering, node, self_: Value, size: list[Any], implicit: bool = False) -> Value:
+def expand(low: Lowering, node, self_: Value, size: list[Any], implicit: bool = False) -> Value:
     value = Value(self_.name, (None,) * (len(size) - self_.rank) + self_.axes)
     wanted = low.extents(node.meta["val"].shape)
     grown = {
@@ -53,7 +53,10 @@ def _expand(low: Lowering, node, self_: Value, size: list[Any], implicit: bool =
 
 
 @lowers("aten::view", "aten::reshape", "aten::_unsafe_view", "aten::flatten", "aten::unflatten")
-def _view(low: Lowering, node, self_: Value, **_: Any) -> Value:
+def _view(low: Lowering, node, self_: Value, dtype=None, **_: Any) -> Value:
+    if dtype is not None:
+        whole = low.whole(node.args[0], self_)
+        return low.emit_like(node, "view_dtype", [whole.name], whole, dtype=DTYPES[dtype])
     source = node.all_input_nodes[0]
     before, after = low.extents(source.meta["val"].shape), low.extents(node.meta["val"].shape)
     if any(axis is None and before[d] != 1 for d, axis in enumerate(self_.axes)):
@@ -180,11 +183,16 @@ def stacked(low: Lowering, node: Any, tensors: list[Value], sources: Any, dim: i
 
 @lowers("aten::repeat_interleave")
 def _repeat_interleave(
-    low: Lowering, node, self_: Value, repeats: Any, dim: int, **_: Any
+    low: Lowering, node, self_: Value, repeats: Any, dim: int | None, **_: Any
 ) -> Value:
-    """Each element along the dim several times in a row."""
+    """Each element along the dim, or of all, several times in a row."""
     if not isinstance(repeats, int):
         raise Unsupported("repeat_interleave whose counts are a tensor")
+    if dim is None:
+        for each in range(self_.rank):
+            low.check_apart(node, self_, each)
+        whole = low.whole(node.all_input_nodes[0], self_)
+        self_, dim = low.viewed(whole, [low.product(low.shapes[whole.name])], (0,)), 0
     dim = dim_of(dim, self_.rank)
     low.check_apart(node, self_, dim)
     if self_.axes[dim] is None:

@@ -73,7 +73,7 @@ def _select_scatter(low: Lowering, node, self_: Value, src: Value, dim: int, ind
     )
 
 
-@lowers("aten::index_add")
+@lowers("aten::index_add", "aten::index_copy")
 def _index_add(
     low: Lowering, node, self_: Value, dim: int, index: Value, source: Value, alpha: Any = 1
 ) -> Value:
@@ -81,8 +81,9 @@ def _index_add(
     whole, index, part = low.wholes(node, self_=self_, index=index, source=source)
     if alpha != 1:
         part = low.scaled(node, part, alpha)
+    op = node.target._schema.name.removeprefix("aten::")
     return low.emit_like(
-        node, "index_add", [whole.name, index.name, part.name], whole, dim=dim_of(dim, whole.rank)
+        node, op, [whole.name, index.name, part.name], whole, dim=dim_of(dim, whole.rank)
     )
 
 

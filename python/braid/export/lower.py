@@ -12,7 +12,7 @@ import functools
 import itertools
 import operator
 import re
-from typing import Any, Callable, Container, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import sympy
 import torch
@@ -22,18 +22,30 @@ from ..graph import Extent, Graph
 from .plan import Cut
 
 FLOATS = ("f32", "f16", "bf16")
-DTYPES = {
-    torch.float32: "f32",
-    torch.float16: "f16",
-    torch.bfloat16: "bf16",
-    torch.int32: "i32",
-    torch.int64: "i64",
-    torch.int8: "i8",
-    torch.uint8: "u8",
-    torch.bool: "bool",
-    torch.float8_e4m3fn: "f8e4m3",
-    torch.float8_e5m2: "f8e5m2",
-}
+INTEGERS = ("i64", "i32", "i8", "u8")
+
+
+class _Dtypes(dict[torch.dtype, str]):
+    """Refuses what is not there, for `CannotExport` to name."""
+
+    def __missing__(self, dtype: torch.dtype) -> str:
+        raise Unsupported(f"a tensor of {dtype}")
+
+
+DTYPES = _Dtypes(
+    {
+        torch.float32: "f32",
+        torch.float16: "f16",
+        torch.bfloat16: "bf16",
+        torch.int32: "i32",
+        torch.int64: "i64",
+        torch.int8: "i8",
+        torch.uint8: "u8",
+        torch.bool: "bool",
+        torch.float8_e4m3fn: "f8e4m3",
+        torch.float8_e5m2: "f8e5m2",
+    }
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,16 +152,16 @@ def _counted(buffer: torch.Tensor | None) -> dict[str, int] | None:
 
 class Lowering:
     """Fills a graph with the nodes of a program. `inputs` has the names of the program's inputs that
-    are no parameters, `parameter` gives the others theirs, `buffers` has the values of some of these,
-    `cuts` says which are split, and `caches` makes a cache of a name, of what a token has and a dtype.
-    What lies along the symbol `apart` belongs to several sequences; the input `positions` has their
-    places in these."""
+    are no parameters, in its order, as torch.export may change them; `parameter` gives the others
+    theirs, `buffers` has the values of some of these, `cuts` says which are split, and `caches`
+    makes a cache of a name, of what a token has and a dtype. What lies along the symbol `apart`
+    belongs to several sequences; the input `positions` has their places in these."""
 
     def __init__(
         self,
         graph: Graph,
         program: torch.export.ExportedProgram,
-        inputs: Container[str],
+        inputs: Iterable[str],
         parameter: Callable[[str], str],
         buffers: Mapping[str, torch.Tensor],
         cuts: dict[str, Cut],
@@ -166,13 +178,18 @@ class Lowering:
         self.parts: set[str] = set()  # of whose last dim each rank has a part
         self.cut: set[torch.fx.Node] = set()  # of whose results only the first ones are there
         self.places: set[str] = set()  # what says where in its sequence each token is
-        self._inputs = inputs
-        self._parameter = parameter
+        signature = program.graph_signature
+        self._inputs = dict(zip(signature.user_inputs, inputs))
+        self._parameters = {
+            name: parameter(path)
+            for name, path in (signature.inputs_to_parameters | signature.inputs_to_buffers).items()
+        }
         self._buffers = buffers
         self._values: dict[torch.fx.Node, Any] = {}
         self._symbols: dict[sympy.Symbol, sympy.Symbol] = {}
         self._module = ""
         self._names: dict[str, int] = {}
+        self._taken = {*self.shapes, *self._parameters.values()}
         self._emitted: dict[tuple[Any, ...], str] = {}
         self._folded: dict[torch.fx.Node, torch.Tensor] = {}
         self._users: dict[str, list[torch.fx.Node]] = {}
@@ -184,7 +201,7 @@ class Lowering:
         for node in graph.nodes:
             if node.op == "placeholder":
                 for symbol, (name, dim) in symbols.items():
-                    if node.name == name:
+                    if self._inputs.get(node.name) == name:
                         self._define(symbol, node.meta["val"].shape[dim])
         (output,) = [node for node in graph.nodes if node.op == "output"]
         needed = _needed(output)
@@ -218,7 +235,7 @@ class Lowering:
                 value = Value(made, value.axes)
             names[value.name] = name
         # A node that has the name of an output gives it up.
-        taken = {node["name"] for node in self.graph.nodes} | set(results)
+        taken = {node["name"] for node in self.graph.nodes} | set(results) | self._taken
         for node in self.graph.nodes:
             if node["name"] in results and node["name"] not in names:
                 number = next(i for i in itertools.count(1) if f"{node['name']}_{i}" not in taken)
@@ -316,22 +333,23 @@ class Lowering:
         shape, dtype = self.extents(tensor.shape), DTYPES.get(tensor.dtype)
         if dtype is None:
             raise Unsupported(f"{node.name} is {tensor.dtype}")
-        name = node.name
-        if name not in self._inputs:
+        name = self._inputs.get(node.name)
+        if name is None:
             constants = signature.inputs_to_lifted_tensor_constants
             made = self.program.constants.get(constants.get(node.name, ""))
             if made is not None and made.device.type == "cpu" and made.numel() == 1:
                 self._folded[node] = made
                 return self._constant(node)
-            of = signature.inputs_to_parameters | signature.inputs_to_buffers
-            if node.name not in of:
+            name = self._parameters.get(node.name)
+            if name is None:
                 raise Unsupported(f"the constant {node.name}, which the model makes as it runs")
-            name = self._parameter(of[node.name])
             counted = _counted(self._buffers.get(name))
             if counted is not None:
                 elements = tensor.numel()
                 name = self.emit("arange", [], dtype, [elements], **counted, dtype=dtype)
                 return self.viewed(Value(name, (0,)), shape, range(len(shape)))
+            if name in self._inputs.values():
+                raise Unsupported(f"the parameter {name}, which has the name of an input")
             if name not in self.shapes:
                 self.graph.input(name, dtype, shape, "parameter", per_rank=name in self.cuts)
         self.dtypes[name], self.shapes[name] = dtype, shape
@@ -339,15 +357,28 @@ class Lowering:
 
     def run_of(self, node: torch.fx.Node) -> int | None:
         """How many elements in a row are equal in a buffer that counts 0, 0, 0, 1, 1, 1, 2, ..."""
-        while node.op == "call_function" and node.target == torch.ops.aten._to_copy.default:
-            node = node.args[0]
-        name = self.program.graph_signature.inputs_to_buffers.get(node.name)
-        buffer = None if name is None else self._buffers.get(self._parameter(name))
+        buffer = self._buffer_of(node)
         if buffer is None or buffer.ndim != 1 or buffer.is_floating_point() or not buffer.numel():
             return None
         run = int((buffer == buffer[0]).sum())
         counted = torch.arange(buffer.numel(), device=buffer.device) // run
         return run if torch.equal(buffer.to(counted.dtype), counted) else None
+
+    def may_count_from_the_end(self, node: torch.fx.Node) -> bool:
+        """Whether indices may be negative."""
+        buffer = self._buffer_of(node)
+        if buffer is not None:
+            return bool((buffer < 0).any())
+        if node.target == torch.ops.aten.clamp.default:
+            least = arguments_of(node)["min"]
+            return not isinstance(least, int) or least < 0
+        return True
+
+    def _buffer_of(self, node: torch.fx.Node) -> torch.Tensor | None:
+        """The buffer that it is, perhaps in another dtype."""
+        while node.op == "call_function" and node.target == torch.ops.aten._to_copy.default:
+            node = node.args[0]
+        return self._buffers.get(self._parameters.get(node.name, ""))
 
     def _arguments(self, node: torch.fx.Node) -> dict[str, Any]:
         """By the names of the schema, with tensors as values."""
@@ -379,8 +410,11 @@ class Lowering:
         if op in _PURE and key in self._emitted:
             return self._emitted[key]
         stem = f"{self._module}.{op}" if self._module else op
-        number = self._names[stem] = self._names.get(stem, 0) + 1
-        name = stem if number == 1 else f"{stem}_{number}"
+        for number in itertools.count(self._names.get(stem, 0) + 1):
+            name = stem if number == 1 else f"{stem}_{number}"
+            if name not in self._taken:  # a parameter may have the name of an op
+                break
+        self._names[stem] = number
         self.graph.node(op, inputs, name, **attrs)
         self._emitted[key] = name
         if op in _KEEP_PARTS and any(self.is_part(each) for each in inputs):
@@ -405,6 +439,14 @@ class Lowering:
         tensor = node.meta["val"]
         shape = [self.extent(tensor.shape[dim]) for dim in value.order()]
         return Value(self.emit(op, inputs, DTYPES[tensor.dtype], shape, **attrs), value.axes)
+
+    def number_of(self, extent: Extent, dtype: str) -> Any:
+        """An extent as an operand of ops on integers."""
+        if isinstance(extent, int):
+            return extent
+        end = self.sum([extent, 1])
+        name = self.emit("arange", [], dtype, [1], start=extent, end=end, dtype=dtype)
+        return self.viewed(Value(name, (0,)), [], ()).name
 
     def ordered(self, value: Value, order: Sequence[int]) -> Value:
         """The value with its dims in this order."""
@@ -443,7 +485,7 @@ class Lowering:
         axis, shape = value.axes[dim], self.shapes[value.name]
         wide = [*shape[: axis + 1], repeats, *shape[axis + 1 :]]
         name = self.emit("expand", [wider.name], self.dtypes[wider.name], wide, shape=wide)
-        joined = [*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]]
+        joined = [*shape[:axis], self.product([shape[axis], repeats]), *shape[axis + 1 :]]
         return self.viewed(Value(name, wider.axes), joined, value.axes)
 
     def without(self, value: Value, gone: set[int]) -> Value:
@@ -482,9 +524,8 @@ class Lowering:
         for value in values:
             value = self.ordered(value, [dim for dim in order if value.axes[dim] is not None])
             has = [value.axes[dim] is not None for dim in order]
-            if any(has):
-                has = has[has.index(True) :]
-            if has and not all(has):
+            has = has[has.index(True) :] if any(has) else []
+            if not all(has):
                 own = iter(self.shapes[value.name])
                 shape = [next(own) if there else 1 for there in has]
                 value = self.viewed(value, shape, (None,) * rank)
@@ -503,13 +544,15 @@ class Lowering:
         if (alpha := arguments.pop("alpha", 1)) != 1:
             operands[1] = self.scaled(node, operands[1], alpha)
         attrs = {name: value for name, value in arguments.items() if value is not None}
-        if attrs and op not in ("div",):
-            raise Unsupported(f"{op} with {', '.join(attrs)}")
+        dtype = DTYPES[node.meta["val"].dtype]
+        if attrs and (op != "div" or dtype in FLOATS):  # of floats the quotient is rounded before
+            raise Unsupported(f"{op} with {', '.join(attrs)} in {dtype}")
         operands = self.promoted(operands)
         tensors = [v for v in operands if isinstance(v, Value)]
-        identity = {"mul": 1, "div": 1, "add": 0, "sub": 0}.get(op)
+        # Of floats 0 is none to add: -0.0 + 0 is 0.0.
+        identity = {"mul": 1, "div": 1, "sub": 0, "add": None if dtype in FLOATS else 0}.get(op)
         if len(operands) == 2 and operands[1] == identity and not isinstance(operands[1], Value):
-            if self.dtypes[operands[0].name] == DTYPES[node.meta["val"].dtype]:
+            if self.dtypes[operands[0].name] == dtype:
                 return operands[0]
         names, axes = self.aligned(tensors, node.meta["val"].ndim)
         given = iter(names)
@@ -517,14 +560,21 @@ class Lowering:
         return self.emit_like(node, op, inputs, Value("", axes), **attrs)
 
     def promoted(self, operands: list[Any]) -> list[Any]:
-        """As ATen promotes: beside tensors with dims of floats, the dtype of one without has no say. In
-        a graph it may have dims of one element."""
-        floats = [v for v in operands if isinstance(v, Value) and self.dtypes[v.name] in FLOATS]
-        wide = {self.dtypes[v.name] for v in floats if v.rank > 0}
-        if not wide:
-            return operands
-        dtype = wide.pop() if len(wide) == 1 else "f32"
-        return [self.cast(v, dtype) if v in floats and v.rank == 0 else v for v in operands]
+        """As ATen promotes: beside tensors with dims of floats, or else of integers, the dtype of
+        one without has no say. In the graph one whose elements are equal may lack its dims."""
+        for kind in (FLOATS, INTEGERS):
+            own = [v for v in operands if isinstance(v, Value) and self.dtypes[v.name] in kind]
+            wide = {self.dtypes[v.name] for v in own if v.rank > 0}
+            if wide:
+                dtype = "f32" if wide == {"f16", "bf16"} else min(wide, key=kind.index)
+                bare = any(not self.shapes[v.name] for v in own)
+                return [
+                    self.cast(v, dtype) if v in own and (bare or v.rank == 0) else v
+                    for v in operands
+                ]
+            if own:
+                break
+        return operands
 
     def scaled(self, node: torch.fx.Node, operand: Any, by: float) -> Any:
         if not isinstance(operand, Value):
@@ -589,14 +639,16 @@ class Lowering:
             op = node.target._schema.name.removeprefix("aten::")
             raise Unsupported(f"{op} along the tokens, which belong to several sequences")
 
-    def last_behind(self, value: Value) -> Value:
-        """With the tensor's last dim behind all others."""
+    def last_behind(self, node: torch.fx.Node, value: Value) -> Value:
+        """With the tensor's last dim, also one that was only inserted or expanded, behind all
+        others: `node` is the traced tensor."""
         last = value.rank - 1
+        if value.axes[last] is None:
+            value = self.whole(node, value)
         return self.ordered(value, [*(dim for dim in value.order() if dim != last), last])
 
     def rows(self, value: Value) -> Value:
-        """As a matrix, whose columns are the tensor's last dim."""
-        value = self.last_behind(value)
+        """As a matrix, whose columns are the last dim, which is behind all others."""
         shape = self.shapes[value.name]
         if len(shape) == 2:
             return Value(value.name, (0, 1))
@@ -620,6 +672,8 @@ class Lowering:
         text = str(expression).replace(" ", "")
         if any(len(term.free_symbols) > 1 for term in sympy.Add.make_args(expression)):
             raise Unsupported(f"the extent {text}, a product of symbols")
+        if re.search(r"\w\(", text):  # a function, such as what rounds
+            raise Unsupported(f"the extent {text}, which is not affine")
         return text
 
 

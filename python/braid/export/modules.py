@@ -34,7 +34,11 @@ def export_module(
     found = source.of_model(module, None)
     graph = Graph(type(module).__name__)
     dims = _dims(inputs, dynamic_shapes or {})
-    for of in {id(dim): dim for each in dims.values() for dim in each.values()}.values():
+    # A dim such as 2 * T is one of T's.
+    roots = {
+        name: {d: getattr(dim, "root", dim) for d, dim in of.items()} for name, of in dims.items()
+    }
+    for of in {id(dim): dim for each in roots.values() for dim in each.values()}.values():
         _add_symbol(graph, of)
     if tp > 1:
         graph.group("tp", tp)
@@ -50,13 +54,15 @@ def export_module(
     program = trace_module(found.model, inputs, dims)
     lowering = Lowering(graph, program, inputs, found.names(), found.buffers, cuts)
     results = lowering.run(
-        {dim.__name__: (name, d) for name, of in dims.items() for d, dim in of.items()}
+        {dim.__name__: (name, d) for name, of in roots.items() for d, dim in of.items()}
     )
     outputs = outputs_of(program)
     names = _output_names(program)
     for name in names:
-        if name in inputs:
-            raise InvalidArgument(f"{name}: is an output and an input; expected two names")
+        for each in graph.inputs:
+            if name == each["name"]:
+                of = "a parameter" if each["kind"] == "parameter" else "an input"
+                raise InvalidArgument(f"{name}: is an output and {of}; expected two names")
     wholes = map(lowering.whole, outputs, results)
     lowering.finish(dict(zip(names, wholes)))
     Rewriting(lowering).run()

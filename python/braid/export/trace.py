@@ -231,7 +231,7 @@ class _Named(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, **inputs: torch.Tensor) -> Any:
+    def forward(self, inputs: dict[str, torch.Tensor]) -> Any:
         with _Constants():
             return self.model(**inputs)
 
@@ -250,7 +250,7 @@ def trace_module(
         metas[name] = torch.empty(shape, dtype=tensor.dtype, device="meta")
     _take_experts(module)
     with torch.device("meta"):  # what the module makes as it runs
-        return _exported(_Named(module), metas, {"inputs": dict(dims)})
+        return _exported(_Named(module), {"inputs": metas}, {"inputs": dict(dims)})
 
 
 def _decompositions() -> dict[Any, Any]:
@@ -263,14 +263,21 @@ def _decompositions() -> dict[Any, Any]:
 
 
 def _exported(
-    model: nn.Module, inputs: Mapping[str, torch.Tensor], shapes: Mapping[str, Any]
+    model: nn.Module, inputs: Mapping[str, Any], shapes: Mapping[str, Any]
 ) -> torch.export.ExportedProgram:
     try:
         with torch.no_grad():
             program = torch.export.export(
                 model.eval(), (), dict(inputs), dynamic_shapes=shapes, strict=False
             )
-            return program.run_decompositions(_decompositions())  # without writes in place
+            program = program.run_decompositions(_decompositions())  # without writes in place
+        signature = program.graph_signature
+        changed = signature.buffers_to_mutate | signature.user_inputs_to_mutate
+        if changed:
+            (first, *_) = changed.values()
+            name = first.removeprefix("model.").removeprefix("inputs_")
+            raise CannotExport(f"changes {name} in place; expected buffers and inputs that stay")
+        return program
     except CannotExport as problem:
         raise CannotExport(f"{type(model.model).__name__}: {problem}") from None
     except Exception as error:  # whatever the model's code does with what is no plain tensor

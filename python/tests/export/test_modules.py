@@ -173,6 +173,51 @@ class Modules(unittest.TestCase):
         layer = nn.TransformerEncoderLayer(64, 4, 96, batch_first=True, norm_first=True).eval()
         self.check(layer, {"src": torch.randn(2, 6, 64)})
 
+    def test_a_recurrent_layer_of_pytorch(self):
+        class Layer(nn.LSTM):
+            def forward(self, x):
+                return super().forward(x)[0]
+
+        self.check(Layer(8, 8, batch_first=True), {"x": torch.randn(1, 3, 8)})
+
+    def test_names_that_others_have(self):
+        class Named(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.add, self.mul_2 = (nn.Parameter(torch.randn(4)) for _ in range(2))
+
+            def forward(self, mul, X, x):
+                return (mul + mul).relu() * self.add + mul * X * self.mul_2 - 2 * x
+
+        names = ("x", "X", "mul")
+        self.check(Named(), {name: torch.randn(4) for name in names})
+        self.check(Named(), {name: torch.randn(4) for name in reversed(names)})
+
+        class Kept(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.y = nn.Parameter(torch.randn(4))
+
+            def forward(self, **of):
+                return {"y" if "x" in of else "z": sum(of.values()) + self.y}
+
+        self.refused("^y: is an output and a parameter; expected two names", module=Kept(),
+                     inputs={"x": torch.ones(4)}, plan=None, tp=1)  # fmt: skip
+        self.refused("the parameter y, which has the name of an input", braid.CannotExport,
+                     module=Kept(), inputs={"y": torch.ones(4)}, plan=None, tp=1)  # fmt: skip
+
+    def test_a_symbol_of_several_inputs(self):
+        class Twice(nn.Module):
+            def forward(self, x, mask, y):
+                return (x * mask).repeat_interleave(2, 0) + y
+
+        def inputs(rows):
+            shapes = {"x": (rows, 4), "mask": (rows, 1), "y": (2 * rows, 4)}
+            return {name: torch.randn(shape) for name, shape in shapes.items()}
+
+        self.check(Twice(), inputs(3), [inputs(1), inputs(40)],
+                   dynamic_shapes={"x": {0: T}, "mask": {0: T}, "y": {0: 2 * T}})  # fmt: skip
+
     def test_several_outputs(self):
         class Outputs(nn.Module):
             def forward(self, x):
@@ -213,6 +258,10 @@ class Modules(unittest.TestCase):
                      inputs={"x": torch.zeros(2, 5, 64, dtype=torch.complex64)})  # fmt: skip
         self.refused("^Block: is no model of transformers; expected `inputs` beside it", inputs=None)
         self.refused("^inputs: found some beside folder; expected a torch.nn.Module", module="folder")
+        options = {"inputs": {"x": torch.randn(2, 4)}, "plan": None, "tp": 1}
+        for of, name in ((_Changing(True), "count"), (_Changing(False), "x")):
+            self.refused(f"^_Changing: changes {name} in place; expected", braid.CannotExport,
+                         module=of, **options)  # fmt: skip
         line = r"avg_pool2d; .*test_modules.py:\d+: return F.avg_pool1d"
         self.refused(rf"^2 ops cannot be exported:\n  attention.o: {line}.*\n  norms.1: {line}",
                      braid.CannotExport, module=_with_pools(), plan=None, tp=1)  # fmt: skip
@@ -221,6 +270,16 @@ class Modules(unittest.TestCase):
         braid.export(Mlp(), self.out, inputs={"x": torch.randn(5, 64)})
         with self.assertRaisesRegex(braid.InvalidArgument, "expected braid_model 1"):
             braid.Model(self.out, "cpu")
+
+
+class _Changing(nn.Module):
+    def __init__(self, changes_a_buffer):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(4))
+        self.changes_a_buffer = changes_a_buffer
+
+    def forward(self, x):
+        return (self.count if self.changes_a_buffer else x).add_(1) * 2
 
 
 def _with_pools():

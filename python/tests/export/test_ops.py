@@ -25,6 +25,7 @@ ELEMENTS = {
     "threshold": lambda x: F.threshold(x, 0.1, 7.0), "softshrink": F.softshrink,
     "remainder": lambda x: x % 2.0, "remainder_of_minus": lambda x: x % -4.0,
     "fmod": lambda x: torch.fmod(x, 2.0), "fmod_of_minus": lambda x: torch.fmod(x, -1.0),
+    "plus_zero": lambda x: 1 / (x + 0), "minus_zero": lambda x: 1 / (x - 0),
     "reciprocal": torch.reciprocal, "nan_to_num": torch.nan_to_num,
     "fill": lambda x: x.clone().fill_(2.5) + 0 * x.nan_to_num(0, 0, 0),
     "where": lambda x: torch.where(x > 0, x, 1.0), "lerp": lambda x: torch.lerp(x, x * 0.5, 0.25),
@@ -85,6 +86,31 @@ class Ops(unittest.TestCase):
             x=torch.linspace(-3, 3, 40, dtype=torch.float16),
         )
 
+    def test_narrow_integers_stay_narrow(self):
+        self.check(
+            {
+                "plus_one": lambda x, n: x + n,
+                "of_equal_elements": lambda x, n: x + torch.full((2,), 1),
+                "sum": lambda x, n: x.sum(dtype=torch.int32),
+                "prod": lambda x, n: x.prod(0, dtype=torch.int32),
+                "cumsum": lambda x, n: x.cumsum(0, dtype=torch.int32),
+            },
+            x=torch.tensor([2**31 - 1, 5], dtype=torch.int32),
+            n=torch.tensor(1),
+        )
+
+    def test_narrow_floats_with_wide_weights(self):
+        self.check(
+            {
+                "batch_norm": lambda x, of: F.batch_norm(x, *of),
+                "group_norm": lambda x, of: F.group_norm(x, 2, *of[1:3]),
+                "of_equal_elements": lambda x, of: x[0, :, 0] * torch.full((4,), 1 / 3),
+            },
+            limit=1e-3,
+            x=torch.randn(2, 4, 3).half(),
+            of=torch.rand(4, 4) + 0.5,
+        )
+
     def test_elements_of_integers(self):
         self.check(
             {
@@ -138,6 +164,30 @@ class Ops(unittest.TestCase):
             x=x,
         )
 
+    def test_weights_that_are_views(self):
+        self.check(
+            {
+                "linear": lambda x, w, i: F.linear(x, w.t()),
+                "linear_of_a_copy": lambda x, w, i: F.linear(w, w.t().contiguous(), w.t()),
+                "linear_of_equal_rows": lambda x, w, i: F.linear(x, w[:1].expand(4, 4)),
+                "linear_of_columns": lambda x, w, i: F.linear(x[0, :, None], w[:, :1], w[1]),
+                "linear_of_zeros": lambda x, w, i: F.linear(torch.zeros_like(x), w) + x,
+                "embedding": lambda x, w, i: F.embedding(i, w.t()),
+                "layer_norm": lambda x, w, i: F.layer_norm(x, (4,), w[0, :1].expand(4), w[1]),
+                "layer_norm_without_weight": lambda x, w, i: F.layer_norm(x, (4,), None, w[0]),
+                "layer_norm_of_equal_elements": lambda x, w, i: F.layer_norm(
+                    x[:, :1].expand(2, 4), (4,), w[0], w[1]
+                ),
+                "rms_norm": lambda x, w, i: F.rms_norm(x * 1e-3, (4,)),
+                "rms_norm_in_f16": lambda x, w, i: F.rms_norm(x.half() * 1e-3, (4,)),
+            },
+            limit=1e-5,
+            absolute=1e-6,
+            x=torch.randn(2, 4),
+            w=torch.randn(4, 4),
+            i=torch.tensor([1, 2]),
+        )
+
     def test_shapes(self):
         self.check(
             {
@@ -158,6 +208,9 @@ class Ops(unittest.TestCase):
                 "itself": lambda x: x,
                 "transposed": lambda x: x.transpose(0, 2),
                 "one": lambda x: x[:1, :1].sum(-1, keepdim=True),
+                "bits": lambda x: x.transpose(0, 1).view(torch.int32),
+                "bytes": lambda x: x.view(torch.uint8),
+                "repeat_interleave": lambda x: x.transpose(0, 1).repeat_interleave(2),
             },
             x=torch.randn(2, 3, 4),
         )
@@ -228,6 +281,9 @@ class Ops(unittest.TestCase):
                 "erfinv": lambda x: x * torch.erfinv(torch.tensor(0.9) - 0.2),
                 "tensor": lambda x: x + torch.tensor(3),
                 "lgamma": lambda x: x * torch.lgamma(torch.full((), 4.5)),
+                "arange_of_halves": lambda x: x + torch.arange(0.5, 4.5),
+                "arange_in_steps": lambda x: x + torch.arange(1, 0.05, -0.3),
+                "arange_in_f16": lambda x: torch.arange(0, 3.2, dtype=torch.float16),
             },
             x=torch.randn(3, 4),
         )
@@ -356,11 +412,40 @@ class Ops(unittest.TestCase):
                 "rows_of_matrices": lambda x, y, i: x.view(3, 2, 6)[i[1] % 3, i[0] % 2],
                 "a_table_of_rows": lambda x, y, i: x.view(6, 3, 2)[i],
                 "masked_fill": lambda x, y, i: x.masked_fill(x > 0, -1.0),
+                "masked_fill_by_a_tensor": lambda x, y, i: x.masked_fill(x > 0, torch.tensor(-1e9)),
+                "copy_a_row": lambda x, y, i: x.clone().copy_(y[:1]),
+                "copy_a_row_and_add": lambda x, y, i: x.clone().copy_(y[:1]).sum(0),
+                "index_copy": lambda x, y, i: x.index_copy(-1, i[0], y[:, :4]),
+                "rows_from_the_end": lambda x, y, i: x[i[0] - 3],
+                "columns_from_the_end": lambda x, y, i: x[:, i[0] - 6],
+                "a_table_from_the_end": lambda x, y, i: x[i - 4],
+                "places_from_the_end": lambda x, y, i: x[i[0] - 3, (i[1] - 3).int()],
             },
             x=torch.randn(6, 6),
             y=torch.randn(6, 6),
             i=torch.tensor([[0, 3, 5, 1], [2, 2, 4, 2]]),
         )
+
+    def test_a_place_outside_is_an_error_and_no_element_of_another_row(self):
+        given = {"x": torch.randn(3, 4), "i": torch.tensor([0, 1]), "j": torch.tensor([3, -4])}
+        with tempfile.TemporaryDirectory() as folder:
+            braid.export(Many({"y": lambda x, i, j: x[i, j]}), folder, inputs=given)
+            executable = braid.load_exported(folder, "cpu")
+        executable.run(given)
+        for j in ([4, 0], [0, -5]):
+            with self.assertRaisesRegex(braid.Error, "index"):
+                executable.run({**given, "j": torch.tensor(j)})
+
+    def test_what_is_not_there_is_refused(self):
+        dropped = lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.5)
+        for function, text in (
+            (lambda x: x // 1, "div with rounding_mode in f32"),
+            (lambda x: torch.div(x, 1.0, rounding_mode="trunc"), "div with rounding_mode in f32"),
+            (dropped, "attention with dropout_p"),
+            (lambda x: x.double().sum(-1).float(), "a tensor of torch.float64"),
+        ):
+            with self.assertRaisesRegex(braid.CannotExport, text):
+                self.check({"refused": function}, x=torch.randn(1, 3, 4))
 
     def test_what_is_not_exact_is_refused(self):
         x = torch.ones(3)
