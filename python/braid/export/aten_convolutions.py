@@ -1,5 +1,5 @@
-"""How convolutions are lowered: one product for each element of the kernel. One along the tokens of a
-model has the tokens before in a cache."""
+"""How convolutions are lowered: one product for each element of the kernel, or one in all where no
+two places share what they see. One along the tokens of a model has the tokens before in a cache."""
 
 import itertools
 from typing import Any
@@ -37,13 +37,16 @@ def _convolution(
         if not is_deep or not same or not _is_cut(low, node):
             raise Unsupported("a convolution along the tokens that sees later ones or other channels")
         return _of_tokens(low, node, input, low.whole(node.args[1], weight), bias)
+    shape = low.extents(node.meta["val"].shape)
+    is_plain = not any(padding) and all(each == 1 for each in dilation) and not is_deep
+    if is_plain and stride == kernel and all(isinstance(each, int) for each in shape[2:]):
+        return _of_patches(low, node, input, weight, bias)
     taps = list(itertools.product(*map(range, kernel)))
     if len(taps) > _MOST_TAPS:
         raise Unsupported(f"a convolution whose kernel has more than {_MOST_TAPS} elements")
     x = low.cast(low.whole(node.args[0], input), "f32").name
     w = low.cast(low.whole(node.args[1], weight), "f32").name
     x = _padded(low, x, padding)
-    shape = low.extents(node.meta["val"].shape)
     total = None
     for tap in taps:
         part = x
@@ -70,6 +73,34 @@ def _convolution(
         wide = low.emit("view", [low.cast(bias, "f32").name], "f32", tall, shape=tall)
         total = low.emit("add", [total, wide], "f32", shape)
     return low.cast(Value(total, tuple(range(len(shape)))), low.dtypes[input.name])
+
+
+def _of_patches(low: Lowering, node: Any, input: Value, weight: Value, bias: Value | None) -> Value:
+    """The kernel's stride is its size, so each element of the input is in one patch at most."""
+    dtype = low.dtypes[input.name]
+    batch, out, *places = low.extents(node.meta["val"].shape)
+    x, w = low.whole(node.args[0], input).name, low.whole(node.args[1], weight).name
+    _, ins, *kernel = low.shapes[w]
+    cut, behind = [batch, ins], []
+    for d, (count, size) in enumerate(zip(places, kernel)):
+        x = _every(low, x, d + 2, 0, 1, count * size)
+        behind += [len(cut) + 1]
+        cut += [count, size]
+    x = low.emit("view", [x], dtype, cut, shape=cut)
+    dims = [0, *(d - 1 for d in behind), 1, *behind]
+    shape = [cut[d] for d in dims]
+    x = low.emit("permute", [x], dtype, shape, dims=dims)
+    flat = [low.product([batch, *places]), low.product([ins, *kernel])]
+    x = low.emit("view", [x], dtype, flat, shape=flat)
+    w = low.emit("view", [w], dtype, [out, flat[1]], shape=[out, flat[1]])
+    w = low.emit("transpose", [w], dtype, [flat[1], out], dim0=0, dim1=1)
+    attrs = {} if dtype == "f32" else {"out_dtype": "f32"}
+    total = low.emit("mm", [x, w], "f32", [flat[0], out], **attrs)
+    if bias is not None:
+        total = low.emit("add", [total, low.cast(bias, "f32").name], "f32", [flat[0], out])
+    shape = [batch, *places, out]
+    total = low.emit("view", [total], "f32", shape, shape=shape)
+    return low.cast(Value(total, (0, len(shape) - 1, *range(1, len(shape) - 1))), dtype)
 
 
 def _padded(low: Lowering, x: str, padding: list[int]) -> str:
