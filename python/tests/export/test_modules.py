@@ -145,6 +145,13 @@ class Modules(unittest.TestCase):
                         dynamic_shapes={"x": {1: T}}, plan=BLOCK_PLAN, tp=tp,
                     )  # fmt: skip
 
+    def test_patches_of_any_number_of_pictures(self):
+        for dtype in LIMITS:
+            with self.subTest(dtype=dtype):
+                model = nn.Sequential(nn.Conv2d(3, 40, (4, 8), (4, 8)), nn.Flatten(2)).to(dtype)
+                x = [torch.randn(n, 3, 17, 24).to(dtype) for n in (3, 1)]
+                self.check(model, {"input": x[0]}, [{"input": x[1]}], dynamic_shapes={"input": {0: B}})
+
     def test_weights_of_4_bits(self):
         x = {"x": torch.randn(5, 256)}
         self.check(Packed(256, 64, 32), x)
