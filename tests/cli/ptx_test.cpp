@@ -520,6 +520,32 @@ extern "C" __global__ void k(float* x) {
   EXPECT_EQ(finding["inlined"], "mine.cuh:5 in inner");
 }
 
+// Each function's lines are those of the file that it is in.
+TEST(Ptx, NamesTheFileOfEachKernel) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "mine.cuh", R"(
+
+
+__device__ __noinline__ void called(float* x) { x[threadIdx.x + 1] = 1; }
+
+extern "C" __global__ void first(float* x) { x[1] = 1; }
+)");
+  test::write_file(directory / "k.cu", R"(#include "mine.cuh"
+extern "C" __global__ void second(float* x) { x[1] = 1; }
+extern "C" __global__ void third(float* x) { called(x); }
+)");
+  for (const auto& [entry, file, line] :
+       {std::tuple("first", "mine.cuh", 6), std::tuple("second", "k.cu", 2),
+        std::tuple("third", "mine.cuh", 4)}) {
+    const auto result = run_braid({"ptx", directory / "k.cu", "--entry", entry, "--arg",
+                                   "zero:f32:1", "--sanitize", "--json"});
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    const json finding = json::parse(result.out)["findings"][0];
+    EXPECT_EQ(finding["cuda_file"], file) << entry;
+    EXPECT_EQ(finding["cuda_line"], line) << entry;
+  }
+}
+
 TEST(Ptx, AnInlinedHelperOfTheFileHasItsOwnLineToo) {
   const test::TemporaryDirectory directory;
   test::write_file(directory / "k.cu",

@@ -90,12 +90,13 @@ Program::Program(std::string text) : text_(std::move(text)), module_(ptx::parse(
     }
     entries_.push_back(std::move(entry));
   }
-  SourceMap map{module_.source_file, module_.inlined, {}};
+  SourceMap map{module_.source_files, module_.inlined, {}};
   for (const ptx::Function& function : module_.functions) {
     for (const ptx::Instruction& instruction : function.body) {
       if (instruction.source_line == 0) continue;
       if (map.places.size() <= instruction.line) map.places.resize(instruction.line + 1);
-      map.places[instruction.line] = {instruction.source_line, instruction.inlined};
+      map.places[instruction.line] = {instruction.source_file, instruction.source_line,
+                                      instruction.inlined};
     }
   }
   source_map_ = std::make_shared<const SourceMap>(std::move(map));

@@ -49,7 +49,15 @@ SourceLines SourceLines::of(const std::string& kernel, std::string_view file,
                             std::shared_ptr<const SourceMap> map) {
   const std::filesystem::path path(file.empty() ? kernel + ".cu" : std::string(file));
   if (path.extension() == ".cu") return {path.stem().string() + ".ptx", path.string(), map};
-  return {path.string(), map->file.empty() ? kernel + ".cu" : map->file, map};
+  return {path.string(), kernel + ".cu", map};
+}
+
+std::string SourceLines::cuda_file(std::uint32_t ptx_line) const {
+  if (map == nullptr) return source;
+  const auto file = map->files.find(map->at(ptx_line).file);
+  const bool is_source = file == map->files.end() || file->second.empty() ||
+                         file->second == std::filesystem::path(source).filename();
+  return is_source ? source : file->second;
 }
 
 std::uint32_t SourceLines::cuda_line(std::uint32_t ptx_line) const {
@@ -90,7 +98,7 @@ std::string Sanitizer::place(const Access& access) const {
                   kernels_[k], block.x, block.y, block.z, thread.x, thread.y, thread.z);
   const SourceLines& source = sources_[k];
   if (const std::uint32_t cuda = source.cuda_line(access.line); cuda != 0) {
-    text += fmt::format(", {}:{}", source.cuda_file, cuda);
+    text += fmt::format(", {}:{}", source.cuda_file(access.line), cuda);
     if (const std::string from = source.inlined(access.line); !from.empty()) {
       text += fmt::format(" (inlined {})", from);
     }
@@ -118,7 +126,7 @@ FindingList::Cause Sanitizer::cause_of(const Known& known, const Finding& findin
     const SourceMap::Place place =
         source.map == nullptr ? SourceMap::Place{} : source.map->at(line);
     if (place.line == 0) return line;
-    return (std::uint64_t{place.inlined} + 1) << 32U | place.line;
+    return place.file << 56U ^ ((std::uint64_t{place.inlined} + 1) << 32U | place.line);
   };
   FindingList::Cause cause{known.kind,
                            FindingList::without_numbers(finding.message),
@@ -157,7 +165,7 @@ Finding Sanitizer::describe(const Lane& lane, std::string_view kind, std::string
   finding.cuda_line = source.cuda_line(lane.line);
   finding.inlined = source.inlined(lane.line);
   finding.ptx_file = source.ptx_file;
-  finding.cuda_file = source.cuda_file;
+  finding.cuda_file = source.cuda_file(lane.line);
   if (region != nullptr) {
     std::tie(finding.buffer, finding.offset) = name_of(*region, lane.address);
     if (region->rank != finding.rank) finding.buffer += fmt::format(" of rank {}", region->rank);

@@ -71,13 +71,14 @@ struct StreamClock {
 
 /// Source places of a kernel's lines, for people.
 struct SourceLines {
-  std::string ptx_file, cuda_file;
+  std::string ptx_file, source;
   std::shared_ptr<const SourceMap> map;
   /// Code without a file name is named after its kernel, and so is the source of a PTX file that
   /// names none.
   static SourceLines of(const std::string& kernel, std::string_view file,
                         std::shared_ptr<const SourceMap> map);
   [[nodiscard]] std::uint32_t cuda_line(std::uint32_t ptx_line) const;  ///< 0 if unknown
+  [[nodiscard]] std::string cuda_file(std::uint32_t ptx_line) const;    ///< of that line
   /// Where the code was inlined from, if it was inlined into that line; else "".
   [[nodiscard]] std::string inlined(std::uint32_t ptx_line) const;
 };

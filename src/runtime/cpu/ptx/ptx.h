@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -163,6 +164,7 @@ struct Instruction {
   bool guard_negated = false;
   std::uint32_t line = 0;
   std::uint32_t source_line = 0;  ///< line of the CUDA text, from the last `.loc`; 0 if none
+  std::uint64_t source_file = 0;  ///< of that line, in Module::source_files
   std::uint32_t inlined = 0;      ///< for inlined code: index in Module::inlined, plus one
   [[nodiscard]] bool is(Op op) const;
   [[nodiscard]] std::string full_name() const;
@@ -192,9 +194,9 @@ struct Function {
 struct Module {
   std::vector<Function> functions;
   std::vector<Variable> variables;
-  std::string source_file;           ///< file of the source lines, from `.file`
-  std::vector<std::string> inlined;  ///< "mine.cuh:5 in outer"
-  std::vector<int> addressed;        ///< functions whose address is taken
+  std::map<std::uint64_t, std::string> source_files;  ///< by their numbers in `.file`
+  std::vector<std::string> inlined;                   ///< "mine.cuh:5 in outer"
+  std::vector<int> addressed;                         ///< functions whose address is taken
 };
 
 /// The value of a pointer to a function.

@@ -75,6 +75,7 @@ class Inliner {
     result.guard = old.guard;
     result.guard_negated = old.guard_negated;
     result.source_line = old.source_line;
+    result.source_file = old.source_file;
     result.inlined = old.inlined;
     return result;
   }

@@ -7,10 +7,7 @@ namespace braid::cpu::ptx {
 
 Module parse(std::string_view text) { return Parser(text).run(); }
 
-Parser::Parser(std::string_view text) : tokens_(tokenize(text)) {
-  scopes_.push_back({-1, {}});
-  source_file_ = kernel_source_file();
-}
+Parser::Parser(std::string_view text) : tokens_(tokenize(text)) { scopes_.push_back({-1, {}}); }
 
 void Parser::error(const std::string& message) const {
   const Token& found = peek();

@@ -85,8 +85,8 @@ class Parser {
   void body(Function& function);
   void block();
   void registers();
-  [[nodiscard]] std::uint64_t kernel_source_file() const;
-  std::uint32_t source_line(std::array<std::uint64_t, 3>& place);
+  using SourcePlace = std::array<std::uint64_t, 3>;  ///< FILE, LINE and COLUMN of a .loc
+  [[nodiscard]] std::uint32_t source_line(const SourcePlace& place) const;
   void location();
   /// The origin of inlined code.
   struct Inlined {
@@ -153,9 +153,8 @@ class Parser {
   std::map<Inlined, std::uint32_t> inlined_places_;
   std::map<std::uint64_t, std::string_view> files_;
   std::map<std::string_view, std::string> strings_;  ///< of .debug_str, by label
-  std::uint64_t source_file_ = 1;  ///< file whose lines count: that of the first kernel
-  /// Maps FILE, LINE and COLUMN of a .loc to the line of source_file_ that it stands for.
-  std::map<std::array<std::uint64_t, 3>, std::uint32_t> places_;
+  std::uint64_t source_file_ = 0;  ///< file whose lines count: the function's; 0 before its first
+  std::map<SourcePlace, std::uint32_t> places_;  ///< the line of source_file_ that it stands for
   std::int32_t carry_ = -1;   ///< predicate that stands for the carry flag, once used
   bool takes_parts_ = false;  ///< for the current instruction (ptx::Traits::parts)
   std::map<std::pair<int, std::string>, std::vector<Operand>> target_tables_;

@@ -13,6 +13,8 @@ constexpr std::size_t kMaxOperands = 128;  // accumulators of a wgmma
 
 void Parser::body(Function& function) {
   function_ = &function;
+  source_file_ = source_line_ = inlined_ = 0;
+  places_.clear();
   label_uses_.clear();
   target_tables_.clear();
   carry_ = -1;
@@ -229,6 +231,7 @@ void Parser::instruction() {
   Instruction result;
   result.line = peek().line;
   result.source_line = source_line_;
+  result.source_file = source_file_;
   result.inlined = inlined_;
   if (accept("@")) {
     result.guard_negated = accept("!");

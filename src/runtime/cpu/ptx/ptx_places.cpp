@@ -34,21 +34,8 @@ std::string function_name(const std::string& symbol) {
 
 }  // namespace
 
-/// The file of the first .loc in the first kernel; 1 if there is none.
-std::uint64_t Parser::kernel_source_file() const {
-  bool in_kernel = false;
-  for (std::size_t t = 0; t + 1 < tokens_.size(); ++t) {
-    if (tokens_[t].kind != TokenKind::kDot) continue;
-    in_kernel = in_kernel || tokens_[t].text == "entry";
-    if (in_kernel && tokens_[t].text == "loc") return tokens_[t + 1].bits;
-  }
-  return 1;
-}
-
-/// Parses FILE LINE COLUMN and returns the line in the kernel's file; for a header the line of an
-/// earlier .loc that called it, or 0.
-std::uint32_t Parser::source_line(std::array<std::uint64_t, 3>& place) {
-  for (std::uint64_t& value : place) value = integer();
+/// The line in the function's file; for a header the line of an earlier .loc that called it, or 0.
+std::uint32_t Parser::source_line(const SourcePlace& place) const {
   if (place[0] == source_file_) return static_cast<std::uint32_t>(place[1]);
   const auto known = places_.find(place);
   return known == places_.end() ? 0 : known->second;
@@ -56,23 +43,30 @@ std::uint32_t Parser::source_line(std::array<std::uint64_t, 3>& place) {
 
 /// .loc FILE LINE COLUMN [, function_name LABEL, inlined_at FILE LINE COLUMN]. For inlined code the
 /// calling line is more informative than the helper's own. A helper of a header that was inlined
-/// into another is followed to the kernel's file.
+/// into another is followed to the function's file, which is that of its first place.
 void Parser::location() {
   const std::uint32_t line = take().line;
-  std::array<std::uint64_t, 3> place{};
-  source_line_ = source_line(place);
-  inlined_ = 0;
+  const auto take_place = [&] {
+    SourcePlace place{};
+    for (std::uint64_t& value : place) value = integer();
+    return place;
+  };
+  const SourcePlace place = take_place();
+  std::optional<SourcePlace> caller;
   std::string_view function;
   while (peek().kind != TokenKind::kEnd && peek().line == line) {
     const std::string_view word = take().text;
     if (word == "function_name") function = peek().text;
-    if (word != "inlined_at") continue;
-    inlined_ = inlined_place({place[0], place[1], function});
-    std::array<std::uint64_t, 3> caller{};
-    const std::uint32_t of_caller = source_line(caller);
-    if (place[0] != source_file_) places_[place] = source_line_ = of_caller;
-    if (of_caller != 0) source_line_ = of_caller;
+    if (word == "inlined_at") caller = take_place();
   }
+  if (source_file_ == 0) source_file_ = caller.value_or(place)[0];
+  source_line_ = source_line(place);
+  inlined_ = 0;
+  if (!caller) return;
+  inlined_ = inlined_place({place[0], place[1], function});
+  const std::uint32_t of_caller = source_line(*caller);
+  if (place[0] != source_file_) places_[place] = source_line_ = of_caller;
+  if (of_caller != 0) source_line_ = of_caller;
 }
 
 /// The number of a place, starting at 1.
@@ -117,7 +111,7 @@ void Parser::name_sources() {
     const auto file = files_.find(index);
     return file == files_.end() ? std::string() : std::string(file->second);
   };
-  module_.source_file = file_name(source_file_);
+  for (const auto& [index, name] : files_) module_.source_files[index] = name;
   module_.inlined.resize(inlined_places_.size());
   for (const auto& [place, number] : inlined_places_) {
     std::string text = fmt::format("{}:{}", file_name(place.file), place.line);

@@ -249,7 +249,7 @@ std::string BlockRunner::what_waits(const ptx::Function& code, const SourceLines
                   : in_block                                          ? "shared memory"
                                                                       : "memory");
   if (const std::uint32_t cuda = source.cuda_line(line); cuda != 0) {
-    text += fmt::format(", {}:{}", source.cuda_file, cuda);
+    text += fmt::format(", {}:{}", source.cuda_file(line), cuda);
   }
   text += fmt::format(", {}:{}", source.ptx_file, line);
   if (live > 1) text += fmt::format("; {} more of its warps wait", live - 1);
