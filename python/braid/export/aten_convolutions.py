@@ -28,6 +28,7 @@ def _convolution(
     dims = len(kernel)
     if transposed or len(stride) != dims or not all(isinstance(each, int) for each in kernel):
         raise Unsupported("a convolution that is transposed, or whose kernel has symbols")
+    (bias,) = low.wholes(node, bias=bias)
     channels = low.extent(node.args[0].meta["val"].shape[1])
     is_deep = groups == channels == out
     if groups != 1 and not is_deep:

@@ -193,6 +193,7 @@ def _group_norm(
     """A layer norm of each group's channels and places, then weights of the channels. What narrow
     floats give is computed in f32 and rounded once."""
     whole = low.cast(low.whole(node.args[0], input), "f32")
+    weight, bias = low.wholes(node, weight=weight, bias=bias)
     shape = low.shapes[whole.name]
     row = low.product([shape[1] // group, *shape[2:]])
     rows = low.viewed(whole, [shape[0], group, row], (0, 1, 2))
@@ -221,6 +222,7 @@ def _batch_norm(
     scale = Value(low.emit("rsqrt", [var], "f32", shape), (0,))
     minus = Value(low.emit("neg", [mean], "f32", shape), (0,))
     whole = low.cast(low.whole(node.args[0], input), "f32")
+    weight, bias = low.wholes(node, weight=weight, bias=bias)
     made = _of_channels(low, _of_channels(low, whole, None, minus), scale, None)
     made = _of_channels(low, made, weight, bias)
     return [low.cast(made, low.dtypes[input.name]), None, None]
@@ -335,9 +337,7 @@ def _selected(low: Lowering, node, self_: Value, dim: int, index: Value, given) 
 @lowers("aten::linear")
 def _linear(low: Lowering, node, input: Value, weight: Value, bias: Value | None = None) -> Value:
     dtype = low.dtypes[input.name]
-    (weight,) = low.wholes(node, weight=weight)
-    if bias is not None:
-        (bias,) = low.wholes(node, bias=bias)
+    weight, bias = low.wholes(node, weight=weight, bias=bias)
     input = low.last_behind(node.args[0], input)
     outs, ins = low.shapes[weight.name]
     turned = low.emit("transpose", [weight.name], dtype, [ins, outs], dim0=0, dim1=1)

@@ -389,10 +389,10 @@ class Lowering:
 
     # What handlers build with.
 
-    def wholes(self, node: torch.fx.Node, **values: Value) -> list[Value]:
-        """Operands as `whole` gives them, by their names in the op's schema."""
+    def wholes(self, node: torch.fx.Node, **values: Value | None) -> list[Any]:
+        """Operands as `whole` gives them, by their names in the op's schema; None stays so."""
         given = arguments_of(node)
-        return [self.whole(given[name], value) for name, value in values.items()]
+        return [value and self.whole(given[name], value) for name, value in values.items()]
 
     def extent(self, size: Any) -> Extent:
         if not isinstance(size, torch.SymInt):
@@ -566,7 +566,8 @@ class Lowering:
             own = [v for v in operands if isinstance(v, Value) and self.dtypes[v.name] in kind]
             wide = {self.dtypes[v.name] for v in own if v.rank > 0}
             if wide:
-                dtype = "f32" if wide == {"f16", "bf16"} else min(wide, key=kind.index)
+                mixed = {("bf16", "f16"): "f32", ("i8", "u8"): "i32"}  # what holds both
+                dtype = mixed.get(tuple(sorted(wide)), min(wide, key=kind.index))
                 bare = any(not self.shapes[v.name] for v in own)
                 return [
                     self.cast(v, dtype) if v in own and (bare or v.rank == 0) else v
