@@ -265,6 +265,14 @@ INSTANTIATE_TEST_SUITE_P(Each, GroupedRing,
                                                     "activation", "accumulators"})),
                          [](const auto& info) { return info.param.name; });
 
+// Bulk copies bring rows as they are in memory.
+TEST(GroupedRows, AreScaledApartWhereBulkCopiesBringThem) {
+  const Case few{"", Form::kScaled, kBF16, 64, 40, 77, {1, 66, 70}};
+  World world = clean_world("H100");
+  EXPECT_EQ(Executable::compile(graph_of(few, 64), world).kernels().size(), 1U);
+  EXPECT_EQ(Executable::compile(graph_of(few, kMany), world).kernels().size(), 2U);
+}
+
 // Whatever is beside a row, its bits are those of its weight's matmul.
 TEST(GroupedMm, ARowHasTheBitsOfAMatmulAlone) {
   for (const DType dtype : {kBF16, kF16, kF32}) {

@@ -264,10 +264,11 @@ std::optional<Id> Builder::divided(Id sum, std::int64_t divisor) {
   const auto factor = [&](Id product) {
     const Inst& of = p_.at(product);
     const bool is_whole = is(of, Fn::kMul) && p_.at(of.args[1]).op == Op::kConstant &&
-                          p_.at(of.args[1]).integer == divisor &&
+                          type(of.args[1]).is_scalar() && p_.at(of.args[1]).integer == divisor &&
                           interval_of(p_, of.args[0]).least >= 0;
     return is_whole ? std::optional(of.args[0]) : std::nullopt;
   };
+  if (divisor <= 0) return std::nullopt;
   if (!is(inst, Fn::kAdd)) return factor(sum);
   for (const std::size_t side : {0, 1}) {
     const Id other = inst.args[1 - side];

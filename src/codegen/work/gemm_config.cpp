@@ -541,16 +541,16 @@ std::optional<std::vector<Source>> made_of(const Graph& graph, const Node& matmu
   const std::size_t first = first_matrix(matmul);
   const DType dtype = graph.type(matmul.inputs[first]).dtype;
   const Shape& product = graph.type(matmul.outputs[0]).shape;
-  const Shape& operand = graph.type(matmul.inputs[input]).shape;
   const bool is_grouped = matmul.op->matmul == Matmul::kGrouped;
-  const std::int64_t groups = is_grouped ? operand.front().max(graph.symbols()) : 1;
+  const Shape& weights = graph.type(matmul.inputs[first + 1]).shape;
+  const std::int64_t groups = is_grouped ? weights.front().max(graph.symbols()) : 1;
   const bool has_few_rows = product[product.size() - 2].max(graph.symbols()) <= kFewRows * groups;
   const bool is_copied_as_is = multiplier(target, dtype, /*asynchronous=*/true) != nullptr &&
                                has(target, units::kBulkTensor);
   if (!has_few_rows && is_copied_as_is) return std::nullopt;
   // Each element of a right operand that is another one in each batch, or of each group.
   const bool is_once = has_few_rows && input != first &&
-                       (is_grouped || std::equal(operand.begin(), operand.end() - 2,
+                       (is_grouped || std::equal(weights.begin(), weights.end() - 2,
                                                  product.begin(), product.end() - 2));
   const auto nodes = nodes_in_front(graph, matmul.inputs[input], is_inside);
   const bool is_light = std::ranges::all_of(
