@@ -111,6 +111,22 @@ TEST(Defined, IsPassedOn) {
   expect_none("mov.u32 %r4, %r2;\nmov.u32 %r4, 3;\nmov.u32 %r3, %r4;\n" + store);
 }
 
+// %p1 is false in all threads.
+TEST(Defined, OnePredicateDecidesOfTwo) {
+  const std::string read =
+      ".shared .u32 s[1];\nld.shared.u32 %r2, [s];\nsetp.eq.u32 %p0, %r2, 7;\n"
+      "setp.gt.u32 %p1, %r0, 99;\nsetp.ne.u32 %p2, %r0, %r0;\n";
+  const std::string store = "\nselp.u32 %r3, 1, 2, %p2;\nst.global.u32 [%rd0], %r3;";
+  for (const char* line :
+       {"and.pred %p2, %p0, %p1;", "and.pred %p2, %p1, %p0;", "or.pred %p2, %p0, !%p1;"}) {
+    expect_none(read + line + store);
+  }
+  for (const char* line : {"and.pred %p2, %p0, !%p1;", "or.pred %p2, %p1, %p0;",
+                           "and.pred %p2, %p0, %p0;", "@%p0 and.pred %p2, %p1, %p1;"}) {
+    expect_finding(read + line + store, "read of bytes that nobody wrote", 0, "ld.shared");
+  }
+}
+
 TEST(Defined, OneSideOfABranch) {
   const auto body = [](const char* compare) {
     return fmt::format(

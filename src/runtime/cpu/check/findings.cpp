@@ -165,7 +165,7 @@ Finding Sanitizer::describe(const Lane& lane, std::string_view kind, std::string
   finding.cuda_line = source.cuda_line(lane.line);
   finding.inlined = source.inlined(lane.line);
   finding.ptx_file = source.ptx_file;
-  finding.cuda_file = source.cuda_file(lane.line);
+  if (finding.cuda_line != 0) finding.cuda_file = source.cuda_file(lane.line);
   if (region != nullptr) {
     std::tie(finding.buffer, finding.offset) = name_of(*region, lane.address);
     if (region->rank != finding.rank) finding.buffer += fmt::format(" of rank {}", region->rank);

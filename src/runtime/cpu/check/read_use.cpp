@@ -68,7 +68,7 @@ class Follower {
       }
     } else if (!has_results || i.entry->has_address() || unit == ptx::Unit::kSync) {
       use_.always = true;
-    } else if (ptx::is_choice(i) && !decided_by_followed(i)) {
+    } else if (ptx::is_choice(i) && !guarded && !decided_by_followed(i)) {
       for (std::uint32_t value = 0; value < 2; ++value) {
         if (holds(i.operands[1 + value])) choice(i.line, value);
       }

@@ -188,7 +188,7 @@ void Translator::track_choice(const Instruction& i) {
   Value* lanes = lanes_of_guard(i);
   const auto where = [&](const Operand& operand, bool is) {
     Value* bits = lane_bits(read_lanes(operand, 1));
-    return b_.CreateAnd(lanes, is ? bits : b_.CreateNot(bits));
+    return b_.CreateAnd(lanes, is != operand.negated ? bits : b_.CreateNot(bits));
   };
   const bool selects = i.is(Op::kSelp);
   const bool decides = i.is(Op::kAnd);  // where the other operand does not

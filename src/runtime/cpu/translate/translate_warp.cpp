@@ -30,11 +30,13 @@ ShuffleSource shuffle_source(int mode, int lane, unsigned b, unsigned c) {
 
 }  // namespace
 
-/// Tells the sanitizer which lanes an operation over lanes names.
-void Translator::check_members(const Operand& members) {
+/// Tells the sanitizer which lanes an operation over lanes names. Of these all that live must be
+/// here, or those of `awaited`.
+void Translator::check_members(const Operand& members, Value* awaited) {
   if (!instrumentation_.checks) return;
+  if (awaited == nullptr) awaited = live_lanes();
   call("check_members",
-       {context_, to_scratch(0, read_lanes(members, 32)), execution_bits(), live_lanes(), line_});
+       {context_, to_scratch(0, read_lanes(members, 32)), execution_bits(), awaited, line_});
 }
 
 llvm::Value* Translator::op_shuffle(const Instruction& i) {
@@ -195,7 +197,8 @@ void Translator::op_elect(const Instruction& i) {
 }
 
 void Translator::op_warp_barrier(const Instruction& i) {
-  check_members(i.operands[0]);
+  // Lanes that the mask names may come to another one.
+  check_members(i.operands[0], execution_bits());
   b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
 }
 

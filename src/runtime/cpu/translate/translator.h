@@ -433,7 +433,7 @@ class Translator {
   Compute op_shuffle, op_vote, op_active_mask, op_match, op_reduce, op_reduce_float,
       op_barrier_reduce, op_movmatrix;
   Handle op_elect, op_warp_barrier, op_barrier, op_sleep, op_trap, op_ldmatrix, op_stmatrix;
-  void check_members(const Operand& members);
+  void check_members(const Operand& members, Value* awaited = nullptr);
   Value* reduce(const Instruction& i, unsigned op, bool is_signed, Value* a);
   Value* uniform_operand(const Instruction& i, std::size_t n);
   Value* barrier(Value* id, Value* threads, Value* votes, BarrierKind how);
