@@ -25,7 +25,8 @@ struct BRAID_API Finding {
   std::string inlined;          ///< where that code was inlined from: "mine.cuh:5 in outer"
   std::string ptx_file;         ///< file of ptx_line: KernelImage::file, or KERNEL.ptx where that
                                 ///< is empty
-  std::string cuda_file;        ///< file of cuda_line: likewise, or KERNEL.cu
+  std::string cuda_file;        ///< file of cuda_line, perhaps a header: as its PTX names it, or
+                                ///< likewise, or KERNEL.cu; empty where that is 0
   std::string buffer;           ///< name of the memory; empty when unknown
   std::int64_t offset = 0;      ///< bytes from the buffer's start
   std::string other;            ///< the other access of a race, with its place

@@ -164,9 +164,8 @@ def _rms_norm(low: Lowering, node, input: Value, normalized_shape, weight=None, 
     if eps is None:
         eps = torch.finfo(torch.float32).eps  # of narrow floats, too: PyTorch computes in f32
     value = low.last_behind(node.args[0], input)
-    operands = [value.name]
-    if weight is not None:
-        operands += [each.name for each in low.wholes(node, weight=weight)]
+    (weight,) = low.wholes(node, weight=weight)
+    operands = [value.name] + ([weight.name] if weight else [])
     return low.emit_like(node, "rms_norm", operands, value, eps=eps)
 
 
@@ -177,9 +176,8 @@ def _layer_norm(
     if len(normalized_shape) != 1:
         raise Unsupported("layer_norm over several dims")
     value = low.last_behind(node.args[0], input)
-    given = {"weight": weight, "bias": bias}
-    given = {name: each for name, each in given.items() if each is not None}
-    operands = [each.name for each in low.wholes(node, **given)]
+    wholes = low.wholes(node, weight=weight, bias=bias)
+    operands = [each.name for each in wholes if each is not None]
     if weight is None and bias is not None:  # which is the third operand
         dtype, shape = low.dtypes[bias.name], low.shapes[operands[0]]
         operands.insert(0, low.emit("full", [], dtype, shape, value=1, dtype=dtype, shape=shape))

@@ -34,10 +34,10 @@ llvm::Value* Translator::op_add_sub(const Instruction& i) {
   return add ? b_.CreateAdd(a, b) : b_.CreateSub(a, b);
 }
 
-/// Writes a + b or a - b with the carry flag as Parser::expose_carry() shows it. A GPU computes a -
-/// b as a + ~b + 1, and the flag is the carry of that: none where the ISA speaks of a borrow.
-/// Chains of one kind cannot tell; NVRTC's division of 128 bits adds the flag of a difference to a
-/// sum.
+/// Writes a sum or a difference with the carry flag as Parser::expose_carry() shows it. A GPU
+/// subtracts b by adding ~b + 1, and the flag is the carry of that: none where the ISA speaks of a
+/// borrow. Chains of one kind cannot tell; NVRTC's division of 128 bits adds the flag of a
+/// difference to a sum.
 llvm::Value* Translator::add_with_carry(const Instruction& i, bool add, Value* a, Value* b) {
   const bool reads = i.entry->reads_carry();
   if (!add && !reads) return with_predicate(i, b_.CreateSub(a, b), b_.CreateICmpUGE(a, b));
