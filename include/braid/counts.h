@@ -105,11 +105,12 @@ struct KernelCounts {
   /// The least global memory traffic of a launch: each byte that it reads before writing it, and
   /// each byte that it writes, once. Summed over launches.
   std::uint64_t minimum_bytes = 0;
+  /// The 32-byte sectors that those bytes are in: what memory moves for them.
+  std::uint64_t read_sectors = 0, written_sectors = 0;
   /// Traffic in bytes between L2 and the blocks, in whole 32-byte sectors. Each block counts the
   /// sectors that it touches, once. Asynchronous copies bypass L1 and count each time, but once for
   /// a copy that is multicast to several blocks. Scaled from some blocks to all of them.
   std::uint64_t block_bytes = 0;
-  std::uint64_t written_bytes = 0;  ///< the part of minimum_bytes that a launch writes
   WarpChain chain;
   WarpChain busiest_chain;  ///< in the blocks that LineCounts::busiest is of
   /// Element i is for groups of 2^i consecutive blocks: the bytes that a group reads, shared ones

@@ -42,6 +42,12 @@ struct Touched {
   std::set<std::uint64_t> read, written;
 };
 
+std::uint64_t sectors_of(const std::set<std::uint64_t>& bytes) {
+  std::set<std::uint64_t> sectors;
+  for (const std::uint64_t byte : bytes) sectors.insert(byte / 32);
+  return sectors.size();
+}
+
 void count_global(const Lanes& lanes, std::uint64_t bytes, bool reads, bool writes, Counts& counts,
                   Touched& touched) {
   if (lanes.empty()) return;
@@ -198,8 +204,15 @@ TEST_P(AnyLanes, CostWhatPlainCountingSays) {
   }
   EXPECT_EQ(a, expected.size());
   std::uint64_t minimum = table.size() * 8;
-  for (const Touched& t : touched) minimum += t.read.size() + t.written.size();
+  std::uint64_t read_sectors = table.size() * 8 / 32, written_sectors = 0;
+  for (const Touched& t : touched) {
+    minimum += t.read.size() + t.written.size();
+    read_sectors += sectors_of(t.read);
+    written_sectors += sectors_of(t.written);
+  }
   EXPECT_EQ(counts.minimum_bytes, minimum);
+  EXPECT_EQ(counts.read_sectors, read_sectors);
+  EXPECT_EQ(counts.written_sectors, written_sectors);
 }
 
 /// The same with addresses base + lane * step: the pattern is known at compile time, the base is
@@ -275,6 +288,8 @@ TEST_P(Rows, CostWhatPlainCountingSays) {
   EXPECT_EQ(a, expected.size());
   if (space == ".global") {
     EXPECT_EQ(counts.minimum_bytes, touched.read.size() + touched.written.size());
+    EXPECT_EQ(counts.read_sectors, sectors_of(touched.read));
+    EXPECT_EQ(counts.written_sectors, sectors_of(touched.written));
   }
 }
 

@@ -51,6 +51,8 @@ void compare(const std::string& cuda, Dim3 grid, Dim3 block, double tolerance = 
   near(&Counts::bank_conflicts, "conflicts");
   near(&Counts::barriers, "barriers");
   expect_near(sampled.minimum_bytes, all.minimum_bytes, tolerance, "minimum");
+  expect_near(sampled.read_sectors, all.read_sectors, tolerance, "sectors read");
+  expect_near(sampled.written_sectors, all.written_sectors, tolerance, "sectors written");
 }
 
 /// c = a b of 500 x 500 x 72 by tiles of 16 x 16, which do not divide it.
@@ -91,6 +93,11 @@ TEST(CountSample, ElementsWithATail) {
   compare(R"(const int i = blockIdx.x * 256 + threadIdx.x;
   if (i < 100000) b[i] = a[i] * 2 + 1;)",
           {391}, {256}, 0.01);
+}
+
+TEST(CountSample, AFewBytesOfEachSector) {
+  compare("b[blockIdx.x * 1024 + threadIdx.x * 32] = a[blockIdx.x * 1024 + threadIdx.x * 16];",
+          {200}, {32}, 0.01);
 }
 
 TEST(CountSample, SmallGridsAreCountedWhole) {

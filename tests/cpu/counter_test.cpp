@@ -193,6 +193,20 @@ ret;)"),
   EXPECT_EQ(counts.minimum_bytes, 128);
 }
 
+TEST(Counter, MemoryMovesWholeSectors) {
+  const KernelCounts counts = count(kernel(R"(mul.wide.s32 %rd2, %r1, 128;
+add.s64 %rd3, %rd1, %rd2;
+ld.global.u32 %r4, [%rd3];
+mul.wide.s32 %rd2, %r1, 2;
+add.s64 %rd3, %rd1, %rd2;
+st.global.u8 [%rd3], %r4;
+ret;)"),
+                                    {1}, {32});
+  EXPECT_EQ(counts.minimum_bytes, 32 * 4 + 32);
+  EXPECT_EQ(counts.read_sectors, 32);
+  EXPECT_EQ(counts.written_sectors, 2);
+}
+
 TEST(Counter, LinesAreThoseOfTheText) {
   const std::string ptx = kernel("add.s32 %r4, %r1, 1;\nst.global.u32 [%rd1], %r4;\nret;");
   const KernelCounts counts = count(ptx, {1}, {32});

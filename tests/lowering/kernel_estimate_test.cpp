@@ -128,10 +128,10 @@ TEST(KernelEstimate, MemoryLinksAndMatrixUnits) {
   KernelCounts counts = kernel(h100, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
                                InstructionClass::kMatrix, 0);
   EXPECT_EQ(estimate_kernel(counts, h100).limiter, "launch");
-  counts.minimum_bytes = 3'352'000'000;  // a millisecond of memory at the data sheet's rate
+  counts.read_sectors = 3'352'000'000 / 32;  // a millisecond of memory at the data sheet's rate
   EXPECT_EQ(estimate_kernel(counts, h100).limiter, "memory");
   EXPECT_NEAR(work_us(counts, h100), 1000 / 0.9, 1);
-  counts.minimum_bytes = 0;
+  counts.read_sectors = 0;
   counts.total.peer_bytes = 900'000'000;
   EXPECT_EQ(estimate_kernel(counts, h100).limiter, "NVLink");
   EXPECT_NEAR(work_us(counts, h100), 2000, 1);
@@ -157,10 +157,14 @@ KernelCounts stream(const DeviceModel& on, double waves, std::uint64_t bytes) {
     counts.total += line.counts;
     counts.lines.push_back(std::move(line));
   }
-  counts.minimum_bytes = counts.block_bytes = counts.total.global_bytes;
-  counts.written_bytes = counts.minimum_bytes / 2;
+  counts.block_bytes = counts.total.global_bytes;
+  counts.read_sectors = counts.written_sectors = counts.block_bytes / 2 / 32;
   counts.chain = {.loads = 1, .arithmetic = 4};
   return counts;
+}
+
+double least_of(const KernelCounts& counts) {
+  return 32.0 * static_cast<double>(counts.read_sectors + counts.written_sectors);
 }
 
 TEST(KernelEstimate, AWarpAloneWaitsForEachLoad) {
@@ -169,9 +173,9 @@ TEST(KernelEstimate, AWarpAloneWaitsForEachLoad) {
   counts.blocks = 1;
   counts.threads = 32;
   counts.lines.clear();
-  counts.minimum_bytes = counts.block_bytes = std::uint64_t{1} << 30U;  // none of it in a cache
-  counts.written_bytes = 0;
-  counts.total.global_sectors = counts.block_bytes / 32;
+  counts.block_bytes = std::uint64_t{1} << 30U;  // none of it in a cache
+  counts.written_sectors = 0;
+  counts.read_sectors = counts.total.global_sectors = counts.block_bytes / 32;
   counts.chain = {.loads = 1e6};
   // A million times 466 clocks, beside which its 2^30 bytes are nothing for memory.
   const double once = 466 / 1.41;
@@ -186,7 +190,7 @@ TEST(KernelEstimate, AWarpAloneWaitsForEachLoad) {
 TEST(KernelEstimate, BytesUnderWayDrawTheMemorysRate) {
   const DeviceModel& h100 = device("H100");
   const auto gbs = [&](const KernelCounts& counts) {
-    return static_cast<double>(counts.minimum_bytes) / (work_us(counts, h100) * 1e3);
+    return least_of(counts) / (work_us(counts, h100) * 1e3);
   };
   const double wide = gbs(stream(h100, 20, 16));
   EXPECT_LT(wide, 0.9 * h100.hbm_gbs);
@@ -220,7 +224,7 @@ TEST(KernelEstimate, BlocksOfAWaveReadTogether) {
   KernelCounts counts = stream(a6000, 16, 16);
   counts.block_bytes *= 64;  // of panels that many blocks read
   const auto moved = [&] { return estimate_kernel(counts, a6000).memory_bytes; };
-  const auto least = static_cast<double>(counts.minimum_bytes);
+  const double least = least_of(counts);
   EXPECT_EQ(moved(), least);  // nobody has looked
   // In rows a wave of 672 blocks reads one panel of its own, and all of the others; in squares
   // both panels are shared.
@@ -235,7 +239,7 @@ TEST(KernelEstimate, BlocksOfAWaveReadTogether) {
   KernelCounts small = stream(a6000, 1, 4);
   small.block_bytes *= 64;
   small.shared_reads = counts.shared_reads;
-  EXPECT_EQ(estimate_kernel(small, a6000).memory_bytes, static_cast<double>(small.minimum_bytes));
+  EXPECT_EQ(estimate_kernel(small, a6000).memory_bytes, least_of(small));
 }
 
 TEST(KernelEstimate, RingsOfCopiesComeOnceInALatency) {

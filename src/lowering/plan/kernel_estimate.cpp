@@ -196,7 +196,7 @@ Clocks clocks_of(const LineCounts& line, const DeviceModel& device) {
 struct Averages {
   double blocks = 0, warps = 0;  ///< blocks of a launch, warps of a block
   double touched = 0;            ///< bytes that a launch's blocks touch, each counted by itself
-  double read = 0, written = 0;  ///< minimum bytes
+  double read = 0, written = 0;  ///< bytes of the least sectors
 };
 
 Averages averages_of(const KernelCounts& counts) {
@@ -206,8 +206,8 @@ Averages averages_of(const KernelCounts& counts) {
   return {.blocks = each(counts.blocks),
           .warps = std::ceil(std::max(1.0, counts.threads / 32.0)),
           .touched = each(counts.block_bytes),
-          .read = each(counts.minimum_bytes - counts.written_bytes),
-          .written = each(counts.written_bytes)};
+          .read = each(32 * counts.read_sectors),
+          .written = each(32 * counts.written_sectors)};
 }
 
 /// Whether the busiest block is what the others wait for: each multiprocessor has at most one.

@@ -88,9 +88,9 @@ void Counter::end_launch(LaunchCount& launch) {
   const Tally sum = launch.sum();
   (*kernel)->sum += sum;
   (*kernel)->note_busiest(sum.busiest);
-  const LaunchCount::LeastBytes bytes = launch.least_bytes();
-  (*kernel)->read_bytes += bytes.read;
-  (*kernel)->written_bytes += bytes.written;
+  const TouchedBytes::Traffic least = launch.least_traffic();
+  (*kernel)->read += least.read;
+  (*kernel)->written += least.written;
   (*kernel)->shared_reads = launch.glances().shares();
 }
 
@@ -122,8 +122,9 @@ KernelCounts Counter::Kernel::counts() const {
                       .threads = threads,
                       .shared_bytes = shared_bytes,
                       .blocks_run = blocks_run,
-                      .minimum_bytes = read_bytes + written_bytes,
-                      .written_bytes = written_bytes,
+                      .minimum_bytes = read.bytes + written.bytes,
+                      .read_sectors = read.sectors,
+                      .written_sectors = written.sectors,
                       .chain = chain(sum.warps(), blocks),
                       .busiest_chain = chain(busiest, launches),
                       .shared_reads = shared_reads};

@@ -54,11 +54,11 @@ class Counter {
     BusiestBlock waited_least;
     std::uint64_t ended = 0;  ///< launches that executed something
     std::uint32_t threads = 0, shared_bytes = 0;
-    std::uint64_t read_bytes = 0, written_bytes = 0;  ///< minimum traffic
-    bool waits = false;                               ///< its blocks wait for others
-    std::vector<WarpChain> chains;                    ///< by block of the count sites
-    std::vector<bool> joined;                         ///< by instruction
-    std::vector<double> shared_reads;                 ///< from the last launch
+    TouchedBytes::Amount read, written;  ///< minimum traffic
+    bool waits = false;                  ///< its blocks wait for others
+    std::vector<WarpChain> chains;       ///< by block of the count sites
+    std::vector<bool> joined;            ///< by instruction
+    std::vector<double> shared_reads;    ///< from the last launch
     void note_busiest(const BusiestBlock& block);
     [[nodiscard]] KernelCounts counts() const;
     /// The chain of a warp, given how many ran each basic block.

@@ -31,18 +31,11 @@ class LaunchCount {
 
   // Called once all blocks have ended.
   [[nodiscard]] Tally sum() const;
-  struct LeastBytes {
-    std::uint64_t read = 0, written = 0;
-  };
-  [[nodiscard]] LeastBytes least_bytes() const;
+  [[nodiscard]] TouchedBytes::Traffic least_traffic() const;
 
  private:
-  /// Bytes of a page that blocks of a group were the first to read, and to write.
-  struct Fresh {
-    std::uint64_t read = 0, written = 0;
-  };
   void note_fresh(std::size_t group);
-  [[nodiscard]] LeastBytes scaled_bytes() const;
+  [[nodiscard]] TouchedBytes::Traffic scaled_traffic() const;
 
   const CountSites& sites_;
   int rank_;
@@ -50,9 +43,10 @@ class LaunchCount {
   TouchedBytes touched_;
   ReadGlances glances_;
   std::mutex mutex_;
-  std::vector<Tally> sums_;                            ///< by group
-  std::vector<std::map<std::uint64_t, Fresh>> fresh_;  ///< in a sample: by group, then by page
-  std::map<std::uint64_t, Fresh> known_;               ///< by page, over all groups so far
+  std::vector<Tally> sums_;  ///< by group
+  using ByPage = std::map<std::uint64_t, TouchedBytes::Traffic>;
+  std::vector<ByPage> fresh_;  ///< in a sample, by group: what its blocks were the first to touch
+  ByPage known_;               ///< over all groups so far
 };
 
 }  // namespace braid::cpu

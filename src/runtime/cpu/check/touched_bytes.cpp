@@ -24,14 +24,17 @@ RankMemory::Piece RankMemory::find(std::uint64_t begin, std::uint64_t end, int r
   return piece->second.end > begin ? piece->second : Piece{};
 }
 
-std::uint64_t TouchedBytes::Page::count(const Bits& bits) {
-  std::uint64_t bytes = 0;
+TouchedBytes::Amount TouchedBytes::Page::count(const Bits& bits) {
+  constexpr std::uint64_t kSector = 0xffff'ffff;
+  Amount amount;
   for (const auto& word : bits) {
     const std::uint64_t here = word.load(std::memory_order_relaxed);
     if (here == 0) continue;
-    bytes += here == ~std::uint64_t{0} ? 64 : static_cast<std::uint64_t>(std::popcount(here));
+    amount.bytes +=
+        here == ~std::uint64_t{0} ? 64 : static_cast<std::uint64_t>(std::popcount(here));
+    amount.sectors += ((here & kSector) != 0 ? 1 : 0) + (here > kSector ? 1 : 0);
   }
-  return bytes;
+  return amount;
 }
 
 void TouchedBytes::Page::reset(std::uint64_t number, RankMemory::Piece piece) {

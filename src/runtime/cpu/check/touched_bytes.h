@@ -47,6 +47,22 @@ class TouchedBytes {
   struct Effect {
     bool reads = false, writes = false;
   };
+  /// Bytes, and the sectors that these are in, which memory moves as a whole.
+  struct Amount {
+    std::uint64_t bytes = 0, sectors = 0;
+    bool operator==(const Amount&) const = default;
+    void operator+=(const Amount& other) {
+      bytes += other.bytes;
+      sectors += other.sectors;
+    }
+    Amount operator-(const Amount& other) const {
+      return {bytes - other.bytes, sectors - other.sectors};
+    }
+  };
+  struct Traffic {
+    Amount read, written;
+    bool operator==(const Traffic&) const = default;
+  };
   class Page {
    public:
     /// Resets to an untouched page.
@@ -62,12 +78,11 @@ class TouchedBytes {
       if (effect.reads) add(read_[word], fresh);
       if (effect.writes) add(written_[word], fresh);
     }
-    [[nodiscard]] std::uint64_t read() const { return count(read_); }
-    [[nodiscard]] std::uint64_t written() const { return count(written_); }
+    [[nodiscard]] Traffic traffic() const { return {count(read_), count(written_)}; }
 
    private:
     using Bits = std::array<std::atomic<std::uint64_t>, kPageBytes / 64>;
-    static std::uint64_t count(const Bits& bits);
+    static Amount count(const Bits& bits);
     static void add(std::atomic<std::uint64_t>& word, std::uint64_t bits) {
       if ((bits & ~word.load(std::memory_order_relaxed)) == 0) return;
       if (bits == ~std::uint64_t{0}) {
