@@ -43,7 +43,7 @@ tile::TileExpr choose(Condition condition, tile::TileExpr a, tile::TileExpr b) {
 }  // namespace
 
 Id BodyEmitter::value(ValueId value, const Coords& at, const Mask& mask) {
-  std::string key = std::to_string(value);
+  std::string key = fmt::format("{} of {}", value, rows_);
   for (const Axis& axis : at) fmt::format_to(std::back_inserter(key), " {}", axis.index);
   fmt::format_to(std::back_inserter(key), ":{}", fmt::join(mask, " "));
   for (const auto& scope : known_) {
@@ -58,6 +58,13 @@ Id BodyEmitter::value(ValueId value, const Coords& at, const Mask& mask) {
                  at, v.type.dtype, mask)
           : compute(body_.node(v.producer), static_cast<std::size_t>(v.result), at, mask);
   known_.back().emplace(std::move(key), id);
+  return id;
+}
+
+Id BodyEmitter::value(ValueId value, const Coords& at, const Mask& mask, int rows) {
+  std::swap(rows, rows_);
+  const Id id = this->value(value, at, mask);
+  std::swap(rows, rows_);
   return id;
 }
 

@@ -33,6 +33,8 @@ class BodyEmitter {
         coords_(builder, body_.symbols()) {}
 
   [[nodiscard]] tile::Id value(ValueId value, const Coords& at, const Mask& mask);
+  /// The same for a tile of so many other rows, as constants have no coordinates that say so.
+  [[nodiscard]] tile::Id value(ValueId value, const Coords& at, const Mask& mask, int rows);
   /// One element of an input, perhaps seen through movements, at coordinates that are scalars; it
   /// is the same for all threads. The conditions are scalars, too.
   [[nodiscard]] tile::Id scalar(ValueId value, const Coords& at, const Mask& mask = {});
@@ -130,7 +132,7 @@ class BodyEmitter {
   tile::Builder& b_;
   const Graph& body_;
   const BodyFacts& facts_;
-  int rows_;
+  int rows_;                 ///< of the tile that is asked for
   bool as_scalars_ = false;  ///< what is asked for are scalars
   CoordsBuilder coords_;
   std::map<ValueId, Source> defined_;

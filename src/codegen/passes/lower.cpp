@@ -8,6 +8,7 @@
 #include "codegen/passes/prefetch.h"
 #include "codegen/passes/remove_dead.h"
 #include "codegen/passes/spread_copies.h"
+#include "codegen/tile/verify.h"
 #include "codegen/tile/walk.h"
 #include "codegen/units.h"
 
@@ -15,6 +16,7 @@ namespace braid::tile {
 
 void lower(Program& program, const Target& target, int num_stages) {
   program.target = target;
+  verify(program);
   for_each_inst(program, [&](Id id) { static_cast<void>(unit_of(program, program.at(id))); });
   lower_tensors(program);
   pipeline(program, num_stages);
@@ -24,6 +26,7 @@ void lower(Program& program, const Target& target, int num_stages) {
   allocate_shared(program);
   lower_to_threads(program);
   spread_copies(program);
+  verify(program);
 }
 
 }  // namespace braid::tile

@@ -468,7 +468,7 @@ class Gemm {
     Coords at = matrix_at(value);
     at.push_back({transposed ? along_inner : along_outer, {shape[rank - 2]}});
     at.push_back({transposed ? along_outer : along_inner, {shape[rank - 1]}});
-    Id tile = emitter_.value(value, at, mask);
+    Id tile = emitter_.value(value, at, mask, outer.block);
     if (b_.type(tile).cols != inner.block || b_.type(tile).rows != outer.block) {
       // One element per tile or per row: nothing to mask beyond the bounds.
       tile = b_.spread(tile, outer.block, inner.block);
