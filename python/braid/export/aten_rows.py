@@ -581,7 +581,25 @@ def _routing(low: Lowering, node, choices: Value, experts: int) -> list[Value]:
 
 
 @lowers("braid::grouped_mm")
-def _grouped_mm(low: Lowering, node, x: Value, weight: Value, ends: Value) -> Value:
+def _product_of_groups(low: Lowering, node, x: Value, weight: Value, ends: Value) -> Value:
     operands = low.wholes(node, x=x, weight=weight)
     inputs = [*(value.name for value in operands), ends.name]
     return low.emit_like(node, "_grouped_mm", inputs, operands[0])
+
+
+@lowers("aten::_grouped_mm")
+def _grouped_mm(
+    low: Lowering, node, self_: Value, mat2: Value, offs: Value | None = None,
+    bias: Value | None = None, out_dtype: torch.dtype | None = None,
+) -> Value:  # fmt: skip
+    ranks = len(low.shapes[self_.name]), len(low.shapes[mat2.name])
+    if bias is not None or ranks[1] != 3 or ranks[0] != (3 if offs is None else 2):
+        raise Unsupported(f"_grouped_mm of {ranks[0]} by {ranks[1]} dims, or with a bias")
+    low.check_apart(node, self_, -1)
+    operands = low.wholes(node, self_=self_, mat2=mat2)
+    names = [value.name for value in operands]
+    dtype = DTYPES[node.meta["val"].dtype]
+    out = {} if dtype == low.dtypes[names[0]] else {"out_dtype": dtype}
+    if offs is None:
+        return low.emit_like(node, "matmul", names, operands[0], **out)
+    return low.emit_like(node, "_grouped_mm", [*names, offs.name], operands[0], **out)

@@ -393,6 +393,28 @@ class Ops(unittest.TestCase):
             result = lambda x, y, b: product(x, y, b[0], b[1], out_dtype=e4m3).float()
             self.check({"result": result}, **inputs)
 
+    def test_products_of_groups(self):
+        def product(x, weight, ends):
+            return torch._grouped_mm(x.bfloat16(), weight.bfloat16(), offs=ends)
+
+        inputs = {
+            "x": torch.randn(24, 32), "w": torch.randn(3, 16, 32),
+            "ends": torch.tensor([5, 5, 24], dtype=torch.int32),
+        }  # fmt: skip
+        self.check(
+            {
+                "transposed": lambda x, w, ends: product(x, w.transpose(1, 2), ends).float(),
+                "plain": lambda x, w, ends: product(x[:, :16].contiguous(), w, ends).float(),
+                "batches": lambda x, w, ends: torch._grouped_mm(
+                    x.view(3, 8, 32).bfloat16(), w.transpose(1, 2).bfloat16()
+                ).float(),
+            },
+            limit=1e-3, absolute=1e-2, **inputs,
+        )  # fmt: skip
+        with self.assertRaisesRegex(braid.CannotExport, "_grouped_mm of 2 by 2 dims"):
+            parts = lambda x, w, ends: product(x.t(), x, ends).float()
+            self.check({"parts": parts}, **inputs)
+
     def test_updates(self):
         def put(x, *indices, values, accumulate=False):
             return x.index_put(indices, values, accumulate)
