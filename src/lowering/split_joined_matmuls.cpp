@@ -1,8 +1,11 @@
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -24,8 +27,9 @@
 // columns:
 //   gu = mm(x, w); g = gu[:, :n]; u = gu[:, n:]  ->  g = mm(x, w[:, :n]); u = mm(x, w[:, n:])
 // The slices of the weight, and of a bias or scale of the columns, are views of it. Nodes between
-// the matmul and the slices are repeated for each part. Each element is the same sum as before,
-// since split_reductions has already run on the whole matmul.
+// the matmul and the slices are repeated for each part, and so are those that compute the weight,
+// as numbers of 4 bits are unpacked, for nobody else: then slices are of what these read. Each
+// element is the same sum as before, since split_reductions has already run on the whole matmul.
 //
 // Splits where the kernels that `fuse` makes of the parts, and of what reads them element by
 // element, take less than those that it makes of the whole: where gate and up end in one kernel,
@@ -228,9 +232,8 @@ class Cutter {
   }
 
  private:
-  using Key = std::pair<ValueId, Part>;
-
   void cut(const Node& node, const Joined& joined) {
+    if (node.op->op_class == OpClass::kMatmul) find_made_for(node);
     const ValueId result = node.outputs[0];
     const Columns columns = joined.columns.at(result);
     const Shape& shape = graph_.type(result).shape;
@@ -273,6 +276,33 @@ class Cutter {
     std::int64_t extent, inner;
   };
 
+  /// Notes the pointwise nodes whose results only this matmul reads, through nodes between.
+  void find_made_for(const Node& matmul) {
+    std::set<NodeId, std::greater<>> next;
+    const auto add_producers = [&](const Node& node) {
+      for (const ValueId input : node.inputs) {
+        if (graph_.value(input).producer >= 0) next.insert(graph_.value(input).producer);
+      }
+    };
+    std::set<NodeId> readers{graph_.value(matmul.outputs[0]).producer};
+    add_producers(matmul);
+    while (!next.empty()) {
+      const NodeId id = *next.begin();
+      next.erase(next.begin());
+      const Node& node = graph_.node(id);
+      const bool moves = node.op->view == View::kFlat || node.op->view == View::kPermute ||
+                         node.op->view == View::kExpand;
+      if (!moves && node.op->op_class != OpClass::kPointwise) continue;
+      const ValueId result = node.outputs[0];
+      if (!known_.uses.is_read_by(result, [&](NodeId user) { return readers.contains(user); })) {
+        continue;
+      }
+      readers.insert(id);
+      add_producers(node);
+      if (!moves) made_for_one_.insert(id);
+    }
+  }
+
   /// The part of an operand; the operand itself where all columns share one element.
   ValueId of_columns(ValueId value, const OperandColumns& columns, const Part& part) {
     const Shape& shape = graph_.type(value).shape;
@@ -281,31 +311,47 @@ class Cutter {
       return rewrite_(value);
     }
     const std::size_t axis = shape.size() - columns.from_end;
-    const auto [known, is_new] = parts_.try_emplace({value, part}, -1);
+    const auto [known, is_new] = operand_parts_.try_emplace({value, axis, part}, -1);
     if (!is_new) return known->second;
+    const std::int64_t start = part.start / columns.inner, end = part.end / columns.inner;
     const NodeId producer = graph_.value(value).producer;
-    ValueId made = -1;
-    if (producer >= 0 && !known_.overwritten[value]) {
-      const Node& node = graph_.node(producer);
-      if (node.op->view == View::kPermute) {
-        const std::vector<std::size_t> order =
-            permutation(node.op_name(), node.attrs, shape.size());
-        const OperandColumns moved{shape.size() - order[axis], columns.extent, columns.inner};
-        made = add(node, {of_columns(node.inputs[0], moved, part)}, node.attrs);
-      } else if (node.op->op_class == OpClass::kPointwise && known_.uses.is_single(value)) {
-        // A weight that is computed on the way to its matmul still is.
-        std::vector<ValueId> operands;
-        for (const ValueId input : node.inputs) {
-          operands.push_back(of_columns(input, columns, part));
-        }
-        made = add(node, std::move(operands), node.attrs);
+    const Node* const node = producer < 0 ? nullptr : &graph_.node(producer);
+    const bool moves = node != nullptr && can_move_part(*node, axis);
+    const bool computes = node != nullptr && made_for_one_.contains(producer);
+    if (known_.overwritten[value] || (!moves && !computes)) {
+      return operand_parts_[{value, axis, part}] =
+                 slice(value, static_cast<std::int64_t>(axis), start, end);
+    }
+    std::vector<ValueId> operands;
+    for (const ValueId input : node->inputs) {
+      const std::size_t rank = graph_.type(input).shape.size();
+      const std::optional<std::size_t> dim = dim_of_operand(graph_, *node, input, axis);
+      operands.push_back(dim ? of_columns(input, {rank - *dim, columns.extent, columns.inner}, part)
+                             : rewrite_(input));
+    }
+    Attrs attrs = node->attrs;
+    if (node->op->view == View::kFlat || node->op->view == View::kExpand) {
+      Shape cut = shape;
+      cut[axis] = end - start;
+      attrs.insert_or_assign("shape", std::move(cut));
+    }
+    return operand_parts_[{value, axis, part}] = add(*node, std::move(operands), std::move(attrs));
+  }
+
+  /// Whether a part of the result along a dim is the same movement of a part of the operand.
+  bool can_move_part(const Node& node, std::size_t axis) const {
+    switch (node.op->view) {
+      case View::kPermute:
+      case View::kExpand:
+        return true;
+      case View::kFlat: {
+        const ValueId input = node.inputs[0];
+        const std::optional<std::size_t> dim = dim_of_operand(graph_, node, input, axis);
+        return dim && graph_.type(input).shape[*dim] == graph_.type(node.outputs[0]).shape[axis];
       }
+      default:
+        return false;
     }
-    if (made < 0) {
-      made = slice(value, static_cast<std::int64_t>(axis), part.start / columns.inner,
-                   part.end / columns.inner);
-    }
-    return parts_[{value, part}] = made;
   }
 
   ValueId slice(ValueId value, std::int64_t axis, std::int64_t start, std::int64_t end) {
@@ -321,7 +367,9 @@ class Cutter {
   const Known& known_;
   std::vector<Joined> all_;
   std::map<ValueId, const Joined*> of_;  ///< for each value that holds all columns
-  std::map<Key, ValueId> parts_;
+  std::map<std::pair<ValueId, Part>, ValueId> parts_;
+  std::map<std::tuple<ValueId, std::size_t, Part>, ValueId> operand_parts_;  ///< along a dim
+  std::set<NodeId> made_for_one_;
   Rewriter rewrite_;
 };
 
@@ -417,8 +465,9 @@ class Chooser {
         const NodeId producer = graph_.value(input).producer;
         if (producer < 0) continue;
         const Node& node = graph_.node(producer);
-        const bool computed = node.op->op_class == OpClass::kPointwise;
-        if (moves(node) || (computed && known_.uses.is_single(input))) inside[producer] = true;
+        const bool computed = node.op->op_class == OpClass::kPointwise &&
+                              known_.uses.is_read_by(input, [&](NodeId n) { return inside[n]; });
+        if (moves(node) || computed) inside[producer] = true;
       }
     }
     std::vector<NodeId> nodes;

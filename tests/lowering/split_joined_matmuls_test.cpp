@@ -172,6 +172,45 @@ TEST(SplitJoinedMatmuls, WeightIsCast) {
   EXPECT_THAT(kernels_of(graph, context), SizeIs(1 + 1));
 }
 
+// 4 bits in words along K, [N, K / 8], read twice; a scale for each 16. "other" is not made for the
+// matmul alone.
+TEST(SplitJoinedMatmuls, WeightIsUnpacked) {
+  const auto like = [](const std::string& name, const std::string& of, const std::string& shape) {
+    return node(name, "view", '"' + of + '"', R"("shape": [)" + shape + "]");
+  };
+  const Graph graph = graph_of(
+      input16("x", R"("T", 64)") + R"(,{"name": "w", "dtype": "i32", "shape": [128, 8]},)" +
+          input16("s", "128, 4") + R"(,{"name": "z", "dtype": "i32", "shape": [128, 1]})",
+      joined({node("shifts", "arange", "", R"("end": 32, "step": 4, "dtype": "i32")"),
+              like("words", "w", "128, 8, 1"),
+              node("n", "bitwise_right_shift", R"("words", "shifts")"),
+              like("flat", "n", "128, 64"),
+              node("low", "bitwise_and", R"("flat", 7)"),
+              node("high", "bitwise_and", R"("flat", 8)"),
+              node("number", "sub", R"("low", "high")"),
+              node("other", "add", R"("z", 1)"),
+              node("less", "sub", R"("number", "other")"),
+              node("wide", "to", R"("less")", R"("dtype": "bf16")"),
+              like("groups", "wide", "128, 4, 16"),
+              like("scales", "s", "128, 4, 1"),
+              node("each", "expand", R"("scales")", R"("shape": [128, 4, 16])"),
+              node("scaled", "mul", R"("groups", "each")"),
+              like("rows", "scaled", "128, 64"),
+              node("t", "transpose", R"("rows")", R"("dim0": 0, "dim1": 1)"),
+              node("gu", "mm", R"("x", "t")"),
+              slice("g", "gu", 0, 64),
+              slice("u", "gu", 64, 128),
+              kSiluMul}),
+      R"("h", "other")");
+  PassContext context = sm80();
+  const std::vector<std::string> parts = lines(split(graph, context));
+  EXPECT_THAT(parts, Contains("w_part = slice(w)"));
+  EXPECT_THAT(parts, Contains("s_part = slice(s)"));
+  EXPECT_THAT(parts, Contains("other_part = slice(other)"));
+  EXPECT_THAT(parts, Contains("number_part = sub(low_part, high_part)"));
+  EXPECT_THAT(kernels_of(graph, context), SizeIs(2 + 1));
+}
+
 // By heads: the columns are behind a view; the parts differ, and nobody reads the last.
 TEST(SplitJoinedMatmuls, PartsOfAView) {
   const Graph graph =

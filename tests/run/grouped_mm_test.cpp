@@ -36,7 +36,9 @@ enum class Form : std::uint8_t {
   kScaled,        ///< with a factor of each column in front
   kSliced,        ///< offsets that are a part of an input
   kPacked,        ///< weights of 4 bits in words along K, with scales of 32 rows
-  kMxfp4,         ///< weights as [N, K] of two bits of exponent and one of mantissa, scales of 32
+  /// Weights as [N, K] of two bits of exponent and one of mantissa, with scales of 32: of two
+  /// products side by side.
+  kMxfp4,
 };
 
 struct Case {
@@ -122,6 +124,12 @@ Graph graph_of(const Case& c, std::int64_t most = 200) {
     y = b.op("gelu", {b.op("add", {y, b.in(c.dtype, {c.columns}, "bias")})});
   } else if (c.form == Form::kGateAndUp) {
     y = b.op("mul", {b.op("silu", {y}), product("up")});
+  } else if (c.form == Form::kMxfp4) {
+    const auto half = [&](std::int64_t start) {
+      return b.op("slice", {y},
+                  {{"dim", std::int64_t{1}}, {"start", start}, {"end", start + c.columns / 2}});
+    };
+    y = b.op("mul", {b.op("silu", {half(0)}), half(c.columns / 2)});
   }
   return b.take({y});
 }
@@ -204,7 +212,7 @@ std::vector<Case> cases(const std::vector<std::string_view>& names = {}) {
       Case{"scaled", Form::kScaled, kBF16, 64, 40, 77, {1, 66, 70}},
       Case{"sliced_offsets", Form::kSliced, kBF16, 64, 40, 77, {1, 66, 70}},
       Case{"packed", Form::kPacked, kF16, 256, 72, 77, {1, 66, 66, 70}},
-      Case{"mxfp4", Form::kMxfp4, kBF16, 288, 72, 77, {1, 66, 66, 70}}};
+      Case{"mxfp4", Form::kMxfp4, kBF16, 288, 144, 77, {1, 66, 66, 70}}};
   if (!names.empty()) {
     std::erase_if(all, [&](const Case& c) { return std::ranges::count(names, c.name) == 0; });
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -21,6 +22,10 @@ class Uses {
   /// Whether one node reads it and it is no graph output.
   [[nodiscard]] bool is_single(ValueId value) const {
     return of(value).size() == 1 && !is_output(value);
+  }
+  /// Whether all nodes that read it are such, and it is no graph output.
+  [[nodiscard]] bool is_read_by(ValueId value, const auto& such) const {
+    return !is_output(value) && std::ranges::all_of(of(value), such);
   }
 
  private:
