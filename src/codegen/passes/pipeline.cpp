@@ -501,9 +501,13 @@ class LoopPipeliner {
       const bool is_made = ring != nullptr && ring->is_made;
       const bool in_place = is_made || (ring != nullptr && ring->filled == Ring::Filled::kInPlace);
       if (in_place && !std::exchange(ring->is_used, true)) {
-        // The barrier of this step was after the last read. This one waits for no copy.
+        // The barrier of this step was after the last read. This one waits for no copy. What other
+        // dots read that is made of slots is made in front of it, too.
         if (is_made) {
           make(*ring, slot, first);
+          for (Ring& other : rings_) {
+            if (other.is_made && !std::exchange(other.is_used, true)) make(other, slot, first);
+          }
         } else {
           fill(*ring, first, kNone, kNone, [](Id operand) { return operand; });
         }

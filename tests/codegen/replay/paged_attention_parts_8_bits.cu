@@ -212,6 +212,9 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
     for (int i = 0; i < 128; i += 8)
       cast_f8e4m3_bf16_8((unsigned short*)(smem + 12288) + ((at10 ^ (i / 8 % 4 * 16)) + i % 8 + i / 8 % 16 * 256), (unsigned char*)(smem + 4096 + (int)v304 * 4096) + ((at11 ^ (i / 8 % 4 * 32)) + i % 8 + i / 8 % 16 * 256), true);
+#pragma unroll
+    for (int i = 0; i < 128; i += 8)
+      cast_f8e4m3_bf16_8((unsigned short*)(smem + 28672) + ((at10 ^ (i / 8 % 4 * 16)) + i % 8 + i / 8 % 16 * 256), (unsigned char*)(smem + 20480 + (int)v304 * 4096) + ((at11 ^ (i / 8 % 4 * 32)) + i % 8 + i / 8 % 16 * 256), true);
     wait_group_1();
     float v186[16];
 #pragma unroll
@@ -238,14 +241,14 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
     }
     float v188;
     load_f32_1(&v188, (const float*)p9 + 0, true);
-    int v370[2];
+    int v369[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      v370[i] = v90 + (row4 + i % 2 * 8);
+      v369[i] = v90 + (row4 + i % 2 * 8);
     float v197[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-      v197[i] = (!(v370[i / 2 % 2] < (((v147 + (col7 + i % 2 + i / 4 % 4 * 8)) - v99) * 8))) ? (v186[i] * v188) : __int_as_float(0xff800000);
+      v197[i] = (!(v369[i / 2 % 2] < (((v147 + (col7 + i % 2 + i / 4 % 4 * 8)) - v99) * 8))) ? (v186[i] * v188) : __int_as_float(0xff800000);
     float v198[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i)
@@ -300,10 +303,6 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
     for (int i = 0; i < 64; ++i)
       v214[i] = v144[i] * v210[i / 2 % 2];
-#pragma unroll
-    for (int i = 0; i < 128; i += 8)
-      cast_f8e4m3_bf16_8((unsigned short*)(smem + 28672) + ((at10 ^ (i / 8 % 4 * 16)) + i % 8 + i / 8 % 16 * 256), (unsigned char*)(smem + 20480 + (int)v304 * 4096) + ((at11 ^ (i / 8 % 4 * 32)) + i % 8 + i / 8 % 16 * 256), true);
-    wait_group_1();
     {
       const unsigned b = shared + 28672;
 #pragma unroll
@@ -322,10 +321,10 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
         }
       }
     }
-    const int v362 = v304 + 1;
-    const int v366 = (v362 < 2) ? v362 : 0;
-    const int v367 = v306 + 1;
-    const int v369 = (v367 < 2) ? v367 : 0;
+    const int v361 = v304 + 1;
+    const int v365 = (v361 < 2) ? v361 : 0;
+    const int v366 = v306 + 1;
+    const int v368 = (v366 < 2) ? v366 : 0;
 #pragma unroll
     for (int i = 0; i < 2; ++i)
       v142[i] = v199[i];
@@ -335,8 +334,8 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
     for (int i = 0; i < 64; ++i)
       v144[i] = v214[i];
-    v304 = v366;
-    v306 = v369;
+    v304 = v365;
+    v306 = v368;
   }
   float v223;
   load_f32_1(&v223, (const float*)p11 + 0, true);
@@ -355,39 +354,39 @@ extern "C" __global__ void __launch_bounds__(32, 1) paged_attention_paged_attent
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     v238[i] = v123[i] && v225;
-  int v373[2];
+  int v372[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v373[i] = v90 + (row4 + i % 2 * 8);
-  int v381[2];
+    v372[i] = v90 + (row4 + i % 2 * 8);
+  int v380[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v381[i] = (((int)(v373[i] / 8)) * 4160) + ((v119 + ((int)(v373[i] % 8))) * 130);
-  bool v384[2];
+    v380[i] = (((int)(v372[i] / 8)) * 4160) + ((v119 + ((int)(v372[i] % 8))) * 130);
+  bool v383[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i)
-    v384[i] = (v373[i] < v91) && v225;
+    v383[i] = (v372[i] < v91) && v225;
 #pragma unroll
   for (int i = 0; i < 64; i += 2)
-    store_f32_2((float*)v237 + (v381[i / 2 % 2] + (col5 + i % 2 + i / 4 % 16 * 8)), v224 + i, v384[i / 2 % 2]);
-  float v385[8];
+    store_f32_2((float*)v237 + (v380[i / 2 % 2] + (col5 + i % 2 + i / 4 % 16 * 8)), v224 + i, v383[i / 2 % 2]);
+  float v384[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v385[i] = __shfl_sync(0xffffffffu, v142[(i / 4 % 2)], (at16 + i % 4 * 8));
+    v384[i] = __shfl_sync(0xffffffffu, v142[(i / 4 % 2)], (at16 + i % 4 * 8));
   float v241[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v241[i] = v385[i] * 0.0883883476f;
+    v241[i] = v384[i] * 0.0883883476f;
   unsigned char* const v244 = p12 + ((v229 + 128) * 4);
 #pragma unroll
   for (int i = 0; i < 8; ++i)
     store_f32_1((float*)v244 + v234[i], v241 + i, (lane & 15) == 0 && v123[i]);
   unsigned char* const v249 = p12 + ((v229 + 129) * 4);
-  float v386[8];
+  float v385[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    v386[i] = __shfl_sync(0xffffffffu, v143[(i / 4 % 2)], (at16 + i % 4 * 8));
+    v385[i] = __shfl_sync(0xffffffffu, v143[(i / 4 % 2)], (at16 + i % 4 * 8));
 #pragma unroll
   for (int i = 0; i < 8; ++i)
-    store_f32_1((float*)v249 + v234[i], v386 + i, (lane & 15) == 0 && v123[i]);
+    store_f32_1((float*)v249 + v234[i], v385 + i, (lane & 15) == 0 && v123[i]);
 }
