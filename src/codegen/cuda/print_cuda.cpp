@@ -6,9 +6,17 @@
 
 #include "braid/error.h"
 #include "codegen/cuda/printer.h"
+#include "codegen/tile/interval.h"
 #include "codegen/tile/op_info.h"
 
 namespace braid::tile {
+
+namespace {
+
+/// Integers up to which a float can be made of bits, and their sums with others like them.
+constexpr std::int64_t kSmall = 1 << 22;
+
+}  // namespace
 
 std::string Printer::print() {
   out_.indent();
@@ -208,9 +216,41 @@ std::string Printer::operand(Id id, Element at) {
 
 std::string Printer::expression(const Inst& inst, Element at) {
   if (inst.op == Op::kRange) return coordinate(inst.index, at);
+  if (inst.op == Op::kMap && inst.fn == Fn::kToF32 && !inst.type.is_scalar()) {
+    const Id number = inst.args[0];
+    const Interval all = interval_of(p_, number);
+    // Bytes of memory are converted where they are.
+    const bool is_computed = p_.at(number).op == Op::kMap;
+    if (is_computed && all.least >= -kSmall && all.most <= kSmall) return small_float(number, at);
+  }
   std::vector<std::string> args;
   for (Id arg : inst.args) args.push_back(ref(arg, at));
   return function(inst, args);
+}
+
+/// An integer of at most 22 bits as a float: the bits of 2^23 with it added are those of the sum of
+/// both, and as many integers are converted in four times the time of that. What is added to a
+/// number that is not negative joins 2^23, so that the number is put there as it is cut out.
+std::string Printer::small_float(Id number, Element at) {
+  std::int64_t added = 0;
+  for (const Inst* inst = &p_.at(number); inst->op == Op::kMap; inst = &p_.at(number)) {
+    const bool adds = inst->fn == Fn::kAdd || inst->fn == Fn::kWrapAdd;
+    const bool subtracts = inst->fn == Fn::kSub || inst->fn == Fn::kWrapSub;
+    if (adds || subtracts) {
+      const Inst& term = p_.at(inst->args[1]);
+      const Interval rest = interval_of(p_, inst->args[0]);
+      if (term.op != Op::kConstant || rest.least < 0 || rest.most > kSmall) break;
+      added += adds ? term.integer : -term.integer;
+    } else if (inst->fn != Fn::kToI32 && inst->fn != Fn::kToI64) {
+      break;
+    }
+    number = inst->args[0];
+  }
+  const std::string text = ref(number, at);
+  return interval_of(p_, number).least >= 0
+             ? fmt::format("__uint_as_float((unsigned){} | 0x4b000000u) - {}.0f", text,
+                           (1 << 23) - added)
+             : fmt::format("__int_as_float((int){} + 0x4b400000) - 12582912.0f", text);
 }
 
 std::string Printer::combined(Fn fn, Kind kind, const std::string& a, const std::string& b) {

@@ -83,6 +83,7 @@ class Printer {
   std::string ref(Id id, Element at);
   std::string ref(Id id) { return ref(id, {}); }
   std::string expression(const Inst& inst, Element at);
+  std::string small_float(Id number, Element at);
   std::string operand(Id id, Element at);
 
   /// The row (axis 0) or column (axis 1) of an element.
