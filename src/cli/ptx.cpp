@@ -1,14 +1,15 @@
 #include <fmt/format.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <condition_variable>
+#include <cmath>
+#include <csignal>
 #include <filesystem>
-#include <mutex>
-#include <stop_token>
 #include <string>
-#include <thread>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -98,26 +99,39 @@ Dim3 cluster_of(const PtxOptions& options, Dim3 grid) {
   return cluster;
 }
 
-/// Ends the process where the work of a scope takes longer: no other way stops a kernel.
+/// Ends the process where the work of a scope takes longer: no other way stops a kernel. A timer of
+/// the process, since a thread might be what a kernel waits for: none could be told that it never
+/// ends.
 class TimeLimit {
  public:
   /// Seconds, 0 for none.
-  TimeLimit(double seconds, std::string where) {
+  TimeLimit(double seconds, std::string_view where) {
     if (seconds == 0) return;
-    thread_ = std::jthread([seconds, where = std::move(where)](const std::stop_token& stop) {
-      std::mutex mutex;
-      std::unique_lock lock(mutex);
-      const std::chrono::duration<double> limit(seconds);
-      std::condition_variable_any().wait_for(lock, stop, limit, [] { return false; });
-      if (stop.stop_requested()) return;
-      // Nobody catches it: it is the end of the process, which says so.
-      throw Error(ErrorCode::kTimeout, where,
-                  fmt::format("did not end within the {} s of --timeout", seconds));
+    text() =
+        fmt::format("braid: error: {}: did not end within the {} s of --timeout\n", where, seconds);
+    std::signal(SIGALRM, [](int) {
+      static_cast<void>(::write(STDERR_FILENO, text().data(), text().size()));
+      ::_exit(kFailed);
     });
+    constexpr double kLeast = 1, kMost = 1e15;
+    set(std::llround(std::clamp(seconds * 1e6, kLeast, kMost)));
   }
+  ~TimeLimit() { set(0); }
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
 
  private:
-  std::jthread thread_;
+  static void set(std::int64_t microseconds) {
+    constexpr std::int64_t kSecond = 1'000'000;
+    const itimerval timer{.it_interval = {},
+                          .it_value = {microseconds / kSecond, microseconds % kSecond}};
+    ::setitimer(ITIMER_REAL, &timer, nullptr);
+  }
+  /// What the handler says.
+  static std::string& text() {
+    static std::string all;
+    return all;
+  }
 };
 
 WorldOptions world_options(const PtxOptions& options, bool count) {

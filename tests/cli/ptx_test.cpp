@@ -61,6 +61,29 @@ again:
   }
 }
 
+// The limit is no thread, which might be what the block waits for.
+TEST(Ptx, ABlockThatWaitsForNobodyIsADeadlockAlsoWithATimeLimit) {
+  const std::string waits = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+  .reg .b64 %p;
+  .reg .b32 %r;
+  .reg .pred %q;
+  ld.param.u64 %p, [p];
+again:
+  ld.volatile.global.u32 %r, [%p];
+  setp.eq.u32 %q, %r, 0;
+  @%q bra again;
+  ret;
+})";
+  const auto result =
+      run_braid({"ptx", "-", "--entry", "k", "--arg", "zero:i32:1", "--timeout", "60"}, waits);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("deadlock"));
+}
+
 TEST(Ptx, ACudaFileIsCompiledForTheTarget) {
   const test::TemporaryDirectory directory;
   test::write_file(directory / "arch.cu", R"(extern "C" __global__ void k() {
@@ -118,7 +141,7 @@ TEST(Ptx, RunsACudaFileAndItsPtx) {
   EXPECT_EQ(counts["counts"]["global_bytes"], 24);
   EXPECT_EQ(counts["counts"]["global_sectors"], 2);
   EXPECT_EQ(counts["minimum_bytes"], 24);
-  EXPECT_EQ(counts["estimate"]["memory_bytes"], 24);
+  EXPECT_EQ(counts["estimate"]["memory_bytes"], 64);
   const json lines = counts["lines"];
   EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const json& line) {
     return line["cuda_line"] == 3 && line["counts"]["global_requests"] == 1;
