@@ -165,8 +165,7 @@ def _rms_norm(low: Lowering, node, input: Value, normalized_shape, weight=None, 
         eps = torch.finfo(torch.float32).eps  # of narrow floats, too: PyTorch computes in f32
     value = low.last_behind(node.args[0], input)
     (weight,) = low.wholes(node, weight=weight)
-    operands = [value.name] + ([weight.name] if weight else [])
-    return low.emit_like(node, "rms_norm", operands, value, eps=eps)
+    return _normed(low, node, "rms_norm", value, [weight] if weight else [], eps)
 
 
 @lowers("aten::layer_norm")
@@ -177,11 +176,22 @@ def _layer_norm(
         raise Unsupported("layer_norm over several dims")
     value = low.last_behind(node.args[0], input)
     wholes = low.wholes(node, weight=weight, bias=bias)
-    operands = [each.name for each in wholes if each is not None]
+    operands = [each for each in wholes if each is not None]
     if weight is None and bias is not None:  # which is the third operand
-        dtype, shape = low.dtypes[bias.name], low.shapes[operands[0]]
-        operands.insert(0, low.emit("full", [], dtype, shape, value=1, dtype=dtype, shape=shape))
-    return low.emit_like(node, "layer_norm", [value.name, *operands], value, eps=eps)
+        dtype, shape = low.dtypes[bias.name], low.shapes[operands[0].name]
+        ones = low.emit("full", [], dtype, shape, value=1, dtype=dtype, shape=shape)
+        operands.insert(0, Value(ones, (0,)))
+    return _normed(low, node, "layer_norm", value, operands, eps)
+
+
+def _normed(low: Lowering, node, op: str, x: Value, weights: list[Value], eps: float) -> Value:
+    """Weights that are wider than what they weight are not rounded; the result is."""
+    dtype = DTYPES[node.meta["val"].dtype]
+    operands = [x, *weights]
+    made = dtype if all(low.dtypes[each.name] == dtype for each in operands) else "f32"
+    names = [low.cast(each, made).name for each in operands]
+    result = Value(low.emit(op, names, made, low.shapes[names[0]], eps=eps), x.axes)
+    return low.cast(result, dtype)
 
 
 @lowers("aten::native_group_norm")

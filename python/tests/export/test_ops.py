@@ -180,6 +180,10 @@ class Ops(unittest.TestCase):
                     x[:, :1].expand(2, 4), (4,), w[0], w[1]
                 ),
                 "rms_norm": lambda x, w, i: F.rms_norm(x * 1e-3, (4,)),
+                "norms_of_narrower": lambda x, w, i: torch.cat([
+                    F.layer_norm(x.bfloat16(), (4,), w[0], w[1]),
+                    F.rms_norm(x.bfloat16(), (4,), w[0]),
+                ]).float(),
                 "rms_norm_in_f16": lambda x, w, i: F.rms_norm(x.half() * 1e-3, (4,)),
             },
             limit=1e-5,
