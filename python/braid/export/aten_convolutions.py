@@ -1,7 +1,9 @@
 """How convolutions are lowered: one product for each element of the kernel, or one in all where no
-two places share what they see. One along the tokens of a model has the tokens before in a cache."""
+two places share what they see. One along the tokens of a model has the tokens before in a cache.
+Pools are the same without weights."""
 
 import itertools
+import math
 from typing import Any
 
 from ..graph import Extent
@@ -31,28 +33,20 @@ def _convolution(
     (bias,) = low.wholes(node, bias=bias)
     channels = low.extent(node.args[0].meta["val"].shape[1])
     is_deep = groups == channels == out
-    if groups != 1 and not is_deep:
-        raise Unsupported("a convolution of several groups of channels")
     if dims == 1 and low.is_apart(low.extent(node.args[0].meta["val"].shape[2])):
         same = (stride, dilation, padding) == ([1], [1], [kernel[0] - 1])
         if not is_deep or not same or not _is_cut(low, node):
             raise Unsupported("a convolution along the tokens that sees later ones or other channels")
         return _of_tokens(low, node, input, low.whole(node.args[1], weight), bias)
     shape = low.extents(node.meta["val"].shape)
-    is_plain = not any(padding) and all(each == 1 for each in dilation) and not is_deep
+    is_plain = not any(padding) and all(each == 1 for each in dilation) and groups == 1
     if is_plain and stride == kernel and all(isinstance(each, int) for each in shape[2:]):
         return _of_patches(low, node, input, weight, bias)
-    taps = list(itertools.product(*map(range, kernel)))
-    if len(taps) > _MOST_TAPS:
-        raise Unsupported(f"a convolution whose kernel has more than {_MOST_TAPS} elements")
     x = low.cast(low.whole(node.args[0], input), "f32").name
     w = low.cast(low.whole(node.args[1], weight), "f32").name
-    x = _padded(low, x, padding)
+    x = _padded(low, x, padding, 0)
     total = None
-    for tap in taps:
-        part = x
-        for d, at in enumerate(tap):
-            part = _every(low, part, d + 2, at * dilation[d], stride[d], shape[d + 2])
+    for tap, part in _taps(low, x, kernel, stride, dilation, shape[2:]):
         column = w
         for at in reversed(tap):
             rest = low.shapes[column][:-1]
@@ -63,9 +57,11 @@ def _convolution(
             column = low.emit("view", [column], "f32", tall, shape=tall)
             part = low.emit("mul", [part, column], "f32", shape)
         else:
-            flat = [shape[0], ins, low.product(shape[2:])]
+            flat = [shape[0], groups, ins, low.product(shape[2:])]
             part = low.emit("view", [part], "f32", flat, shape=flat)
-            made = [shape[0], out, flat[2]]
+            rows = [groups, out // groups, ins]
+            column = low.emit("view", [column], "f32", rows, shape=rows)
+            made = [shape[0], *rows[:2], flat[3]]
             part = low.emit("matmul", [column, part], "f32", made)
             part = low.emit("view", [part], "f32", shape, shape=shape)
         total = part if total is None else low.emit("add", [total, part], "f32", shape)
@@ -104,17 +100,95 @@ def _of_patches(low: Lowering, node: Any, input: Value, weight: Value, bias: Val
     return low.cast(Value(total, (0, len(shape) - 1, *range(1, len(shape) - 1))), dtype)
 
 
-def _padded(low: Lowering, x: str, padding: list[int]) -> str:
-    """With zeros on both sides of the dims behind the first two."""
+@lowers("aten::max_pool1d", "aten::max_pool2d", "aten::max_pool3d")
+@lowers("aten::max_pool1d_with_indices", "aten::max_pool2d_with_indices")
+def _max_pool(
+    low: Lowering, node, self_: Value, kernel_size: list[int], stride: list[int] = (),
+    padding: list[int] = (0,), dilation: list[int] = (1,), ceil_mode: bool = False,
+) -> Any:  # fmt: skip
+    with_indices = isinstance(node.meta["val"], (tuple, list))
+    tensor = node.meta["val"][0] if with_indices else node.meta["val"]
+    x = low.whole(node.args[0], self_)
+    made = _pooled(
+        low, x, "maximum", -math.inf, kernel_size, stride, padding, dilation, ceil_mode, tensor
+    )
+    return [made, None] if with_indices else made
+
+
+@lowers("aten::avg_pool1d", "aten::avg_pool2d", "aten::avg_pool3d")
+def _avg_pool(
+    low: Lowering, node, self_: Value, kernel_size: list[int], stride: list[int] = (),
+    padding: list[int] = (0,), ceil_mode: bool = False, count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Value:  # fmt: skip
+    x = low.cast(low.whole(node.args[0], self_), "f32")
+
+    def total(of: Value) -> Value:
+        how = (kernel_size, stride, padding, [1], ceil_mode, node.meta["val"])
+        return _pooled(low, of, "add", 0, *how)
+
+    count: Any = divisor_override or math.prod(_each(kernel_size, len(node.meta["val"].shape) - 2))
+    if not count_include_pad and not divisor_override and any(padding):
+        shape = low.shapes[x.name]
+        ones = low.emit("full", [], "f32", shape, value=1, dtype="f32", shape=shape)
+        count = total(Value(ones, x.axes)).name
+    sums = total(x)
+    made = low.emit("div", [sums.name, count], "f32", low.shapes[sums.name])
+    return low.cast(Value(made, sums.axes), low.dtypes[self_.name])
+
+
+def _each(given: Any, dims: int) -> list[int]:
+    """A number for each dim, or one for all."""
+    given = [given] if isinstance(given, int) else list(given)
+    return given * dims if len(given) == 1 else given
+
+
+def _pooled(
+    low: Lowering, x: Value, op: str, outside: float, kernel: Any, stride: Any, padding: Any,
+    dilation: Any, ceil_mode: bool, tensor: Any,
+) -> Value:  # fmt: skip
+    """The elements that a kernel sees from each place, taken together."""
+    if len(tensor.shape) < 3:
+        raise Unsupported("a pool without a batch")
+    dims = len(tensor.shape) - 2
+    kernel, padding, dilation = (_each(each, dims) for each in (kernel, padding, dilation))
+    stride = _each(stride or kernel, dims)
+    shape = low.extents(tensor.shape)
+    dtype = low.dtypes[x.name]
+    name = _padded(low, x.name, padding, outside)
+    seen = zip(low.shapes[name][2:], shape[2:], kernel, stride, dilation)
+    if ceil_mode and any((n - 1) * s + (k - 1) * d >= size for size, n, k, s, d in seen):
+        raise Unsupported("a pool whose last places see less than the others (ceil_mode)")
+    result = None
+    for _, part in _taps(low, name, kernel, stride, dilation, shape[2:]):
+        result = part if result is None else low.emit(op, [result, part], dtype, shape)
+    return Value(result, x.axes)
+
+
+def _taps(low: Lowering, x: str, kernel: Any, stride: Any, dilation: Any, places: Any) -> Any:
+    """Each element of a kernel, with what it sees from all places."""
+    taps = list(itertools.product(*map(range, kernel)))
+    if len(taps) > _MOST_TAPS:
+        raise Unsupported(f"a kernel of more than {_MOST_TAPS} elements")
+    for tap in taps:
+        part = x
+        for d, at in enumerate(tap):
+            part = _every(low, part, d + 2, at * dilation[d], stride[d], places[d])
+        yield tap, part
+
+
+def _padded(low: Lowering, x: str, padding: list[int], value: float) -> str:
+    """With a value on both sides of the dims behind the first two."""
+    dtype = low.dtypes[x]
     for d, count in enumerate(padding):
         if count == 0:
             continue
         shape = list(low.shapes[x])
         shape[d + 2] = count
-        zeros = low.emit("full", [], "f32", shape, value=0, dtype="f32", shape=shape)
+        sides = low.emit("full", [], dtype, shape, value=value, dtype=dtype, shape=shape)
         shape = list(low.shapes[x])
         shape[d + 2] = low.sum([shape[d + 2], 2 * count])
-        x = low.emit("cat", [zeros, x, zeros], "f32", shape, dim=d + 2)
+        x = low.emit("cat", [sides, x, sides], dtype, shape, dim=d + 2)
     return x
 
 

@@ -233,6 +233,12 @@ class Ops(unittest.TestCase):
                 "of_equal_weights": lambda x, w, b, y: F.group_norm(x, 3, torch.full((3,), 0.5), b[:1].expand(3)),
                 "of_runs": lambda x, w, b, y: F.conv1d(x, w, stride=3),
                 "of_points": lambda x, w, b, y: F.conv2d(y, w[..., :1, None], b),
+                "of_groups": lambda x, w, b, y: F.conv1d(
+                    x.repeat(1, 2, 1), w[:4], b[:4], padding=1, groups=2
+                ),
+                "several_of_a_channel": lambda x, w, b, y: F.conv2d(
+                    y, w[:3, :1, :, None].repeat(2, 1, 1, 1), groups=3
+                ),
             },
             limit=1e-5,
             absolute=1e-6,
@@ -241,6 +247,28 @@ class Ops(unittest.TestCase):
             b=torch.randn(5),
             y=torch.randn(1, 3, 7, 4),
         )
+
+    def test_pools(self):
+        low = float("-inf")
+        self.check(
+            {
+                "most": lambda x: F.max_pool2d(x, 3, 2, padding=1),
+                "most_apart": lambda x: F.max_pool2d(x, (2, 3), (1, 5), dilation=(3, 1), ceil_mode=True),
+                "most_of_rows": lambda x: F.max_pool1d(x[0], 4),
+                "most_of_few": lambda x: F.max_pool2d(x.masked_fill(x > -2, low), 2),
+                "mean": lambda x: F.avg_pool2d(x, (3, 2), padding=1),
+                "mean_of_some": lambda x: F.avg_pool2d(x, 3, 1, padding=1, count_include_pad=False),
+                "mean_of_rows": lambda x: F.avg_pool1d(x[0], 2),
+                "divided": lambda x: F.avg_pool2d(x, 2, divisor_override=3),
+                "narrow": lambda x: F.avg_pool2d(x.half(), 3, 2).float(),
+                "all": lambda x: F.adaptive_avg_pool2d(x, 1),
+            },
+            limit=1e-5,
+            absolute=1e-6,
+            x=torch.randn(2, 3, 7, 8),
+        )
+        with self.assertRaisesRegex(braid.CannotExport, "ceil_mode"):
+            self.check({"most": lambda x: F.max_pool2d(x, 3, 2, ceil_mode=True)}, x=torch.randn(1, 1, 4, 4))
 
     def test_complex_numbers(self):
         def rotated(x, angle):
