@@ -128,6 +128,11 @@ class Walk {
     for (const int r : use.reads) wait_for(start, results_[r]);
     const Step kind = step_of(instruction);
     const auto unit = ptx::traits(instruction).unit;
+    // Where branches around loads meet, registers are copied: ptxas gives both the same one.
+    if (unit == InstructionClass::kMove) {
+      for (const int r : use.writes) results_[r] = start;
+      return;
+    }
     const bool accesses = unit == InstructionClass::kMemory;
     const bool synchronizes = unit == InstructionClass::kSync || unit == InstructionClass::kWarp;
     if (accesses || synchronizes) wait_for(start, ordered_);
