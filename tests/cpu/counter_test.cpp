@@ -394,6 +394,31 @@ ret;)",
   EXPECT_EQ(load(0, "v4.f32 {%f1, %f2, %f3, %f4},").total.global_wavefronts, 3 * 2 * 4);
 }
 
+/// Of 64 blocks one reads eight lines, or one line eight times.
+TEST(Counter, BlocksThatDifferByAPowerOfTwo) {
+  constexpr std::uint64_t kBlocks = 4096, kMore = kBlocks / 64 * 7, kLine = 128;
+  const auto bytes = [](std::uint64_t step) {
+    const KernelCounts counts = count(kernel(fmt::format(R"(and.b32 %r4, %r2, 63;
+setp.eq.s32 %p1, %r4, 0;
+mul.wide.s32 %rd2, %r1, 4;
+add.s64 %rd3, %rd1, %rd2;
+mov.u32 %r5, 1;
+@%p1 mov.u32 %r5, 8;
+again:
+ld.global.b32 %r6, [%rd3];
+add.s64 %rd3, %rd3, {};
+sub.s32 %r5, %r5, 1;
+setp.ne.s32 %p2, %r5, 0;
+@%p2 bra again;
+ret;)",
+                                                         step)),
+                                      {kBlocks}, {32});
+    return static_cast<double>(counts.block_bytes);
+  };
+  EXPECT_EQ(bytes(kLine), (kBlocks + kMore) * kLine);
+  EXPECT_NEAR(bytes(0), kBlocks * kLine, 0.25 * kBlocks * kLine);
+}
+
 // A: 64 x 16 elements, of which each warp reads its own; B: 32 x 16, read once for the group.
 // Blocks of 8 rows of 16 bytes are one wavefront, under a swizzle or side by side.
 TEST(Counter, MatrixProductsOfWarpGroups) {

@@ -56,7 +56,6 @@ void BlockCounter::next_block(std::uint64_t block, std::uint32_t blocks, bool fo
                               bool glance) {
   end_block();
   followed_ = followed && !glance;
-  if (followed_) tally_.followed += blocks;
   block_ = block;
   blocks_ = blocks;
   glance_ = glance;
@@ -161,6 +160,7 @@ void BlockCounter::global_lanes(std::uint32_t warp, const std::uint64_t* address
   ++tally.global_requests;
   tally.global_sectors += sectors.count();
   if (followed_ && !launch_->sites().past_l1(line)) {
+    tally_.asked += sectors.count();
     for (const std::uint64_t sector : sectors.all()) sectors_.add(sector, sector);
   }
   tally.global_wavefronts += std::max(sectors.lines(), registers_of(code));
@@ -189,7 +189,10 @@ void BlockCounter::global_row(std::uint32_t warp, std::uint64_t base, std::uint3
   LineTally& tally = tally_.lines[line];
   const std::uint64_t bytes = lanes_of(mask) * code.bytes;
   tally.reach(base, end);
-  if (followed_ && !launch_->sites().past_l1(line)) sectors_.add(first_sector, last_sector);
+  if (followed_ && !launch_->sites().past_l1(line)) {
+    tally_.asked += last_sector - first_sector + 1;
+    sectors_.add(first_sector, last_sector);
+  }
   ++tally.global_requests;
   tally.global_sectors += last_sector - first_sector + 1;
   tally.global_wavefronts +=

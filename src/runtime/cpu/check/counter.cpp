@@ -1,6 +1,7 @@
 #include "runtime/cpu/check/counter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -128,11 +129,6 @@ KernelCounts Counter::Kernel::counts() const {
                       .chain = chain(sum.warps(), blocks),
                       .busiest_chain = chain(busiest, launches),
                       .shared_reads = shared_reads};
-  if (sum.followed != 0) {
-    result.block_bytes =
-        static_cast<std::uint64_t>(static_cast<double>(sum.sectors * SectorSet::kBytes) /
-                                   static_cast<double>(sum.followed) * static_cast<double>(blocks));
-  }
   std::map<std::uint32_t, LineCounts> by_line;
   for (std::size_t b = 0; b < sites.blocks().size(); ++b) {
     const CountSites::Block& block = sites.blocks()[b];
@@ -158,9 +154,15 @@ KernelCounts Counter::Kernel::counts() const {
     const auto line = by_line.find(sites.lines()[l]);
     if (line != by_line.end()) line->second.counts += sum.lines[l].counts();
   }
+  std::uint64_t past_l1 = 0, asked = 0;
   for (std::size_t l = 0; l < sites.lines().size(); ++l) {
-    if (sites.past_l1(l)) result.block_bytes += sum.lines[l].global_sectors * SectorSet::kBytes;
+    (sites.past_l1(l) ? past_l1 : asked) += sum.lines[l].global_sectors;
   }
+  // Others find in L1 as much as those that were followed.
+  const double missed =
+      sum.asked == 0 ? 1 : static_cast<double>(sum.sectors) / static_cast<double>(sum.asked);
+  const auto sent = static_cast<std::uint64_t>(std::llround(missed * static_cast<double>(asked)));
+  result.block_bytes = (past_l1 + sent) * SectorSet::kBytes;
   for (auto& [number, line] : by_line) {
     line.ptx_line = number;
     result.total += line.counts;

@@ -91,7 +91,10 @@ CountSites::CountSites(const ptx::Function& function, const ControlFlow& flow) {
   past_l1_.assign(lines_.size(), false);
   for (const ptx::Instruction& instruction : function.body) {
     const std::string name = instruction.full_name();
-    if (!name.starts_with("cp.async.bulk") && !name.starts_with("cp.async.cg")) continue;
+    if (!name.starts_with("cp.async.bulk") && !name.starts_with("cp.async.cg") &&
+        !name.starts_with("multimem")) {
+      continue;
+    }
     const auto place = std::lower_bound(lines_.begin(), lines_.end(), instruction.line);
     if (place != lines_.end() && *place == instruction.line) {
       past_l1_[place - lines_.begin()] = true;
@@ -110,7 +113,7 @@ std::size_t CountSites::place_of(std::uint32_t line) const {
 void Tally::reset(const CountSites& sites) {
   blocks.assign(sites.blocks().size(), {});
   lines.assign(sites.lines().size(), {});
-  followed = sectors = 0;
+  asked = sectors = 0;
   busiest = {};
 }
 
@@ -118,7 +121,7 @@ Tally Tally::scaled(double weight) const {
   Tally result;
   for (const BlockTally& block : blocks) result.blocks.push_back(block.scaled(weight));
   for (const LineTally& line : lines) result.lines.push_back(line.scaled(weight));
-  result.followed = times(followed, weight);
+  result.asked = times(asked, weight);
   result.sectors = times(sectors, weight);
   result.busiest = busiest;
   return result;
@@ -127,7 +130,7 @@ Tally Tally::scaled(double weight) const {
 Tally& Tally::operator+=(const Tally& other) {
   for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] += other.blocks[i];
   for (std::size_t i = 0; i < lines.size(); ++i) lines[i] += other.lines[i];
-  followed += other.followed;
+  asked += other.asked;
   sectors += other.sectors;
   if (other.busiest.instructions > busiest.instructions) busiest = other.busiest;
   return *this;

@@ -79,9 +79,9 @@ struct BusiestBlock {
 struct Tally {
   std::vector<BlockTally> blocks;
   std::vector<LineTally> lines;
-  // Blocks whose accesses to global memory are followed.
-  std::uint64_t followed = 0;
-  std::uint64_t sectors = 0;  ///< touched by each of them, counted separately
+  // Sectors of the blocks whose accesses through L1 are followed.
+  std::uint64_t asked = 0;    ///< counted for each access
+  std::uint64_t sectors = 0;  ///< counted once for each block
   BusiestBlock busiest;
   void reset(const CountSites& sites);
   /// Both must be for the same sites. The busier one of the busiest blocks stays.

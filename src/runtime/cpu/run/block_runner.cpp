@@ -23,6 +23,18 @@ constexpr std::size_t kRegisterStep = 1536;
 /// The low bits of a generic address of shared memory are the shared address.
 constexpr std::size_t kWindowAlign = std::size_t{1} << 24;
 
+/// Whether the accesses of block `index`, of so many, are followed. Blocks of a grid that fits on a
+/// GPU at once may differ much: all are followed. Otherwise one of each sixteenth of the grid,
+/// anywhere in it: kernels often treat every 2^n-th block alike.
+bool is_followed(std::uint64_t index, std::uint64_t blocks) {
+  constexpr std::uint64_t kAll = 192, kFollowed = 16;
+  if (blocks <= kAll) return true;
+  const std::uint64_t part = index * kFollowed / blocks;
+  const std::uint64_t first = (part * blocks + kFollowed - 1) / kFollowed;
+  const std::uint64_t size = ((part + 1) * blocks + kFollowed - 1) / kFollowed - first;
+  return index - first == ((part + 1) * 0x9e3779b97f4a7c15 >> 32U) % size;
+}
+
 }  // namespace
 
 void BlockRunner::start(const Launch& launch, std::uint64_t index, bool glance) {
@@ -39,13 +51,10 @@ void BlockRunner::start(const Launch& launch, std::uint64_t index, bool glance) 
   if (launch.sanitizer != nullptr) phase_ = {};
   if (launch.count != nullptr) {
     counter_.start(*launch.count, index);
-    // Blocks of a grid that fits on a GPU at once may differ much: all are followed. Otherwise
-    // about 16, from all parts of the grid.
-    constexpr std::uint64_t kAll = 192, kFollowed = 16;
-    const std::uint64_t blocks = launch.grid.count();
-    const std::uint64_t apart = blocks <= kAll ? 1 : blocks / kFollowed;
-    counter_.next_block(index, block_count_,
-                        launch.count->sample() != nullptr || index % apart == apart / 2, glance);
+    counter_.next_block(
+        index, block_count_,
+        launch.count->sample() != nullptr || is_followed(index, launch.grid.count() / block_count_),
+        glance);
   }
   const std::uint32_t needed = takes_turns() ? warp_count_ : 1;
   while (warps_.size() < needed) warps_.push_back(std::make_unique<Warp>());
