@@ -491,6 +491,12 @@ TEST(Counter, SparseAndScaledProducts) {
 
 TEST(Counter, ChainsOfAWarp) {
   const auto chain = [](const std::string& body) { return count(kernel(body), {2}, {64}).chain; };
+  // One of four warps asks.
+  const WarpChain guarded = chain(R"(setp.lt.s32 %p1, %r1, 32;
+@%p1 ld.global.b32 %r5, [%rd1];
+st.global.b32 [%rd1+4], %r5;
+ret;)");
+  EXPECT_EQ(guarded.loads, 0.25);
   // Two loads at one time, then one by what they gave.
   const WarpChain loads = chain(R"(ld.global.b64 %rd2, [%rd1];
 ld.global.b64 %rd3, [%rd1+8];

@@ -64,7 +64,6 @@ std::shared_ptr<LaunchCount> Counter::start_launch(int rank, const std::string& 
                                         .keep = std::move(keep),
                                         .sites = CountSites(function, flow),
                                         .waits = flow.waits_for_blocks(),
-                                        .chains = warp_chains(function, flow),
                                         .joined = joined_instructions(function, flow)}));
     known = std::prev(kernels_.end());
     (*known)->sum.reset((*known)->sites);
@@ -116,7 +115,30 @@ void Counter::Kernel::note_busiest(const BusiestBlock& block) {
   }
 }
 
+std::vector<double> Counter::Kernel::asks() const {
+  const std::vector<std::uint64_t> ran = sum.warps();
+  std::map<std::uint32_t, std::uint64_t> executions;  // by line
+  for (std::size_t b = 0; b < ran.size(); ++b) {
+    const CountSites::Block& block = sites.blocks()[b];
+    for (std::uint32_t i = block.first; i < block.end; ++i) {
+      executions[function->body[i].line] += ran[b];
+    }
+  }
+  std::vector<double> asks(function->body.size(), 1);
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const ptx::Instruction& instruction = function->body[i];
+    const bool loads = ptx::traits(instruction).unit == InstructionClass::kMemory;
+    const std::uint64_t times = executions[instruction.line];
+    if (!loads || instruction.guard < 0 || times == 0) continue;
+    const LineTally& line = sum.lines[sites.place_of(instruction.line)];
+    asks[i] = static_cast<double>(line.global_requests + line.shared_requests) /
+              static_cast<double>(times);
+  }
+  return asks;
+}
+
 KernelCounts Counter::Kernel::counts() const {
+  const std::vector<WarpChain> chains = warp_chains(*function, ControlFlow(*function), asks());
   KernelCounts result{.kernel = name,
                       .launches = launches,
                       .blocks = blocks,
@@ -126,8 +148,8 @@ KernelCounts Counter::Kernel::counts() const {
                       .minimum_bytes = read.bytes + written.bytes,
                       .read_sectors = read.sectors,
                       .written_sectors = written.sectors,
-                      .chain = chain(sum.warps(), blocks),
-                      .busiest_chain = chain(busiest, launches),
+                      .chain = chain(chains, sum.warps(), blocks),
+                      .busiest_chain = chain(chains, busiest, launches),
                       .shared_reads = shared_reads};
   std::map<std::uint32_t, LineCounts> by_line;
   for (std::size_t b = 0; b < sites.blocks().size(); ++b) {
@@ -171,7 +193,8 @@ KernelCounts Counter::Kernel::counts() const {
   return result;
 }
 
-WarpChain Counter::Kernel::chain(const std::vector<std::uint64_t>& ran,
+WarpChain Counter::Kernel::chain(const std::vector<WarpChain>& chains,
+                                 const std::vector<std::uint64_t>& ran,
                                  std::uint64_t blocks) const {
   WarpChain sum_of_warps;
   const double warps = static_cast<double>(blocks) * ((threads + 31) / 32);

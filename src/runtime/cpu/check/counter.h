@@ -56,13 +56,15 @@ class Counter {
     std::uint32_t threads = 0, shared_bytes = 0;
     TouchedBytes::Amount read, written;  ///< minimum traffic
     bool waits = false;                  ///< its blocks wait for others
-    std::vector<WarpChain> chains;       ///< by block of the count sites
     std::vector<bool> joined;            ///< by instruction
     std::vector<double> shared_reads;    ///< from the last launch
     void note_busiest(const BusiestBlock& block);
     [[nodiscard]] KernelCounts counts() const;
-    /// The chain of a warp, given how many ran each basic block.
-    [[nodiscard]] WarpChain chain(const std::vector<std::uint64_t>& ran,
+    /// Of each instruction, how many of its executions make a request, if it is a guarded load.
+    [[nodiscard]] std::vector<double> asks() const;
+    /// The chain of a warp, given those of the basic blocks and how many ran each.
+    [[nodiscard]] WarpChain chain(const std::vector<WarpChain>& chains,
+                                  const std::vector<std::uint64_t>& ran,
                                   std::uint64_t blocks) const;
   };
 

@@ -102,8 +102,9 @@ double times(const ptx::Instruction& instruction) {
 /// Simulates one warp running through blocks.
 class Walk {
  public:
-  Walk(const ptx::Function& function, const std::vector<RegisterUse>& uses)
-      : function_(function), uses_(uses) {}
+  Walk(const ptx::Function& function, const std::vector<RegisterUse>& uses,
+       std::span<const double> asks)
+      : function_(function), uses_(uses), asks_(asks) {}
 
   /// Runs a block behind the previous one; returns the time until its last instruction begins.
   Path through(const Block& block) {
@@ -114,7 +115,9 @@ class Walk {
     end_ = ordered_ = stored_ = {};
     copies_ = copy_waits_ = 0;
     copied_last_ = false;
-    for (std::uint32_t i = block.first; i < block.last; ++i) step(function_.body[i], uses_[i]);
+    for (std::uint32_t i = block.first; i < block.last; ++i) {
+      step(function_.body[i], uses_[i], asks_[i]);
+    }
     if (block.predicate >= 0) wait_for(end_, results_[block.predicate]);
     return end_;
   }
@@ -123,7 +126,7 @@ class Walk {
   [[nodiscard]] double copies() const { return copies_; }
 
  private:
-  void step(const ptx::Instruction& instruction, const RegisterUse& use) {
+  void step(const ptx::Instruction& instruction, const RegisterUse& use, double asks) {
     Path start;
     for (const int r : use.reads) wait_for(start, results_[r]);
     const Step kind = step_of(instruction);
@@ -145,7 +148,7 @@ class Walk {
       copied_last_ = false;
     }
     wait_for(end_, start);
-    const Path result = start.then(kind, times(instruction));
+    const Path result = start.then(kind, kind == Step::kLoad ? asks : times(instruction));
     for (const int r : use.writes) results_[r] = result;
     if (accesses && begins(instruction, "st") && !ptx::has_modifier(instruction, "shared")) {
       wait_for(stored_, start);
@@ -169,6 +172,7 @@ class Walk {
 
   const ptx::Function& function_;
   const std::vector<RegisterUse>& uses_;   ///< by instruction
+  std::span<const double> asks_;           ///< likewise
   std::unordered_map<int, Path> results_;  ///< by register
   Path end_, ordered_, stored_;
   double copies_ = 0, copy_waits_ = 0;
@@ -194,7 +198,8 @@ std::vector<int> way_to(int block, const ControlFlow& flow) {
 
 }  // namespace
 
-std::vector<WarpChain> warp_chains(const ptx::Function& function, const ControlFlow& flow) {
+std::vector<WarpChain> warp_chains(const ptx::Function& function, const ControlFlow& flow,
+                                   std::span<const double> asks) {
   std::vector<RegisterUse> uses;
   for (const ptx::Instruction& instruction : function.body) {
     uses.push_back(register_use(instruction));
@@ -210,7 +215,7 @@ std::vector<WarpChain> warp_chains(const ptx::Function& function, const ControlF
     const auto counted = std::bit_floor(std::max<std::size_t>(1, turns / 2));
     const auto before = std::find(way.rbegin() + 1, way.rend(), b);
     const auto length = static_cast<std::size_t>(turns == 1 ? 1 : before - way.rbegin());
-    Walk walk(function, uses);
+    Walk walk(function, uses, asks);
     for (std::size_t i = 0; i < way.size(); ++i) {
       const auto at = static_cast<std::size_t>(way[i]);
       const Path path = walk.through(flow.block(way[i]));
