@@ -60,8 +60,15 @@ TEST(KernelEstimate, ABlockThatWorksAloneIsWaitedFor) {
   EXPECT_EQ(work_us(counts, h100), each);
   counts.lines[0].busiest = counts.total.total_instructions();
   EXPECT_NEAR(work_us(counts, h100), each * h100.sms, each);
-  counts.blocks *= 2;  // of which each multiprocessor has two
-  EXPECT_EQ(work_us(counts, h100), each);
+  // However many others there are: no multiprocessor does less than a block.
+  const double alone = work_us(counts, h100);
+  for (const std::uint64_t more : {2, 100}) {
+    counts.blocks = more * static_cast<std::uint64_t>(h100.sms);
+    EXPECT_NEAR(work_us(counts, h100), alone, 0.01 * alone);
+  }
+  // Where all do the same, one of them is not what is waited for.
+  counts.lines[0].busiest = 1'980'000 / 100;
+  EXPECT_LT(work_us(counts, h100), 1.01 * each);
 }
 
 TEST(KernelEstimate, AccessesTakeWavefrontsOrLanes) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/closed_network.h"
@@ -210,17 +211,11 @@ Averages averages_of(const KernelCounts& counts) {
           .written = each(32 * counts.written_sectors)};
 }
 
-/// Whether the busiest block is what the others wait for: each multiprocessor has at most one.
-bool busiest_counts(const KernelCounts& counts, const DeviceModel& device) {
-  return averages_of(counts).blocks <= device.sms &&
-         std::ranges::any_of(counts.lines, [](const LineCounts& l) { return l.busiest != 0; });
-}
-
-/// What a multiprocessor executes of each line, for each block on it.
+/// What a block executes of each line: the average one, or the busiest one of each launch.
 class BlockShare {
  public:
-  BlockShare(const KernelCounts& counts, const DeviceModel& device)
-      : counts_(counts), of_busiest_(busiest_counts(counts, device)) {}
+  BlockShare(const KernelCounts& counts, bool of_busiest)
+      : counts_(counts), of_busiest_(of_busiest) {}
 
   [[nodiscard]] const WarpChain& chain() const {
     return of_busiest_ ? counts_.busiest_chain : counts_.chain;
@@ -434,6 +429,44 @@ double wave_with_waiting(const Busy& busy, const Waiting& waiting, double blocks
   return closed_network_round(copies, {busy.outside / copies, inside / copies}, waiting.copies);
 }
 
+/// The time of blocks that run in waves of `at_once`.
+struct WorkTime {
+  double ns = 0, busy_ns = 0;  ///< with and without waiting
+  std::vector<UnitTime> units;
+};
+
+WorkTime work_time(const KernelCounts& counts, const BlockShare& block, double blocks,
+                   double at_once, double memory_bytes, const DeviceModel& device) {
+  const Averages launch = averages_of(counts);
+  const double moved = memory_bytes / launch.blocks;
+  Clocks clocks;
+  for (const LineCounts& line : counts.lines) clocks.add(clocks_of(line, device), block(line));
+  const Waiting waiting = waiting_of(counts, block, moved, device);
+  const double sectors =
+      block.sum([](const LineCounts& line) { return line.counts.global_sectors; });
+  const double touched = static_cast<double>(counts.block_bytes) * sectors /
+                         std::max(1.0, static_cast<double>(counts.total.global_sectors));
+  WorkTime work;
+  const auto add = [&](double waves, double together_blocks) {
+    if (waves == 0 || together_blocks == 0) return;
+    const std::vector<UnitTime> units =
+        wave_ns(counts, clocks, touched, moved, together_blocks, device);
+    const Busy busy = together(units);
+    work.ns += waves * wave_with_waiting(busy, waiting, std::ceil(together_blocks / device.sms),
+                                         launch.warps);
+    work.busy_ns += waves * std::max(busy.outside, busy.inside);
+    work.units.resize(units.size());
+    for (std::size_t u = 0; u < units.size(); ++u) {
+      work.units[u].unit = units[u].unit;
+      work.units[u].ns += waves * units[u].ns;
+    }
+  };
+  const double full = std::floor(blocks / at_once);
+  add(full, at_once);
+  add(1, blocks - full * at_once);
+  return work;
+}
+
 }  // namespace
 
 KernelEstimate estimate_kernel(const KernelCounts& counts, const DeviceModel& device) {
@@ -445,36 +478,28 @@ KernelEstimate estimate_kernel(const KernelCounts& counts, const DeviceModel& de
   const double at_once = static_cast<double>(estimate.occupancy.blocks) * device.sms;
   estimate.waves = launch.blocks / at_once;
   estimate.memory_bytes = memory_bytes(counts, at_once, device);
-  const double moved = estimate.memory_bytes / launch.blocks;
-  const BlockShare block(counts, device);
-  Clocks clocks;
-  for (const LineCounts& line : counts.lines) clocks.add(clocks_of(line, device), block(line));
-  const Waiting waiting = waiting_of(counts, block, moved, device);
-  const double sectors =
-      block.sum([](const LineCounts& line) { return line.counts.global_sectors; });
-  const double touched = static_cast<double>(counts.block_bytes) * sectors /
-                         std::max(1.0, static_cast<double>(counts.total.global_sectors));
-  double work_ns = 0, busy_ns = 0;
-  const auto add = [&](double waves, double blocks) {
-    if (waves == 0 || blocks == 0) return;
-    const std::vector<UnitTime> units = wave_ns(counts, clocks, touched, moved, blocks, device);
-    const Busy busy = together(units);
-    work_ns +=
-        waves * wave_with_waiting(busy, waiting, std::ceil(blocks / device.sms), launch.warps);
-    busy_ns += waves * std::max(busy.outside, busy.inside);
-    estimate.units.resize(units.size());
-    for (std::size_t u = 0; u < units.size(); ++u) {
-      estimate.units[u].unit = units[u].unit;
-      estimate.units[u].ns += waves * units[u].ns;
+  const bool knows_busiest =
+      std::ranges::any_of(counts.lines, [](const LineCounts& line) { return line.busiest != 0; });
+  // Where each multiprocessor has at most one block, all wait for the busiest one.
+  const bool one_each = launch.blocks <= device.sms;
+  WorkTime work = work_time(counts, {counts, knows_busiest && one_each}, launch.blocks, at_once,
+                            estimate.memory_bytes, device);
+  if (knows_busiest && !one_each) {
+    const WorkTime alone =
+        work_time(counts, {counts, true}, 1, at_once, estimate.memory_bytes, device);
+    if (alone.ns > work.ns) {
+      work.ns = alone.ns;
+      work.busy_ns = std::max(work.busy_ns, alone.busy_ns);
+      for (std::size_t u = 0; u < work.units.size(); ++u) {
+        work.units[u].ns = std::max(work.units[u].ns, alone.units[u].ns);
+      }
     }
-  };
-  const double full = std::floor(estimate.waves);
-  add(full, at_once);
-  add(1, launch.blocks - full * at_once);
-  estimate.units.push_back({"latency", work_ns - busy_ns});
+  }
+  estimate.units = std::move(work.units);
+  estimate.units.push_back({"latency", work.ns - work.busy_ns});
   const UnitTime slowest = *std::ranges::max_element(estimate.units, slower);
-  estimate.ns = device.launch_ns + work_ns;
-  estimate.limiter = work_ns < device.launch_ns ? "launch" : slowest.unit;
+  estimate.ns = device.launch_ns + work.ns;
+  estimate.limiter = work.ns < device.launch_ns ? "launch" : slowest.unit;
   return estimate;
 }
 

@@ -38,7 +38,7 @@ struct KernelEstimate {
 ///
 /// Blocks come in waves of as many as the device holds at one time; the last wave has the rest. The
 /// busiest multiprocessor of a wave counts, with ceil(blocks / multiprocessors) blocks; where that
-/// is one, the busiest block counts.
+/// is one, the busiest block counts. No launch is faster than its busiest block alone.
 ///
 /// An instruction occupies its slot and its arithmetic unit together, so of these the slowest
 /// counts. Other units of a multiprocessor overlap imperfectly: times t1, t2, ... combine to
