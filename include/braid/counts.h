@@ -71,6 +71,9 @@ struct LineCounts {
   std::string instruction;      ///< "ld.global.v4.f32"
   bool joined = false;          ///< ptxas merges it into another instruction, or hoists it out of a
                                 ///< loop
+  /// Its accesses to global memory bypass L1: copies to shared memory, atomics, and loads that must
+  /// see what other multiprocessors write.
+  bool past_l1 = false;
   Counts counts;
   /// How many warps ran it in the block that executes the most instructions; summed over launches.
   /// Of launches that wait for each other, the one whose busiest block polls least counts for all.
@@ -108,8 +111,8 @@ struct KernelCounts {
   /// The 32-byte sectors that those bytes are in: what memory moves for them.
   std::uint64_t read_sectors = 0, written_sectors = 0;
   /// Traffic in bytes between L2 and the blocks, in whole 32-byte sectors. Each block counts the
-  /// sectors that it touches, once. Asynchronous copies bypass L1 and count each time, but once for
-  /// a copy that is multicast to several blocks. Scaled from some blocks to all of them.
+  /// sectors that it touches, once. What bypasses L1 counts each time, but once for a copy that is
+  /// multicast to several blocks. Scaled from some blocks to all of them.
   std::uint64_t block_bytes = 0;
   WarpChain chain;
   WarpChain busiest_chain;  ///< in the blocks that LineCounts::busiest is of

@@ -613,7 +613,7 @@ TEST(Counter, TheBusiestBlockOfALaunch) {
   EXPECT_EQ(in_busiest_block(bench.device().inspector()->counts().at(0)), 3 * staying);
 }
 
-TEST(Counter, CopiesPastL1MoveEachTime) {
+TEST(Counter, AccessesPastL1MoveEachTime) {
   const auto bytes = [](const char* access) {
     return count(kernel(fmt::format("mov.u32 %r4, s;\n{0}\n{0}\ncp.async.wait_all;\nret;", access),
                         ".shared .align 16 .b8 s[64];"),
@@ -622,6 +622,16 @@ TEST(Counter, CopiesPastL1MoveEachTime) {
   };
   EXPECT_EQ(bytes("cp.async.cg.shared.global [%r4], [%rd1], 16;"), 4 * 2 * 32);
   EXPECT_EQ(bytes("cp.async.ca.shared.global [%r4], [%rd1], 16;"), 4 * 32);
+  for (const char* access :
+       {"ld.global.cg.b32 %r5, [%rd1];", "ld.volatile.global.b32 %r5, [%rd1];",
+        "ld.relaxed.gpu.global.b32 %r5, [%rd1];", "ld.acquire.sys.global.b32 %r5, [%rd1];",
+        "atom.global.add.u32 %r5, [%rd1], 1;", "red.global.add.u32 [%rd1], 1;"}) {
+    EXPECT_EQ(bytes(access), 4 * 2 * 32) << access;
+  }
+  for (const char* access :
+       {"ld.global.ca.b32 %r5, [%rd1];", "ld.relaxed.cta.global.b32 %r5, [%rd1];"}) {
+    EXPECT_EQ(bytes(access), 4 * 32) << access;
+  }
 }
 
 TEST(Counter, WhatPtxasJoins) {

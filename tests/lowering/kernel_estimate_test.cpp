@@ -188,6 +188,17 @@ TEST(KernelEstimate, AWarpAloneWaitsForEachLoad) {
   const double once = 466 / 1.41;
   EXPECT_NEAR(work_us(counts, a100), 1e3 * once, 0.05 * 1e3 * once + 1100);
   EXPECT_EQ(estimate_kernel(counts, a100).limiter, "latency");
+  // Of what L1 could serve the latency is less, unless the load bypasses it.
+  const auto again = [&](bool past_l1) {
+    KernelCounts small = counts;
+    small.block_bytes = small.read_sectors = 32;
+    LineCounts line{.instruction = "ld.global.f32", .past_l1 = past_l1};
+    line.counts.global_requests = 1'000'000;
+    small.lines = {line};
+    return work_us(small, a100);
+  };
+  EXPECT_NEAR(again(false), 1e3 * 38 / 1.41, 0.05 * 1e3 * 38 / 1.41);
+  EXPECT_NEAR(again(true), 1e3 * 262 / 1.41, 0.05 * 1e3 * 262 / 1.41);
   // Two blocks on two multiprocessors take no longer.
   const double alone = work_us(counts, a100);
   counts.blocks = 2;

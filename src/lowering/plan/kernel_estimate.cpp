@@ -343,20 +343,26 @@ BulkCopies bulk_copies_of(const BlockShare& block) {
           })};
 }
 
+/// Whether something waits for what it brings from global memory.
+bool loads(const LineCounts& line) {
+  const std::string_view name = line.instruction;
+  return !name.starts_with("cp.async") && !name.starts_with("st") && !name.starts_with("red");
+}
+
 Waiting waiting_of(const KernelCounts& counts, const BlockShare& block, double moved,
                    const DeviceModel& device) {
   const Architecture& clocks = architecture(device.sm);
-  const auto requests_of = [&](bool (*wanted)(std::string_view)) {
-    return block.sum([&](const LineCounts& line) {
-      return wanted(line.instruction) ? line.counts.global_requests : 0;
-    });
+  const auto requests_of = [&](bool (*wanted)(const LineCounts&)) {
+    return block.sum(
+        [&](const LineCounts& line) { return wanted(line) ? line.counts.global_requests : 0; });
   };
-  const double copies = requests_of([](std::string_view name) {
+  const double copies = requests_of([](const LineCounts& line) {
+    const std::string_view name = line.instruction;
     return name.starts_with("cp.async") && !name.starts_with("cp.async.bulk");
   });
-  const double loads = requests_of([](std::string_view name) {
-    return !name.starts_with("cp.async") && !name.starts_with("st") && !name.starts_with("red");
-  });
+  const double requests = requests_of(loads);
+  const double requests_past_l1 =
+      requests_of([](const LineCounts& line) { return line.past_l1 && loads(line); });
   const auto blocks = static_cast<double>(counts.blocks);
   const double warps = averages_of(counts).warps;
   const auto sent = static_cast<double>(counts.block_bytes);
@@ -365,8 +371,8 @@ Waiting waiting_of(const KernelCounts& counts, const BlockShare& block, double m
   const double past_l1 = asked == 0 ? 0 : std::min(1.0, sent / asked);
   const double past_l2 = sent == 0 ? 0 : std::min(1.0, moved * blocks / sent);
   // Among simultaneous requests, one slow one is enough to wait for.
-  const auto trip = [&](double requests, double nearest, double missing) {
-    const double missed = std::max(1.0, requests) * missing;
+  const auto trip = [&](double at_once, double nearest, double missing) {
+    const double missed = std::max(1.0, at_once) * missing;
     return nearest + std::min(1.0, missed) * (clocks.l2_clocks - nearest) +
            std::min(1.0, missed * past_l2) * (clocks.memory_clocks - clocks.l2_clocks);
   };
@@ -378,14 +384,16 @@ Waiting waiting_of(const KernelCounts& counts, const BlockShare& block, double m
       block.sum([](const LineCounts& line) { return line.counts.barriers; }) / warps;
   double waits = 0, in_turn = 0;  // waits, and those of them with nothing else in flight
   if (chain.loads > 0) {
-    const double each = trip(loads / warps / chain.loads, clocks.l1_clocks, past_l1);
+    const double nearest = clocks.l1_clocks + requests_past_l1 / std::max(1e-9, requests) *
+                                                  (clocks.l2_clocks - clocks.l1_clocks);
+    const double each = trip(requests / warps / chain.loads, nearest, past_l1);
     if (barriers >= chain.loads) {  // all warps of the block wait at barriers for the loads
       waiting.copies += chain.loads * each;
       waits += chain.loads;
       in_turn += chain.loads;
     } else {
       waiting.warp += chain.loads * each;
-      waiting.loads_under_way = std::max(1.0, loads / warps / chain.loads);
+      waiting.loads_under_way = std::max(1.0, requests / warps / chain.loads);
     }
   }
   if (chain.copies > 0 && chain.copy_waits > 0) {

@@ -174,7 +174,9 @@ KernelCounts Counter::Kernel::counts() const {
   }
   for (std::size_t l = 0; l < sites.lines().size(); ++l) {
     const auto line = by_line.find(sites.lines()[l]);
-    if (line != by_line.end()) line->second.counts += sum.lines[l].counts();
+    if (line == by_line.end()) continue;
+    line->second.counts += sum.lines[l].counts();
+    line->second.past_l1 = sites.past_l1(l);
   }
   std::uint64_t past_l1 = 0, asked = 0;
   for (std::size_t l = 0; l < sites.lines().size(); ++l) {

@@ -1,9 +1,11 @@
 #include "runtime/cpu/check/tally.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "braid/error.h"
 #include "runtime/cpu/ptx/opcodes.h"
@@ -35,6 +37,19 @@ constexpr Counted kCounted[] = {
     {&LineTally::barriers, &Counts::barriers},
     {&LineTally::mma_flops, &Counts::mma_flops},
 };
+
+/// Whether it bypasses L1, which other multiprocessors do not see.
+bool bypasses_l1(const ptx::Instruction& instruction) {
+  if (instruction.is(ptx::Op::kStrongLd)) return !ptx::has_modifier(instruction, "cta");
+  if (instruction.is(ptx::Op::kLd)) {
+    return ptx::has_modifier(instruction, "cg") || ptx::has_modifier(instruction, "cv");
+  }
+  const std::string name = instruction.full_name();
+  return std::ranges::any_of(
+      std::to_array<std::string_view>({"atom.", "red.", "multimem.", "cp.async.cg.",
+                                       "cp.async.bulk.", "cp.reduce.async.bulk."}),
+      [&](std::string_view start) { return name.starts_with(start); });
+}
 
 }  // namespace
 
@@ -90,11 +105,7 @@ CountSites::CountSites(const ptx::Function& function, const ControlFlow& flow) {
   lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
   past_l1_.assign(lines_.size(), false);
   for (const ptx::Instruction& instruction : function.body) {
-    const std::string name = instruction.full_name();
-    if (!name.starts_with("cp.async.bulk") && !name.starts_with("cp.async.cg") &&
-        !name.starts_with("multimem")) {
-      continue;
-    }
+    if (!bypasses_l1(instruction)) continue;
     const auto place = std::lower_bound(lines_.begin(), lines_.end(), instruction.line);
     if (place != lines_.end() && *place == instruction.line) {
       past_l1_[place - lines_.begin()] = true;

@@ -60,7 +60,7 @@ class CountSites {
   CountSites(const ptx::Function& function, const ControlFlow& flow);
   [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
   [[nodiscard]] const std::vector<std::uint32_t>& lines() const { return lines_; }
-  /// Whether the line at that place bypasses L1: copies to shared memory do.
+  /// Whether the line at that place bypasses L1: see LineCounts.
   [[nodiscard]] bool past_l1(std::size_t place) const { return past_l1_[place]; }
   [[nodiscard]] std::size_t place_of(std::uint32_t line) const;
 
