@@ -419,6 +419,21 @@ ret;)",
   EXPECT_NEAR(bytes(0), kBlocks * kLine, 0.25 * kBlocks * kLine);
 }
 
+/// As count(), in clusters of two blocks.
+KernelCounts count_clusters(const std::string& body, Dim3 grid, Dim3 block,
+                            const std::string& declarations = "") {
+  std::string text = kernel(body, declarations);
+  text.replace(text.find("sm_80"), 5, "sm_90");
+  text.replace(text.find("p)\n"), 2, "p) .reqnctapercluster 2, 1, 1");
+  return count(text, grid, block);
+}
+
+TEST(Counter, BlocksOfAClusterCountTheirOwnSectors) {
+  const KernelCounts counts =
+      count_clusters("ld.global.b32 %r5, [%rd1];\nld.global.b32 %r5, [%rd1];\nret;", {4}, {64});
+  EXPECT_EQ(counts.block_bytes, 4 * 32);
+}
+
 // A: 64 x 16 elements, of which each warp reads its own; B: 32 x 16, read once for the group.
 // Blocks of 8 rows of 16 bytes are one wavefront, under a swizzle or side by side.
 TEST(Counter, MatrixProductsOfWarpGroups) {

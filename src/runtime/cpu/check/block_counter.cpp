@@ -109,7 +109,7 @@ void BlockCounter::finish() {
   launch_ = nullptr;
 }
 
-void BlockCounter::global_access(std::uint32_t warp, const std::uint64_t* addresses,
+void BlockCounter::global_access(const WarpContext& warp, const std::uint64_t* addresses,
                                  std::uint32_t mask, AccessCode code, std::uint32_t line) {
   if (mask == ~0U && is_row(addresses, code.bytes)) {
     return global_row(warp, addresses[0], code.bytes, mask, code, line);
@@ -117,9 +117,9 @@ void BlockCounter::global_access(std::uint32_t warp, const std::uint64_t* addres
   if (mask != 0) global_lanes(warp, addresses, mask, code, line);
 }
 
-void BlockCounter::global_lanes(std::uint32_t warp, const std::uint64_t* addresses,
+void BlockCounter::global_lanes(const WarpContext& warp, const std::uint64_t* addresses,
                                 std::uint32_t mask, AccessCode code, std::uint32_t line) {
-  const bool looks = looks_at(warp, code);
+  const bool looks = looks_at(warp.warp, code);
   const TouchedBytes::Effect effect = effect_of(code);
   const std::uint64_t bytes = code.bytes;
   TouchedBytes::Page* page = nullptr;
@@ -160,8 +160,7 @@ void BlockCounter::global_lanes(std::uint32_t warp, const std::uint64_t* address
   ++tally.global_requests;
   tally.global_sectors += sectors.count();
   if (followed_ && !launch_->sites().past_l1(line)) {
-    tally_.asked += sectors.count();
-    for (const std::uint64_t sector : sectors.all()) sectors_.add(sector, sector);
+    for (const std::uint64_t sector : sectors.all()) follow(warp, sector, sector);
   }
   tally.global_wavefronts += std::max(sectors.lines(), registers_of(code));
   tally.global_bytes += lanes * bytes;
@@ -169,7 +168,7 @@ void BlockCounter::global_lanes(std::uint32_t warp, const std::uint64_t* address
   if (is_atomic(code)) tally.atomics += lanes;
 }
 
-void BlockCounter::global_row(std::uint32_t warp, std::uint64_t base, std::uint32_t step,
+void BlockCounter::global_row(const WarpContext& warp, std::uint64_t base, std::uint32_t step,
                               std::uint32_t mask, AccessCode code, std::uint32_t line) {
   if (mask == 0) return;
   const std::uint64_t end = base + std::uint64_t{31} * step + code.bytes;
@@ -184,15 +183,12 @@ void BlockCounter::global_row(std::uint32_t warp, std::uint64_t base, std::uint3
     return;
   }
   const std::uint64_t first_sector = sector_of(base), last_sector = sector_of(end - 1);
-  if (looks_at(warp, code)) seen_.add(first_sector, last_sector);
+  if (looks_at(warp.warp, code)) seen_.add(first_sector, last_sector);
   if (glance_) return;
   LineTally& tally = tally_.lines[line];
   const std::uint64_t bytes = lanes_of(mask) * code.bytes;
   tally.reach(base, end);
-  if (followed_ && !launch_->sites().past_l1(line)) {
-    tally_.asked += last_sector - first_sector + 1;
-    sectors_.add(first_sector, last_sector);
-  }
+  if (followed_ && !launch_->sites().past_l1(line)) follow(warp, first_sector, last_sector);
   ++tally.global_requests;
   tally.global_sectors += last_sector - first_sector + 1;
   tally.global_wavefronts +=

@@ -11,6 +11,7 @@
 #include "runtime/cpu/check/tally.h"
 #include "runtime/cpu/check/touched_bytes.h"
 #include "runtime/cpu/run/multicast.h"
+#include "runtime/cpu/run/warp_context.h"
 
 namespace braid::cpu {
 
@@ -32,11 +33,11 @@ class BlockCounter {
   void finish();
   [[nodiscard]] Tally& tally() { return tally_; }
 
-  void global_access(std::uint32_t warp, const std::uint64_t* addresses, std::uint32_t mask,
+  void global_access(const WarpContext& warp, const std::uint64_t* addresses, std::uint32_t mask,
                      AccessCode code, std::uint32_t line);
   /// The same with lane l at base + l * step: all at one place, or contiguous.
-  void global_row(std::uint32_t warp, std::uint64_t base, std::uint32_t step, std::uint32_t mask,
-                  AccessCode code, std::uint32_t line);
+  void global_row(const WarpContext& warp, std::uint64_t base, std::uint32_t step,
+                  std::uint32_t mask, AccessCode code, std::uint32_t line);
   void shared_access(const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
                      std::uint32_t line);
   /// Counts a product of so many operations.
@@ -53,8 +54,15 @@ class BlockCounter {
 
  private:
   void end_block();
+  /// Records the sectors of a followed access. Those of each block of a cluster have numbers of
+  /// their own, which are no addresses.
+  void follow(const WarpContext& warp, std::uint64_t first, std::uint64_t last) {
+    const std::uint64_t block = std::uint64_t{warp.cluster_rank} << 59U;
+    tally_.asked += last - first + 1;
+    sectors_.add(block + first, block + last);
+  }
   void note_busiest();
-  void global_lanes(std::uint32_t warp, const std::uint64_t* addresses, std::uint32_t mask,
+  void global_lanes(const WarpContext& warp, const std::uint64_t* addresses, std::uint32_t mask,
                     AccessCode code, std::uint32_t line);
   /// Whether the reads of this access are among those recorded.
   bool looks_at(std::uint32_t warp, AccessCode code);

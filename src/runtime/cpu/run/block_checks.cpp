@@ -88,7 +88,7 @@ void BlockRunner::count_access(Warp& warp, const std::uint64_t* addresses, std::
     if (addresses[lane] - window < warp.total_shared) shared |= 1U << lane;
   }
   counter_.shared_access(addresses, shared, access, place);
-  counter_.global_access(warp.warp, addresses, mask & ~shared, access, place);
+  counter_.global_access(warp, addresses, mask & ~shared, access, place);
   leave_where_seen(warp);
 }
 

@@ -8,14 +8,14 @@ namespace {
 
 void count_global(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
                   std::uint32_t place) {
-  warp.runner->counter().global_access(warp.warp, addresses, mask, code, place);
+  warp.runner->counter().global_access(warp, addresses, mask, code, place);
   warp.runner->leave_where_seen(warp);
 }
 
 /// Of global memory, where lane l is at base + l * step.
 void count_row(Warp& warp, std::uint64_t base, std::uint32_t step, std::uint32_t mask,
                AccessCode code, std::uint32_t place) {
-  warp.runner->counter().global_row(warp.warp, base, step, mask, code, place);
+  warp.runner->counter().global_row(warp, base, step, mask, code, place);
   warp.runner->leave_where_seen(warp);
 }
 
