@@ -434,6 +434,36 @@ TEST(Counter, BlocksOfAClusterCountTheirOwnSectors) {
   EXPECT_EQ(counts.block_bytes, 4 * 32);
 }
 
+TEST(Counter, PartialCopiesReadTheirSourceSize) {
+  const auto copy = [](const char* size) {
+    return count(kernel(fmt::format(R"(mov.u32 %r4, s;
+mov.u32 %r5, %tid.x;
+and.b32 %r6, %r5, 15;
+min.u32 %r6, %r6, 8;
+mul.wide.u32 %rd2, %r5, 64;
+add.s64 %rd3, %rd1, %rd2;
+add.s64 %rd3, %rd3, 24;
+cp.async.ca.shared.global [%r4], [%rd3], 8, {};
+cp.async.wait_all;
+ret;)",
+                                    size),
+                        ".shared .align 16 .b8 s[64];"),
+                 {1}, {32});
+  };
+  const KernelCounts half = copy("4");
+  EXPECT_EQ(half.total.global_requests, 1);
+  EXPECT_EQ(half.total.global_bytes, 32 * 4);
+  EXPECT_EQ(half.minimum_bytes, 32 * 4);
+  EXPECT_EQ(half.total.global_sectors, 32);
+  EXPECT_EQ(copy("8").total.global_bytes, 32 * 8);
+  EXPECT_EQ(copy("0").total.global_requests, 0);
+  // 0 to 8 bytes, by lane.
+  const KernelCounts each = copy("%r6");
+  EXPECT_EQ(each.total.global_requests, 1);
+  EXPECT_EQ(each.total.global_bytes, 2 * (28 + 8 * 8));
+  EXPECT_EQ(each.minimum_bytes, 2 * (28 + 8 * 8));
+}
+
 // A: 64 x 16 elements, of which each warp reads its own; B: 32 x 16, read once for the group.
 // Blocks of 8 rows of 16 bytes are one wavefront, under a swizzle or side by side.
 TEST(Counter, MatrixProductsOfWarpGroups) {

@@ -118,10 +118,10 @@ void BlockCounter::global_access(const WarpContext& warp, const std::uint64_t* a
 }
 
 void BlockCounter::global_lanes(const WarpContext& warp, const std::uint64_t* addresses,
-                                std::uint32_t mask, AccessCode code, std::uint32_t line) {
+                                std::uint32_t mask, AccessCode code, std::uint32_t line,
+                                const std::uint32_t* sizes) {
   const bool looks = looks_at(warp.warp, code);
   const TouchedBytes::Effect effect = effect_of(code);
-  const std::uint64_t bytes = code.bytes;
   TouchedBytes::Page* page = nullptr;
   // Neighbours are often in one word of a page, which is then touched once for all.
   std::size_t word = 0;
@@ -131,9 +131,12 @@ void BlockCounter::global_lanes(const WarpContext& warp, const std::uint64_t* ad
   };
   SectorSet sectors;
   LineTally& tally = tally_.lines[line];
-  std::uint64_t lanes = 0, peers = 0;
+  std::uint64_t lanes = 0, all = 0, peers = 0;
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-    const std::uint64_t address = addresses[std::countr_zero(left)];
+    const int lane = std::countr_zero(left);
+    const std::uint64_t address = addresses[lane];
+    const std::uint32_t bytes =
+        sizes == nullptr ? code.bytes : std::min<std::uint32_t>(sizes[lane], code.bytes);
     if (page == nullptr || page->number() != address / TouchedBytes::kPageBytes) {
       touch();
       page = &page_of(address);
@@ -143,9 +146,10 @@ void BlockCounter::global_lanes(const WarpContext& warp, const std::uint64_t* ad
     if (looks) seen_.add(sector_of(address), sector_of(address + bytes - 1));
     if (glance_) continue;
     ++lanes;
+    all += bytes;
     tally.reach(address, address + bytes);
-    if (page->piece().rank != launch_->rank()) ++peers;
-    sectors.add(address, code.bytes);
+    if (page->piece().rank != launch_->rank()) peers += bytes;
+    sectors.add(address, bytes);
     const std::uint64_t offset = address % TouchedBytes::kPageBytes;
     if (offset % 64 + bytes > 64) {
       page->touch(offset, bytes, effect);
@@ -163,8 +167,8 @@ void BlockCounter::global_lanes(const WarpContext& warp, const std::uint64_t* ad
     for (const std::uint64_t sector : sectors.all()) follow(warp, sector, sector);
   }
   tally.global_wavefronts += std::max(sectors.lines(), registers_of(code));
-  tally.global_bytes += lanes * bytes;
-  tally.peer_bytes += peers * bytes;
+  tally.global_bytes += all;
+  tally.peer_bytes += peers;
   if (is_atomic(code)) tally.atomics += lanes;
 }
 

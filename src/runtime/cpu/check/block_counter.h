@@ -35,6 +35,12 @@ class BlockCounter {
 
   void global_access(const WarpContext& warp, const std::uint64_t* addresses, std::uint32_t mask,
                      AccessCode code, std::uint32_t line);
+  /// The same with sizes by lane, of which those above code.bytes are as many.
+  void global_copy(const WarpContext& warp, const std::uint64_t* addresses,
+                   const std::uint32_t* sizes, std::uint32_t mask, AccessCode code,
+                   std::uint32_t line) {
+    if (mask != 0) global_lanes(warp, addresses, mask, code, line, sizes);
+  }
   /// The same with lane l at base + l * step: all at one place, or contiguous.
   void global_row(const WarpContext& warp, std::uint64_t base, std::uint32_t step,
                   std::uint32_t mask, AccessCode code, std::uint32_t line);
@@ -63,7 +69,7 @@ class BlockCounter {
   }
   void note_busiest();
   void global_lanes(const WarpContext& warp, const std::uint64_t* addresses, std::uint32_t mask,
-                    AccessCode code, std::uint32_t line);
+                    AccessCode code, std::uint32_t line, const std::uint32_t* sizes = nullptr);
   /// Whether the reads of this access are among those recorded.
   bool looks_at(std::uint32_t warp, AccessCode code);
   TouchedBytes::Page& page_of(std::uint64_t address) {

@@ -139,12 +139,15 @@ std::uint8_t Translator::scope_of(const Choices& mods) {
 void Translator::check(Address& address, AccessCode code, Value* lanes, const Stored& values) {
   if (!instrumentation_.checks && !instrumentation_.counts) return;
   if (lanes == nullptr) lanes = execution_bits();
-  if (instrumentation_.checks) {
-    Value* none = llvm::ConstantPointerNull::get(b_.getPtrTy());
-    call("check", {context_, to_scratch(0, address_lanes(address)), lanes, code, line_,
-                   values.start == nullptr ? none : values.start, values.bytes, values.count});
-  }
+  if (instrumentation_.checks) judge(address, code, lanes, values);
   if (instrumentation_.counts) count_access(address, code, lanes);
+}
+
+/// The sanitizer's part of that.
+void Translator::judge(Address& address, AccessCode code, Value* lanes, const Stored& values) {
+  Value* none = llvm::ConstantPointerNull::get(b_.getPtrTy());
+  call("check", {context_, to_scratch(0, address_lanes(address)), lanes, code, line_,
+                 values.start == nullptr ? none : values.start, values.bytes, values.count});
 }
 
 AccessCode Translator::access_code(const Access& access, AccessCode::Kind kind) {
@@ -555,15 +558,20 @@ void Translator::op_copy_async(const Instruction& i) {
   call("copy_async", {target, offsets, sources, sizes, execution_bits(), bytes});
 }
 
-/// Lanes that copy nothing read nothing. Those that copy a part of `bytes` count as whole.
+/// Lanes that copy nothing read nothing. The sanitizer takes a part of `bytes` for all of them.
 void Translator::check_copy(Address& to, Address& from, Value* sizes, std::uint8_t bytes) {
   if (!instrumentation_.checks && !instrumentation_.counts) return;
-  Value* reading = execution_bits();
-  if (sizes != nullptr) {
-    Value* some = b_.CreateIsNotNull(sizes);
-    reading = b_.CreateAnd(reading, lane_bits(some));
+  const AccessCode read{.kind = AccessCode::kCopyFrom, .bytes = bytes};
+  if (sizes == nullptr) {
+    check(from, read);
+  } else {
+    Value* reading = b_.CreateAnd(execution_bits(), lane_bits(b_.CreateIsNotNull(sizes)));
+    if (instrumentation_.checks) judge(from, read, reading);
+    if (instrumentation_.counts) {
+      call("count_copy", {context_, to_scratch(0, address_lanes(from)), to_scratch(8, sizes),
+                          reading, read, count_place()});
+    }
   }
-  check(from, {.kind = AccessCode::kCopyFrom, .bytes = bytes}, reading);
   check(to, {.kind = AccessCode::kCopyTo, .bytes = bytes});
 }
 

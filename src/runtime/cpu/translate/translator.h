@@ -367,6 +367,7 @@ class Translator {
   static bool is_consecutive(const Shape& shape, unsigned bytes);
   static std::uint8_t scope_of(const Choices& mods);
   void check(Address& address, AccessCode code, Value* lanes = nullptr, const Stored& values = {});
+  void judge(Address& address, AccessCode code, Value* lanes, const Stored& values = {});
   void check_load(Address& address, const Access& access, llvm::ArrayRef<Operand> results);
   void check_store(Address& address, const Access& access, llvm::ArrayRef<Operand> sources);
   static AccessCode access_code(const Access& access, AccessCode::Kind kind);
