@@ -46,12 +46,17 @@ constexpr DeviceModel kDevices[] = {
 // README; blackwell-tensorcore-kernels, results/reference), which is 0.72 to 0.80. sm_100 uses the
 // same. No such limit is known for the others. mma.sync of 8-bit floats has instructions of its own
 // on sm_89 and sm_120; for sm_90 and sm_100 ptxas turns it into 16-bit products.
-constexpr Architecture kArchitectures[] = {{80, 2048, 32, 29, 38, 262, 466, 33, 1, 1, 1},
-                                           {86, 1536, 16, 30, 43, 273, 542, 33, 1, 1, 1},
-                                           {89, 1536, 24, 30, 43, 273, 542, 33, 1, 1, 2},
-                                           {90, 2048, 32, 29, 41, 263, 479, 33, 0.78, 0.62, 1},
-                                           {100, 2048, 32, 29, 41, 263, 479, 33, 0.78, 0.62, 1},
-                                           {120, 1536, 24, 30, 43, 358, 877, 33, 1, 1, 2}};
+//
+// Products of 4-bit integers and of bits: "NVIDIA A100 Tensor Core GPU Architecture"; matrix units
+// since sm_90 have neither, so they are no faster than those of 8 bits. Those of f64: its data
+// sheet and that of the H100 have twice the rate of the f64 lanes.
+constexpr Architecture kArchitectures[] = {
+    {80, 2048, 32, 29, 38, 262, 466, 33, 1, 1, 1, 4},
+    {86, 1536, 16, 30, 43, 273, 542, 33, 1, 1, 1, 4, 16, 1},
+    {89, 1536, 24, 30, 43, 273, 542, 33, 1, 1, 2, 4, 16, 1},
+    {90, 2048, 32, 29, 41, 263, 479, 33, 0.78, 0.62, 1, 2, 2, 2},
+    {100, 2048, 32, 29, 41, 263, 479, 33, 0.78, 0.62, 1, 2, 2, 1},
+    {120, 1536, 24, 30, 43, 358, 877, 33, 1, 1, 2, 2, 2, 1}};
 
 /// Splits into runs of letters and digits; "40GB" gives 40.
 std::vector<std::string_view> words_of(std::string_view text) {

@@ -39,7 +39,9 @@ struct Architecture {
   // Sustained shares of f16_tflops.
   double matrix_share;    ///< with the fastest instructions: wgmma and tcgen05, else mma.sync
   double mma_sync_share;  ///< with mma.sync and 16-bit operands
-  double f8_width;        ///< factor on that for 8-bit float operands
+  // Factors on that for operands of 8-bit floats, 4-bit integers and bits.
+  double f8_width, s4_width, b1_width;
+  double f64_width;  ///< of f64 products, a factor on f64_lanes
 };
 /// The newest known architecture not above `sm`.
 [[nodiscard]] const Architecture& architecture(int sm);

@@ -71,6 +71,28 @@ TEST(KernelEstimate, ABlockThatWorksAloneIsWaitedFor) {
   EXPECT_LT(work_us(counts, h100), 1.01 * each);
 }
 
+TEST(KernelEstimate, ProductsOfOtherTypes) {
+  const auto us = [](const char* name, const std::string& types) {
+    const DeviceModel& on = device(name);
+    KernelCounts counts = kernel(on, "mma.sync.aligned." + types, InstructionClass::kMatrix, 0);
+    counts.lines[0].counts.mma_flops = 1'000'000'000'000;
+    EXPECT_EQ(estimate_kernel(counts, on).limiter, "matrix unit");
+    return work_us(counts, on);
+  };
+  const std::string f64 = "m8n8k4.row.col.f64.f64.f64.f64";
+  EXPECT_NEAR(us("A100", f64), 1e6 / 19.5, 300);
+  EXPECT_NEAR(us("H100", f64), 1e6 / 67, 200);
+  EXPECT_NEAR(us("RTX A6000", f64), 1e6 / (84 * 2 * 2 * 1.8e-3), 2e4);  // of its f64 lanes
+  const std::string s4 = "m16n8k64.row.col.s32.s4.u4.s32";
+  const std::string b1 = "m16n8k256.row.col.s32.b1.b1.s32.and.popc";
+  EXPECT_NEAR(us("A100", "m16n8k32.row.col.s32.s8.u8.s32"), 1e6 / 624, 10);
+  EXPECT_NEAR(us("A100", s4), 1e6 / 1248, 5);
+  EXPECT_NEAR(us("A100", b1), 1e6 / 4992, 2);
+  const std::string s8 = "m16n8k32.row.col.s32.s8.s8.s32";
+  EXPECT_EQ(us("H100", s4), us("H100", s8));
+  EXPECT_EQ(us("H100", b1), us("H100", s8));
+}
+
 TEST(KernelEstimate, AccessesTakeWavefrontsOrLanes) {
   const DeviceModel& a6000 = device("RTX A6000");
   const DeviceModel& h100 = device("H100");

@@ -115,22 +115,26 @@ double warps_per_clock(Unit unit, const DeviceModel& device) {
   return 1;
 }
 
-/// The rate relative to that of 16-bit operands.
+/// Operations per clock of a multiprocessor's matrix unit.
 double matrix_rate(std::string_view instruction, const DeviceModel& device) {
   const auto has = [&](std::string_view part) {
     return instruction.find(part) != std::string_view::npos;
   };
   const Architecture& known = architecture(device.sm);
+  if (has(".f64")) return 2 * device.f64_lanes * known.f64_width;
   const bool by_mma_sync = has("mma.sync");
   const bool of_f8 = has("f8f6f4") || has("e4m3") || has("e5m2");
   const bool of_bytes = has(".s8") || has(".u8") || has("kind::i8") || of_f8;
-  const double width = has("tf32")            ? 0.5
-                       : has("kind::mxf4")    ? 4
-                       : of_f8 && by_mma_sync ? known.f8_width
-                       : of_bytes             ? 2
-                                              : 1;
+  const double width = has("tf32")                ? 0.5
+                       : has("kind::mxf4")        ? 4
+                       : of_f8 && by_mma_sync     ? known.f8_width
+                       : has(".s4") || has(".u4") ? known.s4_width
+                       : has(".b1")               ? known.b1_width
+                       : of_bytes                 ? 2
+                                                  : 1;
   const bool by_fastest = has("wgmma") || has("tcgen05");
-  return width * (by_fastest ? known.matrix_share : known.mma_sync_share);
+  const double of_halves = device.f16_tflops * 1e3 / (device.sms * device.ghz);
+  return of_halves * width * (by_fastest ? known.matrix_share : known.mma_sync_share);
 }
 
 /// Clocks that each unit of a multiprocessor needs for all instructions of a kernel.
@@ -167,9 +171,8 @@ void add_accesses(const LineCounts& line, const DeviceModel& device, Clocks& clo
 /// wgmma and tcgen05 read shared memory while the matrix unit multiplies: the slower of the two
 /// counts.
 void add_matrix(const LineCounts& line, const DeviceModel& device, Clocks& clocks) {
-  const double flops_per_clock = device.f16_tflops * 1e3 / (device.sms * device.ghz);
-  const double multiplies = static_cast<double>(line.counts.mma_flops) /
-                            (matrix_rate(line.instruction, device) * flops_per_clock);
+  const double multiplies =
+      static_cast<double>(line.counts.mma_flops) / matrix_rate(line.instruction, device);
   const auto reads = static_cast<double>(line.counts.issued_shared_wavefronts);
   clocks.matrix += std::max(multiplies, reads);
 }
