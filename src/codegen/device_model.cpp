@@ -49,14 +49,15 @@ constexpr DeviceModel kDevices[] = {
 //
 // Products of 4-bit integers and of bits: "NVIDIA A100 Tensor Core GPU Architecture"; matrix units
 // since sm_90 have neither, so they are no faster than those of 8 bits. Those of f64: its data
-// sheet and that of the H100 have twice the rate of the f64 lanes.
+// sheet and that of the H100 have twice the rate of the f64 lanes. Conversions: CUDA C++
+// Programming Guide, throughput of arithmetic instructions.
 constexpr Architecture kArchitectures[] = {
-    {80, 2048, 32, 29, 38, 262, 466, 33, 1, 1, 1, 4},
-    {86, 1536, 16, 30, 43, 273, 542, 33, 1, 1, 1, 4, 16, 1},
-    {89, 1536, 24, 30, 43, 273, 542, 33, 1, 1, 2, 4, 16, 1},
-    {90, 2048, 32, 29, 41, 263, 479, 33, 0.78, 0.62, 1, 2, 2, 2},
-    {100, 2048, 32, 29, 41, 263, 479, 33, 0.78, 0.62, 1, 2, 2, 1},
-    {120, 1536, 24, 30, 43, 358, 877, 33, 1, 1, 2, 2, 2, 1}};
+    {80, 2048, 32, 29, 38, 262, 466, 33, 1, 1, 1, 4, 16, 2, 16, 16},
+    {86, 1536, 16, 30, 43, 273, 542, 33, 1, 1, 1, 4, 16, 1, 16, 2},
+    {89, 1536, 24, 30, 43, 273, 542, 33, 1, 1, 2, 4, 16, 1, 16, 2},
+    {90, 2048, 32, 29, 41, 263, 479, 33, 0.78, 0.62, 1, 2, 2, 2, 64, 16},
+    {100, 2048, 32, 29, 41, 263, 479, 33, 0.78, 0.62, 1, 2, 2, 1, 64, 16},
+    {120, 1536, 24, 30, 43, 358, 877, 33, 1, 1, 2, 2, 2, 1, 64, 2}};
 
 /// Splits into runs of letters and digits; "40GB" gives 40.
 std::vector<std::string_view> words_of(std::string_view text) {

@@ -42,6 +42,9 @@ struct Architecture {
   // Factors on that for operands of 8-bit floats, 4-bit integers and bits.
   double f8_width, s4_width, b1_width;
   double f64_width;  ///< of f64 products, a factor on f64_lanes
+  // Results of a multiprocessor per clock: conversions between integers and floats, and all from
+  // and to f64 or 64-bit integers.
+  double conversions, wide_conversions;
 };
 /// The newest known architecture not above `sm`.
 [[nodiscard]] const Architecture& architecture(int sm);

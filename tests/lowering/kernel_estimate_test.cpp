@@ -93,6 +93,57 @@ TEST(KernelEstimate, ProductsOfOtherTypes) {
   EXPECT_EQ(us("H100", b1), us("H100", s8));
 }
 
+TEST(KernelEstimate, RatesOfInstructions) {
+  // Warps that a multiprocessor executes per clock.
+  const auto rate = [](const char* name, const char* instruction, InstructionClass of) {
+    const DeviceModel& on = device(name);
+    const auto count = static_cast<std::uint64_t>(1e6 * on.ghz);
+    return 1e3 / work_us(kernel(on, instruction, of, count), on);
+  };
+  struct Case {
+    const char* instruction;
+    InstructionClass of;
+    double a100, a10, h100;  ///< lanes per clock
+  };
+  const InstructionClass convert = InstructionClass::kConvert, integer = InstructionClass::kInteger;
+  const InstructionClass number = InstructionClass::kFloat, warp = InstructionClass::kWarp;
+  const Case cases[] = {
+      {"cvt.rn.f32.s32", convert, 16, 16, 64},
+      {"cvt.rzi.u32.f32", convert, 16, 16, 64},
+      {"cvt.rn.f16.s16", convert, 16, 16, 64},
+      {"cvt.rzi.s32.bf16", convert, 16, 16, 64},
+      {"cvt.rn.f32.u64", convert, 16, 2, 16},
+      {"cvt.rzi.s64.f32", convert, 16, 2, 16},
+      {"cvt.f64.f32", convert, 16, 2, 16},
+      {"cvt.rn.f64.s32", convert, 16, 2, 16},
+      {"cvt.rn.f32.f64", convert, 16, 2, 16},
+      {"cvt.u16.u32", convert, 64, 64, 64},
+      {"cvt.s64.s32", convert, 64, 64, 64},
+      {"cvt.rn.bf16x2.f32", convert, 64, 64, 64},
+      {"cvt.f32.f16", convert, 64, 64, 64},
+      {"popc.b32", integer, 16, 16, 16},
+      {"clz.b32", integer, 16, 16, 16},
+      {"brev.b32", integer, 16, 16, 16},
+      {"bfind.u32", integer, 16, 16, 16},
+      {"min.s64", integer, 16, 16, 16},
+      {"min.s32", integer, 64, 64, 64},
+      {"selp.b64", InstructionClass::kMove, 64, 64, 64},
+      {"shfl.sync.bfly.b32", warp, 32, 32, 32},
+      {"redux.sync.add.s32", warp, 16, 16, 16},
+      {"vote.sync.ballot.b32", warp, 64, 64, 64},
+      {"match.sync.any.b32", warp, 64, 64, 64},
+      {"fma.rn.f16x2", number, 64, 128, 128},
+      {"sqrt.rn.f64", number, 32 / 8.0, 2 / 8.0, 64 / 8.0},
+      {"rcp.rn.f64", number, 32 / 5.0, 2 / 5.0, 64 / 5.0},
+  };
+  for (const Case& c : cases) {
+    // Issuing a shuffle is in the way of others, a little.
+    EXPECT_NEAR(32 * rate("A100", c.instruction, c.of), c.a100, 0.04 * c.a100) << c.instruction;
+    EXPECT_NEAR(32 * rate("A10", c.instruction, c.of), c.a10, 0.04 * c.a10) << c.instruction;
+    EXPECT_NEAR(32 * rate("H100", c.instruction, c.of), c.h100, 0.04 * c.h100) << c.instruction;
+  }
+}
+
 TEST(KernelEstimate, AccessesTakeWavefrontsOrLanes) {
   const DeviceModel& a6000 = device("RTX A6000");
   const DeviceModel& h100 = device("H100");

@@ -13,8 +13,19 @@
 namespace braid {
 namespace {
 
-enum class Unit : std::uint8_t { kNone, kFloat, kInteger, kSpecial, kDouble };
-constexpr std::size_t kUnits = 5;
+/// Conversions take the special units, each kind at a rate of its own; shuffles take the data half
+/// of the load/store unit.
+enum class Unit : std::uint8_t {
+  kNone,
+  kFloat,
+  kInteger,
+  kSpecial,
+  kConvert,
+  kWideConvert,
+  kDouble,
+  kShuffle
+};
+constexpr std::size_t kUnits = 8;
 
 /// Cost of one PTX instruction of a warp: issue slots, and the unit that executes these.
 struct Cost {
@@ -24,7 +35,7 @@ struct Cost {
 
 struct Rule {
   std::string_view name;  ///< prefix of the instruction
-  std::string_view type;  ///< suffix of the instruction; empty: any
+  std::string_view type;  ///< suffix of the instruction; empty: any; # is any number
   Cost cost;
 };
 
@@ -44,6 +55,8 @@ constexpr Rule kRules[] = {
     {"rem", "64", {70, Unit::kInteger}},
     {"div", "", {20, Unit::kInteger}},
     {"rem", "", {20, Unit::kInteger}},
+    {"sqrt.rn", "f64", {8, Unit::kDouble}},
+    {"rcp.rn", "f64", {5, Unit::kDouble}},
     {"sqrt.rn", "", {8, Unit::kFloat}},
     {"rcp.rn", "", {7, Unit::kFloat}},
     {"mul.lo", "64", {4, Unit::kInteger}},
@@ -58,6 +71,30 @@ constexpr Rule kRules[] = {
     {"rcp", "", {1, Unit::kSpecial}},
     {"rsqrt", "", {1, Unit::kSpecial}},
     {"sqrt", "", {2, Unit::kSpecial}},
+    // Whole bits and warps.
+    {"popc", "", {1, Unit::kSpecial}},
+    {"clz", "", {1, Unit::kSpecial}},
+    {"brev", "", {1, Unit::kSpecial}},
+    {"bfind", "", {1, Unit::kSpecial}},
+    {"redux", "", {1, Unit::kSpecial}},
+    {"vote", "", {1, Unit::kInteger}},
+    {"match", "", {1, Unit::kInteger}},
+    {"shfl", "", {1, Unit::kShuffle}},
+    // Conversions; those between floats of at most 32 bits, and between integers, are as fast as
+    // other integer instructions.
+    {"cvt", "f64", {1, Unit::kWideConvert}},
+    {"cvt", "64.f#", {1, Unit::kWideConvert}},
+    {"cvt", "64.bf#", {1, Unit::kWideConvert}},
+    {"cvt", "f64.s#", {1, Unit::kWideConvert}},
+    {"cvt", "f64.u#", {1, Unit::kWideConvert}},
+    {"cvt", "f#.s64", {1, Unit::kWideConvert}},
+    {"cvt", "f#.u64", {1, Unit::kWideConvert}},
+    {"cvt", "f#.s#", {1, Unit::kConvert}},
+    {"cvt", "f#.u#", {1, Unit::kConvert}},
+    {"cvt", "s#.f#", {1, Unit::kConvert}},
+    {"cvt", "u#.f#", {1, Unit::kConvert}},
+    {"cvt", "s#.bf#", {1, Unit::kConvert}},
+    {"cvt", "u#.bf#", {1, Unit::kConvert}},
     // Double precision; halves and pairs count as one instruction.
     {"add", "f64", {1, Unit::kDouble}},
     {"sub", "f64", {1, Unit::kDouble}},
@@ -77,14 +114,32 @@ constexpr Rule kRules[] = {
     {"shl", "64", {2, Unit::kInteger}},
     {"shr", "64", {2, Unit::kInteger}},
     {"setp", "64", {2, Unit::kInteger}},
+    {"min", "64", {4, Unit::kInteger}},
+    {"max", "64", {4, Unit::kInteger}},
+    {"selp", "64", {2}},
 };
+
+/// Whether the text ends with that pattern.
+bool ends_with(std::string_view text, std::string_view pattern) {
+  for (; !pattern.empty(); pattern.remove_suffix(1)) {
+    if (pattern.back() != '#') {
+      if (!text.ends_with(pattern.back())) return false;
+      text.remove_suffix(1);
+      continue;
+    }
+    const std::size_t last = text.find_last_not_of("0123456789");
+    if (last == std::string_view::npos || last + 1 == text.size()) return false;
+    text = text.substr(0, last + 1);
+  }
+  return true;
+}
 
 Cost cost_of(std::string_view instruction, InstructionClass instruction_class) {
   for (const Rule& rule : kRules) {
     const bool starts =
         instruction.starts_with(rule.name) &&
         (instruction.size() == rule.name.size() || instruction[rule.name.size()] == '.');
-    if (starts && instruction.ends_with(rule.type)) return rule.cost;
+    if (starts && ends_with(instruction, rule.type)) return rule.cost;
   }
   switch (instruction_class) {
     case InstructionClass::kFloat:
@@ -107,8 +162,14 @@ double warps_per_clock(Unit unit, const DeviceModel& device) {
       return 64 / kWarp;  // 16 in each of the four parts of a multiprocessor
     case Unit::kSpecial:
       return 16 / kWarp;
+    case Unit::kConvert:
+      return architecture(device.sm).conversions / kWarp;
+    case Unit::kWideConvert:
+      return architecture(device.sm).wide_conversions / kWarp;
     case Unit::kDouble:
       return device.f64_lanes / kWarp;
+    case Unit::kShuffle:
+      return 1;
     case Unit::kNone:
       break;
   }
@@ -284,9 +345,8 @@ std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, 
   // A warp stays in one part.
   const double uneven = std::max(1.0, kParts / (busiest * averages_of(counts).warps));
   const auto unit_ns = [&](double of_a_block) { return of_a_block * busiest / device.ghz; };
-  const auto part_ns = [&](Unit unit) {
-    return uneven * unit_ns(clocks.units[static_cast<std::size_t>(unit)]);
-  };
+  const auto clocks_of = [&](Unit unit) { return clocks.units[static_cast<std::size_t>(unit)]; };
+  const auto part_ns = [&](Unit unit) { return uneven * unit_ns(clocks_of(unit)); };
   const auto rate_ns = [&](std::uint64_t bytes, double gbs) {
     return static_cast<double>(bytes) / all * blocks / gbs;
   };
@@ -294,12 +354,14 @@ std::vector<UnitTime> wave_ns(const KernelCounts& counts, const Clocks& clocks, 
           {"L2", std::max(rate_ns(counts.block_bytes, kL2Bytes * used * device.ghz),
                           touched / (kL2Bytes * device.ghz))},
           {"NVLink", rate_ns(counts.total.peer_bytes, device.nvlink_gbs)},
-          {"loads and stores", unit_ns(std::max(clocks.lookups, clocks.data))},
+          {"loads and stores",
+           unit_ns(std::max(clocks.lookups, clocks.data + clocks_of(Unit::kShuffle)))},
           {"matrix unit", uneven * unit_ns(clocks.matrix)},
           {"issue", uneven * unit_ns(clocks.slots / kParts)},
           {"float units", part_ns(Unit::kFloat)},
           {"integer units", part_ns(Unit::kInteger)},
-          {"special units", part_ns(Unit::kSpecial)},
+          {"special units",
+           part_ns(Unit::kSpecial) + part_ns(Unit::kConvert) + part_ns(Unit::kWideConvert)},
           {"f64 units", part_ns(Unit::kDouble)}};
 }
 
