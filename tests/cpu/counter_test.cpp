@@ -464,6 +464,33 @@ ret;)",
   EXPECT_EQ(each.minimum_bytes, 2 * (28 + 8 * 8));
 }
 
+TEST(Counter, SharedMemoryOfOtherBlocks) {
+  const Counts total = count_clusters(R"(mov.u32 %r4, %tid.x;
+shl.b32 %r5, %r4, 3;
+mov.u32 %r6, s;
+add.s32 %r7, %r6, %r5;
+mov.u32 %r8, %cluster_ctarank;
+xor.b32 %r8, %r8, 1;
+mapa.shared::cluster.u32 %r9, %r7, %r8;
+st.shared::cluster.b32 [%r9], %r4;
+ld.shared::cluster.b32 %r10, [%r9];
+atom.shared::cluster.add.u32 %r10, [%r9], 1;
+cvt.u64.u32 %rd2, %r7;
+cvta.shared.u64 %rd2, %rd2;
+mapa.u64 %rd3, %rd2, %r8;
+ld.b32 %r10, [%rd3];
+barrier.cluster.arrive;
+barrier.cluster.wait;
+ret;)",
+                                      {2}, {32}, ".shared .align 16 .b8 s[4096];")
+                           .total;
+  EXPECT_EQ(total.shared_requests, 2 * 4);
+  EXPECT_EQ(total.shared_wavefronts, 2 * 4 * 2);
+  EXPECT_EQ(total.bank_conflicts, 2 * 4);
+  EXPECT_EQ(total.atomics, 2 * 32);
+  EXPECT_EQ(total.global_requests, 0);
+}
+
 // A: 64 x 16 elements, of which each warp reads its own; B: 32 x 16, read once for the group.
 // Blocks of 8 rows of 16 bytes are one wavefront, under a swizzle or side by side.
 TEST(Counter, MatrixProductsOfWarpGroups) {

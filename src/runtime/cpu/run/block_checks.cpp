@@ -81,11 +81,17 @@ void BlockRunner::check_async_access(Warp& warp, std::uint64_t address, std::siz
 
 void BlockRunner::count_access(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
                                AccessCode access, std::uint32_t place) {
-  const auto window = reinterpret_cast<std::uint64_t>(warp.shared);
+  // In the shared memory of a block of the cluster.
+  const auto is_shared = [&](std::uint64_t at) {
+    return std::any_of(warp.cluster_windows, warp.cluster_windows + warp.cluster_size,
+                       [&](const std::uint8_t* window) {
+                         return at - reinterpret_cast<std::uint64_t>(window) < warp.total_shared;
+                       });
+  };
   std::uint32_t shared = 0;
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    if (addresses[lane] - window < warp.total_shared) shared |= 1U << lane;
+    if (is_shared(addresses[lane])) shared |= 1U << lane;
   }
   counter_.shared_access(addresses, shared, access, place);
   counter_.global_access(warp, addresses, mask & ~shared, access, place);
