@@ -251,6 +251,7 @@ echo "ptxas info    : Used 99 registers, used 0 barriers"
 echo "ptxas info    : Compiling entry function 'scale' for 'sm_90'"
 echo "ptxas info    : Used 168 registers, used 0 barriers"
 case "$*" in *-arch=sm_90*) ;; *) exit 1 ;; esac
+case " $* " in *" -c "*) exit 1 ;; esac
 )");
   std::filesystem::permissions(directory / "ptxas", std::filesystem::perms::owner_all);
   const auto estimate = [&](const std::string& ptxas) {

@@ -112,7 +112,7 @@ std::optional<KernelResources> assembled(const std::string& ptx, const std::stri
   if (scratch.path().empty()) return {};
   const fs::path text = scratch.path() / "kernel.ptx", log = scratch.path() / "log";
   if (!(std::ofstream(text, std::ios::binary) << ptx).flush()) return {};
-  const bool good = run({ptxas.string(), "-v", "-c", "--entry", entry,
+  const bool good = run({ptxas.string(), "-v", "--entry", entry,
                          "-arch=" + architecture_for(ptx, sm), "-o", "/dev/null", text.string()},
                         log);
   if (!good) return {};
