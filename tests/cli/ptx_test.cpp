@@ -153,6 +153,19 @@ TEST(Ptx, RunsACudaFileAndItsPtx) {
   EXPECT_EQ(json::parse(poisoned.out)["findings"][0]["kind"], "uninitialized");
 }
 
+TEST(Ptx, ACudaFileIsCompiledAsNvccDoes) {
+  const test::TemporaryDirectory directory;
+  test::write_file(directory / "k.cu", R"(extern "C" __global__ void k(float* x, float a) {
+  x[0] = a * a - 1.00048828125F;
+}
+)");
+  const auto result = run_braid({"ptx", directory / "k.cu", "--entry", "k", "--arg", "zero:f32:1",
+                                 "--arg", "f32:1.000244140625", "--out", directory / "out"});
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  const SafetensorsFile out(directory / "out/buffers.safetensors");
+  EXPECT_EQ(out.read("arg0").to_doubles(), (std::vector<double>{0x1p-24})) << "rounded once";
+}
+
 TEST(Ptx, CountsOfASampleSaySo) {
   const test::TemporaryDirectory directory;
   test::write_file(directory / "scale.cu", kScaleKernel);

@@ -122,11 +122,10 @@ std::string advice_of(std::string_view log) {
   return advice;
 }
 
-// Options for a real ("sm_80") or virtual ("compute_80") architecture.
+// Options for kernels that are made here.
 std::vector<std::string> compile_options(const std::string& architecture, bool line_info) {
   std::vector<std::string> options{"--gpu-architecture=" + architecture, "--fmad=false",
-                                   "--std=c++17"};
-  if (!architecture.starts_with("compute_")) options.emplace_back("--ptxas-options=-v");
+                                   "--std=c++17", "--ptxas-options=-v"};
   if (line_info) options.emplace_back("--generate-line-info");
   return options;
 }
@@ -308,8 +307,9 @@ CompiledKernel compile_kernel(const KernelSource& source, const Target& target,
 std::string compile_file(const std::string& text, const std::string& path, const Target& target) {
   const NvrtcApi& api = NvrtcApi::get();
   NvrtcProgram program(api, text, path);
-  // A virtual architecture gives only PTX.
-  std::vector<std::string> options = compile_options("compute_" + target.arch().substr(3), true);
+  // A virtual architecture gives only PTX. Products and sums are fused as NVRTC does by default.
+  std::vector<std::string> options{"--gpu-architecture=compute_" + target.arch().substr(3),
+                                   "--std=c++17", "--generate-line-info"};
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   // Headers such as <cuda.h> declare functions of the host as well.
   options.emplace_back("--device-as-default-execution-space");

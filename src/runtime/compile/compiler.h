@@ -61,9 +61,10 @@ void check_nvrtc_fits_driver();
 [[nodiscard]] std::string to_bytes(const CompiledKernel& kernel);
 [[nodiscard]] std::optional<CompiledKernel> kernel_from(std::string_view bytes);
 
-/// Compiles a user's CUDA text from the file `path` to PTX with line information. It may include
-/// files beside it, and CUDA's headers if they are found. Throws kInvalidArgument with the place
-/// and text of the first error, kEnvironment when NVRTC is missing.
+/// Compiles a user's CUDA text from the file `path` to PTX with line information, otherwise with
+/// NVRTC's own settings. It may include files beside it, and CUDA's headers if they are found.
+/// Throws kInvalidArgument with the place and text of the first error, kEnvironment when NVRTC is
+/// missing.
 [[nodiscard]] std::string compile_file(const std::string& text, const std::string& path,
                                        const Target& target);
 
