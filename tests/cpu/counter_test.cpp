@@ -489,6 +489,7 @@ ret;)",
   EXPECT_EQ(total.bank_conflicts, 2 * 4);
   EXPECT_EQ(total.atomics, 2 * 32);
   EXPECT_EQ(total.global_requests, 0);
+  EXPECT_EQ(total.barriers, 2) << "an arrival and its wait are one barrier";
 }
 
 // A: 64 x 16 elements, of which each warp reads its own; B: 32 x 16, read once for the group.

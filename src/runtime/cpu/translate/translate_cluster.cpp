@@ -185,7 +185,8 @@ void Translator::op_cluster_barrier(const Instruction& i) {
   if (i.is(Op::kClusterArrive)) {
     what = Choices(i).has("relaxed") ? ClusterBarrier::kArriveRelaxed : ClusterBarrier::kArrive;
   }
-  if (instrumentation_.counts) count_barrier();
+  // An arrival is counted with its wait.
+  if (instrumentation_.counts && i.is(Op::kClusterWait)) count_barrier();
   call("cluster_barrier", {context_, mask_bits_, live_lanes(), what, line_});
 }
 
