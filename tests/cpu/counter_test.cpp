@@ -492,6 +492,24 @@ ret;)",
   EXPECT_EQ(total.barriers, 2) << "an arrival and its wait are one barrier";
 }
 
+TEST(Counter, BulkReductionsCountTheirElements) {
+  const auto atomics = [](const char* type) {
+    return count_clusters(fmt::format(R"(mov.u32 %r4, %tid.x;
+setp.eq.s32 %p1, %r4, 0;
+mov.u32 %r6, s;
+@%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.{} [%rd1], [%r6], 4096;
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group 0;
+ret;)",
+                                      type),
+                          {2}, {32}, ".shared .align 16 .b8 s[4096];")
+        .total.atomics;
+  };
+  EXPECT_EQ(atomics("f32"), 2 * 1024);
+  EXPECT_EQ(atomics("u64"), 2 * 512);
+  EXPECT_EQ(atomics("noftz.f16"), 2 * 2048);
+}
+
 // A: 64 x 16 elements, of which each warp reads its own; B: 32 x 16, read once for the group.
 // Blocks of 8 rows of 16 bytes are one wavefront, under a swizzle or side by side.
 TEST(Counter, MatrixProductsOfWarpGroups) {

@@ -584,7 +584,7 @@ TEST(SemanticsTensorCopy, CountsTheBytesInside) {
   }
   const Counts reduced = counts_of(box, store_body(box, "cp.reduce.async.bulk.tensor", ".add"));
   EXPECT_EQ(reduced.global_bytes, 20U);
-  EXPECT_EQ(reduced.atomics, 2U);
+  EXPECT_EQ(reduced.atomics, 10U);
 }
 
 TEST(SemanticsTensorCopy, RefusesWhatTheManualForbids) {

@@ -43,11 +43,12 @@ Elements reduced_elements(TensorMap::Type type, AtomicOp op) {
   }
 }
 
-/// Counts stretches of memory in pieces of up to 16 bytes, 32 of them as a warp's access.
+/// Counts stretches of memory in pieces of up to 16 bytes, 32 of them as a warp's access. An atomic
+/// one is of elements of so many bytes.
 class Requests : NonCopyable {
  public:
-  Requests(Warp& warp, AccessCode::Kind kind, std::uint32_t place)
-      : warp_(warp), kind_(kind), place_(place) {}
+  Requests(Warp& warp, AccessCode::Kind kind, std::uint32_t place, std::uint32_t element = 1)
+      : warp_(warp), kind_(kind), place_(place), element_(element) {}
   ~Requests() { flush(); }
 
   void add(std::uint64_t address, std::uint32_t bytes) {
@@ -65,13 +66,18 @@ class Requests : NonCopyable {
     if (count_ == 0) return;
     const AccessCode code{.kind = kind_, .bytes = static_cast<std::uint8_t>(size_)};
     const auto lanes = static_cast<std::uint32_t>((std::uint64_t{1} << count_) - 1);
+    if (kind_ == AccessCode::kAtomic) {
+      // The access counts a piece as one.
+      LineTally& tally = warp_.runner->counter().tally().lines[place_];
+      tally.atomics += count_ * (size_ / element_ - 1);
+    }
     warp_.runner->count_access(warp_, addresses_.data(), lanes, code, place_);
     count_ = 0;
   }
 
   Warp& warp_;
   AccessCode::Kind kind_;
-  std::uint32_t place_;
+  std::uint32_t place_, element_;
   std::uint32_t size_ = 0;
   std::size_t count_ = 0;
   std::array<std::uint64_t, 32> addresses_{};
@@ -241,12 +247,12 @@ class BulkCopy {
   }
 
   void count_global(AccessCode::Kind kind) {
-    Requests requests(warp_, kind, place_);
+    Requests requests(warp_, kind, place_, code_.bits / 8U);
     each_row(
         [&](const BulkRow& row) { requests.add(row.global + row.first, row.last - row.first); });
   }
   void count_shared(std::uint64_t shared, AccessCode::Kind kind) {
-    Requests requests(warp_, kind, place_);
+    Requests requests(warp_, kind, place_, code_.bits / 8U);
     each_row([&](const BulkRow& row) {
       each_piece(shared, row, [&](std::uint64_t address, std::uint32_t, std::uint32_t bytes) {
         requests.add(address, bytes);
