@@ -510,6 +510,25 @@ ret;)",
   EXPECT_EQ(atomics("noftz.f16"), 2 * 2048);
 }
 
+TEST(Counter, PrefetchesReadSectors) {
+  const auto fetched = [](const std::string& prefetch) {
+    return count_clusters(
+        "mul.wide.u32 %rd2, %r1, 128;\nadd.s64 %rd3, %rd1, %rd2;\n" + prefetch + "\nret;", {2},
+        {32});
+  };
+  const KernelCounts lines = fetched("prefetch.global.L2 [%rd3+4];");
+  EXPECT_EQ(lines.read_sectors, 2 * 32);
+  EXPECT_EQ(lines.total.global_sectors, 2 * 32);
+  EXPECT_EQ(lines.block_bytes, 0) << "L2 sends nothing to a block";
+  const KernelCounts used = fetched("prefetch.global.L2 [%rd3];\nld.global.b32 %r5, [%rd3];");
+  EXPECT_EQ(used.read_sectors, 2 * 32);
+  EXPECT_EQ(used.block_bytes, 2 * 32 * 32);
+  EXPECT_EQ(fetched("prefetch.global.L1 [%rd3];").block_bytes, 2 * 32 * 32);
+  const KernelCounts bulk = fetched("cp.async.bulk.prefetch.L2.global [%rd3], 96;");
+  EXPECT_EQ(bulk.read_sectors, 2 * 32 * 3);
+  EXPECT_EQ(bulk.block_bytes, 0);
+}
+
 // A: 64 x 16 elements, of which each warp reads its own; B: 32 x 16, read once for the group.
 // Blocks of 8 rows of 16 bytes are one wavefront, under a swizzle or side by side.
 TEST(Counter, MatrixProductsOfWarpGroups) {

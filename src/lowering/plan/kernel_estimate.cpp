@@ -215,6 +215,10 @@ struct Clocks {
   }
 };
 
+bool prefetches(const LineCounts& line) {
+  return line.instruction.find("prefetch") != std::string::npos;
+}
+
 /// Adds accesses by their wavefronts, or by their lanes. Copies to shared memory use only the data
 /// half there, and bulk copies do their own lookup.
 void add_accesses(const LineCounts& line, const DeviceModel& device, Clocks& clocks) {
@@ -225,7 +229,7 @@ void add_accesses(const LineCounts& line, const DeviceModel& device, Clocks& clo
   };
   const double global = clocks_of(c.global_requests, c.global_wavefronts);
   if (!line.instruction.starts_with("cp.async.bulk")) clocks.lookups += global;
-  if (!line.instruction.starts_with("cp.async")) clocks.data += global;
+  if (!line.instruction.starts_with("cp.async") && !prefetches(line)) clocks.data += global;
   clocks.data += clocks_of(c.issued_shared_requests, c.issued_shared_wavefronts);
 }
 
@@ -399,7 +403,7 @@ struct BulkCopies {
 
 BulkCopies bulk_copies_of(const BlockShare& block) {
   return {.bytes = block.sum([](const LineCounts& line) {
-            const bool copies = line.instruction.starts_with("cp.async.bulk");
+            const bool copies = line.instruction.starts_with("cp.async.bulk") && !prefetches(line);
             return copies ? line.counts.global_bytes : 0;
           }),
           .waits = block.sum([](const LineCounts& line) {
@@ -411,7 +415,8 @@ BulkCopies bulk_copies_of(const BlockShare& block) {
 /// Whether something waits for what it brings from global memory.
 bool loads(const LineCounts& line) {
   const std::string_view name = line.instruction;
-  return !name.starts_with("cp.async") && !name.starts_with("st") && !name.starts_with("red");
+  return !name.starts_with("cp.async") && !name.starts_with("st") && !name.starts_with("red") &&
+         !prefetches(line);
 }
 
 Waiting waiting_of(const KernelCounts& counts, const BlockShare& block, double moved,
@@ -431,7 +436,11 @@ Waiting waiting_of(const KernelCounts& counts, const BlockShare& block, double m
   const auto blocks = static_cast<double>(counts.blocks);
   const double warps = averages_of(counts).warps;
   const auto sent = static_cast<double>(counts.block_bytes);
-  const auto asked = static_cast<double>(counts.total.global_sectors) * 32;
+  std::uint64_t sectors = counts.total.global_sectors;
+  for (const LineCounts& line : counts.lines) {
+    if (prefetches(line)) sectors -= line.counts.global_sectors;
+  }
+  const auto asked = static_cast<double>(sectors) * 32;
   // The share of requests that miss L1, and the share of these that miss L2.
   const double past_l1 = asked == 0 ? 0 : std::min(1.0, sent / asked);
   const double past_l2 = sent == 0 ? 0 : std::min(1.0, moved * blocks / sent);

@@ -163,7 +163,7 @@ void BlockCounter::global_lanes(const WarpContext& warp, const std::uint64_t* ad
   if (lanes == 0) return;
   ++tally.global_requests;
   tally.global_sectors += sectors.count();
-  if (followed_ && !launch_->sites().past_l1(line)) {
+  if (follows(line)) {
     for (const std::uint64_t sector : sectors.all()) follow(warp, sector, sector);
   }
   tally.global_wavefronts += std::max(sectors.lines(), registers_of(code));
@@ -192,7 +192,7 @@ void BlockCounter::global_row(const WarpContext& warp, std::uint64_t base, std::
   LineTally& tally = tally_.lines[line];
   const std::uint64_t bytes = lanes_of(mask) * code.bytes;
   tally.reach(base, end);
-  if (followed_ && !launch_->sites().past_l1(line)) follow(warp, first_sector, last_sector);
+  if (follows(line)) follow(warp, first_sector, last_sector);
   ++tally.global_requests;
   tally.global_sectors += last_sector - first_sector + 1;
   tally.global_wavefronts +=

@@ -60,6 +60,9 @@ class BlockCounter {
 
  private:
   void end_block();
+  [[nodiscard]] bool follows(std::uint32_t line) const {
+    return followed_ && launch_->sites().route(line) == CountSites::Route::kThroughL1;
+  }
   /// Records the sectors of a followed access. Those of each block of a cluster have numbers of
   /// their own, which are no addresses.
   void follow(const WarpContext& warp, std::uint64_t first, std::uint64_t last) {

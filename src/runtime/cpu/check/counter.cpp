@@ -176,11 +176,13 @@ KernelCounts Counter::Kernel::counts() const {
     const auto line = by_line.find(sites.lines()[l]);
     if (line == by_line.end()) continue;
     line->second.counts += sum.lines[l].counts();
-    line->second.past_l1 = sites.past_l1(l);
+    line->second.past_l1 = sites.route(l) == CountSites::Route::kPastL1;
   }
   std::uint64_t past_l1 = 0, asked = 0;
   for (std::size_t l = 0; l < sites.lines().size(); ++l) {
-    (sites.past_l1(l) ? past_l1 : asked) += sum.lines[l].global_sectors;
+    const std::uint64_t sectors = sum.lines[l].global_sectors;
+    if (sites.route(l) == CountSites::Route::kPastL1) past_l1 += sectors;
+    if (sites.route(l) == CountSites::Route::kThroughL1) asked += sectors;
   }
   // Others find in L1 as much as those that were followed.
   const double missed =

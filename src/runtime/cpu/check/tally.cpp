@@ -1,8 +1,8 @@
 #include "runtime/cpu/check/tally.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <initializer_list>
 #include <set>
 #include <string>
 #include <string_view>
@@ -38,17 +38,25 @@ constexpr Counted kCounted[] = {
     {&LineTally::mma_flops, &Counts::mma_flops},
 };
 
-/// Whether it bypasses L1, which other multiprocessors do not see.
-bool bypasses_l1(const ptx::Instruction& instruction) {
-  if (instruction.is(ptx::Op::kStrongLd)) return !ptx::has_modifier(instruction, "cta");
-  if (instruction.is(ptx::Op::kLd)) {
-    return ptx::has_modifier(instruction, "cg") || ptx::has_modifier(instruction, "cv");
-  }
+bool is_any(std::string_view name, std::initializer_list<std::string_view> starts) {
+  return std::ranges::any_of(starts,
+                             [&](std::string_view start) { return name.starts_with(start); });
+}
+
+/// What other multiprocessors write, L1 does not see.
+CountSites::Route route_of(const ptx::Instruction& instruction) {
+  using enum CountSites::Route;
+  const auto has = [&](std::string_view name) { return ptx::has_modifier(instruction, name); };
+  if (instruction.is(ptx::Op::kStrongLd)) return has("cta") ? kThroughL1 : kPastL1;
+  if (instruction.is(ptx::Op::kLd)) return has("cg") || has("cv") ? kPastL1 : kThroughL1;
   const std::string name = instruction.full_name();
-  return std::ranges::any_of(
-      std::to_array<std::string_view>({"atom.", "red.", "multimem.", "cp.async.cg.",
-                                       "cp.async.bulk.", "cp.reduce.async.bulk."}),
-      [&](std::string_view start) { return name.starts_with(start); });
+  if (is_any(name, {"prefetch", "cp.async.bulk.prefetch"})) {
+    return name.find(".L2") != std::string::npos ? kToL2 : kThroughL1;
+  }
+  return is_any(name, {"atom.", "red.", "multimem.", "cp.async.cg.", "cp.async.bulk.",
+                       "cp.reduce.async.bulk."})
+             ? kPastL1
+             : kThroughL1;
 }
 
 }  // namespace
@@ -103,12 +111,13 @@ CountSites::CountSites(const ptx::Function& function, const ControlFlow& flow) {
   }
   std::ranges::sort(lines_);
   lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
-  past_l1_.assign(lines_.size(), false);
+  routes_.assign(lines_.size(), Route::kThroughL1);
   for (const ptx::Instruction& instruction : function.body) {
-    if (!bypasses_l1(instruction)) continue;
+    const Route route = route_of(instruction);
+    if (route == Route::kThroughL1) continue;  // as is what else a line may hold
     const auto place = std::lower_bound(lines_.begin(), lines_.end(), instruction.line);
     if (place != lines_.end() && *place == instruction.line) {
-      past_l1_[place - lines_.begin()] = true;
+      routes_[place - lines_.begin()] = route;
     }
   }
 }

@@ -60,14 +60,19 @@ class CountSites {
   CountSites(const ptx::Function& function, const ControlFlow& flow);
   [[nodiscard]] const std::vector<Block>& blocks() const { return blocks_; }
   [[nodiscard]] const std::vector<std::uint32_t>& lines() const { return lines_; }
-  /// Whether the line at that place bypasses L1: see LineCounts.
-  [[nodiscard]] bool past_l1(std::size_t place) const { return past_l1_[place]; }
+  /// How the line at that place gets to what it accesses of global memory.
+  enum class Route : std::uint8_t {
+    kThroughL1,
+    kPastL1,  ///< as LineCounts::past_l1
+    kToL2,    ///< prefetches, which end there
+  };
+  [[nodiscard]] Route route(std::size_t place) const { return routes_[place]; }
   [[nodiscard]] std::size_t place_of(std::uint32_t line) const;
 
  private:
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> lines_;  ///< sorted ascending
-  std::vector<bool> past_l1_;
+  std::vector<Route> routes_;         ///< likewise
 };
 
 /// The block of a grid that executes the most instructions.

@@ -434,6 +434,14 @@ void store_bulk(Warp& warp, const std::uint64_t* addresses, const std::uint64_t*
                 [&](int l) { StoredZeros(warp, l, line, place).run(addresses[l], sizes[l]); });
 }
 
+/// Counts what each lane brings to L2.
+void prefetch_bulk(Warp& warp, const std::uint64_t* addresses, const std::uint32_t* sizes,
+                   std::uint32_t mask, std::uint32_t place) {
+  for_each_lane(mask, [&](int l) {
+    Requests(warp, AccessCode::kCopyFrom, place).add(addresses[l], sizes[l]);
+  });
+}
+
 /// tensormap.replace, of one field or of dim `dim` of it.
 void replace_tensormap(Warp& warp, const std::uint64_t* maps, const std::uint64_t* values,
                        std::uint32_t mask, std::uint32_t field, std::uint32_t dim,
@@ -494,6 +502,7 @@ void copy_tensormap(const std::uint64_t* to, const std::uint64_t* from, std::uin
 
 std::vector<RuntimeHelper> bulk_helpers() {
   return {{"copy_bulk", copy_bulk},
+          {"prefetch_bulk", prefetch_bulk},
           {"store_bulk", store_bulk},
           {"replace_tensormap", replace_tensormap},
           {"copy_tensormap", copy_tensormap}};

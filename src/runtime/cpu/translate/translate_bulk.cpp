@@ -84,6 +84,15 @@ void Translator::op_copy_bulk(const Instruction& i) {
   copy_bulk(i, code, to, from);
 }
 
+/// As op_prefetch, of a stretch.
+void Translator::op_prefetch_bulk(const Instruction& i) {
+  if (!instrumentation_.counts) return;
+  Value* from = bulk_address(i, 0, Space::kGlobal);
+  Value* sizes = read_lanes(i.operands[1], 32);
+  call("prefetch_bulk",
+       {context_, to_scratch(0, from), to_scratch(4, sizes), execution_bits(), count_place()});
+}
+
 /// st.bulk: zeros, which is all that the manual lets it store.
 void Translator::op_store_bulk(const Instruction& i) {
   if (i.operands[2].bits != 0) bad(i, "the value must be 0");

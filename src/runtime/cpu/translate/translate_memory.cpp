@@ -508,6 +508,23 @@ void Translator::op_store(const Instruction& i) {
        {scratch(8), to_scratch(0, address_lanes(where)), lanes, bits / 8, access.count});
 }
 
+/// It only counts, for each lane a sector. It may point anywhere, so the sanitizer does not hear of
+/// it.
+void Translator::op_prefetch(const Instruction& i) {
+  if (!instrumentation_.counts || ptx::has_modifier(i, "local") ||
+      ptx::has_modifier(i, "tensormap")) {
+    return;
+  }
+  const bool global = ptx::has_modifier(i, "global");
+  Address where = address(i, i.operands[0], global ? Space::kGlobal : Space::kGeneric);
+  constexpr std::uint8_t kSector = SectorSet::kBytes;
+  Value* sectors =
+      b_.CreateAnd(address_lanes(where), splat(b_.getInt64(~std::uint64_t{kSector - 1})));
+  call("count_access",
+       {context_, to_scratch(0, sectors), execution_bits(),
+        AccessCode{.kind = AccessCode::kCopyFrom, .bytes = kSector}, count_place()});
+}
+
 void Translator::op_fence(const Instruction& i) {
   if (instrumentation_.checks && i.is(Op::kFenceInit)) {
     call("check_fence_inits", {context_});

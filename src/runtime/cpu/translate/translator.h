@@ -352,8 +352,8 @@ class Translator {
   Value* convert_by_bits(const Instruction& i, const Operand& source, Value* random, unsigned mode);
 
   // Memory: translate_memory.cpp
-  Handle op_load, op_store, op_multimem, op_fence, op_copy_async, op_copy_group, op_nothing,
-      op_elsewhere;
+  Handle op_load, op_store, op_prefetch, op_multimem, op_fence, op_copy_async, op_copy_group,
+      op_nothing, op_elsewhere;
   Compute op_policy;
   Address address(const Instruction& i, const Operand& operand, ptx::Space space);
   Address cluster_address(const Operand& base, std::int64_t offset);
@@ -423,8 +423,8 @@ class Translator {
   Value* cluster_pointer(Value* lanes, bool to_shared);
 
   // Bulk copies: translate_bulk.cpp
-  Handle op_copy_bulk, op_store_bulk, op_try_cancel, op_copy_tensor, op_replace_tensormap,
-      op_copy_tensormap, op_bulk_group, op_fence_async;
+  Handle op_copy_bulk, op_prefetch_bulk, op_store_bulk, op_try_cancel, op_copy_tensor,
+      op_replace_tensormap, op_copy_tensormap, op_bulk_group, op_fence_async;
   Compute op_query_cancel;
   void copy_bulk(const Instruction& i, BulkCode code, Value* to, Value* from);
   Value* bulk_address(const Instruction& i, std::size_t operand, ptx::Space space);
