@@ -71,6 +71,16 @@ TEST(KernelEstimate, ABlockThatWorksAloneIsWaitedFor) {
   EXPECT_LT(work_us(counts, h100), 1.01 * each);
 }
 
+TEST(KernelEstimate, NoTimeIsBelowZero) {
+  const DeviceModel& h100 = device("H100");
+  for (std::uint64_t count = 1; count < 100; ++count) {
+    const KernelCounts counts = kernel(h100, "fma.rn.f32", InstructionClass::kFloat, count * 977);
+    for (const UnitTime& unit : estimate_kernel(counts, h100).units) {
+      EXPECT_FALSE(std::signbit(unit.ns)) << unit.unit << " " << count;
+    }
+  }
+}
+
 TEST(KernelEstimate, ProductsOfOtherTypes) {
   const auto us = [](const char* name, const std::string& types) {
     const DeviceModel& on = device(name);

@@ -578,7 +578,8 @@ KernelEstimate estimate_kernel(const KernelCounts& counts, const DeviceModel& de
     }
   }
   estimate.units = std::move(work.units);
-  estimate.units.push_back({"latency", work.ns - work.busy_ns});
+  // Sums of the same times may differ in their last digits.
+  estimate.units.push_back({"latency", std::max(0.0, work.ns - work.busy_ns)});
   const UnitTime slowest = *std::ranges::max_element(estimate.units, slower);
   estimate.ns = device.launch_ns + work.ns;
   estimate.limiter = work.ns < device.launch_ns ? "launch" : slowest.unit;
