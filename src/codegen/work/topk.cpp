@@ -34,7 +34,7 @@ class Selection {
         node_(*place.facts.scan),
         floats_(is_float(body_.type(node_.inputs[0]).dtype)),
         largest_(*node_.attr<bool>("largest")) {
-    const tile::Type& tile = b_.type(place.col);
+    const tile::Type tile = b_.type(place.col);  // of a program that grows
     exists_ = place.emitter.conjunction(place.mask, tile.cols);
     column_ = b_.map(Fn::kToI64, {place.col});
     x_ = place.emitter.value(node_.inputs[0], place.at, place.mask);
