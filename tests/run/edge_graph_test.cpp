@@ -141,6 +141,18 @@ void expect_same(const HostTensor& got, const std::vector<double>& expected) {
       << differing(got, HostTensor::from_doubles(got.dtype, got.shape, expected));
 }
 
+TEST(Edges, KernelsOfEitherZeroAreTwo) {
+  ByHand b;
+  const ValueId x = b.reals(DType::kF32, {1, 2});
+  for (const double zero : {0.0, -0.0}) {
+    const ValueId number = b.op("full", {}, {{"dtype", DType::kF32}, {"value", zero}});
+    b.out(b.op("div", {x, b.op("mul", {x, number})}));
+  }
+  const auto out = b.run();
+  expect_same(out[0], {kInfinity, kInfinity});
+  expect_same(out[1], {-kInfinity, -kInfinity});
+}
+
 TEST(Edges, CastsAreOneCvtEach) {
   ByHand b;
   const ValueId x = b.reals(DType::kF32, {0.9, -2.5, 300, 3e9, -3e9, 1e19, -1e19, kInfinity, kNan});

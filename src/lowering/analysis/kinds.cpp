@@ -1,7 +1,11 @@
 #include "lowering/analysis/kinds.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <type_traits>
+#include <variant>
 
 #include "ir/op_registry.h"
 
@@ -42,12 +46,27 @@ std::size_t hash_of(const AttrValue& attribute) {
       attribute);
 }
 
+/// Floats by their bits: 0 and -0 are equal, but not what is computed from them.
+bool is_same(const AttrValue& a, const AttrValue& b) {
+  const auto* const x = std::get_if<double>(&a);
+  const auto* const y = std::get_if<double>(&b);
+  if (x == nullptr || y == nullptr) return a == b;
+  return std::bit_cast<std::uint64_t>(*x) == std::bit_cast<std::uint64_t>(*y);
+}
+
+bool are_same(const Attrs& a, const Attrs& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
+    return x.first == y.first && is_same(x.second, y.second);
+  });
+}
+
 }  // namespace
 
 NodeKinds::NodeKinds(const Graph& graph) : graph_(graph), kinds_(graph.nodes().size(), -1) {}
 
 bool NodeKinds::alike(const Node& a, const Node& b) const {
-  if (a.op != b.op || a.inputs.size() != b.inputs.size() || a.attrs != b.attrs) return false;
+  if (a.op != b.op || a.inputs.size() != b.inputs.size() || !are_same(a.attrs, b.attrs))
+    return false;
   for (std::size_t i = 0; i < a.inputs.size(); ++i) {
     if (graph_.type(a.inputs[i]) != graph_.type(b.inputs[i])) return false;
   }
