@@ -31,7 +31,8 @@ def _maybe(op: str, operand: Any) -> _Op:
 
 def _normed(squares: _Op) -> _Op:
     mean = _op("mean", squares, bind="mean")
-    return _op("mul", "x", _maybe("view", _op("rsqrt", _op("add", mean, "eps"))))
+    scale = _maybe("view", _op("rsqrt", _op("add", mean, "eps")))
+    return _op("mul", "x", scale, bind="scaled")
 
 
 # As models of several families write it, the longest first.
@@ -132,8 +133,10 @@ class Rewriting:
                 operands = [self._narrow(found["x"], dtype)]
                 if "weight" in found:
                     operands.append(found["weight"])
+                x, scale = found["scaled"]["inputs"]
                 if (
                     isinstance(found["eps"], float)
+                    and self._low.shapes[scale if x == found["x"] else x] == [*shape[:-1], 1]
                     and found["mean"]["attrs"]["dim"] == [len(shape) - 1]
                     and all(self._low.dtypes.get(each) == dtype for each in operands)
                     and all(self._low.shapes[each] == shape[-1:] for each in operands[1:])
@@ -155,13 +158,17 @@ class Rewriting:
         for pattern in (_ROTATED, _ROTATED_HALVES, _ROTATED_PAIRS):
             for found in self._match(pattern, node["name"], {}):
                 shape = low.shapes[node["name"]]
-                if not isinstance(shape[-1], int) or not self._splits_rows(found, shape):
+                if low.shapes[found["x"]] != shape or not isinstance(shape[-1], int):
+                    continue
+                if not self._splits_rows(found, shape):
                     continue
                 pairs = pattern is _ROTATED_PAIRS
                 tables = [found["cos"], found["sin"]]
                 if pattern is not _ROTATED_HALVES:
                     tables = [self._once(table, shape[-1] // 2, pairs) for table in tables]
                 if None in tables or any(low.dtypes[table] != dtype for table in tables):
+                    continue
+                if any(low.shapes[table][-1:] != [shape[-1] // 2] for table in tables):
                     continue
                 x = low.cast_name(found["x"], dtype)
                 attrs = {"interleaved": True} if pairs else {}
@@ -197,7 +204,7 @@ class Rewriting:
 
     def _made_once(self, value: str, width: int, pairs: bool) -> str | None:
         node, shape = self._made.get(value), self._low.shapes[value]
-        if node is None or shape[-1] != 2 * width:
+        if node is None or shape[-1:] != [2 * width]:
             return None
         if pairs:
             for found in self._match(_TWICE_IN_PAIRS, value, {}):
