@@ -98,7 +98,7 @@ def _is_row_major(shape: Sequence[int], strides: Any) -> bool:
 
 def host_tensor(value: Any) -> HostTensor:
     """A NumPy array, what has `__dlpack__` in host memory, or nested lists of numbers. What is not
-    row-major is copied if it is NumPy's, and refused by the library otherwise."""
+    row-major is copied if it is NumPy's or PyTorch's, and refused by the library otherwise."""
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
         capsule, managed = dlpack(value)
         tensor = ctypes.cast(managed, ctypes.POINTER(_DLTensor)).contents
@@ -109,6 +109,8 @@ def host_tensor(value: Any) -> HostTensor:
                 f"{tensor.device_type}; expected a dtype of braid's in host memory"
             )
         shape = tuple(tensor.shape[: tensor.ndim])
+        if not _is_row_major(shape, tensor.strides) and hasattr(value, "contiguous"):
+            return host_tensor(value.contiguous())
         view = library.Tensor(
             (tensor.data or 0) + tensor.byte_offset,
             dtype.encode(),

@@ -154,6 +154,42 @@ def _rounded(low: Lowering, node, self_: Value) -> Value:
     return e.result(_ceil_of(e, e.x) if is_ceil else _trunc_of(e, e.x))
 
 
+@lowers("aten::pow")
+def _pow(low: Lowering, node, self_: Any, exponent: Any) -> Value:
+    """Of integers by squares; those of floats are an op."""
+    dtype = DTYPES[node.meta["val"].dtype]
+    if dtype in FLOATS:
+        return low.elementwise(node, op="pow", self_=self_, exponent=exponent)
+    if not isinstance(self_, Value) or not isinstance(exponent, int) or not 0 <= exponent < 64:
+        raise Unsupported(f"pow in {dtype} whose exponent is no number from 0 to 63")
+    e = _Elements(low, node, low.cast(self_, dtype))
+    result, square = None, e.x
+    while exponent:
+        if exponent % 2:
+            result = square if result is None else e("mul", result, square)
+        exponent //= 2
+        square = e("mul", square, square) if exponent else square
+    if result is None:
+        shape = low.shapes[e.x]
+        result = low.emit("full", [], dtype, shape, value=1, dtype=dtype, shape=shape)
+    return e.result(result)
+
+
+@lowers("aten::fmax", "aten::fmin")
+def _of_numbers(low: Lowering, node, self_: Value, other: Value) -> Value:
+    """A NaN gives way to the other."""
+    op = "maximum" if node.target._schema.name == "aten::fmax" else "minimum"
+    (x, y), axes = low.aligned(low.promoted([self_, other]), node.meta["val"].ndim)
+    value = Value("", axes)
+    best = low.emit_like(node, op, [x, y], value).name
+    dtype, shape = DTYPES[node.meta["val"].dtype], low.shapes[best]
+    if dtype in FLOATS:
+        for each, rest in ((x, y), (y, x)):
+            is_none = low.emit("isnan", [each], "bool", low.shapes[each])
+            best = low.emit("where", [is_none, rest, best], dtype, shape)
+    return Value(best, axes)
+
+
 @lowers("aten::remainder", "aten::fmod")
 def _remainder(low: Lowering, node, self_: Any, other: Any) -> Value:
     """Of floats by a power of two from 1 on, for which quotient and product are exact."""

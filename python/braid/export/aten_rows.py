@@ -159,33 +159,43 @@ def _topk(low: Lowering, node, self_: Value, dim: int = -1, **attrs: Any) -> lis
 
 @lowers("aten::rms_norm")
 def _rms_norm(low: Lowering, node, input: Value, normalized_shape, weight=None, eps=None) -> Value:
-    if len(normalized_shape) != 1:
-        raise Unsupported("rms_norm over several dims")
     if eps is None:
         eps = torch.finfo(torch.float32).eps  # of narrow floats, too: PyTorch computes in f32
-    value = low.last_behind(node.args[0], input)
     (weight,) = low.wholes(node, weight=weight)
-    return _normed(low, node, "rms_norm", value, [weight] if weight else [], eps)
+    weights = [weight] if weight else []
+    return _normed(low, node, "rms_norm", input, weights, eps, len(normalized_shape))
 
 
 @lowers("aten::layer_norm")
 def _layer_norm(
     low: Lowering, node, input: Value, normalized_shape, weight, bias, eps, **_
 ) -> Value:
-    if len(normalized_shape) != 1:
-        raise Unsupported("layer_norm over several dims")
-    value = low.last_behind(node.args[0], input)
     wholes = low.wholes(node, weight=weight, bias=bias)
     operands = [each for each in wholes if each is not None]
     if weight is None and bias is not None:  # which is the third operand
         dtype, shape = low.dtypes[bias.name], low.shapes[operands[0].name]
         ones = low.emit("full", [], dtype, shape, value=1, dtype=dtype, shape=shape)
-        operands.insert(0, Value(ones, (0,)))
-    return _normed(low, node, "layer_norm", value, operands, eps)
+        operands.insert(0, Value(ones, operands[0].axes))
+    return _normed(low, node, "layer_norm", input, operands, eps, len(normalized_shape))
 
 
-def _normed(low: Lowering, node, op: str, x: Value, weights: list[Value], eps: float) -> Value:
-    """Weights that are wider than what they weight are not rounded; the result is."""
+def _normed(
+    low: Lowering, node, op: str, input: Value, weights: list[Value], eps: float, dims: int
+) -> Value:
+    """Over the last dims. Weights that are wider than what they weight are not rounded; the result
+    is."""
+    if dims > 1:
+        whole = low.whole(node.args[0], input)
+        shape = low.shapes[whole.name]
+        row = low.product(shape[-dims:])
+        x = low.viewed(whole, [*shape[:-dims], row], range(len(shape) - dims + 1))
+        weights = [low.viewed(each, [row], (0,)) for each in weights]
+        rows = _rows_normed(low, node, op, x, weights, eps)
+        return low.viewed(rows, shape, whole.axes)
+    return _rows_normed(low, node, op, low.last_behind(node.args[0], input), weights, eps)
+
+
+def _rows_normed(low: Lowering, node, op: str, x: Value, weights: list[Value], eps: float) -> Value:
     dtype = DTYPES[node.meta["val"].dtype]
     operands = [x, *weights]
     made = dtype if all(low.dtypes[each.name] == dtype for each in operands) else "f32"
@@ -329,6 +339,8 @@ def _selected(low: Lowering, node, self_: Value, dim: int, index: Value, given) 
     axis = self_.axes[dim]  # the last tokens are taken so
     if axis is None:
         raise Unsupported("index_select along a dim that was inserted")
+    if low.dtypes[index.name] not in ("i32", "i64"):
+        raise Unsupported("index with a mask")
     run = low.run_of(given)
     if run is not None and low.shapes[self_.name][axis] * run == low.shapes[index.name][0]:
         return low.repeated(self_, dim, run)  # the rows of groups
@@ -380,6 +392,8 @@ def _mm(low: Lowering, node, self_: Value, mat2: Value) -> Value:
     op = node.target._schema.name.removeprefix("aten::")
     low.check_apart(node, self_, -1)
     operands = low.wholes(node, self_=self_, mat2=mat2)
+    if low.dtypes[self_.name] not in FLOATS:
+        raise Unsupported(f"{op} of {low.dtypes[self_.name]}")
     return low.emit_like(node, op, [v.name for v in operands], operands[0])
 
 
@@ -447,6 +461,8 @@ def _matmul(low: Lowering, node, self_: Value, other: Value) -> Value:
     low.check_apart(node, self_, -1)
     left, right = low.wholes(node, self_=self_, other=other)
     dtype, gone = low.dtypes[left.name], set()
+    if dtype not in FLOATS:
+        raise Unsupported(f"matmul of {dtype}")
     a, b = low.shapes[left.name], low.shapes[right.name]
     if len(a) == 1:
         left, a = low.viewed(left, [1, *a], (0, 1)), [1, *a]

@@ -227,17 +227,26 @@ def _pad(low: Lowering, node, self_: Value, pad: list[Any], value: float = 0) ->
     """`pad` has what is added in front and behind, the last dim first."""
     result = low.whole(node.all_input_nodes[0], self_)
     dtype = low.dtypes[result.name]
-    for i, sizes in enumerate(zip(pad[::2], pad[1::2])):
-        dim = self_.rank - 1 - i
+    for i, given in enumerate(zip(pad[::2], pad[1::2])):
+        dim, sizes = self_.rank - 1 - i, low.extents(given)
+        cut = [-size if isinstance(size, int) and size < 0 else 0 for size in sizes]
+        if any(cut):
+            low.check_apart(node, result, dim)
+            shape = [*low.shapes[result.name]]
+            if not isinstance(shape[dim], int):
+                raise Unsupported("constant_pad_nd that cuts off a symbol")
+            kept = {"start": cut[0], "end": shape[dim] - cut[1]}
+            shape[dim] -= sum(cut)
+            name = low.emit("slice", [result.name], dtype, shape, dim=dim, **kept)
+            result = Value(name, result.axes)
         parts = [result.name]
-        for size, at in zip(low.extents(sizes), (0, 2)):
-            if isinstance(size, int) and size < 0:
-                raise Unsupported("constant_pad_nd that cuts off")
+        for size, at in zip(sizes, (0, 2)):
+            if isinstance(size, int) and size <= 0:
+                continue
             shape = [*low.shapes[result.name]]
             shape[dim] = size
-            if size != 0:
-                filled = low.emit("full", [], dtype, shape, value=value, dtype=dtype, shape=shape)
-                parts.insert(at, filled)
+            filled = low.emit("full", [], dtype, shape, value=value, dtype=dtype, shape=shape)
+            parts.insert(at, filled)
         if len(parts) == 1:
             continue
         low.check_apart(node, result, dim)

@@ -113,10 +113,15 @@ _ELEMENTWISE = {
     for name in (
         "abs add bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift"
         " bitwise_xor cos div eq erf exp floor ge gt isfinite isinf isnan le log logaddexp"
-        " logical_and logical_not logical_or logical_xor lt masked_fill maximum minimum mul ne neg"
-        " pow relu round rsqrt sigmoid sign silu sin sqrt sub tanh where"
+        " logical_and logical_not logical_or logical_xor lt masked_fill maximum minimum mul ne neg relu"
+        " round rsqrt sigmoid sign silu sin sqrt sub tanh where"
     ).split()
 } | {"aten::__lshift__": "bitwise_left_shift", "aten::__rshift__": "bitwise_right_shift"}
+# What some of these are of two bools, whose sum, as a number, is no bool; others compare numbers.
+_OF_BOOLS = {
+    "add": "bitwise_or", "maximum": "bitwise_or", "minimum": "bitwise_and", "mul": "bitwise_and",
+}  # fmt: skip
+_COMPARISONS = {"ge", "gt", "le", "lt"}
 # Ops behind which a dim that is split over the ranks still is.
 _KEEP_PARTS = {*_ELEMENTWISE.values(), "clamp", "gelu", "softplus", "split", "to"}
 # Ops of which a second one with the same operands is left out: what models repeat for each layer.
@@ -397,7 +402,10 @@ class Lowering:
     def extent(self, size: Any) -> Extent:
         if not isinstance(size, torch.SymInt):
             return int(size)
-        return self._affine(size.node.expr.subs(self._symbols))
+        expression = size.node.expr.subs(self._symbols)
+        if unknown := expression.free_symbols - set(self._symbols.values()):
+            raise Unsupported(f"the extent or index {min(map(str, unknown))}, which is data")
+        return self._affine(expression)
 
     def extents(self, sizes: Iterable[Any]) -> list[Extent]:
         return [self.extent(size) for size in sizes]
@@ -406,7 +414,7 @@ class Lowering:
         self, op: str, inputs: Sequence[Any], dtype: str, shape: list[Extent], /, **attrs: Any
     ) -> str:
         """A node named after the module that it comes from, or an equal one that there is."""
-        key = (op, *inputs, str(attrs))
+        key = (op, dtype, repr(inputs), repr(attrs))  # 2 is not 2.0, nor 0.0 -0.0
         if op in _PURE and key in self._emitted:
             return self._emitted[key]
         stem = f"{self._module}.{op}" if self._module else op
@@ -536,6 +544,8 @@ class Lowering:
         return names, tuple(axes)
 
     def elementwise(self, node: torch.fx.Node, *, op: str, **arguments: Any) -> Value:
+        if not isinstance(node.meta["val"], torch.Tensor):
+            raise Unsupported(f"{op} whose results have as many elements as the data says")
         operands = [
             arguments.pop(name)
             for name in ("condition", "self_", "mask", "other", "exponent", "value")
@@ -549,6 +559,13 @@ class Lowering:
             raise Unsupported(f"{op} with {', '.join(attrs)} in {dtype}")
         operands = self.promoted(operands)
         tensors = [v for v in operands if isinstance(v, Value)]
+        if dtype == "bool":
+            op = _OF_BOOLS.get(op, op)
+        if op in _COMPARISONS and all(self.dtypes[v.name] == "bool" for v in tensors):
+            operands = [self.cast(v, "u8") if isinstance(v, Value) else int(v) for v in operands]
+            tensors = [v for v in operands if isinstance(v, Value)]
+        if op in ("floor", "round") and dtype in INTEGERS:
+            return operands[0]
         # Of floats 0 is none to add: -0.0 + 0 is 0.0.
         identity = {"mul": 1, "div": 1, "sub": 0, "add": None if dtype in FLOATS else 0}.get(op)
         if len(operands) == 2 and operands[1] == identity and not isinstance(operands[1], Value):

@@ -59,6 +59,8 @@ def export_module(
     outputs = outputs_of(program)
     names = _output_names(program)
     for name in names:
+        if not isinstance(name, str) or not name:
+            raise InvalidArgument(f"{name!r}: is the key of an output; expected a name")
         for each in graph.inputs:
             if name == each["name"]:
                 of = "a parameter" if each["kind"] == "parameter" else "an input"

@@ -2,9 +2,11 @@
 module as it is."""
 
 import dataclasses
+import itertools
 from typing import Any, Mapping
 from unittest import mock
 
+import numpy as np
 import torch
 from torch import nn
 from torch.fx.experimental.symbolic_shapes import statically_known_true
@@ -163,7 +165,32 @@ class _Constants(TorchFunctionMode):
         if func is torch.tensor and isinstance(given[0] if given else None, (bool, int, float)):
             dtype = named.get("dtype") or torch.tensor(given[0], device="cpu").dtype
             return torch.full((), given[0], dtype=dtype, device=named.get("device"))
+        if func is torch.tensor and given and _is_list(given[0], (bool, int, float)):
+            return _listed(given[0], named.get("dtype"))
+        if func is torch.Tensor.__getitem__:
+            at = given[1] if isinstance(given[1], tuple) else (given[1],)
+            if any(_is_list(each, (int,)) for each in at):
+                at = tuple(_listed(each, None) if _is_list(each, (int,)) else each for each in at)
+                return func(given[0], at)
         return func(*given, **named)
+
+
+def _is_list(value: Any, kinds: tuple[type, ...]) -> bool:
+    """Of numbers, perhaps of lists of these, that is short enough to be a node for each."""
+    if not isinstance(value, (list, tuple)) or not value:
+        return False
+    found = np.array(value, dtype=object)
+    return found.size <= 32 and all(type(each) in kinds for each in found.flat)
+
+
+def _listed(value: Any, dtype: torch.dtype | None) -> torch.Tensor:
+    numbers = np.array(value)
+    if dtype is None:
+        narrow = {"f": torch.get_default_dtype(), "b": torch.bool}
+        dtype = narrow.get(numbers.dtype.kind, torch.int64)
+    runs = [list(run) for _, run in itertools.groupby(numbers.flatten().tolist(), repr)]
+    parts = [torch.full((len(run),), run[0], dtype=dtype) for run in runs]
+    return torch.cat(parts).reshape(numbers.shape)
 
 
 class _Flat(nn.Module):

@@ -193,6 +193,73 @@ class Ops(unittest.TestCase):
             i=torch.tensor([1, 2]),
         )
 
+    def test_equal_numbers_of_other_kinds(self):
+        self.check(
+            {
+                "narrow": lambda x, n: n * 4 + 1,
+                "wide": lambda x, n: (n * 4.0) * 0.5,
+                "below": lambda x, n: (x * 0.0, (x * -0.0).reciprocal())[1],
+                "above": lambda x, n: (x * 0.0).reciprocal(),
+            },
+            limit=1e-6, absolute=0, x=torch.rand(3) + 1, n=torch.tensor([2**30, 5], dtype=torch.int32),
+        )  # fmt: skip
+
+    def test_what_only_looks_like_a_norm_or_a_rotation(self):
+        def scale(x, **given):
+            return torch.rsqrt(x.pow(2).mean(-1, **given) + 1e-6)
+
+        def rotated(x, c, s):
+            a, b = x[..., :8].split(4, -1)
+            return torch.cat([a * c - b * s, b * c + a * s], -1)
+
+        def first_of_three(x, c, s):
+            a, b, _ = x.split(4, -1)
+            return torch.cat([a * c - b * s, b * c + a * s], -1)
+
+        self.check(
+            {
+                "along_rows": lambda x, y: y[0] * scale(y[0]),
+                "of_other_rows": lambda x, y: y.transpose(0, 1) * scale(y)[:, None],
+                "turned": lambda x, y: y * scale(y, keepdim=True).transpose(1, 2),
+                "norm": lambda x, y: y * scale(y, keepdim=True),
+                "of_three": lambda x, y: first_of_three(x, y[0, :2], y[1, :2]),
+                "by_columns": lambda x, y: rotated(x, y[0, :2, :1], y[1, :2, :1]),
+                "by_numbers": lambda x, y: x[:, :8] * y[0, 0, 0]
+                + torch.cat([-x[:, 4:8], x[:, :4]], -1) * y[0, 0, 1],
+            },
+            limit=1e-5, absolute=1e-6, x=torch.randn(2, 12), y=torch.randn(4, 4, 4),
+        )  # fmt: skip
+
+    def test_lists_and_bools(self):
+        self.check(
+            {
+                "rows": lambda x, n: x[[3, 1, 1, 0]],
+                "columns": lambda x, n: x[:, [-1, 0]],
+                "numbers": lambda x, n: x * torch.tensor([1.5, -2.0, -2.0, 0.0]),
+                "signed": lambda x, n: (torch.tensor([0.0, -0.0, 1.0, 2.0]) * x.abs()).reciprocal(),
+                "both": lambda x, n: (x > 0) * (x < 1),
+                "any": lambda x, n: (x > 0) + (x < -1),
+                "ordered": lambda x, n: (x > 0) < (x < 1),
+                "higher": lambda x, n: torch.maximum(x > 0, x < -1),
+                "powers": lambda x, n: n**2 + (n * 2) ** 3 + n**0,
+                "whole": lambda x, n: n.floor() + n.round(),
+                "most": lambda x, n: torch.fmax(x.log(), x),
+                "least": lambda x, n: torch.fmin(x, x.log()[:1]),
+                "cut": lambda x, n: F.pad(x, (-1, 2, 1, -1)),
+                "rows_of_two_dims": lambda x, n: F.layer_norm(x.view(2, 2, 4), (2, 4), x[:2], x[2:]),
+            },
+            limit=1e-5, absolute=1e-6,
+            x=torch.randn(4, 4), n=torch.tensor([3, -4, 5], dtype=torch.int32),
+        )  # fmt: skip
+        for text, function in (
+            ("where whose results", lambda x: torch.where(x > 0)[0].sum()),
+            ("index with a mask", lambda x: x[x[:, 0] > 0]),
+            ("which is data", lambda x: x[:, : x.argmax().item()]),
+            ("matmul of i32", lambda x: x.int() @ x.int()),
+        ):
+            with self.assertRaisesRegex(braid.CannotExport, text):
+                self.check({"result": function}, x=torch.randn(4, 4))
+
     def test_shapes(self):
         self.check(
             {
