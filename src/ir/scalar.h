@@ -98,7 +98,8 @@ T number_like(T x, const AttrValue& number) {
 /// Whether x is not 0; NaN is not.
 template <class T>
 T truth(T x) {
-  return like(x, 1.0) - equal(x, like(x, 0.0));
+  const auto is_zero = equal(x, like(x, 0.0));
+  return like(is_zero, 1.0) - is_zero;  // a truth value may be an integer where x is none
 }
 
 inline double choose(bool condition, double a, double b) { return condition ? a : b; }

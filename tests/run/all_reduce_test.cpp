@@ -190,8 +190,9 @@ TEST(AllReduces, OfARowHaveOnePriceByCountsWithAndWithoutBuckets) {
     return (estimate_kernel(counts, device).ns - device.launch_ns) / 1e3;
   };
   const double without = us({}, 32), with = us({{.max = 1}, {.max = kMostTokens}}, 1);
-  // The shares of accesses that miss L1 and L2 are those of all blocks.
-  EXPECT_NEAR(with, without, 0.1 * without);
+  // The shares of accesses that miss L1 and L2 are those of all blocks, and blocks without a row
+  // have others, since packets that they poll for pass L1 each time.
+  EXPECT_NEAR(with, without, 0.2 * without);
 }
 
 /// All-reduces with each algorithm, one after the other.
