@@ -35,8 +35,9 @@ TEST(Ptx, AFileWithoutAnEndIsRefused) {
             "braid: error: /dev/zero: more than 67108864 bytes; expected at most 67108864\n");
 }
 
-TEST(Ptx, AKernelThatDoesNotEndIsGivenUp) {
-  const std::string endless = R"(.version 8.0
+/// A kernel of one pointer, %p, that goes `around` as long as its predicate %q holds.
+std::string loop(const std::string& around) {
+  return R"(.version 8.0
 .target sm_80
 .address_size 64
 .visible .entry k(.param .u64 p)
@@ -47,12 +48,13 @@ TEST(Ptx, AKernelThatDoesNotEndIsGivenUp) {
   ld.param.u64 %p, [p];
   mov.u32 %r, 0;
 again:
-  add.u32 %r, %r, 2;
-  st.global.u32 [%p], %r;
-  setp.ne.u32 %q, %r, 1;
-  @%q bra again;
-  ret;
-})";
+)" + around +
+         "@%q bra again;\nret;\n}";
+}
+
+TEST(Ptx, AKernelThatDoesNotEndIsGivenUp) {
+  const std::string endless =
+      loop("add.u32 %r, %r, 2;\nst.global.u32 [%p], %r;\nsetp.ne.u32 %q, %r, 1;\n");
   for (const char* how : {"--json", "--sanitize", "--time", "--count"}) {
     const auto result = run_braid(
         {"ptx", "-", "--entry", "k", "--arg", "zero:i32:1", "--timeout", "0.5", how}, endless);
@@ -63,21 +65,7 @@ again:
 
 // The limit is no thread, which might be what the block waits for.
 TEST(Ptx, ABlockThatWaitsForNobodyIsADeadlockAlsoWithATimeLimit) {
-  const std::string waits = R"(.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry k(.param .u64 p)
-{
-  .reg .b64 %p;
-  .reg .b32 %r;
-  .reg .pred %q;
-  ld.param.u64 %p, [p];
-again:
-  ld.volatile.global.u32 %r, [%p];
-  setp.eq.u32 %q, %r, 0;
-  @%q bra again;
-  ret;
-})";
+  const std::string waits = loop("ld.volatile.global.u32 %r, [%p];\nsetp.eq.u32 %q, %r, 0;\n");
   const auto result =
       run_braid({"ptx", "-", "--entry", "k", "--arg", "zero:i32:1", "--timeout", "60"}, waits);
   EXPECT_EQ(result.exit_code, 1);
