@@ -113,8 +113,7 @@ class TimeLimit {
       static_cast<void>(::write(STDERR_FILENO, text().data(), text().size()));
       ::_exit(kFailed);
     });
-    constexpr double kLeast = 1, kMost = 1e15;
-    set(std::llround(std::clamp(seconds * 1e6, kLeast, kMost)));
+    set(std::llround(seconds * 1e6));
   }
   ~TimeLimit() { set(0); }
   TimeLimit(const TimeLimit&) = delete;
