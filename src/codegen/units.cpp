@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -29,7 +30,8 @@ constexpr Factor kOfMmaSync[] = {{DType::kF16},
                                  {DType::kBF16},
                                  {DType::kF8E4M3, kLeastSmOfFloat8},
                                  {DType::kF8E5M2, kLeastSmOfFloat8}};
-constexpr Factor kOfWgmma[] = {{DType::kF16}, {DType::kBF16}, {DType::kF8E4M3}, {DType::kF8E5M2}};
+constexpr Factor kBesideThreads[] = {
+    {DType::kF16}, {DType::kBF16}, {DType::kF8E4M3}, {DType::kF8E5M2}};
 
 constexpr Multiplier kFmaMultiplies{.factors = kOfFma,
                                     .reads = Multiplier::Reads::kElements,
@@ -43,15 +45,21 @@ constexpr Multiplier kMmaSyncMultiplies{.factors = kOfMmaSync,
                                         .widens_below = 120,
                                         .layouts = tile::mma_layouts,
                                         .row_step = tile::mma_row_step};
-constexpr Multiplier kWgmmaMultiplies{.factors = kOfWgmma,
+constexpr Multiplier kWgmmaMultiplies{.factors = kBesideThreads,
                                       .reads = Multiplier::Reads::kDescriptors,
                                       .from_registers = true,
-                                      .asynchronous = true,
+                                      .sums = Multiplier::Sums::kUnderWay,
+                                      .rows = 64,
                                       .step_bytes = 32,
                                       // Its sums have 14 bits then (docs/numerics.md).
                                       .chain_of_float8 = 128,
                                       .layouts = tile::wgmma_layouts,
                                       .row_step = tile::wgmma_row_step};
+constexpr Multiplier kTcgen05Multiplies{.factors = kBesideThreads,
+                                        .reads = Multiplier::Reads::kDescriptors,
+                                        .sums = Multiplier::Sums::kInOwnMemory,
+                                        .rows = 128,
+                                        .step_bytes = 32};
 
 constexpr Copier kLoadStoreCopies{Copier::Moves::kPiece, Copier::Completes::kAtOnce, 1, 16};
 constexpr Copier kCpAsyncCopies{Copier::Moves::kPiece, Copier::Completes::kInGroups, 4, 16};
@@ -65,8 +73,16 @@ namespace units {
 
 constinit const Unit kFma{.name = "fma", .optional = false, .multiplies = &kFmaMultiplies};
 constinit const Unit kMmaSync{.name = "mma.sync", .multiplies = &kMmaSyncMultiplies};
-constinit const Unit kWgmma{
-    .name = "wgmma", .least_sm = 90, .arch_specific = true, .multiplies = &kWgmmaMultiplies};
+constinit const Unit kWgmma{.name = "wgmma",
+                            .least_sm = 90,
+                            .below_sm = 100,
+                            .arch_specific = true,
+                            .multiplies = &kWgmmaMultiplies};
+constinit const Unit kTcgen05{.name = "tcgen05",
+                              .least_sm = 100,
+                              .below_sm = 120,
+                              .arch_specific = true,
+                              .multiplies = &kTcgen05Multiplies};
 constinit const Unit kLoadStore{.name = "ld/st", .optional = false, .copies = &kLoadStoreCopies};
 constinit const Unit kCpAsync{.name = "cp.async", .copies = &kCpAsyncCopies};
 constinit const Unit kBulkTensor{
@@ -77,22 +93,29 @@ constinit const Unit kMultimem{.name = "multimem", .least_sm = 90, .copies = &kM
 
 namespace {
 
-constexpr const Unit* kUnits[] = {&units::kFma,       &units::kMmaSync, &units::kWgmma,
-                                  &units::kLoadStore, &units::kCpAsync, &units::kBulkTensor,
-                                  &units::kMultimem};
+constexpr const Unit* kUnits[] = {&units::kFma,        &units::kMmaSync,   &units::kWgmma,
+                                  &units::kTcgen05,    &units::kLoadStore, &units::kCpAsync,
+                                  &units::kBulkTensor, &units::kMultimem};
+
+/// Whether there is such a unit for the architecture's own code, or for all.
+bool is_built_in(const Target& target, const Unit& unit) {
+  return unit.least_sm <= target.sm && (unit.below_sm == 0 || target.sm < unit.below_sm) &&
+         (!unit.arch_specific || target.arch_specific);
+}
 
 /// Why kernels for the target cannot use a unit for what it can do from an architecture on.
 std::string why_not(const Target& target, const Unit& unit, int least_sm) {
-  if (unit.arch_specific && (!target.arch_specific || target.sm != unit.least_sm)) {
+  if (unit.arch_specific && !is_built_in(target, unit)) {
     return fmt::format("{} needs sm_{}a", unit.name, unit.least_sm);
   }
   if (target.sm < least_sm) return fmt::format("{} needs sm_{} or later", unit.name, least_sm);
   return has(target, unit) ? "" : fmt::format("{} is off", unit.name);
 }
 
-/// The first architecture on which it multiplies operands of a dtype, or 0.
-int multiplies_from(const Unit& unit, DType dtype, bool asynchronous) {
-  if (unit.multiplies == nullptr || unit.multiplies->asynchronous != asynchronous) return 0;
+/// The first architecture on which it multiplies operands of a dtype, with its sums in one of these
+/// places; or 0.
+int multiplies_from(const Unit& unit, DType dtype, std::initializer_list<Multiplier::Sums> sums) {
+  if (unit.multiplies == nullptr || std::ranges::count(sums, unit.multiplies->sums) == 0) return 0;
   for (const Factor& factor : unit.multiplies->factors) {
     if (factor.dtype == dtype) return std::max(factor.least_sm, unit.least_sm);
   }
@@ -147,14 +170,15 @@ unsigned bit_of(const Unit& unit) {
 }
 
 bool has(const Target& target, const Unit& unit) {
-  if ((target.off & bit_of(unit)) != 0) return false;
-  if (unit.arch_specific) return target.arch_specific && target.sm == unit.least_sm;
-  return target.sm >= unit.least_sm;
+  return (target.off & bit_of(unit)) == 0 && is_built_in(target, unit);
 }
 
 const Unit* multiplier(const Target& target, DType dtype, bool asynchronous) {
-  return last_unit(target,
-                   [&](const Unit& unit) { return multiplies_from(unit, dtype, asynchronous); });
+  return last_unit(target, [&](const Unit& unit) {
+    using Sums = Multiplier::Sums;
+    return asynchronous ? multiplies_from(unit, dtype, {Sums::kUnderWay, Sums::kInOwnMemory})
+                        : multiplies_from(unit, dtype, {Sums::kInRegisters});
+  });
 }
 
 int chain_along_k(const Target& target, DType dtype) {
@@ -173,17 +197,16 @@ bool copies_in_groups(const Target& target) {
 int least_sm_of(DType dtype) {
   int least = 0;
   for (const Unit* unit : kUnits) {
-    const int from = multiplies_from(*unit, dtype, /*asynchronous=*/false);
+    const int from = multiplies_from(*unit, dtype, {Multiplier::Sums::kInRegisters});
     if (from != 0 && (least == 0 || from < least)) least = from;
   }
   return least;
 }
 
 const Unit* tile::unit_of(const Program& program, const Inst& inst) {
-  const auto multiplies = [&](std::string_view verb, bool asynchronous) {
-    return needed_unit(inst, program.target, verb, dtype_name(inst.dtype), [&](const Unit& unit) {
-      return multiplies_from(unit, inst.dtype, asynchronous);
-    });
+  const auto multiplies = [&](std::string_view verb, Multiplier::Sums sums) {
+    return needed_unit(inst, program.target, verb, dtype_name(inst.dtype),
+                       [&](const Unit& unit) { return multiplies_from(unit, inst.dtype, {sums}); });
   };
   const auto copies = [&](Copier::Moves moves, int bytes, std::string_view what) {
     return needed_unit(inst, program.target, "copies", what,
@@ -191,9 +214,11 @@ const Unit* tile::unit_of(const Program& program, const Inst& inst) {
   };
   switch (inst.op) {
     case Op::kDot:
-      return multiplies("multiplies", false);
+      return multiplies("multiplies", Multiplier::Sums::kInRegisters);
     case Op::kAsyncDot:
-      return multiplies("asynchronously multiplies", true);
+      return multiplies("asynchronously multiplies", Multiplier::Sums::kUnderWay);
+    case Op::kDotToSums:
+      return multiplies("has a memory for sums of", Multiplier::Sums::kInOwnMemory);
     case Op::kCopyToShared:
       return copies(Copier::Moves::kPiece, inst.width * static_cast<int>(dtype_size(inst.dtype)),
                     "pieces");

@@ -30,22 +30,26 @@ struct Multiplier {
   /// How it reads an operand in shared memory: element by element; as fragments, by ldmatrix; or
   /// itself, where descriptors say.
   enum class Reads { kElements, kFragments, kDescriptors };
+  /// Where its sums are: in registers; there, too, but made beside the threads, for `async_dot`; or
+  /// in a memory of its own, for `dot_to_sums`.
+  enum class Sums { kInRegisters, kUnderWay, kInOwnMemory };
 
   std::span<const Factor> factors;
   Reads reads;
   bool from_registers = false;  ///< an operand may be in registers
-  bool asynchronous = false;    ///< it works beside the threads: for `async_dot`, not for `dot`
-  int step_bytes = 0;           ///< of K, in one instruction; 0: one element
+  Sums sums = Sums::kInRegisters;
+  int rows = 16;       ///< of the result, in one instruction
+  int step_bytes = 0;  ///< of K, in one instruction; 0: one element
   /// Architectures [from, below) where it has no instruction for 8-bit floats: they become f16 on
   /// their way to it.
   int widens_from = 0, widens_below = 0;
   /// So many products of 8-bit floats at most in one sum along K, which has fewer bits than f32; 0:
   /// any number.
   int chain_of_float8 = 0;
-  /// The layouts that a dot wants for its tiles.
-  tile::DotLayouts (*layouts)(const tile::Program& program, const tile::Inst& dot);
+  /// The layouts that a dot wants for its tiles; null where no dot does.
+  tile::DotLayouts (*layouts)(const tile::Program& program, const tile::Inst& dot) = nullptr;
   /// For the swizzle of operand `side` in shared memory: SharedLayout's `row_step`.
-  int (*row_step)(const tile::Inst& dot, std::size_t side);
+  int (*row_step)(const tile::Inst& dot, std::size_t side) = nullptr;
 
   /// Elements of K in one instruction.
   [[nodiscard]] int step(DType dtype) const {
@@ -74,7 +78,8 @@ struct Copier {
 struct Unit {
   std::string_view name;       ///< that of its instruction in PTX; for people, too
   int least_sm = kLeastSm;     ///< the first architecture that has it
-  bool arch_specific = false;  ///< no other one has it, and only code for it alone (`a`) may use it
+  int below_sm = 0;            ///< those from here on have not; 0: all have
+  bool arch_specific = false;  ///< only code for one architecture alone (`a`) may use it
   bool optional = true;        ///< false: every kernel needs it, so it cannot be switched off
   const Multiplier* multiplies = nullptr;
   const Copier* copies = nullptr;
@@ -85,6 +90,7 @@ namespace units {
 extern const Unit kFma;         ///< multiply-adds of each thread
 extern const Unit kMmaSync;     ///< matrix products of a warp
 extern const Unit kWgmma;       ///< asynchronous matrix products of a group of four warps
+extern const Unit kTcgen05;     ///< those of a thread, whose sums are in tensor memory
 extern const Unit kLoadStore;   ///< loads and stores, through registers
 extern const Unit kCpAsync;     ///< asynchronous copies into shared memory
 extern const Unit kBulkTensor;  ///< bulk copies of tiles of tensors: TMA
@@ -105,6 +111,10 @@ extern const Unit kMultimem;    ///< reductions and stores over links: NVLink SH
 /// The unit that multiplies operands of a dtype, beside the threads or not; null where the target
 /// has none.
 [[nodiscard]] const Unit* multiplier(const Target& target, DType dtype, bool asynchronous = false);
+/// Whether its sums are in a memory of its own.
+[[nodiscard]] inline bool has_own_sums(const Unit& unit) {
+  return unit.multiplies->sums == Multiplier::Sums::kInOwnMemory;
+}
 /// How many products along K of operands of a dtype are one chain of sums; such chains, each from
 /// zero, are added up in f32 in their order. 0: all of K is one. The same for all units of a
 /// target, as an element's bits must not depend on which of them multiplies.

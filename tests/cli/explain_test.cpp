@@ -124,8 +124,9 @@ TEST(Units, AreListedForEveryCommand) {
   for (const char* command : {"explain", "run"}) {
     const auto wrong = run_braid({command, "-", "--units", "cp.async,mma"}, kFloat8);
     EXPECT_EQ(wrong.exit_code, 2);
-    EXPECT_THAT(wrong.err, HasSubstr("units: found 'mma', expected some of fma, mma.sync, wgmma, "
-                                     "ld/st, cp.async, cp.async.bulk.tensor, multimem\n"));
+    EXPECT_THAT(wrong.err,
+                HasSubstr("units: found 'mma', expected some of fma, mma.sync, wgmma, tcgen05, "
+                          "ld/st, cp.async, cp.async.bulk.tensor, multimem\n"));
   }
 }
 

@@ -560,7 +560,7 @@ struct RolesRun {
 RolesRun run_roles(const Program& program, const std::string& cuda, unsigned checks) {
   constexpr std::size_t kM = 128, kN = 512, kK = 320;
   const CompiledKernel kernel =
-      compile_kernel({program.entry, cuda}, Target::parse("sm_90a"), nullptr, /*line_info=*/true);
+      compile_kernel({program.entry, cuda}, program.target, nullptr, /*line_info=*/true);
   EXPECT_EQ(kernel.resources.spill_store_bytes, 0);
   auto bench = cpu_test::Bench::from_ptx(kernel.image.ptx, {.threads = 2, .checks = checks});
   const auto a = random_values<std::uint16_t>(kM * kK, 1);
@@ -596,21 +596,44 @@ RolesRun run_roles(const Program& program, const std::string& cuda, unsigned che
 constexpr unsigned kAllChecks = kCheckBounds | kCheckInit | kCheckRace | kCheckSync;
 
 TEST(Probes, WarpsHaveRoles) {
-  const Program program = lowered(read_probe("warp_specialised_gemm"), 2, "sm_90a");
-  const std::string cuda = print_cuda(program);
-  SCOPED_TRACE(cuda);
-  for (const unsigned checks : {0U, kAllChecks}) {
-    const RolesRun run = run_roles(program, cuda, checks);
-    EXPECT_EQ(run.findings, std::vector<std::string>());
-    EXPECT_EQ(run.wrong, 0U);
+  for (const auto& [name, target] :
+       {std::pair{"warp_specialised_gemm", "sm_90a"}, std::pair{"products_in_sums", "sm_100a"}}) {
+    const Program program = lowered(read_probe(name), 2, target);
+    const std::string cuda = print_cuda(program);
+    SCOPED_TRACE(cuda);
+    for (const unsigned checks : {0U, kAllChecks}) {
+      const RolesRun run = run_roles(program, cuda, checks);
+      EXPECT_EQ(run.findings, std::vector<std::string>());
+      EXPECT_EQ(run.wrong, 0U);
+    }
   }
 }
 
+/// A kernel's text with a part replaced, once or everywhere.
+struct Mutant {
+  std::string_view what, text, by;
+  bool everywhere = false;
+};
+
 /// One mutant for each rule of the protocol; nobody may call it clean.
+void expect_found(const char* probe, const char* target, std::span<const Mutant> mutants) {
+  const Program program = lowered(read_probe(probe), 2, target);
+  const std::string cuda = print_cuda(program);
+  for (const Mutant& mutant : mutants) {
+    SCOPED_TRACE(mutant.what);
+    std::string text = cuda;
+    std::size_t at = text.find(mutant.text);
+    ASSERT_NE(at, std::string::npos);
+    do {
+      text.replace(at, mutant.text.size(), mutant.by);
+      at = text.find(mutant.text, at + mutant.by.size());
+    } while (mutant.everywhere && at != std::string::npos);
+    const RolesRun run = run_roles(program, text, kAllChecks);
+    EXPECT_TRUE(!run.findings.empty() || run.wrong > 0);
+  }
+}
+
 TEST(Probes, RolesThatBreakARuleAreFound) {
-  struct Mutant {
-    std::string_view what, text, by;
-  };
   constexpr Mutant kMutants[] = {
       {"threads' stores are not fenced from the copies", "fence_async();\n", "\n"},
       {"the shared tile is written while copies read it", "await_pushes_read();\n", ";\n"},
@@ -620,17 +643,21 @@ TEST(Probes, RolesThatBreakARuleAreFound) {
       {"fewer bytes are expected than come", "49152);", "32768);"},
       {"a slot is read before it is full", "& 1);\n", "& 1 ^ 1);\n"},
   };
-  const Program program = lowered(read_probe("warp_specialised_gemm"), 2, "sm_90a");
-  const std::string cuda = print_cuda(program);
-  for (const Mutant& mutant : kMutants) {
-    SCOPED_TRACE(mutant.what);
-    std::string text = cuda;
-    const std::size_t at = text.find(mutant.text);
-    ASSERT_NE(at, std::string::npos);
-    text.replace(at, mutant.text.size(), mutant.by);
-    const RolesRun run = run_roles(program, text, kAllChecks);
-    EXPECT_TRUE(!run.findings.empty() || run.wrong > 0);
-  }
+  expect_found("warp_specialised_gemm", "sm_90a", kMutants);
+}
+
+TEST(Probes, ProductsInSumsThatBreakARuleAreFound) {
+  constexpr Mutant kMutants[] = {
+      {"sums are taken before their loads have ended", "await_sums();\n", ";\n", true},
+      {"one warp's release counts for all", "8 * i, 8);", "8 * i, 1);"},
+      {"a slot is released before products have read it", "commit_products(shared + 2294",
+       "arrive(shared + 2294"},
+      {"sums are there before their products have ended", "commit_products(shared + 2295",
+       "arrive(shared + 2295"},
+      {"the first product adds to what was there", "= 0 < ", "= 0 <= "},
+      {"what was allocated is kept", "free_sums(v", ";(void)(v"},
+  };
+  expect_found("products_in_sums", "sm_100a", kMutants);
 }
 
 }  // namespace

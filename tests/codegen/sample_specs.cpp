@@ -435,7 +435,8 @@ std::vector<SampleSpec> wide_attentions(const Target& target) {
   // With a mask and no ring a few bytes are spilled; with half the rows for each warp nothing is,
   // and the kernel takes 1.4 times as long.
   for (const bool masked : {false, true}) {
-    if (masked && multiplier(target, bf16, /*asynchronous=*/true) == nullptr) continue;
+    const Unit* const unit = multiplier(target, bf16, /*asynchronous=*/true);
+    if (masked && (unit == nullptr || !unit->multiplies->from_registers)) continue;
     Body b;
     std::vector<ValueId> inputs;
     for (int i = 0; i < 3; ++i) inputs.push_back(b.input(bf16, {1, 16, kT, 128}));

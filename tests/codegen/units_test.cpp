@@ -45,7 +45,10 @@ TEST(Units, TheFastestOfTheTargetMultiplies) {
     EXPECT_EQ(multiplier_of("sm_90a", dtype, true), "wgmma");
     EXPECT_EQ(multiplier_of("sm_90a:mma.sync", dtype, true), "none");
     EXPECT_EQ(multiplier_of("sm_90", dtype, true), "none");
-    EXPECT_EQ(multiplier_of("sm_100a", dtype, true), "none");
+    EXPECT_EQ(multiplier_of("sm_100", dtype, true), "none");
+    EXPECT_EQ(multiplier_of("sm_100a", dtype, true), "tcgen05");
+    EXPECT_EQ(multiplier_of("sm_103a", dtype, true), "tcgen05");
+    EXPECT_EQ(multiplier_of("sm_120a", dtype, true), "none");
   }
   EXPECT_EQ(multiplier_of("sm_80", DType::kF32), "fma");
   for (const DType dtype : {DType::kF8E4M3, DType::kF8E5M2}) {
@@ -78,11 +81,11 @@ TEST(Units, ATextMayNameThemAlone) {
 }
 
 TEST(Units, UnknownOnesAreRefused) {
-  for (const char* name : {"mma", "", "tcgen05", "mma.sync "}) {
+  for (const char* name : {"mma", "", "tcgen5", "mma.sync "}) {
     const std::string text =
         error_of([&] { static_cast<void>(Target::parse(std::string("sm_80:mma.sync,") + name)); });
     EXPECT_EQ(text, "units: found '" + std::string(name) +
-                        "', expected some of fma, mma.sync, wgmma, ld/st, cp.async, "
+                        "', expected some of fma, mma.sync, wgmma, tcgen05, ld/st, cp.async, "
                         "cp.async.bulk.tensor, multimem");
   }
 }
@@ -91,23 +94,25 @@ TEST(Units, UnknownOnesAreRefused) {
 const std::map<std::string_view, const char*> kInstructions = {
     {"mma.sync", "mma.sync.aligned"},
     {"wgmma", "wgmma."},
+    {"tcgen05", "tcgen05."},
     {"cp.async", "cp.async.c"},
     {"cp.async.bulk.tensor", "cp.async.bulk.tensor"},
     {"multimem", "multimem."}};
 
 TEST(Units, AKernelUsesNoneThatIsOff) {
   for (const auto& [off, instruction] : kInstructions) {
-    std::string list = "sm_90a:fma";
+    const std::string arch = off == "tcgen05" ? "sm_100a" : "sm_90a";
+    std::string list = arch + ":fma";
     for (const Unit* unit : all_units()) {
       if (unit->name != off) list += fmt::format(",{}", unit->name);
     }
     const Target target = Target::parse(list);
     int used = 0;
-    for (const auto& sample : testing::sample_specs(Target::parse("sm_90a"))) {
+    for (const auto& sample : testing::sample_specs(Target::parse(arch))) {
       SCOPED_TRACE(sample.name);
       const KernelSpec spec{sample.spec.body, default_config(*sample.spec.body, target)};
       const bool uses =
-          emit(sample.spec, Target::parse("sm_90a")).text.find(instruction) != std::string::npos;
+          emit(sample.spec, Target::parse(arch)).text.find(instruction) != std::string::npos;
       used += uses ? 1 : 0;
       if (uses && off == "multimem") {
         EXPECT_THAT(error_of([&] { static_cast<void>(emit(spec, target)); }),
@@ -124,7 +129,7 @@ TEST(Units, AKernelUsesNoneThatIsOff) {
   }
 }
 
-// A canary tries wgmma and bulk copies together.
+// A canary tries bulk copies together with what multiplies beside the threads.
 TEST(Units, AKernelKnowsWhichItUses) {
   for (const char* text : {"sm_80", "sm_90a", "sm_100a", "sm_120"}) {
     const Target target = Target::parse(text);
@@ -141,7 +146,7 @@ TEST(Units, AKernelKnowsWhichItUses) {
                               : source.text.find(instruction->second) != std::string::npos;
         EXPECT_EQ((source.units & bit_of(*unit)) != 0, uses) << unit->name;
       }
-      EXPECT_EQ((source.units & bit_of(units::kWgmma)) != 0,
+      EXPECT_EQ((source.units & (bit_of(units::kWgmma) | bit_of(units::kTcgen05))) != 0,
                 (source.units & bit_of(units::kBulkTensor)) != 0);
     }
   }

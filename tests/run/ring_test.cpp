@@ -1,5 +1,6 @@
-// Matmuls whose operands a thread brings by bulk copies, while groups of warps multiply beside it:
-// equal to the reference and bit for bit to what mma.sync makes, without a finding.
+// Matmuls whose operands a thread brings by bulk copies, while groups of warps, or another thread,
+// multiply beside it: equal to the reference and bit for bit to what mma.sync makes, without a
+// finding.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,10 +9,12 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "codegen/work/work.h"
 #include "findings.h"
 #include "run/graph_builder.h"
 #include "run/run_graph.h"
@@ -24,8 +27,15 @@ using testing::GraphBuilder;
 
 const Dim kT = Dim::symbol("T");
 
-/// Nothing else multiplies 16-bit operands as quickly, so it is the choice for each product.
-constexpr const char* kRing = "H100:wgmma,cp.async.bulk.tensor";
+/// Targets that multiply by a ring, and others with the same bits.
+struct Units {
+  const char *by_ring, *others;
+};
+constexpr Units kOf16Bits[] = {{"H100:wgmma,cp.async.bulk.tensor", "H100:mma.sync,cp.async"},
+                               {"B200:tcgen05,cp.async.bulk.tensor", "B200:mma.sync,cp.async"}};
+/// While there is wgmma all units add 8-bit floats in its order.
+constexpr Units kOf8Bits[] = {{"H100", "H100:cp.async.bulk.tensor"},
+                              {"B200:tcgen05,cp.async.bulk.tensor", "B200:mma.sync,cp.async"}};
 
 struct Case {
   std::string name;
@@ -60,25 +70,42 @@ World open(const std::string& target, Checks checks) {
   return World::open(options);
 }
 
+/// The graph as one kernel in its quickest tiles with a ring, which for small products may not be
+/// the quickest of all.
+Graph by_ring(const Graph& graph, const Target& target) {
+  auto body = std::make_shared<const Graph>(graph);
+  for (Config& config : candidates(graph, target)) {
+    if (has_ring(config)) return lone_kernel({body, std::move(config)});
+  }
+  ADD_FAILURE() << "no kernel by a ring";
+  return graph;
+}
+
 /// As the reference, and with the bits of other units; by a kernel whose warps have roles.
-void expect_right(const Graph& graph, const Bindings& bindings, Checks checks = kCheckAll,
-                  const char* by_ring = kRing, const char* others = "H100:mma.sync,cp.async") {
+void expect_right_on(const Units& units, const Graph& graph, const Bindings& bindings,
+                     Checks checks) {
+  SCOPED_TRACE(units.by_ring);
   const RankTensors inputs = random_inputs(graph, bindings, 5);
-  World world = open(by_ring, checks);
-  Executable executable = compile(graph, world);
+  World world = open(units.by_ring, checks);
+  const Graph alone = by_ring(graph, Target::parse(units.by_ring));
+  Executable executable = compile(alone, world);
   EXPECT_EQ(executable.kernels().size(), 1);
   // Those that compute, and the group of the one that copies.
   EXPECT_GE(executable.kernels()[0].threads, 256);
   EXPECT_GE(executable.kernels()[0].shared_bytes, 64 << 10);
-  const RankTensors got = testing::run_once(executable, graph, bindings, inputs);
+  const RankTensors got = testing::run_once(executable, alone, bindings, inputs);
   for (const Finding& finding : found_by(world.device())) ADD_FAILURE() << finding.text();
   EXPECT_TRUE(testing::same_as_reference(graph, got, evaluate(graph, inputs, bindings)));
-  World other_world = open(others, kCheckNothing);
+  World other_world = open(units.others, kCheckNothing);
   Executable other = compile(graph, other_world);
   const RankTensors peers = testing::run_once(other, graph, bindings, inputs);
   for (std::size_t i = 0; i < got[0].size(); ++i) {
     EXPECT_EQ(got[0][i].data, peers[0][i].data) << "output " << i;
   }
+}
+void expect_right(const Graph& graph, const Bindings& bindings, Checks checks = kCheckAll,
+                  std::span<const Units> all = kOf16Bits) {
+  for (const Units& units : all) expect_right_on(units, graph, bindings, checks);
 }
 
 class Ring : public ::testing::TestWithParam<Case> {};
@@ -149,7 +176,7 @@ TEST(RingRun, APartAlongKKeepsItsNeighboursOut) {
     values[i] = std::numeric_limits<double>::quiet_NaN();
   }
   wide = HostTensor::from_doubles(wide.dtype, wide.shape, values);
-  World world = open(kRing, kCheckNothing);
+  World world = open(kOf16Bits[0].by_ring, kCheckNothing);
   Executable executable = compile(graph, world);
   EXPECT_TRUE(testing::same_as_reference(graph,
                                          testing::run_once(executable, graph, {{"T", 1}}, inputs),
@@ -218,15 +245,13 @@ Graph scaled(const Scaled& c, std::int64_t most, bool has_residual = true) {
 class ScaledRing : public ::testing::TestWithParam<Scaled> {};
 
 TEST_P(ScaledRing, EqualsTheReferenceAndOtherUnits) {
-  // While there is wgmma all units add in its order.
-  expect_right(scaled(GetParam(), 300), {{"T", 200}}, kCheckAll, "H100",
-               "H100:cp.async.bulk.tensor");
+  expect_right(scaled(GetParam(), 300), {{"T", 200}}, kCheckAll, kOf8Bits);
 }
 
 // The columns of a tile of 256 are two parts, which share the rows.
 TEST(ScaledRingRun, TilesInParts) {
   expect_right(scaled({DType::kF8E4M3, DType::kF8E4M3, 272, 8200}, 300, false), {{"T", 200}},
-               kCheckNothing, "H100", "H100:cp.async.bulk.tensor");
+               kCheckNothing, kOf8Bits);
 }
 
 TEST(ScaledRingRun, APairSharesItsRows) {
@@ -238,8 +263,8 @@ TEST(ScaledRingRun, APairSharesItsRows) {
     return b.op("scaled_mm", {x, w, scales, b.in(DType::kF32, {1, 264})});
   };
   const ValueId gate = product(), up = product();
-  expect_right(b.take({b.op("mul", {b.op("silu", {gate}), up})}), {{"T", 131}}, kCheckAll, "H100",
-               "H100:cp.async.bulk.tensor");
+  expect_right(b.take({b.op("mul", {b.op("silu", {gate}), up})}), {{"T", 131}}, kCheckAll,
+               kOf8Bits);
 }
 
 /// Scales of 128 products along K: of A's rows; of B's columns, or of 128 of these.
@@ -276,7 +301,7 @@ class ScalesInBlocks : public ::testing::TestWithParam<InBlocks> {
 };
 
 TEST_P(ScalesInBlocks, EqualTheReferenceAndOtherUnits) {
-  expect_right(graph(GetParam()), {{"T", 200}}, kCheckAll, "H100", "H100:cp.async.bulk.tensor");
+  expect_right(graph(GetParam()), {{"T", 200}}, kCheckAll, kOf8Bits);
 }
 
 // Where no unit wants chains, K is in steps of 128 all the same.
@@ -301,8 +326,8 @@ TEST(ScalesInBlocksRun, APairSharesItsRows) {
     return b.op("scaled_mm", {x, w, scales, b.in(DType::kF32, {3, 3})});
   };
   const ValueId gate = product(), up = product();
-  expect_right(b.take({b.op("mul", {b.op("silu", {gate}), up})}), {{"T", 131}}, kCheckAll, "H100",
-               "H100:cp.async.bulk.tensor");
+  expect_right(b.take({b.op("mul", {b.op("silu", {gate}), up})}), {{"T", 131}}, kCheckAll,
+               kOf8Bits);
 }
 
 // A tile of 256 columns, by a ring and without.
@@ -312,7 +337,7 @@ TEST(ScalesInBlocksRun, TilesInParts) {
   const ValueId x = b.in(e4m3, {kT, 272}), w = operand(b, e4m3, 272, 8200, true);
   const ValueId y =
       b.op("scaled_mm", {x, w, b.in(DType::kF32, {kT, 3}), b.in(DType::kF32, {3, 65})});
-  expect_right(b.take({y}), {{"T", 200}}, kCheckNothing, "H100", "H100:cp.async.bulk.tensor");
+  expect_right(b.take({y}), {{"T", 200}}, kCheckNothing, kOf8Bits);
 }
 
 // Then the columns of a tile have several numbers.

@@ -394,6 +394,7 @@ TEST_F(UnitTrialsTest, TheCpuDeviceIsTrusted) {
 constexpr std::pair<const Unit*, const char*> kInstructions[] = {
     {&units::kMmaSync, "mma.sync.aligned"},
     {&units::kWgmma, "wgmma.mma_async"},
+    {&units::kTcgen05, "tcgen05.mma"},
     {&units::kCpAsync, "cp.async.c"},
     {&units::kBulkTensor, "cp.async.bulk.tensor"}};
 
@@ -411,7 +412,8 @@ TEST(UnitCanaries, UseTheirUnitAndAreRightOnTheCpuDevice) {
       if (!there) continue;
       seen |= units;
       Program program = unit_canary(target, units);
-      const std::size_t kernels = (units & bit_of(units::kWgmma)) != 0 ? 2 : 1;
+      const bool is_beside = (units & (bit_of(units::kWgmma) | bit_of(units::kTcgen05))) != 0;
+      const std::size_t kernels = is_beside ? 2 : 1;
       ASSERT_EQ(program.kernels.size(), kernels);
       for (const ProgramKernel& kernel : program.kernels) {
         const Config& config = kernel.spec.config;

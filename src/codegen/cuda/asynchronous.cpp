@@ -66,6 +66,33 @@ __device__ __forceinline__ unsigned long long descriptor(unsigned at, unsigned l
 }
 )";
 
+constexpr std::string_view kProductsInSums =
+    R"(__device__ __forceinline__ void alloc_sums(unsigned at, unsigned columns) {
+  asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" :: "r"(at), "r"(columns) : "memory");
+}
+__device__ __forceinline__ void free_sums(unsigned at, unsigned columns) {
+  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" :: "r"(at), "r"(columns) : "memory");
+}
+__device__ __forceinline__ void before_meeting() {
+  asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+}
+__device__ __forceinline__ void after_meeting() {
+  asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+}
+// Arrives once the products that this thread has begun have ended.
+__device__ __forceinline__ void commit_products(unsigned at) {
+  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" :: "r"(at) : "memory");
+}
+__device__ __forceinline__ void await_sums() {
+  asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
+}
+// An operand in panels of 128 bytes; `leading` bytes apart.
+__device__ __forceinline__ unsigned long long descriptor(unsigned at, unsigned leading) {
+  return (unsigned long long)((at & 0x3ffff) >> 4) | (unsigned long long)(leading >> 4) << 16 |
+         (unsigned long long)(1024 >> 4) << 32 | 1ull << 46 | 1ull << 62;
+}
+)";
+
 }  // namespace
 
 void Preamble::mbarriers() {
@@ -148,6 +175,56 @@ std::string Preamble::wgmma(DType a, DType b, int cols, bool trans_a, bool trans
       has_orders ? fmt::format(", {:d}, {:d}", trans_a, trans_b) : "", operands,
       units::kWgmma.multiplies->step(a), ptx_name(b));
   return need(kAsync, name, text);
+}
+
+void Preamble::products_in_sums() {
+  shared_address();
+  need(kAsync, "products_in_sums", std::string(kProductsInSums));
+}
+
+/// PTX ISA, "Instruction descriptor": bits of the operands' dtypes and orders and of the shape.
+std::string Preamble::product_in_sums(DType a, DType b, int cols, bool trans_a, bool trans_b) {
+  products_in_sums();
+  const auto code = [](DType dtype) {
+    return dtype == DType::kBF16 || dtype == DType::kF8E5M2 ? 1U : 0U;
+  };
+  constexpr unsigned kSumsOfF32 = 1U << 4U;
+  constexpr unsigned kRows = 128;
+  const unsigned what = kSumsOfF32 | code(a) << 7U | code(b) << 10U | unsigned{trans_a} << 15U |
+                        unsigned{trans_b} << 16U | static_cast<unsigned>(cols) / 8 << 17U |
+                        kRows / 16 << 24U;
+  const std::string name = fmt::format("product_{}_{}{}{}{}", cols, dtype_name(a),
+                                       a == b ? "" : fmt::format("_{}", dtype_name(b)),
+                                       trans_a ? "_ta" : "", trans_b ? "_tb" : "");
+  return need(
+      kAsync, name,
+      fmt::format(
+          R"(__device__ __forceinline__ void {}(unsigned to, unsigned long long a, unsigned long long b, bool adds) {{
+  asm volatile("{{\n.reg .pred p;\nsetp.ne.b32 p, %3, 0;\n"
+               "tcgen05.mma.cta_group::1.kind::{} [%0], %1, %2, {}, p;\n}}"
+               :: "r"(to), "l"(a), "l"(b), "r"((int)adds) : "memory");
+}}
+)",
+          name, dtype_size(a) == 2 ? "f16" : "f8f6f4", what));
+}
+
+std::string Preamble::load_sums(int cols) {
+  products_in_sums();
+  std::string registers, operands;
+  for (int i = 0; i < cols; ++i) {
+    registers += fmt::format("{}%{}", i == 0 ? "" : ",", i);
+    operands += fmt::format("{}{}\"=f\"(v[{}])", i == 0 ? "" : ", ",
+                            i % 8 == 0 && i > 0 ? "\n        " : "", i);
+  }
+  const std::string name = fmt::format("load_sums_{}", cols);
+  return need(kAsync, name,
+              fmt::format(R"(__device__ __forceinline__ void {}(float* v, unsigned from) {{
+  asm volatile("tcgen05.ld.sync.aligned.32x32b.x{}.b32 {{{}}}, [%{}];"
+      : {}
+      : "r"(from) : "memory");
+}}
+)",
+                          name, cols, registers, cols, operands));
 }
 
 std::string Preamble::wgmma_from_registers(DType dtype, int cols, bool trans_b) {

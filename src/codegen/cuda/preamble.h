@@ -84,6 +84,15 @@ class Preamble {
   /// The same with `const unsigned* a`: a fragment, four words.
   std::string wgmma_from_registers(DType dtype, int cols, bool trans_b);
 
+  /// Of products whose sums are in tensor memory: descriptor, commit_products, alloc_sums,
+  /// free_sums, and fences before_meeting and after_meeting, for what is done there.
+  void products_in_sums();
+  /// `void f(unsigned to, unsigned long long a, unsigned long long b, bool adds)`: 128 rows.
+  std::string product_in_sums(DType a, DType b, int cols, bool trans_a, bool trans_b);
+  /// `void f(float* v, unsigned from)`: so many columns of the thread's row, which are there once
+  /// await_sums has returned.
+  std::string load_sums(int cols);
+
   /// The type of a parameter that is so many bytes by value.
   std::string bytes(int size, int alignment);
 

@@ -333,12 +333,14 @@ void Printer::instruction(Id id) {
     case Op::kForResult:
     case Op::kAllocShared:
     case Op::kAllocRing:
+    case Op::kAllocSums:
     case Op::kUndefined:
     case Op::kRole:
       break;
     case Op::kAcquire:
     case Op::kAwait:
     case Op::kRelease:
+    case Op::kPublish:
       ring(id);
       break;
     case Op::kCopyTile:
@@ -346,6 +348,12 @@ void Printer::instruction(Id id) {
       break;
     case Op::kAsyncDot:
       async_dot(id);
+      break;
+    case Op::kDotToSums:
+      dot_to_sums(id);
+      break;
+    case Op::kLoadSums:
+      load_sums(id);
       break;
     case Op::kWaitDots:
       out_.line(preamble_.wgmma_wait(inst.index) + "();");

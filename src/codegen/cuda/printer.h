@@ -67,7 +67,15 @@ class Printer {
   // print_roles.cpp
   void roles(std::span<const Id> ids);
   std::string mbarrier(Id ring, Id step, bool empty);
-  Print ring, copy_tile, async_dot, hold, settled, push_tile;
+  void init_rings(int computing);
+  Print ring, copy_tile, async_dot, hold, settled, push_tile, dot_to_sums, load_sums;
+  /// Calls body(id) for each kAllocSums.
+  template <class Body>
+  void each_sums(const Body& body);
+  /// An operand of a product beside the threads, in panels; descriptors count in 16 bytes.
+  struct Panels;
+  [[nodiscard]] Panels panels(Id tile, bool k_first) const;
+  std::string slot_of_sums(Id sums, Id slot);
 
   const Layout& layout(int index) const { return p_.layouts[static_cast<std::size_t>(index)]; }
   const Layout& layout_of(Id id) const { return layout(p_.at(id).layout); }
@@ -129,6 +137,8 @@ class Printer {
   bool marks_ = false;
   bool pushes_ = false;
   int role_threads_ = 0;
+  bool one_thread_ = false;              ///< of the role that is printed
+  bool has_sums_ = false;                ///< products have a memory of their own
   std::set<std::pair<int, int>> bases_;  ///< (layout, axis) that the text names
 };
 

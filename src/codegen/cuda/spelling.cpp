@@ -24,6 +24,7 @@ std::string_view c_type(Kind kind) {
       return "unsigned char*";
     case Kind::kShared:
     case Kind::kRing:
+    case Kind::kSums:
       break;
   }
   throw_internal("print", "a shared tile has no scalar type");

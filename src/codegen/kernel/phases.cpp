@@ -211,23 +211,40 @@ class Assembly {
   void run_roles(const Work& work, const Numbers& numbers) {
     const RingWork& by_ring = *work.by_ring;
     const std::vector<Id> shared = by_ring.allocate(b_, facts(), stage_->config);
-    const auto role = [&](int warps, int registers, const auto& part) {
+    /// `part` is given the steps of so many rings, and returns those that follow.
+    const auto role = [&](int warps, int registers, std::size_t rings, const auto& part) {
       const Id role = b_.begin_role(warps, registers);
-      const Id none = b_.integer(0, tile::Kind::kI32);
+      const std::vector<Id> none(rings, b_.integer(0, tile::Kind::kI32));
       if (one_each_) {
-        part(piece(b_.program_id()), shared, none);
+        part(piece(b_.program_id()), none);
       } else {
-        const Id loop = b_.begin_for(numbers.first, numbers.end, numbers.step, {none});
-        const Id step = part(piece(b_.induction(loop)), shared, b_.carried(loop, 0));
-        b_.end_for(loop, {step});
+        const Id loop = b_.begin_for(numbers.first, numbers.end, numbers.step, none);
+        std::vector<Id> steps;
+        for (std::size_t i = 0; i < rings; ++i) {
+          steps.push_back(b_.carried(loop, static_cast<int>(i)));
+        }
+        b_.end_for(loop, part(piece(b_.induction(loop)), steps));
       }
       b_.end_role(role);
     };
-    // Of two groups of warps that compute, each thread takes registers of the one that copies.
+    const auto by_one = [&](auto part) {
+      return [part, &shared](const Piece& piece, const std::vector<Id>& steps) {
+        return std::vector<Id>{part(piece, shared, steps[0])};
+      };
+    };
     const auto warps = static_cast<int>(stage_->config.at("num_warps"));
+    const bool has_sums = std::ranges::any_of(
+        shared, [&](Id id) { return program_.at(id).op == tile::Op::kAllocSums; });
+    // Of two groups of warps that compute, each thread takes registers of the third one.
     const bool moves = warps > tile::kWarpsOfGroup;
-    role(warps, moves ? 232 : 0, by_ring.compute);
-    role(tile::kWarpsOfGroup, moves ? 40 : 0, by_ring.fill);
+    const int few = !moves ? 0 : has_sums ? 64 : 40;
+    role(warps, !moves ? 0 : has_sums ? 224 : 232, 1, by_one(by_ring.compute));
+    role(has_sums ? 1 : tile::kWarpsOfGroup, few, 1, by_one(by_ring.fill));
+    if (!has_sums) return;
+    role(tile::kWarpsOfGroup - 1, few, 2, [&](const Piece& piece, const std::vector<Id>& steps) {
+      const RingWork::Steps next = by_ring.multiply(piece, shared, {steps[0], steps[1]});
+      return std::vector<Id>{next.of_operands, next.of_sums};
+    });
   }
 
   Numbers dealt(const Phase& phase, const Pieces& pieces) {

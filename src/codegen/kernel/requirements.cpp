@@ -31,11 +31,12 @@ static_assert(std::size(kParamNames) ==
               static_cast<std::size_t>(KernelParam::Kind::kOutputMap) + 1);
 
 /// Why it has no kernel by a ring in this configuration, where that asks for one.
-std::string refuse_ring(const Kernel& kernel, const BodyFacts& facts, const Config& config) {
+std::string refuse_ring(const Kernel& kernel, const BodyFacts& facts, const Config& config,
+                        const Target& target) {
   if (!has_ring(config)) return "";
   for (const Phase& phase : kernel.phases) {
     if (phase.work->by_ring == nullptr) return "it has no form with a ring";
-    if (std::string reason = phase.work->by_ring->refuse(facts, config); !reason.empty()) {
+    if (std::string reason = phase.work->by_ring->refuse(facts, config, target); !reason.empty()) {
       return reason;
     }
   }
@@ -154,7 +155,7 @@ tile::Program tile_program(const KernelSpec& spec, const Target& target, int ran
   refused(cannot_fuse(*spec.body));
   const std::vector<Stage> stages = stages_of(spec);
   for (const Stage& stage : stages) {
-    const std::string reason = refuse_ring(stage.kernel, stage.facts, stage.config);
+    const std::string reason = refuse_ring(stage.kernel, stage.facts, stage.config, target);
     if (!reason.empty()) refused(fmt::format("{} 1: {}", kRingSetting, reason));
   }
   return build_program(stages, spec, target, ranks_per_device);

@@ -40,6 +40,8 @@ int scratch_bytes(const Program& p, const Inst& inst) {
              static_cast<int>(dtype_size(inst.dtype));
     case Op::kAllocRing:
       return inst.stages * 16;
+    case Op::kAllocSums:
+      return 4;
     case Op::kReduce: {
       // One partial result for each row and each part of its columns.
       const ReductionParts parts = reduction_parts(layout(p.at(inst.args[0])));

@@ -24,6 +24,7 @@
 #include "braid/error.h"
 #include "codegen/passes/recomputed.h"
 #include "codegen/tile/dot_layouts.h"
+#include "codegen/tile/fragments.h"
 #include "codegen/tile/op_info.h"
 #include "codegen/tile/walk.h"
 
@@ -85,8 +86,12 @@ class Assigner {
 
  private:
   bool has_class(Id id) const {
-    return id != kNone && !recomputed_[static_cast<std::size_t>(id)] &&
-           p_.at(id).type.kind != Kind::kShared;
+    return id != kNone && !recomputed_[static_cast<std::size_t>(id)] && !is_apart(id);
+  }
+  /// Whether its elements are in no registers.
+  [[nodiscard]] bool is_apart(Id id) const {
+    const Kind kind = p_.at(id).type.kind;
+    return kind == Kind::kShared || kind == Kind::kSums;
   }
   void join(Id a, Id b) {
     if (!has_class(a) || !has_class(b)) return;
@@ -131,6 +136,8 @@ class Assigner {
           throw_invalid("dot", "two dots of different kinds accumulate into one tile");
         }
         slot(id) = wanted;
+      } else if (inst.op == Op::kLoadSums) {
+        slot(id) = sums_layout(inst.type.rows, inst.type.cols, p_.num_warps);
       }
     });
     // What a product beside the threads takes from registers is made where it takes it.
@@ -216,7 +223,7 @@ class Assigner {
   Id in_layout(Id value, const Layout& wide) {
     if (value == kNone) return value;
     const Inst inst = p_.at(value);
-    if (inst.type.is_scalar() || inst.type.kind == Kind::kShared) return value;
+    if (inst.type.is_scalar() || is_apart(value)) return value;
     if (is_recomputed(value)) {
       std::vector<Id> args = inst.args;
       for (Id& arg : args) arg = in_layout(arg, wide);

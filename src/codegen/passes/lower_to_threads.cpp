@@ -418,10 +418,11 @@ class Lowering {
     inst.width = std::min(part.vector_width(), 16 / bytes);
     // Rows of 16 bytes, four matrices at a time: the registers of ldmatrix, the other way.
     constexpr int kWord = 1;
-    if (bytes == 2 && part.reg.size() > kWord + 1 && part.reg[0] == Coord{0, 1}) {
+    inst.whole = bytes == 2 && part.reg.size() > kWord + 1 && part.reg[0] == Coord{0, 1} &&
+                 part.lane[0] == Coord{0, 2} && part.lane[1] == Coord{0, 4};
+    if (inst.whole) {
       const MatrixLoad rows = matrix_load(part, bytes, {kWord, kWord + 1});
-      inst.whole = !rows.transposed;
-      if (inst.whole) inst.addresses = {bytes_in_shared(inst.args[0], rows.rows)};
+      inst.addresses = {bytes_in_shared(inst.args[0], rows.rows)};
     }
     if (!inst.whole) inst.addresses = {in_shared(inst.args[0], part)};
   }

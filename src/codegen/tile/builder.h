@@ -155,6 +155,32 @@ class Builder {
   Id settled(Id product) {
     return append({.op = Op::kSettled, .type = type(product), .args = {product}});
   }
+  /// Slots for sums of a unit that has a memory for them.
+  Id alloc_sums(int rows, int cols, int stages) {
+    Inst sums{.op = Op::kAllocSums, .type = {Kind::kSums, rows, cols}, .args = {}};
+    sums.stages = stages;
+    return append(std::move(sums));
+  }
+  struct SumsSlot {
+    Id sums, slot;
+  };
+  void dot_to_sums(Id a, Id b, Id slot, SumsSlot to, Id adds, bool trans_a, bool trans_b) {
+    Inst dot{.op = Op::kDotToSums,
+             .type = {},
+             .args = {a, b, to.sums, slot, to.slot, adds},
+             .dtype = p_.at(b).dtype};
+    dot.trans_a = trans_a;
+    dot.trans_b = trans_b;
+    append(std::move(dot));
+  }
+  void publish(Id ring, Id step) { append({.op = Op::kPublish, .type = {}, .args = {ring, step}}); }
+  /// So many columns from `first` on.
+  Id load_sums(SumsSlot from, int first, int cols) {
+    return append({.op = Op::kLoadSums,
+                   .type = {Kind::kF32, type(from.sums).rows, cols},
+                   .args = {from.sums, from.slot},
+                   .index = first});
+  }
   Id undefined(int rows, int cols) {
     return append({.op = Op::kUndefined, .type = {Kind::kF32, rows, cols}, .args = {}});
   }

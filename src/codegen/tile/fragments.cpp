@@ -45,9 +45,9 @@ Layout mma_accumulator(int rows, int cols, const WarpGrid& warps, Columns column
   return out;
 }
 
-GroupGrid group_grid(int rows, int warps) {
+GroupGrid group_grid(int rows, int warps, int rows_of_product) {
   const int groups = std::max(1, warps / kWarpsOfGroup);
-  const int along_rows = std::clamp(rows / 64, 1, groups);
+  const int along_rows = std::clamp(rows / rows_of_product, 1, groups);
   return {along_rows, groups / along_rows};
 }
 
@@ -59,6 +59,19 @@ Layout wgmma_accumulator(int rows, int cols, int warps) {
   out.warp = {{16, 0}, {32, 0}};
   for (int g = 1; g < along_rows; g *= 2) out.warp.push_back({rows / along_rows * g, 0});
   for (int g = 1; g < along_cols; g *= 2) out.warp.push_back({0, cols / along_cols * g});
+  return out;
+}
+
+Layout sums_layout(int rows, int cols, int warps) {
+  const auto [along_rows, along_cols] = group_grid(rows, warps, kRowsOfSums);
+  Layout out{rows, cols, {}, {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {16, 0}}, {{32, 0}, {64, 0}}};
+  for (int g = 1; g < along_rows; g *= 2) out.warp.push_back({rows / along_rows * g, 0});
+  for (int g = 1; g < along_cols; g *= 2) out.warp.push_back({0, kColumnsOfLoad * g});
+  for (int c = 1; c < cols; c *= 2) {
+    const bool is_of_groups = c >= kColumnsOfLoad && c < kColumnsOfLoad * along_cols;
+    if (!is_of_groups) out.reg.push_back({0, c});
+  }
+  for (int r = kRowsOfSums; r < rows / along_rows; r *= 2) out.reg.push_back({r, 0});
   return out;
 }
 

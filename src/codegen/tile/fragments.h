@@ -1,6 +1,7 @@
 #pragma once
 
 #include "codegen/tile/layout.h"
+#include "codegen/tile/tile.h"
 
 namespace braid::tile {
 
@@ -32,11 +33,23 @@ inline constexpr int kWarpsOfGroup = 4;
 struct GroupGrid {
   int along_rows, along_cols;
 };
-[[nodiscard]] GroupGrid group_grid(int rows, int warps);
+[[nodiscard]] GroupGrid group_grid(int rows, int warps, int rows_of_product = 64);
 
 /// The result of wgmma (PTX ISA, "Register Fragments" of wgmma.mma_async) in a block's tile. Its
 /// registers are those of eight columns of m64, then further columns, then rows.
 [[nodiscard]] Layout wgmma_accumulator(int rows, int cols, int warps);
+/// How the threads of a block take sums from tensor memory (PTX ISA, "tcgen05.ld", .32x32b): a
+/// thread has a row, or of each kColumnsOfLoad columns those of its group, so that any part of the
+/// columns is in the first registers; each warp of a group has 32 of 128 rows. Registers are
+/// columns, then further rows.
+inline constexpr int kColumnsOfLoad = 32;
+inline constexpr int kRowsOfSums = 128;
+inline constexpr int kColumnsOfSums = 512;  ///< of tensor memory
+[[nodiscard]] Layout sums_layout(int rows, int cols, int warps);
+/// Columns of tensor memory that kAllocSums takes.
+[[nodiscard]] inline int columns_of_sums(const Inst& alloc) {
+  return alloc.type.rows / kRowsOfSums * alloc.type.cols * alloc.stages;
+}
 /// [rows, k]; its registers are words of a 16-row fragment, then K, then further rows.
 [[nodiscard]] Layout mma_operand_a(int rows, int k, int element_bytes, const WarpGrid& warps);
 /// Layout of B [k, cols]. Its registers number the words of an 8-column fragment, then K, then

@@ -63,8 +63,8 @@ struct KindName {
   std::string_view name;
 };
 constexpr KindName kKinds[] = {
-    {Kind::kF32, "f32"}, {Kind::kI32, "i32"},       {Kind::kI64, "i64"},  {Kind::kPred, "pred"},
-    {Kind::kPtr, "ptr"}, {Kind::kShared, "shared"}, {Kind::kRing, "ring"}};
+    {Kind::kF32, "f32"}, {Kind::kI32, "i32"},       {Kind::kI64, "i64"},   {Kind::kPred, "pred"},
+    {Kind::kPtr, "ptr"}, {Kind::kShared, "shared"}, {Kind::kRing, "ring"}, {Kind::kSums, "sums"}};
 
 struct ChangeName {
   LayoutChange change;

@@ -218,7 +218,7 @@ class TextParser {
   void type(Inst& inst) {
     const Token at = in_.token();
     const auto kind = kind_named(in_.word("a type"));
-    if (!kind) in_.fail_token(at, "a type: f32, i32, i64, pred, ptr, shared or ring");
+    if (!kind) in_.fail_token(at, "a type: f32, i32, i64, pred, ptr, shared, ring or sums");
     inst.type = {*kind, 0, 0};
     if (in_.accept("[")) {
       inst.type.rows = extent();

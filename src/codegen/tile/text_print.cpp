@@ -108,7 +108,7 @@ class TextPrinter {
     std::vector<std::string> out;
     if (inst.trans_a) out.emplace_back("trans_a");
     if (inst.trans_b) out.emplace_back("trans_b");
-    if (inst.op == Op::kAllocShared || inst.op == Op::kAllocRing) {
+    if (inst.op == Op::kAllocShared || inst.op == Op::kAllocRing || inst.op == Op::kAllocSums) {
       out.push_back(fmt::format("stages {}", inst.stages));
     }
     if (inst.op == Op::kAllocShared) {

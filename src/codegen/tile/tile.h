@@ -19,7 +19,7 @@ namespace braid::tile {
 using Id = std::int32_t;
 inline constexpr Id kNone = -1;
 
-enum class Kind : std::uint8_t { kF32, kI32, kI64, kPred, kPtr, kShared, kRing };
+enum class Kind : std::uint8_t { kF32, kI32, kI64, kPred, kPtr, kShared, kRing, kSums };
 
 /// A packet is one access: a payload of 4 bytes, and above it the epoch as its flag.
 inline constexpr int kPacketBytes = 8;
@@ -120,10 +120,12 @@ struct Inst {
   double number = 0;
   std::int64_t integer = 0;
   bool trans_a = false, trans_b = false;    ///< kDot: the operand tile is stored transposed
-  int stages = 1;                           ///< kAllocShared, kAllocRing
+  int stages = 1;                           ///< kAllocShared, kAllocRing, kAllocSums
   std::vector<Id> body, body_args, yields;  ///< kFor; kRole has a body alone
   int layout = -1;                          ///< index into Program::layouts, by assign_layouts
-  int shared_offset = -1;  ///< bytes: kAllocShared, kAllocRing, scratch of kReduce, kConvertLayout
+  /// Bytes: kAllocShared, kAllocRing, kAllocSums (what says where they are), scratch of kReduce,
+  /// kConvertLayout.
+  int shared_offset = -1;
 
   // Set by lower_to_threads.
   Place place = Place::kRegisters;

@@ -293,6 +293,7 @@ class Verifier {
       case Op::kAcquire:
       case Op::kAwait:
       case Op::kRelease:
+      case Op::kPublish:
         ring(args[0], args[1]);
         if (args.size() > 2) scalar_predicate(args[2]);
         break;
@@ -313,6 +314,17 @@ class Verifier {
         break;
       case Op::kAsyncDot:
         async_dot(inst);
+        break;
+      case Op::kAllocSums:
+        sums(inst);
+        break;
+      case Op::kDotToSums:
+        dot_to_sums(inst);
+        break;
+      case Op::kLoadSums:
+        expect(type(args[0]).kind == Kind::kSums, args[0], "the sums", "slots of sums");
+        scalar_integer(args[1], "the slot");
+        sums_part(inst);
         break;
       case Op::kSettled:
         if (type(args[0]) != inst.type) fail(type_text(type(args[0])), type_text(inst.type));
@@ -485,20 +497,28 @@ class Verifier {
 
   void dot(const Inst& inst) const {
     const auto& args = inst.args;
-    const Type& a = type(args[0]);
-    const Type& b = type(args[1]);
-    const int k = inst.trans_a ? a.rows : a.cols;
-    const bool good = inst.type.kind == Kind::kF32 && type(args[2]) == inst.type &&
-                      (inst.trans_a ? a.cols : a.rows) == inst.type.rows &&
-                      (inst.trans_b ? b.rows : b.cols) == inst.type.cols &&
-                      (inst.trans_b ? b.cols : b.rows) == k;
-    if (!good) {
-      fail(fmt::format("{} x {} + {} = {}", type_text(a), type_text(b), type_text(type(args[2])),
-                       type_text(inst.type)),
-           "[M, K] x [K, N] + f32[M, N]");
+    if (inst.type.kind != Kind::kF32 || type(args[2]) != inst.type) {
+      fail(fmt::format("{} + {} = {}", "a x b", type_text(type(args[2])), type_text(inst.type)),
+           "a x b + f32[M, N] = f32[M, N]");
     }
+    factors(inst);
     for (std::size_t i = 3; i < args.size() && inst.op == Op::kDot; ++i) {
       scalar_integer(args[i], "the slot");
+    }
+  }
+
+  /// That those of a product fit each other and args[2], to which it is added.
+  void factors(const Inst& inst) const {
+    const Type& a = type(inst.args[0]);
+    const Type& b = type(inst.args[1]);
+    const Type& sum = type(inst.args[2]);
+    const int k = inst.trans_a ? a.rows : a.cols;
+    const bool good = (inst.trans_a ? a.cols : a.rows) == sum.rows &&
+                      (inst.trans_b ? b.rows : b.cols) == sum.cols &&
+                      (inst.trans_b ? b.cols : b.rows) == k;
+    if (!good) {
+      fail(fmt::format("{} x {} + {}", type_text(a), type_text(b), type_text(sum)),
+           "[M, K] x [K, N] + f32[M, N]");
     }
   }
 
@@ -535,22 +555,27 @@ class Verifier {
     }
   }
 
-  void async_dot(const Inst& inst) const {
-    dot(inst);
-    const bool in_registers = type(inst.args[0]).kind == Kind::kF32 && !inst.trans_a;
+  /// Of a product beside the threads, whose operands are panels in shared memory; `a` may be in
+  /// registers. Returns the extent along K and in which steps it is.
+  std::pair<int, int> along_k(const Inst& inst, bool in_registers, Id adds) const {
     if (!in_registers) panels(inst.args[0]);
     panels(inst.args[1]);
-    expect(type(inst.args[4]).is_scalar() && type(inst.args[4]).kind == Kind::kPred, inst.args[4],
-           "whether it adds", "a scalar predicate");
-    const int k = inst.trans_a ? type(inst.args[0]).rows : type(inst.args[0]).cols;
-    const int cols = inst.type.cols / group_grid(inst.type.rows, p_.num_warps).along_cols;
+    expect(type(adds).is_scalar() && type(adds).kind == Kind::kPred, adds, "whether it adds",
+           "a scalar predicate");
     const bool is_8_bit = is_float8(inst.dtype);
     if (is_8_bit && (in_registers || inst.trans_a || !inst.trans_b)) {
       fail(fmt::format("operands of {} that do not lie along K in shared memory",
                        dtype_name(inst.dtype)),
            "a [M, K], b [N, K]");
     }
-    const int step = is_8_bit ? 32 : 16;
+    return {inst.trans_a ? type(inst.args[0]).rows : type(inst.args[0]).cols, is_8_bit ? 32 : 16};
+  }
+
+  void async_dot(const Inst& inst) const {
+    dot(inst);
+    const bool in_registers = type(inst.args[0]).kind == Kind::kF32 && !inst.trans_a;
+    const auto [k, step] = along_k(inst, in_registers, inst.args[4]);
+    const int cols = inst.type.cols / group_grid(inst.type.rows, p_.num_warps).along_cols;
     if (dtype_size(inst.dtype) > 2 || k % step != 0 || inst.type.rows < 64 || cols < 8 ||
         cols > 256 || p_.num_warps < kWarpsOfGroup) {
       fail(fmt::format("{} of {} with K = {} by {} warps", type_text(inst.type),
@@ -558,6 +583,39 @@ class Verifier {
            fmt::format("8 or 16 bits, 64 rows and 8 to 256 columns for each group of four warps, K "
                        "in steps of {}",
                        step));
+    }
+  }
+
+  void sums(const Inst& inst) const {
+    constexpr int kLeast = 32;
+    const int columns = columns_of_sums(inst);
+    if (columns < kLeast || columns > kColumnsOfSums) {
+      fail(fmt::format("{} of {}", inst.stages, type_text(inst.type)),
+           fmt::format("multiples of {} rows, {} to {} columns in all", kRowsOfSums, kLeast,
+                       kColumnsOfSums));
+    }
+  }
+
+  void sums_part(const Inst& inst) const {
+    const Type& sums = type(inst.args[0]);
+    const int least = kColumnsOfLoad * group_grid(sums.rows, p_.num_warps, kRowsOfSums).along_cols;
+    if (inst.type.kind != Kind::kF32 || inst.type.rows != sums.rows || inst.index < 0 ||
+        inst.index + inst.type.cols > sums.cols || inst.type.cols < least ||
+        p_.num_warps < kWarpsOfGroup) {
+      fail(fmt::format("{} from column {} of {} by {} warps", type_text(inst.type), inst.index,
+                       type_text(sums), p_.num_warps),
+           fmt::format("all rows and at least {} columns, by groups of four warps", least));
+    }
+  }
+
+  void dot_to_sums(const Inst& inst) const {
+    expect(type(inst.args[2]).kind == Kind::kSums, inst.args[2], "the sums", "slots of sums");
+    for (const std::size_t i : {3, 4}) scalar_integer(inst.args[i], "the slot");
+    factors(inst);
+    const auto [k, step] = along_k(inst, /*in_registers=*/false, inst.args[5]);
+    if (dtype_size(inst.dtype) > 2 || k % step != 0) {
+      fail(fmt::format("{} with K = {}", dtype_name(inst.dtype), k),
+           fmt::format("8 or 16 bits, K in steps of {}", step));
     }
   }
 

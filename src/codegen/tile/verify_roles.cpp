@@ -1,9 +1,11 @@
 // Rules of kernels whose warps have roles.
 //
-// - Roles are whole groups of four warps, the last instructions of the program. The first computes;
-//   each of the others is one thread, so it has neither tiles nor barriers of the block.
-// - A ring is filled by one role and read by the first. The bytes that `acquire` expects are those
-//   of the copies that follow it for the same step: else its mbarrier never completes.
+// - Roles are the last instructions of the program, and together whole groups of four warps, each
+//   of which has one number of registers. The first computes; each of the others is one thread, so
+//   it has neither tiles nor barriers of the block.
+// - A ring is filled by one role and read by another. The bytes that `acquire` expects are those of
+//   the copies that follow it for the same step: else its mbarrier never completes.
+// - One role multiplies into the memory of a unit, beside the one that fills the rings of operands.
 // - All roles together have at most the registers of a multiprocessor; a thread gives some back, or
 //   takes more, in steps of 8.
 // - Nothing but the next product takes sums that are under way.
@@ -43,11 +45,15 @@ class Roles {
       for_each_block(inst.body, [&](const std::vector<Id>& block) { bytes(block); });
       ++role;
     }
+    if (role > 0 && warps_ % kWarpsOfGroup != 0) {
+      fail(p_.body.back(), fmt::format("{} warps of all roles", warps_), "groups of four");
+    }
     if (registers_ > kRegisters) {
       fail(p_.body.back(), fmt::format("{} registers of all roles", registers_),
            fmt::format("at most {}", kRegisters));
     }
     for_each_inst(p_, [&](Id id) { uses(id); });
+    columns();
     return problem_;
   }
 
@@ -64,13 +70,31 @@ class Roles {
     }
   }
 
+  /// That tensor memory has room for all sums.
+  void columns() {
+    int all = 0;
+    for_each_inst(p_, [&](Id id) {
+      if (p_.at(id).op == Op::kAllocSums) all += columns_of_sums(p_.at(id));
+      if (all > kColumnsOfSums) {
+        fail(id, fmt::format("{} columns of sums in all", all),
+             fmt::format("at most {}", kColumnsOfSums));
+      }
+    });
+  }
+
   void shape(Id id, std::size_t role) {
     const Inst& inst = p_.at(id);
-    if (inst.warps % kWarpsOfGroup != 0 || (role == 0 && inst.warps != p_.num_warps)) {
+    if (role == 0 && (inst.warps % kWarpsOfGroup != 0 || inst.warps != p_.num_warps)) {
       fail(id, fmt::format("{} warps", inst.warps),
-           role == 0 ? fmt::format("the {} that compute, in groups of four", p_.num_warps)
-                     : "groups of four");
+           fmt::format("the {} that compute, in groups of four", p_.num_warps));
     }
+    if (inst.warps < 1) fail(id, "no warps", "one at least");
+    if (warps_ % kWarpsOfGroup != 0 && inst.index != registers_of_group_) {
+      fail(id, fmt::format("{} registers", inst.index),
+           fmt::format("{}, as others of its four warps have", registers_of_group_));
+    }
+    warps_ += inst.warps;
+    registers_of_group_ = inst.index;
     constexpr int kLeast = 24, kMost = 240, kStep = 8;
     if (inst.index != 0 && (inst.index < kLeast || inst.index > kMost || inst.index % kStep != 0)) {
       fail(id, fmt::format("{} registers", inst.index),
@@ -90,22 +114,41 @@ class Roles {
   void in_first(Id id) {
     const Inst& inst = p_.at(id);
     if (inst.op == Op::kRole) fail(id, "a role in another", "one in the kernel's own body");
-    if (inst.op == Op::kAcquire || inst.op == Op::kCopyTile) {
+    if (fills(inst.op) || inst.op == Op::kDotToSums) {
       fail(id, "it in the first role, which reads", "another role");
+    }
+    if (reads(inst.op)) read_by(id, 0);
+  }
+
+  static bool fills(Op op) {
+    return op == Op::kAcquire || op == Op::kCopyTile || op == Op::kPublish;
+  }
+  static bool reads(Op op) { return op == Op::kAwait || op == Op::kRelease; }
+  void read_by(Id id, std::size_t role) {
+    const Id ring = p_.at(id).args[0];
+    if (reader_.try_emplace(ring, role).first->second != role) {
+      fail(id, fmt::format("two roles that read %{}", ring), "one");
     }
   }
 
   void in_other(Id id, std::size_t role) {
     const Inst& inst = p_.at(id);
-    const bool fills = inst.op == Op::kAcquire || inst.op == Op::kCopyTile;
+    const bool moves = fills(inst.op) || reads(inst.op);
+    const bool multiplies = inst.op == Op::kDotToSums;
     const bool scalar =
         inst.type.is_scalar() && inst.type.kind != Kind::kShared && op_info(inst.op).pure;
     const bool loop = inst.op == Op::kFor || inst.op == Op::kForResult;
-    if (!fills && !scalar && !loop && inst.op != Op::kLoadScalar) {
-      fail(id, "it in a role of one thread", "scalars, loops, acquire and copy_tile");
+    if (!moves && !multiplies && !scalar && !loop && inst.op != Op::kLoadScalar) {
+      fail(id, "it in a role of one thread",
+           "scalars, loops, dot_to_sums, and what fills and reads rings");
     }
-    if (fills && filler_.try_emplace(inst.args[0], role).first->second != role) {
+    if (fills(inst.op) && filler_.try_emplace(inst.args[0], role).first->second != role) {
       fail(id, fmt::format("two roles that fill %{}", inst.args[0]), "one");
+    }
+    if (reads(inst.op)) read_by(id, role);
+    if (multiplies) {
+      if (multiplier_ == 0) multiplier_ = role;
+      if (multiplier_ != role) fail(id, "two roles that multiply", "one");
     }
   }
 
@@ -179,8 +222,11 @@ class Roles {
   const Program& p_;
   std::optional<PlacedProblem> problem_;
   std::set<Id> under_way_;
-  std::map<Id, std::size_t> filler_;
+  std::map<Id, std::size_t> filler_, reader_;
+  std::size_t multiplier_ = 0;  ///< the role; 0: none
   int registers_ = 0;
+  int warps_ = 0;               ///< of the roles so far
+  int registers_of_group_ = 0;  ///< of the last of them
 };
 
 }  // namespace

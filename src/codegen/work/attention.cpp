@@ -235,13 +235,19 @@ class DenseTile : public AttentionTile {
   Id begin_ = tile::kNone;      ///< the ring's step of key 0
 };
 
+/// What multiplies beside the threads, with weights of keys in registers; or null.
+const Unit* unit_of(const BodyFacts& facts, const Target& target) {
+  const DType dtype = facts.body.type(attention_in(facts.body).inputs[0]).dtype;
+  const Unit* const unit = multiplier(target, dtype, /*asynchronous=*/true);
+  return unit != nullptr && unit->multiplies->from_registers ? unit : nullptr;
+}
+
 /// Blocks of many queries first: these read keys and values less often.
 std::vector<Config> configs(const BodyFacts& facts, const Target& target) {
   constexpr std::int64_t kBlocks[] = {128, 64, 32, 16};
   const std::int64_t most = queries_of(facts.body).max(facts.body.symbols());
-  const DType dtype = facts.body.type(attention_in(facts.body).inputs[0]).dtype;
-  const bool by_ring = multiplier(target, dtype, /*asynchronous=*/true) != nullptr &&
-                       has(target, units::kBulkTensor) && can_use_ring(facts.body);
+  const bool by_ring = unit_of(facts, target) != nullptr && has(target, units::kBulkTensor) &&
+                       can_use_ring(facts.body);
   if (!by_ring) return attention_configs(facts, target, kBlocks, most);
   std::vector<Config> all;
   for (const std::int64_t groups : {2, 1}) {
@@ -257,7 +263,11 @@ std::vector<Config> configs(const BodyFacts& facts, const Target& target) {
   return all;
 }
 
-std::string refuse_ring(const BodyFacts& facts, const Config& config) {
+std::string refuse_ring(const BodyFacts& facts, const Config& config, const Target& target) {
+  if (unit_of(facts, target) == nullptr) {
+    return fmt::format("no unit of {} multiplies what is in registers beside the threads",
+                       target.str());
+  }
   if (!can_use_ring(facts.body)) {
     return "bulk copies cannot move its keys and values as they lie in memory, or its heads have "
            "other than 33 to 128 elements of 16 bits";

@@ -76,7 +76,9 @@ struct Product {
   bool widened;         ///< 8-bit operands become f16 on their way to the matrix unit
   std::int64_t met;     ///< registers per sum besides the sum: an operand, epilogue inputs
   bool by_columns;      ///< neighbours along N of a right operand are adjacent in memory
-  bool asynchronous;    ///< the target multiplies and copies its operands beside the threads
+  /// Where the target multiplies and copies its operands beside the threads: what multiplies; else
+  /// null.
+  const Unit* beside;
   std::int64_t chain;   ///< of K, which a step has then; 0: all of K, in any steps
   bool scales_steps;    ///< sums of steps are multiplied by numbers of their rows
   bool scales_columns;  ///<   and of each of their columns
@@ -208,6 +210,7 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
     unpacked += number(copied.bytes) / number(copied.columns) / number(std::ssize(matmuls));
   }
   const Unit* const unit = multiplier(target, left.dtype);
+  const Unit* const beside = multiplier(target, left.dtype, /*asynchronous=*/true);
   auto weights = static_cast<std::int64_t>(matmuls.size());
   for (const Dim& dim : body.type(mm.inputs[first + 1]).shape) weights *= extent(dim);
   return {.tiles = tiles,
@@ -229,8 +232,7 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
           .met = met + (computed ? 1 : 0),
           .by_columns = is_contiguous(body, mm.inputs[first + 1],
                                       body.type(mm.inputs[first + 1]).shape.size() - 1),
-          .asynchronous = multiplier(target, left.dtype, /*asynchronous=*/true) != nullptr &&
-                          has(target, units::kBulkTensor),
+          .beside = has(target, units::kBulkTensor) ? beside : nullptr,
           .chain = chain_of(body, target),
           .scales_steps = scales > 0,
           .scales_columns = mm.op->matmul == Matmul::kScaled && is_scale_in_blocks(body, mm, 3) &&
@@ -375,11 +377,13 @@ double memory_bytes(const Product& p, const Tile& t, double at_once, const Devic
   return written + std::max(least, number(p.tiles) * down * across / blocks * read_by(blocks));
 }
 
+/// Whether sums have a memory of their own.
+bool has_slots(const Product& p) { return p.beside != nullptr && has_own_sums(*p.beside); }
+
 /// Of tiles whose copies and products are beside the threads: on each multiprocessor a block goes
 /// from tile to tile, and the slowest of its units holds it up; its results are stored in between.
 double ring_clocks(const Product& p, const Tile& t, const DeviceModel& device) {
-  constexpr double kBlock = 1500;  // the first copies and the last stores
-  constexpr double kRowsOfProduct = 64;
+  constexpr double kBlock = 1500;    // the first copies and the last stores
   constexpr double kL2Share = 0.85;  // of its rate, as an H100's copies for tiles of 128 x 128 take
   const Architecture& known = architecture(device.sm);
   const double width = p.element == 1 ? 2 : 1;
@@ -389,16 +393,22 @@ double ring_clocks(const Product& p, const Tile& t, const DeviceModel& device) {
   const double row_bytes = number(t.k * p.element);
   const double operands = number(t.m + p.right * t.n) * row_bytes;
   const double matrix = 2 * number(t.m * t.n * p.right * t.k) / flops;
-  const double read = (number(t.m) + number(p.right * t.n * t.m) / kRowsOfProduct) * row_bytes;
+  const double read =
+      (number(t.m) + number(p.right * t.n * t.m) / number(p.beside->multiplies->rows)) * row_bytes;
   const double shared = (operands + read) / 128;
   const double l2 = operands * 108 / 5120 / kL2Share;
   const double latency = known.memory_clocks / number(t.stages);
-  const double tile = steps * std::max({matrix, shared, l2, latency}) +
-                      number(t.m * t.n * p.result) / 64 + known.memory_clocks;
+  const double sums = steps * std::max({matrix, shared, l2, latency});
+  const double results = number(t.m * t.n * p.result) / 64;
   const double tiles = number(p.tiles * divide_up(p.m, t.m) * divide_up(p.n, t.n));
+  const double turns = std::ceil(tiles / device.sms);
+  // Where sums are in a memory of their own, the next ones are made while results are stored.
+  const double all =
+      has_slots(p) ? turns * std::max(sums, results) + std::min(sums, results) + known.memory_clocks
+                   : turns * (sums + results + known.memory_clocks);
   const double memory =
       memory_bytes(p, t, number(device.sms), device) / (kMemoryShare * device.hbm_gbs) * device.ghz;
-  return std::max(std::ceil(tiles / device.sms) * tile, memory) + kBlock;
+  return std::max(all, memory) + kBlock;
 }
 
 /// The estimate described at the top of the file.
@@ -432,26 +442,31 @@ double clocks(const Product& p, const Tile& t, const Target& target, const GemmU
 
 /// Tiles of whole groups of warps, each with as long a ring as there is room for.
 std::vector<Tile> ring_tiles(const Product& p, const Target& target) {
-  constexpr std::int64_t kRows = 64;           // of one product of a group
   constexpr std::int64_t kBytes = 128;         // of a row of operands
   constexpr std::int64_t kMostSums = 128;      // of a thread, with the values that meet them
   constexpr std::int64_t kMostOfChains = 192;  // with a part's products, or what meets these
   constexpr std::int64_t kMostStages = 8;
   constexpr std::int64_t kSignals = 1024;  // bytes of mbarriers, and up to where tiles are aligned
+  const std::int64_t rows = p.beside->multiplies->rows;  // of one product
   std::vector<Tile> tiles;
-  for (const std::int64_t m : {kRows, 2 * kRows, 4 * kRows}) {
-    for (std::int64_t n = kRows; n <= 256; n *= 2) {
-      const std::int64_t groups = std::min<std::int64_t>(2, m / kRows);
+  for (std::int64_t m = rows; m <= 256; m *= 2) {
+    for (std::int64_t n = 64; n <= 256; n *= 2) {
+      const std::int64_t groups = has_slots(p) ? 2 : std::min<std::int64_t>(2, m / rows);
       const std::int64_t sums = m * n * p.right / (groups * 128);
-      const bool fits = (m == kRows || m < 2 * p.m) && (n == kRows || n < 2 * p.n);
+      const bool fits = (m == rows || m < 2 * p.m) && (n == 64 || n < 2 * p.n);
+      const bool has_columns =
+          !has_slots(p) || m / rows * n * p.right * kSlotsOfSums <= tile::kColumnsOfSums;
       const std::int64_t parts = p.right * parts_of_tile(p.chain, n, p.right);
       const std::int64_t of_columns = p.scales_columns ? n * p.right / parts / 4 : 0;
       const bool has_registers =
-          p.chain == 0 ? sums * (1 + p.met) <= kMostSums
-                       : sums + sums / parts * std::max<std::int64_t>(1, p.met) + of_columns <=
-                             kMostOfChains;
-      if (!fits || !has_registers) continue;
-      const std::int64_t staged = m * std::min(n, kStagedColumns) * p.result;
+          has_slots(p) && p.chain == 0 ? true
+          : p.chain == 0               ? sums * (1 + p.met) <= kMostSums
+                         : sums + sums / parts * std::max<std::int64_t>(1, p.met) + of_columns <=
+                               kMostOfChains;
+      if (!fits || !has_columns || !has_registers) continue;
+      const std::int64_t taken =
+          has_slots(p) ? columns_taken(m, n, 4 * groups, p.right) : std::min(n, kStagedColumns);
+      const std::int64_t staged = m * taken * p.result;
       const std::int64_t stage = (m + p.right * n) * kBytes;
       const std::int64_t room = (target.max_shared_bytes() - staged - kSignals) / stage;
       const std::int64_t stages = std::min(kMostStages, room);
@@ -515,7 +530,7 @@ std::vector<std::pair<double, Tile>> tiles_of(const Product& p, const Target& ta
     }
   };
   const auto add_rings = [&] {
-    if (!use.rings || !p.asynchronous) return;
+    if (!use.rings || p.beside == nullptr) return;
     for (const Tile& tile : ring_tiles(p, target)) add(tile);
   };
   // Other units may have other sums on a GPU: in chains all rows are for rings, or none.

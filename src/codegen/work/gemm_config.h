@@ -7,6 +7,7 @@
 
 #include "codegen/body/coords.h"
 #include "codegen/body/sources.h"
+#include "codegen/tile/fragments.h"
 #include "codegen/work/rows.h"
 #include "codegen/work/work.h"
 
@@ -89,6 +90,21 @@ inline constexpr std::int64_t kFewRows = 64;
 [[nodiscard]] std::optional<std::vector<Source>> made_of(
     const Graph& graph, const Node& matmul, std::size_t input, const Target& target,
     const std::function<bool(NodeId)>& is_inside);
+
+/// While the sums of one tile are taken, those of the next one are made.
+inline constexpr int kSlotsOfSums = 2;
+/// So many columns of a tile are taken at a time: a thread has few of each matmul's sums, and what
+/// meets them.
+inline std::int64_t columns_taken(std::int64_t rows, std::int64_t columns, std::int64_t warps,
+                                  std::int64_t matmuls) {
+  constexpr std::int64_t kSumsOfThread = 64;
+  const std::int64_t taken = std::min(columns, kSumsOfThread * 32 * warps / rows / matmuls);
+  const std::int64_t least =
+      tile::kColumnsOfLoad *
+      tile::group_grid(static_cast<int>(rows), static_cast<int>(warps), tile::kRowsOfSums)
+          .along_cols;
+  return std::max(taken, least);
+}
 
 /// Columns of results that a kernel with a ring sends through shared memory at a time.
 inline constexpr std::int64_t kStagedColumns = 128;

@@ -63,7 +63,7 @@ bool can_use_ring(const BodyFacts& facts) {
   return all_meet_a_product(body);
 }
 
-std::string refuse_gemm_ring(const BodyFacts& facts, const Config& config) {
+std::string refuse_gemm_ring(const BodyFacts& facts, const Config& config, const Target& target) {
   if (!can_use_ring(facts)) return "its operands are not matrices that bulk copies can move";
   const auto& of = facts.body;
   const Node& matmul = *matmuls_of(of)[0];
@@ -71,15 +71,26 @@ std::string refuse_gemm_ring(const BodyFacts& facts, const Config& config) {
   const std::int64_t groups = config.at("num_warps") / tile::kWarpsOfGroup;
   const std::int64_t row_bytes =
       config.at("BLOCK_K") * static_cast<std::int64_t>(dtype_size(dtype));
-  constexpr std::int64_t kRows = 64;  // of one product
+  const Unit* const unit = multiplier(target, dtype, /*asynchronous=*/true);
+  const bool has_slots = unit != nullptr && has_own_sums(*unit);
+  const std::int64_t rows = unit == nullptr ? 64 : unit->multiplies->rows;
+  constexpr std::int64_t kColumns = 64;
   if (config.at("num_warps") % tile::kWarpsOfGroup != 0 || groups < 1 || groups > 2) {
     return fmt::format("{} warps; expected 4 or 8", config.at("num_warps"));
   }
-  if (config.at("BLOCK_M") < kRows * groups || config.at("BLOCK_N") < kRows ||
+  const std::int64_t least = has_slots ? rows : rows * groups;
+  if (config.at("BLOCK_M") < least || config.at("BLOCK_N") < kColumns ||
       row_bytes % kMapRowBytes != 0) {
     return fmt::format("tiles of {} x {} x {}; expected at least {} x {}, and {} bytes along K",
-                       config.at("BLOCK_M"), config.at("BLOCK_N"), config.at("BLOCK_K"),
-                       kRows * groups, kRows, kMapRowBytes);
+                       config.at("BLOCK_M"), config.at("BLOCK_N"), config.at("BLOCK_K"), least,
+                       kColumns, kMapRowBytes);
+  }
+  const std::int64_t columns = config.at("BLOCK_M") / rows * config.at("BLOCK_N") *
+                               std::ssize(matmuls_of(of)) * kSlotsOfSums;
+  if (has_slots && columns > tile::kColumnsOfSums) {
+    return fmt::format("{} columns of sums of tiles of {} x {}; {} has {}", columns,
+                       config.at("BLOCK_M"), config.at("BLOCK_N"), unit->name,
+                       tile::kColumnsOfSums);
   }
   return "";
 }
@@ -164,7 +175,17 @@ class Gemm {
         add(matmul->inputs[first + 1], block("BLOCK_K"), block("BLOCK_N") / parts);
       }
     }
-    const int columns = std::min(block("BLOCK_N"), static_cast<int>(kStagedColumns));
+    int columns = std::min(block("BLOCK_N"), static_cast<int>(kStagedColumns));
+    if (const Unit* unit =
+            multiplier(b.program().target, body.type(matmuls[0]->inputs[first]).dtype,
+                       /*asynchronous=*/true);
+        unit != nullptr && has_own_sums(*unit)) {
+      if (parts == 1) columns = columns_taken(body, config);
+      shared.push_back(b.alloc_ring(kSlotsOfSums));
+      for (int i = 0; i < parts * static_cast<int>(matmuls.size()); ++i) {
+        shared.push_back(b.alloc_sums(block("BLOCK_M"), block("BLOCK_N") / parts, kSlotsOfSums));
+      }
+    }
     for (const ValueId output : body.outputs()) {
       if (!is_pushed(body, output)) continue;
       shared.push_back(b.alloc_panels(body.type(output).dtype, block("BLOCK_M"), columns, 1));
@@ -176,6 +197,7 @@ class Gemm {
   Id compute(std::span<const Id> shared, Id begin) {
     shared_ = shared;
     if (chain_ != 0) return compute_chains(begin);
+    if (has_sums()) return take_sums(begin);
     const auto count = static_cast<int>(matmuls_.size());
     std::vector<Id> initial;
     initial.reserve(matmuls_.size() + 1);
@@ -203,16 +225,34 @@ class Gemm {
     const Id end = results.back();
     results.pop_back();
     for (Id& result : results) result = b_.settled(result);
-    Id has_steps = tile::kNone;
-    if (place_.group) {
-      has_steps = b_.less(b_.integer(0), place_.group->depth);
-      for (Id& result : results) {
-        result = b_.map(Fn::kSelect, {has_steps, result, b_.constant(Kind::kF32, 0)});
-      }
-    }
+    const Id has_steps = select_steps(results);
     b_.release(ring, b_.map(Fn::kSub, {end, one}), has_steps);
     finish(results);
     return end;
+  }
+
+  /// By a thread that does nothing else, into slots for sums: one for all of K, or for each step.
+  RingWork::Steps multiply(std::span<const Id> shared, const RingWork::Steps& begin) {
+    shared_ = shared;
+    const Id one = b_.integer(1, Kind::kI32);
+    const bool is_whole = chain_ == 0;
+    if (is_whole) b_.acquire(sums_ring(), begin.of_sums, 0);
+    const Id loop = begin_loop({begin.of_operands, begin.of_sums});
+    const Id step = b_.carried(loop, 0), of_sums = b_.carried(loop, 1);
+    if (!is_whole) b_.acquire(sums_ring(), of_sums, 0);
+    b_.await(shared[0], step);
+    const Id adds = b_.map(Fn::kLt, {b_.integer(0), is_whole ? b_.induction(loop) : b_.integer(0)});
+    for (int i = 0; i < right_tiles(); ++i) {
+      b_.dot_to_sums(shared[1], right(i), slot_of(step), sums(i, of_sums), adds,
+                     is_transposed(first_, 0), is_transposed(first_ + 1, i));
+    }
+    b_.release(shared[0], step);
+    if (!is_whole) b_.publish(sums_ring(), of_sums);
+    const std::vector<Id> end =
+        b_.end_for(loop, {b_.plus(step, one), is_whole ? of_sums : b_.plus(of_sums, one)});
+    if (!is_whole) return {end[0], end[1]};
+    b_.publish(sums_ring(), begin.of_sums);
+    return {end[0], b_.plus(begin.of_sums, one)};
   }
 
   Id fill(std::span<const Id> shared, Id begin) {
@@ -241,8 +281,15 @@ class Gemm {
     return static_cast<int>(parts_of_tile(chain_of(body, b.program().target), config.at("BLOCK_N"),
                                           std::ssize(matmuls_of(body))));
   }
+  static int columns_taken(const Graph& body, const Config& config) {
+    return static_cast<int>(braid::columns_taken(config.at("BLOCK_M"), config.at("BLOCK_N"),
+                                                 config.at("num_warps"),
+                                                 std::ssize(matmuls_of(body))));
+  }
   Id begin_loop(std::vector<Id> initial) {
-    const Id depth = place_.group ? place_.group->depth : scalar_of(b_, Expr(k_), body_.symbols());
+    Id depth = place_.group ? place_.group->depth : scalar_of(b_, Expr(k_), body_.symbols());
+    // Slots for sums are never read before something is there.
+    if (place_.group && has_sums()) depth = b_.map(Fn::kMax, {depth, b_.integer(1)});
     return b_.begin_for(b_.integer(0), depth, b_.integer(block("BLOCK_K")), std::move(initial));
   }
   // Tiles of right operands: of each matmul its parts, side by side.
@@ -251,6 +298,17 @@ class Gemm {
     return *matmuls_[static_cast<std::size_t>(tile / parts_)];
   }
   [[nodiscard]] Id right(int tile) const { return shared_[static_cast<std::size_t>(tile) + 2]; }
+  // Slots for the sums of each of them, where the unit has a memory for sums.
+  [[nodiscard]] bool has_sums() const {
+    return std::ranges::any_of(shared_, [&](Id id) { return b_.type(id).kind == Kind::kSums; });
+  }
+  [[nodiscard]] Id sums_ring() const {
+    return shared_[static_cast<std::size_t>(right_tiles()) + 2];
+  }
+  tile::Builder::SumsSlot sums(int tile, Id step) {
+    return {shared_[static_cast<std::size_t>(right_tiles() + tile) + 3],
+            b_.map(Fn::kRem, {step, b_.integer(kSlotsOfSums, Kind::kI32)})};
+  }
   [[nodiscard]] Id column_of(int tile) {
     const int part = tile % parts_;
     return part == 0 ? place_.col : b_.plus(place_.col, b_.integer(part * n_.block));
@@ -263,8 +321,37 @@ class Gemm {
     return b_.map(Fn::kRem, {step, b_.integer(block("num_stages"), Kind::kI32)});
   }
 
+  /// Where a group of rows is empty, its sums are zero. Returns whether it is not, or nothing.
+  Id select_steps(std::vector<Id>& sums) {
+    if (!place_.group) return tile::kNone;
+    const Id has_steps = b_.less(b_.integer(0), place_.group->depth);
+    for (Id& sum : sums) {
+      sum = b_.map(Fn::kSelect, {has_steps, sum, b_.constant(Kind::kF32, 0)});
+    }
+    return has_steps;
+  }
+
+  /// What `multiply` has made for this piece.
+  Id take_sums(Id step) {
+    b_.await(sums_ring(), step);
+    n_.block = columns_taken(body_, config_);
+    for (int first = 0; first < block("BLOCK_N"); first += n_.block) {
+      if (first > 0) n_.start = b_.plus(place_.col, b_.integer(first));
+      emitter_.open_scope();
+      std::vector<Id> results;
+      for (int i = 0; i < right_tiles(); ++i) {
+        results.push_back(b_.load_sums(sums(i, step), first, n_.block));
+      }
+      if (first + n_.block == block("BLOCK_N")) b_.release(sums_ring(), step);
+      select_steps(results);
+      finish(results);
+      emitter_.close_scope();
+    }
+    return b_.plus(step, b_.integer(1, Kind::kI32));
+  }
+
   /// Each step of K begins sums of its own. While a group of warps adds them to those of the steps
-  /// before, the other one multiplies.
+  /// before, the other one, or another thread, multiplies.
   Id compute_chains(Id begin) {
     const int count = right_tiles();
     const auto sums_of = [&](auto make) {
@@ -285,17 +372,21 @@ class Gemm {
       scales[static_cast<std::size_t>(i)] =
           scales_of(matmul_of(i), b_.induction(loop), column_of(i));
     }
-    b_.await(shared_[0], step);
+    const Id ring = has_sums() ? sums_ring() : shared_[0];
+    b_.await(ring, step);
     const Id slot = slot_of(step);
     const Id adds = b_.map(Fn::kLt, {b_.integer(0), b_.integer(0)});
     // One after the other: there are registers for one.
     std::vector<Id> next = sums_of([&](int i) {
+      const Scales& scale = scales[static_cast<std::size_t>(i)];
+      if (has_sums())
+        return sum_of(b_.carried(loop, i), b_.load_sums(sums(i, step), 0, cols), scale);
       const Id product = b_.async_dot(shared_[1], right(i), b_.undefined(rows, cols), slot, adds,
                                       is_transposed(first_, 0), is_transposed(first_ + 1, i));
-      return sum_of(b_.carried(loop, i), b_.settled(product), scales[static_cast<std::size_t>(i)]);
+      return sum_of(b_.carried(loop, i), b_.settled(product), scale);
     });
     emitter_.close_scope();
-    b_.release(shared_[0], step);
+    b_.release(ring, step);
     next.push_back(b_.map(Fn::kAdd, {step, b_.integer(1, Kind::kI32)}));
     std::vector<Id> results = b_.end_for(loop, std::move(next));
     const Id end = results.back();
@@ -555,8 +646,9 @@ class Gemm {
     const ValueId value = body_.outputs()[output];
     const TensorType& type = body_.type(value);
     const auto operands = static_cast<std::size_t>(right_tiles()) + 2;
-    if (shared_.size() <= operands || !is_pushed(body_, value)) return false;
-    const Id tile = shared_.back();
+    const Id tile = shared_.empty() ? tile::kNone : shared_.back();
+    const bool is_staged = shared_.size() > operands && b_.type(tile).kind == Kind::kShared;
+    if (!is_staged || !is_pushed(body_, value)) return false;
     if (b_.program().at(tile).dtype != type.dtype) return false;
     Id id = emitter_.value(value, emitter_.coords().reshape(at, type.shape), mask);
     if (b_.type(id).cols != n_.block) id = b_.spread(id, block("BLOCK_M"), n_.block);
@@ -636,6 +728,10 @@ std::vector<Id> allocate_gemm_ring(tile::Builder& b, const BodyFacts& facts, con
 Id compute_gemm_tile(const Piece& piece, const GemmPlace& place, std::span<const Id> shared,
                      Id step) {
   return Gemm(piece, place).compute(shared, step);
+}
+RingWork::Steps multiply_gemm_tile(const Piece& piece, const GemmPlace& place,
+                                   std::span<const Id> shared, const RingWork::Steps& steps) {
+  return Gemm(piece, place).multiply(shared, steps);
 }
 Id fill_gemm_tile(const Piece& piece, const GemmPlace& place, std::span<const Id> shared, Id step) {
   return Gemm(piece, place).fill(shared, step);

@@ -39,12 +39,17 @@ void emit_gemm_tile(const Piece& piece, const GemmPlace& place);
 
 /// Whether its matmuls can be made of what a ring brings, and end in the threads that multiply.
 [[nodiscard]] bool can_use_ring(const BodyFacts& facts);
-[[nodiscard]] std::string refuse_gemm_ring(const BodyFacts& facts, const Config& config);
-/// The ring, the tile of the left operand, those of the right ones, and one for results.
+[[nodiscard]] std::string refuse_gemm_ring(const BodyFacts& facts, const Config& config,
+                                           const Target& target);
+/// The ring, the tile of the left operand and those of the right ones; for a unit that has a memory
+/// for sums a ring of these, and the sums; and a tile for results.
 [[nodiscard]] std::vector<tile::Id> allocate_gemm_ring(tile::Builder& b, const BodyFacts& facts,
                                                        const Config& config);
 [[nodiscard]] tile::Id compute_gemm_tile(const Piece& piece, const GemmPlace& place,
                                          std::span<const tile::Id> shared, tile::Id step);
+[[nodiscard]] RingWork::Steps multiply_gemm_tile(const Piece& piece, const GemmPlace& place,
+                                                 std::span<const tile::Id> shared,
+                                                 const RingWork::Steps& steps);
 [[nodiscard]] tile::Id fill_gemm_tile(const Piece& piece, const GemmPlace& place,
                                       std::span<const tile::Id> shared, tile::Id step);
 
@@ -60,6 +65,10 @@ inline constexpr RingWork kGemmByRing{
         },
     .fill = [](const Piece& piece, std::span<const tile::Id> shared,
                tile::Id step) { return fill_gemm_tile(piece, kPlace(piece, false), shared, step); },
+    .multiply =
+        [](const Piece& piece, std::span<const tile::Id> shared, const RingWork::Steps& steps) {
+          return multiply_gemm_tile(piece, kPlace(piece, false), shared, steps);
+        },
 };
 
 /// How the tiles of a result, or of one rank's rows of it, are numbered: down GROUP_M of them, then

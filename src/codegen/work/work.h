@@ -40,18 +40,27 @@ struct Piece {
   }
 };
 
-/// 1 in a config whose warps have roles: a thread of four more warps fills a ring by bulk copies,
-/// and the others multiply beside it. The ring runs on from piece to piece.
+/// 1 in a config whose warps have roles: a thread of further warps fills a ring by bulk copies, and
+/// the others multiply beside it. The ring runs on from piece to piece. Where the unit that
+/// multiplies has a memory for sums, it is a thread of one more warp that does so, into slots for
+/// sums; the others take sums from there, while it multiplies for the next piece.
 inline constexpr const char* kRingSetting = "ring";
 
-/// How pieces are done so. The step of the ring that begins a piece, an i32, is given to both
-/// roles; they return the one that follows it.
+/// How pieces are done so. The step of the ring that begins a piece, an i32, is given to the roles;
+/// they return the one that follows it.
 struct RingWork {
+  struct Steps {
+    tile::Id of_operands, of_sums;
+  };
   /// Empty where a config with a ring can be emitted; else the reason, for people.
-  std::string (*refuse)(const BodyFacts& facts, const Config& config);
+  std::string (*refuse)(const BodyFacts& facts, const Config& config, const Target& target);
   std::vector<tile::Id> (*allocate)(tile::Builder& b, const BodyFacts& facts, const Config& config);
+  /// Of the ring of operands, or that of sums.
   tile::Id (*compute)(const Piece& piece, std::span<const tile::Id> shared, tile::Id step);
   tile::Id (*fill)(const Piece& piece, std::span<const tile::Id> shared, tile::Id step);
+  /// Null where threads that compute always multiply.
+  Steps (*multiply)(const Piece& piece, std::span<const tile::Id> shared,
+                    const Steps& steps) = nullptr;
 };
 
 [[nodiscard]] inline bool has_ring(const Config& config) {

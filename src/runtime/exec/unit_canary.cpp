@@ -56,9 +56,9 @@ std::vector<std::string_view> names_of(unsigned units) {
 }  // namespace
 
 std::span<const unsigned> tried_units() {
-  static const unsigned kTried[] = {bit_of(units::kMmaSync),
-                                    bit_of(units::kWgmma) | bit_of(units::kBulkTensor),
-                                    bit_of(units::kCpAsync)};
+  static const unsigned kTried[] = {
+      bit_of(units::kMmaSync), bit_of(units::kWgmma) | bit_of(units::kBulkTensor),
+      bit_of(units::kTcgen05) | bit_of(units::kBulkTensor), bit_of(units::kCpAsync)};
   return kTried;
 }
 
