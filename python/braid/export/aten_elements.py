@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+import torch
+
 from .aten_shapes import expand
 from .lower import DTYPES, FLOATS, Lowering, Unsupported, Value, lowers, number
 
@@ -41,7 +43,7 @@ def _reciprocal(low: Lowering, node, self_: Value) -> Value:
 @lowers("aten::clamp", "aten::clamp_min", "aten::clamp_max")
 def _clamp(low: Lowering, node, self_: Value, **limits: Any) -> Value:
     for name, op in (("min", "maximum"), ("max", "minimum")):
-        if isinstance(limits.get(name), Value):
+        if isinstance(limits.get(name), (Value, torch.SymInt, torch.SymFloat)):
             self_ = low.elementwise(node, op=op, self_=self_, other=limits.pop(name))
     attrs = {name: number(value) for name, value in limits.items() if value is not None}
     if not attrs:
@@ -59,20 +61,24 @@ def _softplus(low: Lowering, node, self_: Value, beta: float, threshold: float) 
     return low.emit_like(node, "softplus", [self_.name], self_, beta=beta, threshold=threshold)
 
 
-def _filled(low: Lowering, node, value: float) -> Value:
+def _filled(low: Lowering, node, value: Any) -> Value:
     tensor = node.meta["val"]
     dtype = DTYPES[tensor.dtype]
+    value = low.scalar(value)
+    if isinstance(value, Value):
+        return Value(low.cast(value, dtype).name, (None,) * tensor.ndim)
+    value = number(value)
     return Value(low.emit("full", [], dtype, [], value=value, dtype=dtype), (None,) * tensor.ndim)
 
 
 @lowers("aten::full", "aten::full_like", "aten::new_full")
 def _full(low: Lowering, node, fill_value: Any, **_: Any) -> Value:
-    return _filled(low, node, number(fill_value))
+    return _filled(low, node, fill_value)
 
 
 @lowers("aten::scalar_tensor")
 def _scalar(low: Lowering, node, s: Any, **_: Any) -> Value:
-    return _filled(low, node, number(s))
+    return _filled(low, node, s)
 
 
 @lowers("aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::new_empty", "aten::empty")
@@ -283,4 +289,4 @@ def _hardtanh(low: Lowering, node, self_: Value, min_val: Any = -1, max_val: Any
 def _fill(low: Lowering, node, self_: Value, value: Any) -> Value:
     if isinstance(value, Value):
         return _copy(low, node, self_, value)
-    return _filled(low, node, number(value))
+    return _filled(low, node, value)

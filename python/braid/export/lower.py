@@ -126,10 +126,20 @@ _COMPARISONS = {"ge", "gt", "le", "lt"}
 _KEEP_PARTS = {*_ELEMENTWISE.values(), "clamp", "gelu", "softplus", "split", "to"}
 # Ops of which a second one with the same operands is left out: what models repeat for each layer.
 _PURE = {"cos", "mul", "permute", "sin", "to", "transpose", "view"}
+# Ops that have a mask beside what they choose from.
+_WITH_MASKS = {"masked_fill", "where"}
+# What computes the expressions of dims that torch.export has as numbers.
+_OF_EXPRESSIONS = {
+    "Add": "add", "Mul": "mul", "ToFloat": "to", "FloatTrueDiv": "div", "IntTrueDiv": "div",
+    "FloatPow": "pow", "FloorDiv": "floor_divide", "Mod": "remainder", "PythonMod": "remainder",
+    "Max": "maximum", "Min": "minimum",
+}  # fmt: skip
 # Ops that go on with what else they have where a tensor has no elements.
 _TAKE_EMPTY = {"aten::cat", "aten::slice_scatter"}
 # Ops that make a tensor of a number.
 _OF_NUMBERS = {"aten::full", "aten::ones", "aten::scalar_tensor", "aten::zeros"}
+# Ops that make a number of a tensor of one element.
+_OF_ELEMENTS = {torch.ops.aten._local_scalar_dense.default, torch.ops.aten.item.default}
 # Ops that only hand on their operand, here.
 _IDENTITIES = {
     "aten::alias", "aten::clone", "aten::contiguous", "aten::detach", "aten::dropout",
@@ -192,6 +202,7 @@ class Lowering:
         self._buffers = buffers
         self._values: dict[torch.fx.Node, Any] = {}
         self._symbols: dict[sympy.Symbol, sympy.Symbol] = {}
+        self._elements: dict[sympy.Symbol, Value] = {}  # the tensor whose element a symbol is
         self._module = ""
         self._names: dict[str, int] = {}
         self._taken = {*self.shapes, *self._parameters.values()}
@@ -220,7 +231,8 @@ class Lowering:
                 if all(self._values[each] is not Unsupported for each in node.all_input_nodes):
                     self._values[node] = handler(node)
             except Unsupported as problem:
-                problems[f"{_module_of(node) or 'the model'}: {problem}; {_source_of(node)}"] = None
+                text = f"{_module_of(node) or 'the model'}: {self._renamed(str(problem))}"
+                problems[f"{text}; {_source_of(node)}"] = None
         if problems:
             raise CannotExport(
                 f"{len(problems)} ops cannot be exported:\n  " + "\n  ".join(problems)
@@ -265,13 +277,18 @@ class Lowering:
         (free,) = expression.free_symbols
         self._symbols[free] = sympy.Symbol(symbol, integer=True, positive=True)
 
+    def _renamed(self, text: str) -> str:
+        """With the caller's names of dims in place of torch.export's."""
+        names = {str(found): str(own) for found, own in self._symbols.items()}
+        return re.sub(r"\bs\d+\b", lambda found: names.get(found[0], found[0]), text)
+
     def _handler(self, node: torch.fx.Node) -> Callable[[torch.fx.Node], Any]:
         """What lowers a node once its operands are."""
         if node.op == "placeholder":
             return self._placeholder
         value = node.meta.get("val")
         if isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)):
-            return lambda _: value
+            return self._number
         if isinstance(value, torch.Tensor) and any(n == 0 for n in value.shape if isinstance(n, int)):
             return lambda _: Value(EMPTY, (None,) * value.ndim)
         if node.target is operator.getitem:
@@ -306,6 +323,13 @@ class Lowering:
         if op in _ELEMENTWISE:
             return functools.partial(Lowering.elementwise, op=_ELEMENTWISE[op])
         return _identity if op in _IDENTITIES else _HANDLERS.get(op)
+
+    def _number(self, node: torch.fx.Node) -> Any:
+        """A number that the program computes, perhaps the element of a tensor."""
+        value = node.meta["val"]
+        if node.target in _OF_ELEMENTS and isinstance(value, (torch.SymInt, torch.SymFloat)):
+            self._elements[value.node.expr] = self.viewed(self._values[node.args[0]], [], ())
+        return value
 
     def _fold(self, node: torch.fx.Node) -> bool:
         """Whether it is one number that PyTorch computes from numbers alone."""
@@ -403,8 +427,8 @@ class Lowering:
         if not isinstance(size, torch.SymInt):
             return int(size)
         expression = size.node.expr.subs(self._symbols)
-        if unknown := expression.free_symbols - set(self._symbols.values()):
-            raise Unsupported(f"the extent or index {min(map(str, unknown))}, which is data")
+        if expression.free_symbols - set(self._symbols.values()):
+            raise Unsupported("an extent or index, which is data")
         return self._affine(expression)
 
     def extents(self, sizes: Iterable[Any]) -> list[Extent]:
@@ -455,6 +479,37 @@ class Lowering:
         end = self.sum([extent, 1])
         name = self.emit("arange", [], dtype, [1], start=extent, end=end, dtype=dtype)
         return self.viewed(Value(name, (0,)), [], ()).name
+
+    def scalar(self, given: Any) -> Any:
+        """A number as an operand: what only a run knows is a tensor without dims, i64 or f32."""
+        if isinstance(given, (torch.SymInt, torch.SymFloat)):
+            given = self._computed(given.node.expr)
+        return Value(given, ()) if isinstance(given, str) else given
+
+    def _computed(self, of: sympy.Expr) -> Any:
+        """A number, or the name of what computes it from dims and elements of tensors."""
+        if of.is_number:
+            return int(of) if of.is_integer else float(of)
+        if of in self._elements:
+            value = self._elements[of]
+            return self.cast(value, "f32" if self.dtypes[value.name] in FLOATS else "i64").name
+        if of in self._symbols:
+            return self.number_of(str(self._symbols[of]), "i64")
+        op = _OF_EXPRESSIONS.get(type(of).__name__)
+        if op is None:
+            raise Unsupported(f"the number {of}")
+        operands = [self._computed(each) for each in of.args]
+        if op == "to":
+            return self.cast_name(operands[0], "f32")
+        is_float = op in ("div", "pow") or any(
+            isinstance(each, float) or self.dtypes.get(each) == "f32" for each in operands
+        )
+        dtype, kind = ("f32", float) if is_float else ("i64", int)
+        operands = [
+            self.cast_name(each, dtype) if isinstance(each, str) else kind(each)
+            for each in operands
+        ]
+        return functools.reduce(lambda a, b: self.emit(op, [a, b], dtype, []), operands)
 
     def ordered(self, value: Value, order: Sequence[int]) -> Value:
         """The value with its dims in this order."""
@@ -544,7 +599,7 @@ class Lowering:
         return names, tuple(axes)
 
     def elementwise(self, node: torch.fx.Node, *, op: str, **arguments: Any) -> Value:
-        if not isinstance(node.meta["val"], torch.Tensor):
+        if isinstance(node.meta["val"], (list, tuple)):
             raise Unsupported(f"{op} whose results have as many elements as the data says")
         operands = [
             arguments.pop(name)
@@ -552,7 +607,9 @@ class Lowering:
             if name in arguments
         ]
         if (alpha := arguments.pop("alpha", 1)) != 1:
-            operands[1] = self.scaled(node, operands[1], alpha)
+            operands[1] = self.scaled(node, self.scalar(operands[1]), alpha)
+        if any(isinstance(each, (torch.SymInt, torch.SymFloat)) for each in operands):
+            return self._with_lengths(node, op, operands, **arguments)
         attrs = {name: value for name, value in arguments.items() if value is not None}
         dtype = DTYPES[node.meta["val"].dtype]
         if attrs and (op != "div" or dtype in FLOATS):  # of floats the quotient is rounded before
@@ -575,6 +632,33 @@ class Lowering:
         given = iter(names)
         inputs = [next(given) if isinstance(v, Value) else number(v) for v in operands]
         return self.emit_like(node, op, inputs, Value("", axes), **attrs)
+
+    def _with_lengths(self, node: torch.fx.Node, op: str, operands: list[Any], **given: Any) -> Value:
+        """Of numbers that only a run knows, too. Beside narrow floats they are not rounded, but the
+        result is, as in PyTorch."""
+        result = DTYPES[node.meta["val"].dtype]
+        attrs = {name: value for name, value in given.items() if value is not None}
+        if attrs and result in FLOATS:
+            raise Unsupported(f"{op} with {', '.join(attrs)} in {result}")
+        operands = list(map(self.scalar, operands))
+        dtypes = [self.dtypes[v.name] for v in operands if isinstance(v, Value)]
+        is_float = result in FLOATS or any(dtype in FLOATS for dtype in dtypes)
+        wide = "f32" if is_float else result if result in INTEGERS else "i64"
+
+        def widened(each: Any) -> Any:
+            is_value = isinstance(each, Value)
+            if not is_value or (op in _WITH_MASKS and self.dtypes[each.name] == "bool"):
+                return each
+            return self.cast(each, wide)
+
+        operands = list(map(widened, operands))
+        rank = node.meta["val"].ndim
+        names, axes = self.aligned([v for v in operands if isinstance(v, Value)], rank)
+        found = iter(names)
+        inputs = [next(found) if isinstance(v, Value) else number(v) for v in operands]
+        shape = [self.extent(node.meta["val"].shape[dim]) for dim in Value("", axes).order()]
+        made = self.emit(op, inputs, "bool" if result == "bool" else wide, shape, **attrs)
+        return self.cast(Value(made, axes), result)
 
     def promoted(self, operands: list[Any]) -> list[Any]:
         """As ATen promotes: beside tensors with dims of floats, or else of integers, the dtype of

@@ -54,14 +54,19 @@ class Ops(unittest.TestCase):
         torch.manual_seed(5)
 
     def check(self, functions, limit=2e-6, absolute=0, **inputs):
+        self.check_runs(functions, [inputs], None, limit, absolute)
+
+    def check_runs(self, functions, runs, dynamic_shapes, limit=2e-6, absolute=0):
+        """The same of several inputs, whose shapes differ where `dynamic_shapes` says so."""
         module = Many(functions)
-        expected = module(**inputs)
         with tempfile.TemporaryDirectory() as folder:
-            braid.export(module, folder, inputs=inputs)
-            found = braid.load_exported(folder, "cpu").run(
-                {name: tensor.numpy() for name, tensor in inputs.items()}
-            )
-        self.assertEqual(sorted(found), sorted(functions))
+            braid.export(module, folder, inputs=runs[0], dynamic_shapes=dynamic_shapes)
+            executable = braid.load_exported(folder, "cpu")
+        for inputs in runs:
+            self.compare(module(**inputs), executable.run(inputs), limit, absolute)
+
+    def compare(self, expected, found, limit, absolute):
+        self.assertEqual(sorted(found), sorted(expected))
         for name, want in expected.items():
             with self.subTest(name):
                 got = torch.from_numpy(found[name][0])
@@ -552,6 +557,36 @@ class Ops(unittest.TestCase):
             y=torch.randn(6, 6),
             i=torch.tensor([[0, 3, 5, 1], [2, 2, 4, 2]]),
         )
+
+    def test_lengths_as_numbers(self):
+        rows = torch.export.Dim("T", max=40)
+
+        def run(n):
+            return {"x": torch.randn(n, 4), "n": torch.randint(-99, 99, (n, 4)), "i": torch.tensor(3)}
+
+        self.check_runs(
+            {
+                "times": lambda x, n, i: x * x.shape[0],
+                "over": lambda x, n, i: x / x.shape[0],
+                "less": lambda x, n, i: x.shape[0] - x,
+                "scaled": lambda x, n, i: x * (1.0 / x.shape[0]) + x * x.shape[0] ** -0.5,
+                "numel": lambda x, n, i: x.sum() / x.numel(),
+                "integers": lambda x, n, i: n * n.shape[0] + n // n.shape[0],
+                "narrow": lambda x, n, i: (n[:, 0].to(torch.int8) + n.shape[0]) * 2,
+                "quotient": lambda x, n, i: n / n.shape[0],
+                "half": lambda x, n, i: (x.half() / (x.shape[0] * 7 + 2049)).float() * 1e3,
+                "mask": lambda x, n, i: torch.arange(40) < x.shape[0],
+                "where": lambda x, n, i: torch.where(x > 0, x, x.shape[0]),
+                "filled": lambda x, n, i: x.masked_fill(x > 0, x.shape[0]),
+                "full": lambda x, n, i: torch.full((3,), x.shape[0]),
+                "tensor": lambda x, n, i: torch.log(torch.tensor(x.shape[0])) * x,
+                "clamp": lambda x, n, i: n.clamp(max=x.shape[0]),
+                "element": lambda x, n, i: x * i.item() + torch.full((4,), i.item() + 1),
+            },
+            [run(5), run(1), run(33)],
+            {"x": {0: rows}, "n": {0: rows}},
+            limit=1e-5, absolute=1e-6,
+        )  # fmt: skip
 
     def test_a_place_outside_is_an_error_and_no_element_of_another_row(self):
         given = {"x": torch.randn(3, 4), "i": torch.tensor([0, 1]), "j": torch.tensor([3, -4])}
