@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from ..graph import Extent
+from .aten_updates import from_the_front, indexed_dims
 from .lower import (
     DTYPES,
     FLOATS,
@@ -278,39 +278,30 @@ def _index(low: Lowering, node, self_: Value, indices: list[Value | None]) -> Va
         if index.rank == 1:
             return _selected(low, node, self_, dim, index, node.args[1][dim])
         if dim == 0 and self_.axes == (0, 1):
-            index = _from_the_front(low, node.args[1][0], index, low.shapes[self_.name][0])
+            index = from_the_front(low, node.args[1][0], index, low.shapes[self_.name][0])
             axes = (*index.axes, len(index.order()))
             return low.emit_like(node, "embedding", [self_.name, index.name], Value("", axes))
-    if [dim for dim, _ in given] == list(range(len(given))):
-        return _index_places(low, node, self_, [index for _, index in given])
-    raise Unsupported("index with tensors for other dims than the first ones")
+    return _index_places(low, node, self_, dict(given))
 
 
-def _from_the_front(low: Lowering, node, index: Value, extent: Extent) -> Value:
-    """Without indices that count from the end. `node` is the traced one."""
-    dtype, shape = low.dtypes[index.name], low.shapes[index.name]
-    if dtype not in ("i32", "i64") or not low.may_count_from_the_end(node):
-        return index
-    is_negative = low.emit("lt", [index.name, 0], "bool", shape)
-    front = low.emit("add", [index.name, low.number_of(extent, dtype)], dtype, shape)
-    return Value(low.emit("where", [is_negative, front, index.name], dtype, shape), index.axes)
-
-
-def _index_places(low: Lowering, node, self_: Value, indices: list[Value]) -> Value:
-    """Indices of the first dims, which say together what is taken."""
-    for dim, index in enumerate(indices):
+def _index_places(low: Lowering, node, self_: Value, given: dict[int, Value]) -> Value:
+    """Indices of some dims, which say together what is taken."""
+    for dim, index in given.items():
         if low.dtypes[index.name] not in ("i32", "i64"):
             raise Unsupported("index with a mask")
         low.check_apart(node, self_, dim)
-    whole = low.whole(node.args[0], self_)
-    extents, rest = low.shapes[whole.name][: len(indices)], low.shapes[whole.name][len(indices) :]
+    front, at = indexed_dims(self_.rank, list(given))
+    whole = low.ordered(low.whole(node.args[0], self_), front)
+    every = low.shapes[whole.name]
+    extents, rest = every[: len(given)], every[len(given) :]
     rank = node.meta["val"].ndim - len(rest)
     indices = [
-        _from_the_front(low, given, low.cast(index, "i64"), extent)
-        for given, index, extent in zip(node.args[1], indices, extents)
+        from_the_front(low, node.args[1][dim], low.cast(index, "i64"), extent)
+        for (dim, index), extent in zip(given.items(), extents)
     ]
     names, axes = low.aligned(indices, rank)
-    shape = low.extents([node.meta["val"].shape[dim] for dim in Value("", axes).order()])
+    made = low.extents(node.meta["val"].shape[at : at + rank])
+    shape = [made[dim] for dim in Value("", axes).order()]
     place = names[0]
     for name, extent in zip(names[1:], extents[1:]):
         count = low.number_of(extent, "i64")
@@ -325,7 +316,7 @@ def _index_places(low: Lowering, node, self_: Value, indices: list[Value]) -> Va
     rows = [low.product(shape), *rest]
     found = low.emit("index_select", [table, place], low.dtypes[table], rows, dim=0)
     tail = [len(shape) + i for i in range(len(rest))]
-    return low.viewed(Value(found, ()), [*shape, *rest], [*axes, *tail])
+    return low.viewed(Value(found, ()), [*shape, *rest], [*tail[:at], *axes, *tail[at:]])
 
 
 @lowers("aten::index_select")
@@ -341,13 +332,16 @@ def _selected(low: Lowering, node, self_: Value, dim: int, index: Value, given) 
         raise Unsupported("index_select along a dim that was inserted")
     if low.dtypes[index.name] not in ("i32", "i64"):
         raise Unsupported("index with a mask")
+    index = low.whole(given, index)
+    if index.rank == 0:
+        index = low.viewed(index, [1], (0,))
     run = low.run_of(given)
     if run is not None and low.shapes[self_.name][axis] * run == low.shapes[index.name][0]:
         return low.repeated(self_, dim, run)  # the rows of groups
     if index.name in low.places:
         low.check_apart(node, self_, dim)
     if node.target._schema.name == "aten::index":
-        index = _from_the_front(low, given, index, low.shapes[self_.name][axis])
+        index = from_the_front(low, given, index, low.shapes[self_.name][axis])
     return low.emit_like(node, "index_select", [self_.name, index.name], self_, dim=axis)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .aten_updates import place_of
 from .lower import DTYPES, EMPTY, Lowering, Unsupported, Value, dim_of, lowers
 
 
@@ -107,10 +108,22 @@ def select(low: Lowering, node, self_: Value, dim: int, index: int) -> Value:
     axes = self_.axes[:dim] + self_.axes[dim + 1 :]
     if axis is None:
         return Value(self_.name, axes)
+    if low.is_data(index):
+        place = place_of(low, node, index, low.shapes[self_.name][axis])
+        shape = [1 if d == axis else n for d, n in enumerate(low.shapes[self_.name])]
+        dtype = low.dtypes[self_.name]
+        row = low.emit("index_select", [self_.name, place], dtype, shape, dim=axis)
+        return _squeezed(low, Value(row, self_.axes), dim)
     axes = tuple(a - 1 if a is not None and a > axis else a for a in axes)
     return low.emit_like(
         node, "select", [self_.name], Value("", axes), dim=axis, index=low.extent(index)
     )
+
+
+def _squeezed(low: Lowering, value: Value, dim: int) -> Value:
+    """Without a dim of one element."""
+    value = low.without(value, {dim})
+    return Value(value.name, value.axes[:dim] + value.axes[dim + 1 :])
 
 
 @lowers("aten::split", "aten::split_with_sizes")

@@ -7,6 +7,30 @@ from .lower import EMPTY, Lowering, Unsupported, Value, arguments_of, broadcast,
 from .lower import number
 
 
+def from_the_front(low: Lowering, node, index: Value, extent: Extent) -> Value:
+    """Without indices that count from the end. `node` is the traced one."""
+    dtype, shape = low.dtypes[index.name], low.shapes[index.name]
+    if dtype not in ("i32", "i64") or not low.may_count_from_the_end(node):
+        return index
+    is_negative = low.emit("lt", [index.name, 0], "bool", shape)
+    front = low.emit("add", [index.name, low.number_of(extent, dtype)], dtype, shape)
+    return Value(low.emit("where", [is_negative, front, index.name], dtype, shape), index.axes)
+
+
+def place_of(low: Lowering, node, index: Any, extent: Extent) -> str:
+    """An index that is an element of a tensor, as a tensor of one, from the front."""
+    place = from_the_front(low, node, low.scalar(index), extent)
+    return low.viewed(place, [1], (0,)).name
+
+
+def indexed_dims(rank: int, indexed: list[int]) -> tuple[list[int], int]:
+    """All dims, those with indices first, and where the dims of the indices stand in `x[indices]`: in
+    place of those that they index, or in front where these are no neighbours."""
+    order = [*indexed, *(dim for dim in range(rank) if dim not in indexed)]
+    are_neighbours = indexed[-1] - indexed[0] == len(indexed) - 1
+    return order, indexed[0] if are_neighbours else 0
+
+
 @lowers("aten::gather")
 def _gather(low: Lowering, node, self_: Value, dim: int, index: Value, **_: Any) -> Value:
     low.check_apart(node, self_, dim)
@@ -65,6 +89,9 @@ def _select_scatter(low: Lowering, node, self_: Value, src: Value, dim: int, ind
     dim = dim_of(dim, whole.rank)
     shape = low.shapes[part.name]
     part = low.viewed(part, [*shape[:dim], 1, *shape[dim:]], whole.axes)
+    if low.is_data(index):
+        place = place_of(low, node, index, low.shapes[whole.name][dim])
+        return low.emit_like(node, "index_copy", [whole.name, place, part.name], whole, dim=dim)
     start = low.extent(index)
     if isinstance(start, int) and start < 0:
         start += low.extent(node.meta["val"].shape[dim])
@@ -98,24 +125,45 @@ def _index_put(
 ) -> Value:
     """Indices and values are broadcast as ATen does."""
     given = arguments_of(node)
-    count = len([index for index in indices if index is not None])
-    if any(index is None for index in indices[:count]):
-        raise Unsupported("index_put with dims in front that are not indexed")
-    tensors = [
-        low.whole(source, index) for source, index in zip(given["indices"], indices[:count])
-    ]
+    dims = [dim for dim, index in enumerate(indices) if index is not None]
+    tensors = [low.whole(given["indices"][dim], indices[dim]) for dim in dims]
     if any(low.dtypes[index.name] not in ("i32", "i64") for index in tensors):
         raise Unsupported("index_put by a mask")
-    for dim in range(count):
+    for dim in dims:
         low.check_apart(node, self_, dim)
     whole, values = low.wholes(node, self_=self_, values=values)
     shape: list[Extent] = []
     for index in tensors:
         shape = broadcast(shape, low.shapes[index.name])
+    order, at = indexed_dims(whole.rank, dims)
+    turned = low.ordered(whole, order)
+    rest = low.shapes[turned.name][len(dims) :]
+    part = _expanded(low, values.name, [*rest[:at], *shape, *rest[at:]])
+    # The dims of the indices stand in front, as those that they index do.
+    own = range(at, at + len(shape))
+    moved = [*own, *(dim for dim in range(len(shape) + len(rest)) if dim not in own)]
+    part = low.ordered(Value(part, tuple(range(len(moved)))), moved).name
     names = [_expanded(low, index.name, shape) for index in tensors]
-    part = _expanded(low, values.name, [*shape, *low.shapes[whole.name][count:]])
+    if not shape:  # one element of each dim that is indexed
+        names = [_expanded(low, name, [1]) for name in names]
+        part = _expanded(low, part, [1, *rest])
     attrs = {"accumulate": True} if accumulate else {}
-    return low.emit_like(node, "index_put", [whole.name, *names, part], whole, **attrs)
+    return low.emit_like(node, "index_put", [turned.name, *names, part], turned, **attrs)
+
+
+@lowers("aten::index_fill")
+def _index_fill(low: Lowering, node, self_: Value, dim: int, index: Value, value: Any) -> Value:
+    low.check_apart(node, self_, dim)
+    whole, index = low.wholes(node, self_=self_, index=index)
+    dim, dtype = dim_of(dim, whole.rank), low.dtypes[whole.name]
+    shape = low.shapes[whole.name]
+    index = from_the_front(low, node.args[2], index, shape[dim])
+    places = low.shapes[index.name] or [1]
+    index_name = _expanded(low, index.name, places)
+    if not isinstance(value, Value):
+        value = Value(low.emit("full", [], dtype, [], value=number(value), dtype=dtype), ())
+    filled = _expanded(low, low.cast(value, dtype).name, [*shape[:dim], *places, *shape[dim + 1 :]])
+    return low.emit_like(node, "index_copy", [whole.name, index_name, filled], whole, dim=dim)
 
 
 def _expanded(low: Lowering, name: str, wanted: list[Extent]) -> str:

@@ -431,6 +431,12 @@ class Lowering:
             raise Unsupported("an extent or index, which is data")
         return self._affine(expression)
 
+    def is_data(self, size: Any) -> bool:
+        """Whether it depends on the elements of tensors."""
+        if not isinstance(size, torch.SymInt):
+            return False
+        return any(each in self._elements for each in size.node.expr.free_symbols)
+
     def extents(self, sizes: Iterable[Any]) -> list[Extent]:
         return [self.extent(size) for size in sizes]
 

@@ -558,6 +558,49 @@ class Ops(unittest.TestCase):
             i=torch.tensor([[0, 3, 5, 1], [2, 2, 4, 2]]),
         )
 
+    def test_indices_of_any_dims(self):
+        def added(x, at, values):
+            return torch.ops.aten.index_put(x, [None, None, at], values, True)
+
+        def written(x, at, values):
+            x = x.clone()
+            x[at] = values
+            return x
+
+        every = slice(None)
+        functions = {
+            "columns": lambda x, i, p: x[:, i],
+            "last": lambda x, i, p: x[..., i - 3],
+            "neighbours": lambda x, i, p: x[:, i, i[0]],
+            "apart": lambda x, i, p: x[i % 2, :, i[:1]],
+            "turned": lambda x, i, p: x.transpose(0, 2)[:, i.int()],
+            "element": lambda x, i, p: x[p] + x[:, p][:2, None, 0, None],
+            "element_of_elements": lambda x, i, p: x[0, p, i[0, 1]],
+            "selected": lambda x, i, p: x.index_select(-1, p + 2),
+            "put_columns": lambda x, i, p: written(x, (every, i), 1.0),
+            "put_last": lambda x, i, p: written(x, (every, every, i[0] - 1), x[:, :, :2] * 2),
+            "put_apart": lambda x, i, p: written(x, (i[0] - 1, every, i[0]), x[0, None, :, 1]),
+            "put_neighbours": lambda x, i, p: written(x, (every, i, i[0]), x[:, :2, 1:3]),
+            "put_element": lambda x, i, p: written(x, (every, p), x[:, 0] * 3),
+            "put_row": lambda x, i, p: written(x, p, 2.0),
+            "put_adds": lambda x, i, p: added(x, i * 0 + 1, x[:, :, :2, None]),
+            "filled": lambda x, i, p: x.index_fill(0, i[0] - 1, 3.0),
+            "filled_columns": lambda x, i, p: x.index_fill(-1, i[0] - 2, 0.5),
+            "filled_element": lambda x, i, p: x.index_fill(1, p, x[0, 0, 0]),
+            "fold": lambda x, i, p: F.fold(x.repeat(1, 1, 3), (4, 4), (2, 1)),
+            "patches": lambda x, i, p: F.unfold(x[:, None], (2, 3), padding=1, stride=2),
+            "nearest": lambda x, i, p: F.interpolate(x[None], (5, 3), mode="nearest-exact"),
+        }  # fmt: skip
+        self.check(functions, limit=1e-5, absolute=1e-6, x=torch.randn(2, 4, 4),
+                   i=torch.tensor([[0, 1], [3, 2]]), p=torch.tensor(-1))  # fmt: skip
+        del functions["fold"], functions["patches"], functions["nearest"]
+        runs = [
+            {"x": torch.randn(2, n, 4), "i": torch.tensor([[0, 1], [3, 2]]), "p": torch.tensor(p)}
+            for n, p in ((9, -2), (5, 1))
+        ]
+        rows = {"x": {1: torch.export.Dim("T", min=4, max=40)}}
+        self.check_runs(functions, runs, rows, limit=1e-5, absolute=1e-6)
+
     def test_lengths_as_numbers(self):
         rows = torch.export.Dim("T", max=40)
 
