@@ -23,19 +23,23 @@ def _convolution(
     padding: list[int],
     dilation: list[int],
     transposed: bool,
+    output_padding: list[int],
     groups: int,
     **_: Any,
 ) -> Value:
     out, ins, *kernel = low.shapes[low.whole(node.args[1], weight).name]
     dims = len(kernel)
-    if transposed or len(stride) != dims or not all(isinstance(each, int) for each in kernel):
-        raise Unsupported("a convolution that is transposed, or whose kernel has symbols")
+    if len(stride) != dims or not all(isinstance(each, int) for each in kernel):
+        raise Unsupported("a convolution whose kernel has symbols")
+    if transposed:
+        return _transposed(
+            low, node, input, weight, bias, stride, padding, dilation, output_padding, groups
+        )
     (bias,) = low.wholes(node, bias=bias)
     channels = low.extent(node.args[0].meta["val"].shape[1])
-    is_deep = groups == channels == out
     if dims == 1 and low.is_apart(low.extent(node.args[0].meta["val"].shape[2])):
         same = (stride, dilation, padding) == ([1], [1], [kernel[0] - 1])
-        if not is_deep or not same or not _is_cut(low, node):
+        if not groups == channels == out or not same or not _is_cut(low, node):
             raise Unsupported("a convolution along the tokens that sees later ones or other channels")
         return _of_tokens(low, node, input, low.whole(node.args[1], weight), bias)
     shape = low.extents(node.meta["val"].shape)
@@ -45,7 +49,18 @@ def _convolution(
     x = low.cast(low.whole(node.args[0], input), "f32").name
     w = low.cast(low.whole(node.args[1], weight), "f32").name
     x = _padded(low, x, padding, 0)
-    total = None
+    total = _sum_of_taps(low, x, w, bias, stride, dilation, groups, shape)
+    return low.cast(Value(total, tuple(range(len(shape)))), low.dtypes[input.name])
+
+
+def _sum_of_taps(
+    low: Lowering, x: str, w: str, bias: Value | None, stride: Any, dilation: Any, groups: int,
+    shape: list[Extent],
+) -> str:  # fmt: skip
+    """A convolution of padded elements by [out, in, ...], in f32."""
+    out, ins, *kernel = low.shapes[w]
+    dims, total = len(kernel), None
+    is_deep = groups == low.shapes[x][1] == out
     for tap, part in _taps(low, x, kernel, stride, dilation, shape[2:]):
         column = w
         for at in reversed(tap):
@@ -69,7 +84,63 @@ def _convolution(
         tall = [out, *[1] * dims]
         wide = low.emit("view", [low.cast(bias, "f32").name], "f32", tall, shape=tall)
         total = low.emit("add", [total, wide], "f32", shape)
+    return total
+
+
+def _transposed(
+    low: Lowering, node: Any, input: Value, weight: Value, bias: Value | None, stride: Any,
+    padding: Any, dilation: Any, output_padding: Any, groups: int,
+) -> Value:  # fmt: skip
+    """A convolution of the elements with zeros between them, by the kernel from its other end."""
+    x = low.cast(low.whole(node.args[0], input), "f32").name
+    w = low.cast(low.whole(node.args[1], weight), "f32").name
+    (bias,) = low.wholes(node, bias=bias)
+    shape = low.extents(node.meta["val"].shape)
+    ins, out, *kernel = low.shapes[w]
+    for d, size in enumerate(kernel):
+        if low.is_apart(low.shapes[x][d + 2]):
+            raise Unsupported("a transposed convolution along the tokens")
+        x = _spread(low, x, d + 2, stride[d])
+        room = dilation[d] * (size - 1) - padding[d]
+        sides = (max(room, 0), max(room + output_padding[d], 0))
+        x = _with_sides(low, x, d + 2, sides, 0)
+        seen = low.sum([shape[d + 2], dilation[d] * (size - 1)])
+        x = _every(low, x, d + 2, max(-room, 0), 1, seen)
+        w = _turned(low, w, d + 2)
+    each = ins // groups
+    cut = [groups, each, out, *kernel]
+    w = low.emit("view", [w], "f32", cut, shape=cut)
+    dims = [0, 2, 1, *range(3, len(cut))]
+    w = low.emit("permute", [w], "f32", [cut[d] for d in dims], dims=dims)
+    flat = [groups * out, each, *kernel]
+    w = low.emit("view", [w], "f32", flat, shape=flat)
+    ones = [1] * len(kernel)
+    total = _sum_of_taps(low, x, w, bias, ones, dilation, groups, shape)
     return low.cast(Value(total, tuple(range(len(shape)))), low.dtypes[input.name])
+
+
+def _spread(low: Lowering, x: str, dim: int, step: int) -> str:
+    """With zeros between the elements along a dim, so that these are `step` apart."""
+    if step == 1:
+        return x
+    shape = low.shapes[x]
+    tall = [*shape[: dim + 1], 1, *shape[dim + 1 :]]
+    x = low.emit("view", [x], "f32", tall, shape=tall)
+    x = _with_sides(low, x, dim + 1, (0, step - 1), 0)
+    flat = [*shape[:dim], low.product([shape[dim], step]), *shape[dim + 1 :]]
+    x = low.emit("view", [x], "f32", flat, shape=flat)
+    return _every(low, x, dim, 0, 1, low.sum([flat[dim], 1 - step]))
+
+
+def _turned(low: Lowering, x: str, dim: int) -> str:
+    """From the other end of a dim."""
+    shape = low.shapes[x]
+    count = shape[dim]
+    if count == 1:
+        return x
+    places = {"start": count - 1, "end": -1, "step": -1}
+    backwards = low.emit("arange", [], "i64", [count], dtype="i64", **places)
+    return low.emit("index_select", [x, backwards], low.dtypes[x], shape, dim=dim)
 
 
 def _of_patches(low: Lowering, node: Any, input: Value, weight: Value, bias: Value | None) -> Value:
@@ -179,17 +250,25 @@ def _taps(low: Lowering, x: str, kernel: Any, stride: Any, dilation: Any, places
 
 def _padded(low: Lowering, x: str, padding: list[int], value: float) -> str:
     """With a value on both sides of the dims behind the first two."""
-    dtype = low.dtypes[x]
     for d, count in enumerate(padding):
-        if count == 0:
-            continue
-        shape = list(low.shapes[x])
-        shape[d + 2] = count
-        sides = low.emit("full", [], dtype, shape, value=value, dtype=dtype, shape=shape)
-        shape = list(low.shapes[x])
-        shape[d + 2] = low.sum([shape[d + 2], 2 * count])
-        x = low.emit("cat", [sides, x, sides], dtype, shape, dim=d + 2)
+        x = _with_sides(low, x, d + 2, (count, count), value)
     return x
+
+
+def _with_sides(low: Lowering, x: str, dim: int, counts: tuple[int, int], value: float) -> str:
+    """With so many values in front of a dim's elements and behind them."""
+    dtype, parts = low.dtypes[x], [x]
+    for count, at in zip(counts, (0, 2)):
+        if count:
+            shape = list(low.shapes[x])
+            shape[dim] = count
+            made = low.emit("full", [], dtype, shape, value=value, dtype=dtype, shape=shape)
+            parts.insert(at, made)
+    if len(parts) == 1:
+        return x
+    shape = list(low.shapes[x])
+    shape[dim] = low.sum([shape[dim], sum(counts)])
+    return low.emit("cat", parts, dtype, shape, dim=dim)
 
 
 def _every(low: Lowering, x: str, dim: int, start: int, step: int, count: Extent) -> str:

@@ -1,9 +1,11 @@
 """How ATen's ops on rows, matmuls and the ops of ops.py are lowered."""
 
+import math
 from typing import Any
 
 import torch
 
+from ..graph import Extent
 from .aten_updates import from_the_front, indexed_dims
 from .lower import (
     DTYPES,
@@ -101,8 +103,8 @@ def _max(
     return [_reduced(low, node, op, self_, dim, keepdim, i) for i, op in enumerate(ops)]
 
 
-@lowers("aten::var")
-def _var(low: Lowering, node, self_: Value, dim: Any = None, keepdim=False, **of: Any) -> Value:
+@lowers("aten::var", "aten::var_mean")
+def _var(low: Lowering, node, self_: Value, dim: Any = None, keepdim=False, **of: Any) -> Any:
     """The mean of the squares of what the mean leaves, times n / (n - correction)."""
     correction = of.get("correction", 1 if of.get("unbiased", True) else 0)
     whole = low.cast(low.whole(node.all_input_nodes[0], self_), "f32")
@@ -111,19 +113,38 @@ def _var(low: Lowering, node, self_: Value, dim: Any = None, keepdim=False, **of
     for each in axes:
         low.check_apart(node, whole, each)
         low.check_part(node, self_, each)
-    count = low.product([low.shapes[whole.name][d] for d in axes])
-    if not isinstance(count, int):
-        raise Unsupported("var along a symbol")
     shape = [1 if d in axes else n for d, n in enumerate(low.shapes[whole.name])]
     of_all = {"dim": axes, "keepdim": True}
     mean = low.emit("mean", [whole.name], "f32", shape, **of_all)
     rest = low.emit("sub", [whole.name, mean], "f32", low.shapes[whole.name])
     squares = low.emit("mul", [rest, rest], "f32", low.shapes[whole.name])
     total = low.emit("sum", [squares], "f32", shape, **of_all)
-    least = max(count - (1 if correction is None else correction), 0)
-    made = low.emit("div", [total, float(least)], "f32", shape)
-    result = low.cast(Value(made, whole.axes), DTYPES[node.meta["val"].dtype])
-    return result if keepdim else _without(low, result, set(axes))
+    least = _count_less(low, [low.shapes[whole.name][d] for d in axes], correction)
+    made = low.emit("div", [total, least], "f32", shape)
+    results = [
+        low.cast(Value(each, whole.axes), low.dtypes[self_.name]) for each in (made, mean)
+    ]
+    if not keepdim:
+        results = [_without(low, each, set(axes)) for each in results]
+    return results if isinstance(node.meta["val"], (list, tuple)) else results[0]
+
+
+def _count_less(low: Lowering, extents: list[Extent], correction: float | None) -> Any:
+    """The number of elements of these extents, less a correction, but 0 at least, in f32."""
+    less = 1 if correction is None else correction
+    count, known = None, 1
+    for extent in extents:
+        if isinstance(extent, int):
+            known *= extent
+        else:
+            name = low.number_of(extent, "i64")
+            count = name if count is None else low.emit("mul", [count, name], "i64", [])
+    if count is None:
+        return float(max(known - less, 0))
+    if known != 1:
+        count = low.emit("mul", [count, known], "i64", [])
+    count = low.emit("sub", [low.cast_name(count, "f32"), float(less)], "f32", [])
+    return low.emit("clamp", [count], "f32", [], min=0.0)
 
 
 @lowers("aten::softmax", "aten::_softmax", "aten::_safe_softmax")
@@ -269,6 +290,38 @@ def _embedding(low: Lowering, node, weight: Value, indices: Value, **_: Any) -> 
     return low.waited("all_reduce", rows, low.shapes[rows.name], reduce_op="sum")
 
 
+@lowers("aten::_embedding_bag", "aten::_embedding_bag_forward_only")
+def _embedding_bag(
+    low: Lowering, node, weight: Value, indices: Value, offsets: Value, mode: int = 0,
+    per_sample_weights: Value | None = None, include_last_offset: bool = False,
+    padding_idx: int = -1, **_: Any,
+) -> list[Any]:  # fmt: skip
+    """Of bags that have the same number of rows, which is how those of two dims arrive."""
+    begins, bags = node.args[2], low.extent(node.meta["val"][0].shape[0])
+    rows = low.extent(node.args[1].meta["val"].shape[0])
+    of = arguments_of(begins) if begins.target in _ARANGES else {}
+    is_even = bool(of) and of.get("start", 0) == 0 and not include_last_offset
+    size = of.get("step", 1)
+    if not is_even or low.product([bags, size]) != rows or padding_idx >= 0:
+        raise Unsupported("embedding_bag with offsets or padding_idx")
+    weight, indices = low.wholes(node, weight=weight, indices=indices)
+    width, dtype = low.shapes[weight.name][1], low.dtypes[weight.name]
+    indices = low.viewed(indices, [bags, size], (0, 1))
+    shape = [bags, size, width]
+    found = low.emit("embedding", [weight.name, indices.name], dtype, shape)
+    if per_sample_weights is not None:
+        (scales,) = low.wholes(node, per_sample_weights=per_sample_weights)
+        scales = low.viewed(scales, [bags, size, 1], (0, 1, 2)).name
+        found = low.emit("mul", [found, scales], dtype, shape)
+    made = low.emit(("sum", "mean", "amax")[mode], [found], dtype, [bags, width], dim=[1])
+    return [Value(made, (0, 1)), None, None, None]
+
+
+_ARANGES = {
+    torch.ops.aten.arange.default, torch.ops.aten.arange.start, torch.ops.aten.arange.start_step,
+}  # fmt: skip
+
+
 @lowers("aten::index")
 def _index(low: Lowering, node, self_: Value, indices: list[Value | None]) -> Value:
     """One index of one dim, or rows of a table."""
@@ -389,6 +442,86 @@ def _mm(low: Lowering, node, self_: Value, mat2: Value) -> Value:
     if low.dtypes[self_.name] not in FLOATS:
         raise Unsupported(f"{op} of {low.dtypes[self_.name]}")
     return low.emit_like(node, op, [v.name for v in operands], operands[0])
+
+
+_MOST_EXACT = 1024  # products of two numbers of 8 bits, whose sum f32 holds
+
+
+@lowers("aten::_int_mm")
+def _int_mm(low: Lowering, node, self_: Value, mat2: Value) -> Value:
+    """bf16 holds the operands, and f32 sums of parts of the rows, which are added as integers."""
+    low.check_apart(node, self_, -1)
+    left, right = (low.cast(each, "bf16").name for each in low.wholes(node, self_=self_, mat2=mat2))
+    (rows, inner), (_, columns) = low.shapes[left], low.shapes[right]
+    if not isinstance(inner, int):
+        raise Unsupported("_int_mm along a symbol")
+    total = None
+    for start in range(0, inner, _MOST_EXACT):
+        size = min(_MOST_EXACT, inner - start)
+        cut = {"start": start, "end": start + size}
+        a, b = left, right
+        if size != inner:
+            a = low.emit("slice", [left], "bf16", [rows, size], dim=1, **cut)
+            b = low.emit("slice", [right], "bf16", [size, columns], dim=0, **cut)
+        part = low.emit("mm", [a, b], "f32", [rows, columns], out_dtype="f32")
+        part = low.cast_name(part, "i32")
+        total = part if total is None else low.emit("add", [total, part], "i32", [rows, columns])
+    return Value(total, (0, 1))
+
+
+@lowers("aten::_cdist_forward")
+def _cdist(low: Lowering, node, x1: Value, x2: Value, p: float, compute_mode: Any = None) -> Value:
+    """The norm of the difference of each two rows."""
+    left, right = low.wholes(node, x1=x1, x2=x2)
+    for each in (left, right):
+        low.check_apart(node, each, -1)
+    dtype = DTYPES[node.meta["val"].dtype]
+    a, b = low.shapes[left.name], low.shapes[right.name]
+    tall = low.viewed(left, [*a[:-1], 1, a[-1]], ()).name
+    wide = low.viewed(right, [*b[:-2], 1, *b[-2:]], ()).name
+    made = low.extents(node.meta["val"].shape)
+    shape = [*made, a[-1]]
+    rest = low.emit("abs", [low.emit("sub", [tall, wide], dtype, shape)], dtype, shape)
+    along = {"dim": [len(made)]}
+    if p == 0:
+        rest = low.cast_name(low.emit("ne", [rest, 0.0], "bool", shape), dtype)
+    elif p == 2:
+        rest = low.emit("mul", [rest, rest], dtype, shape)
+    elif p not in (1, math.inf):
+        rest = low.emit("pow", [rest, float(p)], dtype, shape)
+    found = low.emit("amax" if p == math.inf else "sum", [rest], dtype, made, **along)
+    if p == 2:
+        found = low.emit("sqrt", [found], dtype, made)
+    elif p not in (0, 1, math.inf):
+        found = low.emit("pow", [found, 1 / p], dtype, made)
+    return Value(found, tuple(range(len(made))))
+
+
+@lowers("aten::bucketize", "aten::searchsorted")
+def _searchsorted(
+    low: Lowering, node, right: bool = False, side: Any = None, **given: Any
+) -> Value:
+    """How many borders are below each element, or not above it where `right`. NaN is above all."""
+    is_bucketize = node.target._schema.name == "aten::bucketize"
+    names = ("self_", "boundaries") if is_bucketize else ("self_", "sorted_sequence")
+    x, borders = (given[name] for name in names)
+    if given.get("sorter") is not None or not isinstance(x, Value):
+        raise Unsupported("searchsorted of a number or with a sorter")
+    x, borders = low.wholes(node, **{name: given[name] for name in names})
+    low.check_apart(node, borders, -1)
+    if low.dtypes[x.name] != low.dtypes[borders.name]:
+        x, borders = low.promoted([x, borders])
+    lines, places = low.shapes[borders.name], low.shapes[x.name]
+    if len(lines) > 1:
+        wide = [*lines[:-1], 1, lines[-1]]
+        borders = low.viewed(borders, wide, ())
+    tall = low.viewed(x, [*places, 1], ()).name
+    shape = [*places, lines[-1]]
+    is_right = right or side == "right"
+    above = low.emit("gt" if is_right else "ge", [borders.name, tall], "bool", shape)
+    below = low.emit("logical_not", [above], "bool", shape)
+    count = low.emit("sum", [low.cast_name(below, "i64")], "i64", places, dim=[len(places)])
+    return low.cast(Value(count, tuple(range(len(places)))), DTYPES[node.meta["val"].dtype])
 
 
 @lowers("aten::addmm")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..graph import Extent
 from .aten_updates import place_of
 from .lower import DTYPES, EMPTY, Lowering, Unsupported, Value, dim_of, lowers
 
@@ -216,22 +217,23 @@ def _repeat_interleave(
 @lowers("aten::repeat")
 def _repeat(low: Lowering, node, self_: Value, repeats: list[Any]) -> Value:
     """All of the tensor, several times along each dim."""
-    source = node.all_input_nodes[0]
-    before, after = source.meta["val"].shape, low.extents(node.meta["val"].shape)
-    added = len(after) - len(before)
-    value = Value(self_.name, (None,) * added + self_.axes)
+    after = low.extents(node.meta["val"].shape)
+    value = Value(self_.name, (None,) * (len(after) - self_.rank) + self_.axes)
     for dim, count in enumerate(low.extents(repeats)):
-        if count == 1:
+        if count == 1 or value.axes[dim] is None:  # all elements along it are equal
             continue
-        if not isinstance(count, int):
-            raise Unsupported("repeat whose counts are symbols")
-        if value.axes[dim] is None:  # all elements along it are equal
-            if dim >= added and before[dim - added] != 1:
-                raise Unsupported("repeat of a dim that was expanded")
-            continue
+        low.check_apart(node, value, dim)
         shape, axis = low.shapes[value.name], value.axes[dim]
-        value = low.emit_like(node, "cat", [value.name] * count, value, dim=axis)
-        low.shapes[value.name] = [*shape[:axis], after[dim], *shape[axis + 1 :]]
+        if isinstance(count, int):
+            wide = [*shape[:axis], after[dim], *shape[axis + 1 :]]
+            name = low.emit("cat", [value.name] * count, low.dtypes[value.name], wide, dim=axis)
+            value = Value(name, value.axes)
+            continue
+        tall = low.inserted(value, dim)  # all of it, once for each count
+        wide = [*shape[:axis], count, *shape[axis:]]
+        name = low.emit("expand", [tall.name], low.dtypes[tall.name], wide, shape=wide)
+        joined = [*shape[:axis], after[dim], *shape[axis + 1 :]]
+        value = low.viewed(Value(name, ()), joined, value.axes)
     return value
 
 
@@ -277,12 +279,97 @@ def _flip(low: Lowering, node, self_: Value, dims: list[int]) -> Value:
         extent = low.extent(node.meta["val"].shape[dim])
         if self_.axes[dim] is None:
             continue
-        if not isinstance(extent, int):
-            raise Unsupported("flip along a symbol")
+        last = low.sum([extent, -1])
         backwards = low.emit(
-            "arange", [], "i64", [extent], start=extent - 1, end=-1, step=-1, dtype="i64"
+            "arange", [], "i64", [extent], start=last, end=-1, step=-1, dtype="i64"
         )
         self_ = low.emit_like(
             node, "index_select", [self_.name, backwards], self_, dim=self_.axes[dim]
         )
     return self_
+
+
+@lowers("aten::roll")
+def _roll(low: Lowering, node, self_: Value, shifts: list[Any], dims: list[int] = ()) -> Value:
+    """Elements that leave a dim at one end come in at the other; without dims it is all of them."""
+    source = node.all_input_nodes[0]
+    shape = low.extents(node.meta["val"].shape)
+    value = self_
+    if not dims:
+        value = low.viewed(low.whole(source, self_), [low.product(shape)], (0,))
+    for shift, dim in zip(shifts, dims or [0]):
+        low.check_apart(node, self_, dim)
+        axis = value.axes[dim_of(dim, value.rank)]
+        if axis is None:  # all elements along it are equal
+            continue
+        extents = low.shapes[value.name]
+        places = _range(low, extents[axis])
+        shift = low.scalar(shift)
+        shift = shift.name if isinstance(shift, Value) else shift
+        count = low.number_of(extents[axis], "i64")
+        places = low.emit("sub", [places, shift], "i64", [extents[axis]])
+        places = low.emit("remainder", [places, count], "i64", [extents[axis]])
+        dtype = low.dtypes[value.name]
+        name = low.emit("index_select", [value.name, places], dtype, extents, dim=axis)
+        value = Value(name, value.axes)
+    return value if dims else low.viewed(value, shape, range(len(shape)))
+
+
+def _range(low: Lowering, count: Extent, start: Extent = 0, step: int = 1) -> str:
+    """So many numbers, i64."""
+    last = low.product([count, step]) if step != 1 else count
+    attrs = {"start": start, "end": low.sum([start, last]), "step": step}
+    return low.emit("arange", [], "i64", [count], dtype="i64", **attrs)
+
+
+@lowers("aten::unfold")
+def _unfold(low: Lowering, node, self_: Value, dimension: int, size: int, step: int) -> Value:
+    """Windows along a dim, in its place; what each has is the last dim."""
+    low.check_apart(node, self_, dimension)
+    whole = low.whole(node.args[0], self_)
+    if whole.rank == 0:
+        return Value(whole.name, (None,))
+    shape, dim = low.shapes[whole.name], dim_of(dimension, whole.rank)
+    count = low.extent(node.meta["val"].shape[dim])
+    begins = _range(low, count, 0, step)
+    begins = low.emit("view", [begins], "i64", [count, 1], shape=[count, 1])
+    places = low.emit("add", [begins, _range(low, size)], "i64", [count, size])
+    flat = [low.product([count, size])]
+    places = low.emit("view", [places], "i64", flat, shape=flat)
+    name = low.emit(
+        "index_select", [whole.name, places], low.dtypes[whole.name],
+        [*shape[:dim], *flat, *shape[dim + 1 :]], dim=dim,
+    )  # fmt: skip
+    cut = [*shape[:dim], count, size, *shape[dim + 1 :]]
+    axes = [d for d in range(len(cut)) if d != dim + 1] + [dim + 1]
+    return low.viewed(Value(name, ()), cut, axes)
+
+
+@lowers("aten::diagonal")
+def _diagonal(
+    low: Lowering, node, self_: Value, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Value:
+    """Of each row the element that stands on the diagonal, as the last dim."""
+    whole = low.whole(node.args[0], self_)
+    rows, columns = dim_of(dim1, whole.rank), dim_of(dim2, whole.rank)
+    for dim in (rows, columns):
+        low.check_apart(node, self_, dim)
+        low.check_part(node, self_, dim)
+    order = [*(d for d in range(whole.rank) if d not in (rows, columns)), rows, columns]
+    name = low.ordered(whole, order).name
+    dtype, shape = low.dtypes[name], low.shapes[name]
+    *lead, _, _ = shape
+    count = low.extent(node.meta["val"].shape[-1])
+    start = max(-offset, 0)
+    if start or shape[-2] != count:
+        end = low.sum([count, start])
+        shape = [*lead, count, shape[-1]]
+        name = low.emit("slice", [name], dtype, shape, dim=len(lead), start=start, end=end)
+    one = [*lead, count, 1]
+    tall = [*[1] * len(lead), count, 1]
+    places = _range(low, count, max(offset, 0))
+    places = low.emit("view", [places], "i64", tall, shape=tall)
+    if tall != one:
+        places = low.emit("expand", [places], "i64", one, shape=one)
+    found = low.emit("gather", [name, places], dtype, one, dim=len(lead) + 1)
+    return low.viewed(Value(found, ()), one[:-1], range(len(one) - 1))

@@ -24,8 +24,8 @@ def place_of(low: Lowering, node, index: Any, extent: Extent) -> str:
 
 
 def indexed_dims(rank: int, indexed: list[int]) -> tuple[list[int], int]:
-    """All dims, those with indices first, and where the dims of the indices stand in `x[indices]`: in
-    place of those that they index, or in front where these are no neighbours."""
+    """All dims, those with indices first, and where the dims of the indices stand in `x[indices]`:
+    in place of those that they index, or in front where these are no neighbours."""
     order = [*indexed, *(dim for dim in range(rank) if dim not in indexed)]
     are_neighbours = indexed[-1] - indexed[0] == len(indexed) - 1
     return order, indexed[0] if are_neighbours else 0

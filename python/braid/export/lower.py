@@ -361,7 +361,12 @@ class Lowering:
         tensor = node.meta["val"]
         shape, dtype = self.extents(tensor.shape), DTYPES.get(tensor.dtype)
         if dtype is None:
-            raise Unsupported(f"{node.name} is {tensor.dtype}")
+            own = self._parameters.get(node.name, node.name)
+            hint = {
+                torch.float64: "; .float() of the module makes f32 of it",
+                torch.complex64: "; keep torch.view_as_real of it, and view_as_complex as it runs",
+            }.get(tensor.dtype, "")
+            raise Unsupported(f"{own} is {tensor.dtype}{hint}")
         name = self._inputs.get(node.name)
         if name is None:
             constants = signature.inputs_to_lifted_tensor_constants
@@ -500,6 +505,8 @@ class Lowering:
             value = self._elements[of]
             return self.cast(value, "f32" if self.dtypes[value.name] in FLOATS else "i64").name
         if of in self._symbols:
+            if self._apart:
+                raise Unsupported("a number of tokens, which belong to several sequences")
             return self.number_of(str(self._symbols[of]), "i64")
         op = _OF_EXPRESSIONS.get(type(of).__name__)
         if op is None:
@@ -639,7 +646,9 @@ class Lowering:
         inputs = [next(given) if isinstance(v, Value) else number(v) for v in operands]
         return self.emit_like(node, op, inputs, Value("", axes), **attrs)
 
-    def _with_lengths(self, node: torch.fx.Node, op: str, operands: list[Any], **given: Any) -> Value:
+    def _with_lengths(
+        self, node: torch.fx.Node, op: str, operands: list[Any], **given: Any
+    ) -> Value:
         """Of numbers that only a run knows, too. Beside narrow floats they are not rounded, but the
         result is, as in PyTorch."""
         result = DTYPES[node.meta["val"].dtype]

@@ -45,7 +45,8 @@ def export_module(
     for name, tensor in inputs.items():
         if tensor.dtype not in DTYPES:
             known = ", ".join(str(each) for each in DTYPES)
-            raise InvalidArgument(f"{name}: found {tensor.dtype}; expected one of {known}")
+            hint = "; x.float() makes f32 of it" if tensor.dtype == torch.float64 else ""
+            raise InvalidArgument(f"{name}: found {tensor.dtype}; expected one of {known}{hint}")
         shape: list[Extent] = list(tensor.shape)
         for d, dim in dims[name].items():
             shape[d] = dim.__name__

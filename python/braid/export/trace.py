@@ -9,6 +9,7 @@ from unittest import mock
 import numpy as np
 import torch
 from torch import nn
+from torch._decomp import get_decompositions
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
@@ -282,9 +283,13 @@ def trace_module(
 
 def _decompositions() -> dict[Any, Any]:
     """PyTorch's own, of the ops that are not lowered as they are."""
+    aten = torch.ops.aten
+    more = (aten.upsample_nearest1d, aten.upsample_nearest2d, aten.upsample_linear1d)
+    more += (aten.upsample_bilinear2d, aten._adaptive_avg_pool2d, aten.adaptive_max_pool2d)
+    every = {**torch.export.default_decompositions(), **get_decompositions(more)}
     return {
         op: made
-        for op, made in torch.export.default_decompositions().items()
+        for op, made in every.items()
         if isinstance(op, torch._ops.OpOverload) and not is_known(op._schema.name)
     }
 

@@ -263,6 +263,11 @@ class Modules(unittest.TestCase):
         self.refused("^dtype: found bf16 beside inputs; expected none", dtype="bf16")
         self.refused("^x: found torch.complex64; expected one of torch.float32",
                      inputs={"x": torch.zeros(2, 5, 64, dtype=torch.complex64)})  # fmt: skip
+        self.refused("^x: found torch.float64; expected one of .*; x.float",
+                     inputs={"x": torch.zeros(2, 5, 64).double()})  # fmt: skip
+        for dtype, hint in ((torch.complex64, "view_as_real"), (torch.float64, r"\.float\(\)")):
+            self.refused(f"turn is {dtype}; .*{hint}", braid.CannotExport, module=_Turning(dtype),
+                         inputs={"x": torch.randn(2, 64)}, plan=None, tp=1)  # fmt: skip
         self.refused("^Block: is no model of transformers; expected `inputs` beside it", inputs=None)
         self.refused("^inputs: found some beside folder; expected a torch.nn.Module", module="folder")
         options = {"inputs": {"x": torch.randn(2, 4)}, "plan": None, "tp": 1}
@@ -287,6 +292,15 @@ class _Changing(nn.Module):
 
     def forward(self, x):
         return (self.count if self.changes_a_buffer else x).add_(1) * 2
+
+
+class _Turning(nn.Module):
+    def __init__(self, dtype):
+        super().__init__()
+        self.register_buffer("turn", torch.ones(64, dtype=dtype))
+
+    def forward(self, x):
+        return (x * self.turn).real.float()
 
 
 def _with_pools():

@@ -320,6 +320,56 @@ class Ops(unittest.TestCase):
             y=torch.randn(1, 3, 7, 4),
         )
 
+    def test_transposed_convolutions(self):
+        line, plane = F.conv_transpose1d, F.conv_transpose2d
+        self.check(
+            {
+                "line": lambda x, y, w, b: line(x, w[..., 0], b),
+                "strided": lambda x, y, w, b: line(x, w[..., 0], b, stride=2, padding=1),
+                "cut": lambda x, y, w, b: line(x, w[..., 0], stride=3, padding=2, output_padding=2),
+                "dilated": lambda x, y, w, b: line(x, w[..., 0], stride=2, dilation=3, padding=7),
+                "of_points": lambda x, y, w, b: line(x, w[..., :1, 0], stride=2, output_padding=1),
+                "plane": lambda x, y, w, b: plane(y, w, b, (2, 1), (1, 0), (1, 0)),
+                "of_groups": lambda x, y, w, b: plane(y, w, b.repeat(2), 2, groups=2),
+                "deep": lambda x, y, w, b: plane(y, w[:, :1], stride=2, padding=1, groups=4),
+                "of_patches": lambda x, y, w, b: plane(y, w, b, (3, 2)),
+            },
+            limit=1e-4, absolute=1e-5, x=torch.randn(2, 4, 5), y=torch.randn(1, 4, 5, 3),
+            w=torch.randn(4, 3, 3, 2), b=torch.randn(3),
+        )  # fmt: skip
+        self.check(
+            {"narrow": lambda x, w: plane(x.half(), w.half(), stride=2).float()},
+            limit=1e-2, absolute=1e-2,  # PyTorch rounds what it adds up
+            x=torch.randn(1, 4, 5, 3), w=torch.randn(4, 3, 3, 2),
+        )  # fmt: skip
+        self.check_runs(
+            {"line": lambda x, w: line(x, w, stride=2, padding=1)},
+            [{"x": torch.randn(1, 4, n), "w": torch.randn(4, 3, 4)} for n in (5, 1, 40)],
+            {"x": {2: torch.export.Dim("T", max=40)}}, limit=1e-5, absolute=1e-5,
+        )  # fmt: skip
+
+    def test_pictures_of_other_sizes(self):
+        def resized(x, *size, **given):
+            return F.interpolate(x, size or None, **given)
+
+        self.check(
+            {
+                "twice": lambda x: resized(x, scale_factor=2),
+                "nearest": lambda x: resized(x, 7, 3),
+                "nearest_of_a_scale": lambda x: resized(x, scale_factor=1.7),
+                "bilinear": lambda x: resized(x, scale_factor=2, mode="bilinear"),
+                "corners": lambda x: resized(x, 7, 9, mode="bilinear", align_corners=True),
+                "smaller": lambda x: resized(x, 3, 2, mode="bilinear"),
+                "linear": lambda x: resized(x[0], 9, mode="linear"),
+                "line": lambda x: resized(x[0], scale_factor=3),
+                "bicubic": lambda x: resized(x, 6, 7, mode="bicubic"),
+                "narrow": lambda x: resized(x.half(), scale_factor=2).float(),
+                "mean": lambda x: F.adaptive_avg_pool2d(x, (3, 2)),
+                "most": lambda x: F.adaptive_max_pool2d(x[..., 1:], 2),
+            },
+            limit=1e-5, absolute=1e-5, x=torch.randn(2, 3, 4, 5),
+        )  # fmt: skip
+
     def test_pools(self):
         low = float("-inf")
         self.check(
@@ -452,6 +502,46 @@ class Ops(unittest.TestCase):
             w=torch.randint(-128, 128, (24, 128)).to(torch.int8), s=torch.rand(24),
             packed=torch.randint(-(2**31), 2**31, (16, 24)).to(torch.int32), scales=torch.rand(4, 24),
         )  # fmt: skip
+
+    def test_exact_products_of_8_bits(self):
+        for rows, inner in ((17, 8), (32, 1024), (32, 3000)):
+            x = torch.randint(-128, 128, (rows, inner)).to(torch.int8)
+            y = torch.randint(-128, 128, (inner, 16)).to(torch.int8)
+            x[:2], y[:, :2] = -128, -128
+            self.check({"mm": lambda x, y: torch._int_mm(x, y)}, x=x, y=y)
+
+    def test_distances_bags_and_places(self):
+        def bag(x, i, mode, **given):
+            return F.embedding_bag(i, x, mode=mode, **given)
+
+        borders = lambda x: x[0].sort().values
+        self.check(
+            {
+                **{
+                    f"distance_{p}": lambda x, y, i, p=p: torch.cdist(x[None], y[:, None], p)
+                    for p in (0.0, 1.0, 2.0, 3.0, math.inf)
+                },
+                "distance_of_rows": lambda x, y, i: torch.cdist(x, x[:4]),
+                "mean": lambda x, y, i: bag(x, i, "mean"),
+                "sum": lambda x, y, i: bag(x, i, "sum"),
+                "max": lambda x, y, i: bag(x, i, "max"),
+                "weighted": lambda x, y, i: bag(x, i, "sum", per_sample_weights=y[:, :3]),
+                "bucketize": lambda x, y, i: torch.bucketize(y, borders(x)),
+                "bucketize_right": lambda x, y, i: torch.bucketize(y, borders(y), right=True),
+                "searchsorted": lambda x, y, i: torch.searchsorted(
+                    x[:2].sort(-1).values, y, side="right"
+                ),
+                "none": lambda x, y, i: torch.bucketize(y / 0 * 0, borders(x), out_int32=True),
+            },
+            limit=1e-5, absolute=1e-5, x=torch.randn(6, 4), y=torch.randn(2, 4),
+            i=torch.tensor([[0, 5, 2], [1, 1, 3]]),
+        )  # fmt: skip
+        for function, text in (
+            (lambda x, i: bag(x, i.flatten(), "sum", offsets=i[:, 0]), "with offsets"),
+            (lambda x, i: bag(x, i, "sum", padding_idx=1), "padding_idx"),
+        ):
+            with self.assertRaisesRegex(braid.CannotExport, text):
+                self.check({"sum": function}, x=torch.randn(6, 4), i=torch.tensor([[0, 5], [3, 1]]))
 
     def test_8_bit_floats(self):
         e4m3, e5m2 = torch.float8_e4m3fn, torch.float8_e5m2
@@ -601,11 +691,44 @@ class Ops(unittest.TestCase):
         rows = {"x": {1: torch.export.Dim("T", min=4, max=40)}}
         self.check_runs(functions, runs, rows, limit=1e-5, absolute=1e-6)
 
+    def test_shapes_of_dims_of_any_extent(self):
+        functions = {
+            "flip": lambda x, y: x.flip(1),
+            "flip_of_both": lambda x, y: x.transpose(0, 1).flip(0, -1),
+            "repeat": lambda x, y: x.repeat(2, 1, 3),
+            "repeat_columns": lambda x, y: x.repeat(1, 2, 1),
+            "repeat_by_a_length": lambda x, y: y.repeat(x.shape[1], 2),
+            "repeat_once": lambda x, y: x[:1, :1].repeat(1, x.shape[1], 1),
+            "repeat_of_equal_rows": lambda x, y: x[:, :1].expand(2, 3, 4).repeat(1, 2, 1),
+            "roll": lambda x, y: x.roll((1, -3), (1, 2)),
+            "roll_of_all": lambda x, y: x[0].roll(-5),
+            "unfold": lambda x, y: x.unfold(1, 3, 1),
+            "unfold_in_steps": lambda x, y: x.transpose(1, 2).unfold(-2, 2, 2),
+            "diagonal": lambda x, y: (x @ x.mT).diagonal(0, -2, -1),
+            "diagonal_below": lambda x, y: x.diagonal(-1, 2, 0),
+            "diagonal_above": lambda x, y: x.diagonal(2, dim1=0, dim2=2) * 2,
+            "trace": lambda x, y: torch.trace(x[0] @ x[0].T),
+            "var": lambda x, y: x.var(1),
+            "var_of_all": lambda x, y: x.var(),
+            "var_keepdim": lambda x, y: x.transpose(0, 1).var((0, -1), correction=0, keepdim=True),
+            "std": lambda x, y: x.std((1, 2)),
+            "std_less": lambda x, y: x.std(-2, correction=2),
+            "var_mean": lambda x, y: torch.stack(torch.var_mean(x, 1)),
+            "std_mean": lambda x, y: torch.stack(torch.std_mean(x, -1)),
+            "narrow": lambda x, y: x.half().var(1).float() + x.half().mean(1).float() * 0,
+        }  # fmt: skip
+        limits = {"limit": 1e-3, "absolute": 1e-5}
+        self.check(functions, **limits, x=torch.randn(2, 5, 4), y=torch.randn(2, 3))
+        runs = [{"x": torch.randn(2, n, 4), "y": torch.randn(2, 3)} for n in (5, 4, 33)]
+        rows = {"x": {1: torch.export.Dim("T", min=4, max=40)}}
+        self.check_runs(functions, runs, rows, **limits)
+
     def test_lengths_as_numbers(self):
         rows = torch.export.Dim("T", max=40)
 
         def run(n):
-            return {"x": torch.randn(n, 4), "n": torch.randint(-99, 99, (n, 4)), "i": torch.tensor(3)}
+            numbers = torch.randint(-99, 99, (n, 4))
+            return {"x": torch.randn(n, 4), "n": numbers, "i": torch.tensor(3)}
 
         self.check_runs(
             {
