@@ -124,6 +124,36 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"results_of_odd_rows", DType::kF16, 264, 77, false, true}),
     [](const auto& info) { return info.param.name; });
 
+// With one slot for sums or two, rows in one product or two, columns taken in one part or several.
+TEST(RingRun, AllTilesOfABlackwellGiveTheSameBits) {
+  const Graph graph = product({"", DType::kBF16, 200, 392, false, true, 600});
+  const Bindings bindings{{"T", 389}};
+  const RankTensors inputs = random_inputs(graph, bindings, 5);
+  World world = open(kOf16Bits[1].by_ring, kCheckAll);
+  const auto body = std::make_shared<const Graph>(graph);
+  const std::vector<std::byte> expected = [&] {
+    World other = open(kOf16Bits[1].others, kCheckNothing);
+    Executable executable = compile(graph, other);
+    return testing::run_once(executable, graph, bindings, inputs)[0][0].data;
+  }();
+  for (const std::int64_t rows : {128, 256}) {
+    for (const std::int64_t columns : {64, 128, 256}) {
+      SCOPED_TRACE(fmt::format("{} x {}", rows, columns));
+      const Graph alone = lone_kernel({body,
+                                       {{"num_warps", 8},
+                                        {"BLOCK_M", rows},
+                                        {"BLOCK_N", columns},
+                                        {"BLOCK_K", 64},
+                                        {"GROUP_M", 8},
+                                        {"num_stages", 3},
+                                        {kRingSetting, 1}}});
+      Executable executable = compile(alone, world);
+      EXPECT_EQ(testing::run_once(executable, alone, bindings, inputs)[0][0].data, expected);
+      for (const Finding& finding : found_by(world.device())) ADD_FAILURE() << finding.text();
+    }
+  }
+}
+
 // More tiles than multiprocessors: the ring runs on from tile to tile.
 TEST(RingRun, BlocksHaveSeveralTiles) {
   expect_right(product({"", DType::kBF16, 192, 2056, false, false, 2100, 2090}), {{"T", 2090}},

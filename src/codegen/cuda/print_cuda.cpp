@@ -538,6 +538,9 @@ void Printer::loop(Id id) {
   const std::string next = fmt::format("{} += {}", at, ref(inst.args[2]));
   const std::string more = fmt::format("{} < {}", at, ref(inst.args[1]));
   const bool turns = inst.unroll > 1;
+  // A thread that multiplies has few registers, and compilers take out of a short loop that they
+  // unroll the addresses of all its slots.
+  if (one_thread_ && has_sums_) out_.line("#pragma unroll 1");
   out_.line(fmt::format("for (long long {} = {}; {};{}) {{", at, ref(inst.args[0]), more,
                         turns ? "" : " " + next));
   if (turns) {

@@ -402,10 +402,11 @@ double ring_clocks(const Product& p, const Tile& t, const DeviceModel& device) {
   const double results = number(t.m * t.n * p.result) / 64;
   const double tiles = number(p.tiles * divide_up(p.m, t.m) * divide_up(p.n, t.n));
   const double turns = std::ceil(tiles / device.sms);
-  // Where sums are in a memory of their own, the next ones are made while results are stored.
+  // With two slots for sums the next ones are made while results are stored.
+  const bool overlaps = has_slots(p) && slots_of_sums(t.m, t.n, p.right) > 1;
   const double all =
-      has_slots(p) ? turns * std::max(sums, results) + std::min(sums, results) + known.memory_clocks
-                   : turns * (sums + results + known.memory_clocks);
+      overlaps ? turns * std::max(sums, results) + std::min(sums, results) + known.memory_clocks
+               : turns * (sums + results + known.memory_clocks);
   const double memory =
       memory_bytes(p, t, number(device.sms), device) / (kMemoryShare * device.hbm_gbs) * device.ghz;
   return std::max(all, memory) + kBlock;
@@ -454,8 +455,9 @@ std::vector<Tile> ring_tiles(const Product& p, const Target& target) {
       const std::int64_t groups = has_slots(p) ? 2 : std::min<std::int64_t>(2, m / rows);
       const std::int64_t sums = m * n * p.right / (groups * 128);
       const bool fits = (m == rows || m < 2 * p.m) && (n == 64 || n < 2 * p.n);
+      // Of chains each step has sums of its own.
       const bool has_columns =
-          !has_slots(p) || m / rows * n * p.right * kSlotsOfSums <= tile::kColumnsOfSums;
+          !has_slots(p) || slots_of_sums(m, n, p.right) >= (p.chain == 0 ? 1 : 2);
       const std::int64_t parts = p.right * parts_of_tile(p.chain, n, p.right);
       const std::int64_t of_columns = p.scales_columns ? n * p.right / parts / 4 : 0;
       const bool has_registers =

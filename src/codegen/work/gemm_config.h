@@ -91,8 +91,13 @@ inline constexpr std::int64_t kFewRows = 64;
     const Graph& graph, const Node& matmul, std::size_t input, const Target& target,
     const std::function<bool(NodeId)>& is_inside);
 
-/// While the sums of one tile are taken, those of the next one are made.
-inline constexpr int kSlotsOfSums = 2;
+/// Slots for the sums of a tile: two where tensor memory has room, and while the sums of one tile
+/// are taken, those of the next one are made; 0 where they do not fit at all.
+inline int slots_of_sums(std::int64_t rows, std::int64_t columns, std::int64_t matmuls) {
+  constexpr std::int64_t kMost = 2;
+  const std::int64_t of_tile = rows / tile::kRowsOfSums * columns * matmuls;
+  return static_cast<int>(std::min(kMost, std::int64_t{tile::kColumnsOfSums} / of_tile));
+}
 /// So many columns of a tile are taken at a time: a thread has few of each matmul's sums, and what
 /// meets them.
 inline std::int64_t columns_taken(std::int64_t rows, std::int64_t columns, std::int64_t warps,

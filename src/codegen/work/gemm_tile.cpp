@@ -42,6 +42,10 @@ bool all_meet_a_product(const Graph& body) {
   return std::ranges::all_of(body.outputs(), [&](ValueId v) { return meets[v]; });
 }
 
+int slots_in(const Graph& body, const Config& config) {
+  return slots_of_sums(config.at("BLOCK_M"), config.at("BLOCK_N"), std::ssize(matmuls_of(body)));
+}
+
 }  // namespace
 
 bool can_use_ring(const BodyFacts& facts) {
@@ -85,12 +89,10 @@ std::string refuse_gemm_ring(const BodyFacts& facts, const Config& config, const
                        config.at("BLOCK_M"), config.at("BLOCK_N"), config.at("BLOCK_K"), least,
                        kColumns, kMapRowBytes);
   }
-  const std::int64_t columns = config.at("BLOCK_M") / rows * config.at("BLOCK_N") *
-                               std::ssize(matmuls_of(of)) * kSlotsOfSums;
-  if (has_slots && columns > tile::kColumnsOfSums) {
-    return fmt::format("{} columns of sums of tiles of {} x {}; {} has {}", columns,
-                       config.at("BLOCK_M"), config.at("BLOCK_N"), unit->name,
-                       tile::kColumnsOfSums);
+  if (has_slots && slots_in(of, config) == 0) {
+    return fmt::format("{} tiles of {} x {}; {} has no room for their sums",
+                       std::ssize(matmuls_of(of)), config.at("BLOCK_M"), config.at("BLOCK_N"),
+                       unit->name);
   }
   return "";
 }
@@ -181,9 +183,10 @@ class Gemm {
                        /*asynchronous=*/true);
         unit != nullptr && has_own_sums(*unit)) {
       if (parts == 1) columns = columns_taken(body, config);
-      shared.push_back(b.alloc_ring(kSlotsOfSums));
+      const int slots = slots_in(body, config);
+      shared.push_back(b.alloc_ring(slots));
       for (int i = 0; i < parts * static_cast<int>(matmuls.size()); ++i) {
-        shared.push_back(b.alloc_sums(block("BLOCK_M"), block("BLOCK_N") / parts, kSlotsOfSums));
+        shared.push_back(b.alloc_sums(block("BLOCK_M"), block("BLOCK_N") / parts, slots));
       }
     }
     for (const ValueId output : body.outputs()) {
@@ -307,7 +310,7 @@ class Gemm {
   }
   tile::Builder::SumsSlot sums(int tile, Id step) {
     return {shared_[static_cast<std::size_t>(right_tiles() + tile) + 3],
-            b_.map(Fn::kRem, {step, b_.integer(kSlotsOfSums, Kind::kI32)})};
+            b_.map(Fn::kRem, {step, b_.integer(slots_in(body_, config_), Kind::kI32)})};
   }
   [[nodiscard]] Id column_of(int tile) {
     const int part = tile % parts_;
