@@ -222,7 +222,6 @@ def _repeat(low: Lowering, node, self_: Value, repeats: list[Any]) -> Value:
     for dim, count in enumerate(low.extents(repeats)):
         if count == 1 or value.axes[dim] is None:  # all elements along it are equal
             continue
-        low.check_apart(node, value, dim)
         shape, axis = low.shapes[value.name], value.axes[dim]
         if isinstance(count, int):
             wide = [*shape[:axis], after[dim], *shape[axis + 1 :]]
