@@ -83,7 +83,7 @@ void Printer::roles(std::span<const Id> ids) {
               : last     ? "} else {"
                          : fmt::format("}} else if (warp < {}) {{", first + role.warps));
     // What a launch gives a thread, by the bounds of the kernel.
-    const int share = kRegisters / threads / 8 * 8;
+    const int share = registers_at_launch(threads);
     if (role.index != 0) {
       out_.line(fmt::format("asm volatile(\"setmaxnreg.{}.sync.aligned.u32 {};\");",
                             role.index < share ? "dec" : "inc", role.index));

@@ -38,6 +38,10 @@ inline int registers_of_thread(int num_warps) {
   return share < kMost ? share : kMost;
 }
 
+/// Registers that a thread has at its launch, in a block of so many that has its multiprocessor to
+/// itself.
+inline int registers_at_launch(int threads) { return kRegisters / threads / 8 * 8; }
+
 /// Loops over more ranks are not unrolled, or text and compile time would grow with the ranks.
 inline constexpr int kUnrolledRanks = 16;
 

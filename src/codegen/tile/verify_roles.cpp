@@ -6,8 +6,8 @@
 // - A ring is filled by one role and read by another. The bytes that `acquire` expects are those of
 //   the copies that follow it for the same step: else its mbarrier never completes.
 // - One role multiplies into the memory of a unit, beside the one that fills the rings of operands.
-// - All roles together have at most the registers of a multiprocessor; a thread gives some back, or
-//   takes more, in steps of 8.
+// - All roles together have at most the registers that the block has from its launch on, else some
+//   would wait for more for ever; a thread gives some back, or takes more, in steps of 8.
 // - Nothing but the next product takes sums that are under way.
 
 #include "codegen/tile/verify_roles.h"
@@ -48,9 +48,11 @@ class Roles {
     if (role > 0 && warps_ % kWarpsOfGroup != 0) {
       fail(p_.body.back(), fmt::format("{} warps of all roles", warps_), "groups of four");
     }
-    if (registers_ > kRegisters) {
+    const int threads = 32 * warps_;
+    const int pool = role == 0 ? 0 : registers_at_launch(threads) * threads;
+    if (registers_ > pool) {
       fail(p_.body.back(), fmt::format("{} registers of all roles", registers_),
-           fmt::format("at most {}", kRegisters));
+           fmt::format("at most {}", pool));
     }
     for_each_inst(p_, [&](Id id) { uses(id); });
     columns();

@@ -229,7 +229,7 @@ std::vector<UnitFinding> World::Impl::try_units(const Program& program, const Pr
   const std::lock_guard lock(meeting);
   for (const unsigned units : tried_units()) {
     const bool used = std::ranges::any_of(
-        code.sources, [&](const KernelSource& source) { return (source.units & units) != 0; });
+        code.sources, [&](const KernelSource& source) { return (source.units & units) == units; });
     if (!used || unit_failures.contains(units)) continue;
     findings.push_back(trials->find(units, program.target));
   }
