@@ -84,8 +84,8 @@ TEST(VerifyRoles, NameTheRuleOfSumsThatIsBroken) {
       {"dot_to_sums.bf16 %sa, %sb, %sums, %from, %to, %adds {trans_b}",
        "dot_to_sums.bf16 %sa, %sb, %sums, %from, %to, %adds", "[M, K] x [K, N]"},
       {"dot_to_sums.bf16 %sa", "dot_to_sums.bf16 %sb", "[M, K] x [K, N]"},
-      {"role 72 warps 3", "role 72 warps 4", "13 warps of all roles"},
-      {"role 72 warps 3", "role 56 warps 3", "72, as others of its four warps have"},
+      {"role 56 warps 3", "role 56 warps 4", "13 warps of all roles"},
+      {"role 56 warps 3", "role 48 warps 3", "56, as others of its four warps have"},
       {"      release %of_sums, %n", "      publish %of_sums, %n", "another role"},
       {"        acquire 49152, %ring, %at2",
        "        release %ring, %at2\n        acquire 49152, "

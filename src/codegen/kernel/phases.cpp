@@ -237,8 +237,8 @@ class Assembly {
         shared, [&](Id id) { return program_.at(id).op == tile::Op::kAllocSums; });
     // Of two groups of warps that compute, each thread takes registers of the third one.
     const bool moves = warps > tile::kWarpsOfGroup;
-    const int few = !moves ? 0 : has_sums ? 72 : 40;
-    role(warps, !moves ? 0 : has_sums ? 216 : 232, 1, by_one(by_ring.compute));
+    const int few = !moves ? 0 : has_sums ? 56 : 40;
+    role(warps, !moves ? 0 : has_sums ? 224 : 232, 1, by_one(by_ring.compute));
     role(has_sums ? 1 : tile::kWarpsOfGroup, few, 1, by_one(by_ring.fill));
     if (!has_sums) return;
     role(tile::kWarpsOfGroup - 1, few, 2, [&](const Piece& piece, const std::vector<Id>& steps) {
