@@ -189,10 +189,10 @@ std::string Preamble::product_in_sums(DType a, DType b, int cols, bool trans_a, 
     return dtype == DType::kBF16 || dtype == DType::kF8E5M2 ? 1U : 0U;
   };
   constexpr unsigned kSumsOfF32 = 1U << 4U;
-  constexpr unsigned kRows = 128;
+  const auto rows = static_cast<unsigned>(units::kTcgen05.multiplies->rows);
   const unsigned what = kSumsOfF32 | code(a) << 7U | code(b) << 10U | unsigned{trans_a} << 15U |
                         unsigned{trans_b} << 16U | static_cast<unsigned>(cols) / 8 << 17U |
-                        kRows / 16 << 24U;
+                        rows / 16 << 24U;
   const std::string name = fmt::format("product_{}_{}{}{}{}", cols, dtype_name(a),
                                        a == b ? "" : fmt::format("_{}", dtype_name(b)),
                                        trans_a ? "_ta" : "", trans_b ? "_tb" : "");

@@ -498,7 +498,7 @@ class Verifier {
   void dot(const Inst& inst) const {
     const auto& args = inst.args;
     if (inst.type.kind != Kind::kF32 || type(args[2]) != inst.type) {
-      fail(fmt::format("{} + {} = {}", "a x b", type_text(type(args[2])), type_text(inst.type)),
+      fail(fmt::format("a x b + {} = {}", type_text(type(args[2])), type_text(inst.type)),
            "a x b + f32[M, N] = f32[M, N]");
     }
     factors(inst);
