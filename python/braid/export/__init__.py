@@ -24,7 +24,7 @@ from transformers import PretrainedConfig
 from ..errors import CannotExport, InvalidArgument, Remark
 from ..graph import Extent, Graph
 from . import aten_complex, aten_convolutions, aten_elements  # noqa: F401  they register
-from . import aten_rows, aten_shapes, aten_updates  # noqa: F401
+from . import aten_folds, aten_rows, aten_shapes, aten_updates  # noqa: F401
 from . import chat, modules, source, weights
 from .lower import Lowering
 from .patterns import Rewriting

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ..graph import Extent
-from .aten_updates import from_the_front, indexed_dims
+from .aten_updates import expanded, from_the_front, indexed_dims
 from .lower import (
     DTYPES,
     FLOATS,
@@ -355,6 +355,10 @@ def _index_places(low: Lowering, node, self_: Value, given: dict[int, Value]) ->
     names, axes = low.aligned(indices, rank)
     made = low.extents(node.meta["val"].shape[at : at + rank])
     shape = [made[dim] for dim in Value("", axes).order()]
+    tail = [len(shape) + i for i in range(len(rest))]
+    axes = [*tail[:at], *axes, *tail[at:]]
+    if any(map(low.is_product, (extents, shape))):
+        return Value(_one_by_one(low, whole.name, names, shape, rest), tuple(axes))
     place = names[0]
     for name, extent in zip(names[1:], extents[1:]):
         count = low.number_of(extent, "i64")
@@ -368,8 +372,27 @@ def _index_places(low: Lowering, node, self_: Value, given: dict[int, Value]) ->
     table = low.viewed(whole, [low.product(extents), *rest], ()).name
     rows = [low.product(shape), *rest]
     found = low.emit("index_select", [table, place], low.dtypes[table], rows, dim=0)
-    tail = [len(shape) + i for i in range(len(rest))]
-    return low.viewed(Value(found, ()), [*shape, *rest], [*tail[:at], *axes, *tail[at:]])
+    return low.viewed(Value(found, ()), [*shape, *rest], axes)
+
+
+def _one_by_one(
+    low: Lowering, x: str, indices: list[str], shape: list[Extent], rest: list[Extent]
+) -> str:
+    """Where no dim can be all places: those that the first index says, of these what the second says."""
+    every, dtype = low.shapes[x], low.dtypes[x]
+    for i, index in enumerate(indices):
+        behind = low.product(every[i + 1 :])
+        index = expanded(low, index, shape)
+        if i == 0:
+            flat = [every[0], behind]
+            x = low.viewed(Value(x, ()), flat, ()).name
+            x = low.emit("embedding", [x, index], dtype, [*shape, behind])
+            continue
+        tall, one = [*shape, every[i], behind], [*shape, 1, behind]
+        x = low.viewed(Value(x, ()), tall, ()).name
+        index = low.viewed(Value(index, ()), [*shape, 1, 1], ()).name
+        x = low.emit("gather", [x, expanded(low, index, one)], dtype, one, dim=len(shape))
+    return low.viewed(Value(x, ()), [*shape, *rest], ()).name
 
 
 @lowers("aten::index_select")

@@ -138,15 +138,15 @@ def _index_put(
     order, at = indexed_dims(whole.rank, dims)
     turned = low.ordered(whole, order)
     rest = low.shapes[turned.name][len(dims) :]
-    part = _expanded(low, values.name, [*rest[:at], *shape, *rest[at:]])
+    part = expanded(low, values.name, [*rest[:at], *shape, *rest[at:]])
     # The dims of the indices stand in front, as those that they index do.
     own = range(at, at + len(shape))
     moved = [*own, *(dim for dim in range(len(shape) + len(rest)) if dim not in own)]
     part = low.ordered(Value(part, tuple(range(len(moved)))), moved).name
-    names = [_expanded(low, index.name, shape) for index in tensors]
+    names = [expanded(low, index.name, shape) for index in tensors]
     if not shape:  # one element of each dim that is indexed
-        names = [_expanded(low, name, [1]) for name in names]
-        part = _expanded(low, part, [1, *rest])
+        names = [expanded(low, name, [1]) for name in names]
+        part = expanded(low, part, [1, *rest])
     attrs = {"accumulate": True} if accumulate else {}
     return low.emit_like(node, "index_put", [turned.name, *names, part], turned, **attrs)
 
@@ -159,14 +159,15 @@ def _index_fill(low: Lowering, node, self_: Value, dim: int, index: Value, value
     shape = low.shapes[whole.name]
     index = from_the_front(low, node.args[2], index, shape[dim])
     places = low.shapes[index.name] or [1]
-    index_name = _expanded(low, index.name, places)
+    index_name = expanded(low, index.name, places)
     if not isinstance(value, Value):
         value = Value(low.emit("full", [], dtype, [], value=number(value), dtype=dtype), ())
-    filled = _expanded(low, low.cast(value, dtype).name, [*shape[:dim], *places, *shape[dim + 1 :]])
+    filled = expanded(low, low.cast(value, dtype).name, [*shape[:dim], *places, *shape[dim + 1 :]])
     return low.emit_like(node, "index_copy", [whole.name, index_name, filled], whole, dim=dim)
 
 
-def _expanded(low: Lowering, name: str, wanted: list[Extent]) -> str:
+def expanded(low: Lowering, name: str, wanted: list[Extent]) -> str:
+    """With the last dims' elements again and again along the others."""
     shape, dtype = low.shapes[name], low.dtypes[name]
     if shape == wanted:
         return name

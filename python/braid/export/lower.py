@@ -286,6 +286,8 @@ class Lowering:
         """What lowers a node once its operands are."""
         if node.op == "placeholder":
             return self._placeholder
+        if "problem" in node.meta:
+            raise Unsupported(node.meta["problem"])
         value = node.meta.get("val")
         if isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self._number
@@ -782,12 +784,16 @@ class Lowering:
             result *= sympy.sympify(extent, names)
         return self._affine(sympy.expand(result))
 
+    def is_product(self, extents: Sequence[Extent]) -> bool:
+        """Whether no dim can have all of these."""
+        return sum(isinstance(each, str) for each in extents) > 1
+
     def _affine(self, expression: sympy.Expr) -> Extent:
         """As the text of an extent."""
         if expression.is_number:
             return int(expression)
         text = str(expression).replace(" ", "")
-        if any(len(term.free_symbols) > 1 for term in sympy.Add.make_args(expression)):
+        if is_product(expression):
             raise Unsupported(f"the extent {text}, a product of symbols")
         if re.search(r"\w\(", text):  # a function, such as what rounds
             raise Unsupported(f"the extent {text}, which is not affine")
@@ -841,6 +847,15 @@ def _source_of(node: torch.fx.Node) -> str:
 
 def _is_empty(given: Any) -> bool:
     return isinstance(given, Value) and given.name == EMPTY
+
+
+def is_product(extent: sympy.Expr) -> bool:
+    """Whether a term of it is a product of symbols."""
+    for term in sympy.Add.make_args(sympy.expand(extent)):
+        powers = term.as_powers_dict().items()
+        if sum(power for of, power in powers if of.free_symbols) > 1:
+            return True
+    return False
 
 
 def number(value: Any) -> Any:

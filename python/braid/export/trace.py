@@ -20,6 +20,7 @@ from transformers.masking_utils import AttentionMaskInterface
 from ..errors import CannotExport
 from . import ops  # noqa: F401  the ops of torch.ops.braid
 from .experts import experts, replace_loops
+from .folds import unfold
 from .lower import is_known
 
 
@@ -303,6 +304,7 @@ def _exported(
                 model.eval(), (), dict(inputs), dynamic_shapes=shapes, strict=False
             )
             program = program.run_decompositions(_decompositions())  # without writes in place
+            unfold(program)
         signature = program.graph_signature
         changed = signature.buffers_to_mutate | signature.user_inputs_to_mutate
         if changed:
