@@ -40,7 +40,9 @@ Bench::Bench(const std::string& cuda, const CpuOptions& options)
 
 Bench Bench::from_ptx(const std::string& ptx, const CpuOptions& options) {
   Bench bench;
-  bench.device_ = create_cpu_device(options);
+  CpuOptions of_this_run = options;
+  of_this_run.tricks = cpu_tricks_from_environment();
+  bench.device_ = create_cpu_device(of_this_run);
   bench.module_ = bench.device_->load(0, {"k", ptx, {}});
   bench.stream_ = bench.device_->create_stream(0);
   bench.function_ = &bench.module_->function("k");

@@ -42,9 +42,10 @@ struct Core {
                       : std::make_unique<Scheduler>(options.schedule, options.world)),
         counter(options.count ? std::make_unique<Counter>(range, options.sample) : nullptr),
         jit(options.cache, {.checks = options.checks != 0, .counts = options.count},
-            options.matrix_sums),
+            options.matrix_sums, options.tricks),
         faults(options.catch_faults ? std::make_unique<FaultHandler>() : nullptr),
-        engine(threads, sanitizer.get(), scheduler.get(), counter.get()) {}
+        engine(threads, sanitizer.get(), scheduler.get(), counter.get(),
+               options.tricks.direct_launches) {}
 
   /// Ranks load the same text, so it is parsed once while any of them holds it.
   std::shared_ptr<const Program> parse(const std::string& text) {

@@ -6,6 +6,7 @@
 #include "braid/device.h"
 #include "braid/export.h"
 #include "braid/matrix_sums.h"
+#include "runtime/cpu_tricks.h"
 #include "runtime/object_cache.h"
 
 namespace braid {
@@ -22,6 +23,7 @@ struct CpuOptions {
   MatrixSums matrix_sums = MatrixSums::kRounded;  ///< of mma.sync and wgmma, in f32
   /// Whether faults of kernels become errors: handles SIGSEGV and SIGBUS of the device's threads.
   bool catch_faults = true;
+  CpuTricks tricks;
 };
 
 std::unique_ptr<Device> create_cpu_device(const CpuOptions& options);

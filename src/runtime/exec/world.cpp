@@ -15,6 +15,7 @@
 #include "ir/mapped.h"
 #include "ir/text.h"
 #include "runtime/compile/compiler.h"
+#include "runtime/cpu_tricks.h"
 #include "runtime/device_loader.h"
 #include "runtime/dynamic_library.h"
 #include "runtime/exec/loaded_program.h"
@@ -334,7 +335,8 @@ World World::open(const WorldOptions& options) {
                                 .sample = options.count_sample,
                                 .schedule = options.schedule,
                                 .matrix_sums = options.matrix_sums,
-                                .catch_faults = catches_faults()},
+                                .catch_faults = catches_faults(),
+                                .tricks = cpu_tricks_from_environment()},
                                place_of(options)));
   return World(std::move(impl));
 }

@@ -32,8 +32,13 @@ bool ValueOp::reached() const {
   return static_cast<std::int32_t>(word.load(std::memory_order_acquire) - value) >= 0;
 }
 
-Engine::Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter)
-    : sanitizer_(sanitizer), scheduler_(scheduler), counter_(counter), forks_(forks()) {
+Engine::Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter,
+               bool direct_launches)
+    : sanitizer_(sanitizer),
+      scheduler_(scheduler),
+      counter_(counter),
+      direct_launches_(direct_launches),
+      forks_(forks()) {
   start_workers(threads);
 }
 
@@ -252,7 +257,9 @@ std::shared_ptr<Engine::Grid> Engine::start_grid(const std::shared_ptr<StreamSta
 }
 
 bool Engine::is_brief(const Launch& launch) const {
-  if (launch.straight_length == 0 || launch.grid.count() != 1 || !launch.in_a_row()) return false;
+  if (!direct_launches_ || launch.straight_length == 0 || launch.grid.count() != 1 ||
+      !launch.in_a_row())
+    return false;
   if (scheduler_ != nullptr || sanitizer_ != nullptr || counter_ != nullptr) return false;
   return (launch.block.count() + 31) / 32 * launch.straight_length <= kFewInstructions;
 }

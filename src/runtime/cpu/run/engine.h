@@ -102,7 +102,8 @@ class Engine : NonCopyable {
   /// With a sanitizer (else null) there is one thread, and endless polling is detected. With a
   /// scheduler work begins when the host waits for it, so that a seed determines a run. With a
   /// counter launches are counted. Throws kEnvironment when a thread cannot start.
-  Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter);
+  Engine(int threads, Sanitizer* sanitizer, Scheduler* scheduler, Counter* counter,
+         bool direct_launches);
   ~Engine();
 
   /// A launch to fill in and submit; if possible a finished one, which keeps its parameter memory.
@@ -231,6 +232,7 @@ class Engine : NonCopyable {
   Sanitizer* sanitizer_;
   Scheduler* scheduler_;
   Counter* counter_;
+  bool direct_launches_;
   std::uint64_t progress_ = 0;
   std::uint64_t granted_writes_ = 0;  ///< writes granted by the scheduler
   bool polling_ = false;      ///< the last grant was a poll, because nobody else could continue

@@ -288,7 +288,7 @@ void match(std::uint32_t* out, const std::uint64_t* values, const std::uint32_t*
   });
 }
 
-/// redux with a member mask of each lane; `op` as in Translator::op_reduce, 8 for signed values.
+/// redux with a member mask of each lane; `op` as in op_reduce, 8 for signed values.
 void reduce(std::uint32_t* out, const std::uint32_t* values, const std::uint32_t* members,
             std::uint32_t active, std::uint32_t op) {
   constexpr AtomicOp kOps[] = {AtomicOp::kAdd, AtomicOp::kMin, AtomicOp::kMax,

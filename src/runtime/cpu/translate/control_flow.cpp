@@ -11,11 +11,6 @@ using ptx::Flow;
 using ptx::Instruction;
 using ptx::Operand;
 
-void collect(const Operand& operand, std::vector<int>& out) {
-  if (operand.is_register()) out.push_back(operand.index);
-  for (const Operand& element : operand.elements) collect(element, out);
-}
-
 Flow flow_of(const Instruction& i) { return ptx::traits(i).flow; }
 bool is_exit(const Instruction& i) { return flow_of(i) == Flow::kExit; }
 bool traps(const Instruction& i) { return i.is(ptx::Op::kTrap) && i.guard < 0; }
@@ -59,6 +54,11 @@ bool only_looks(const Instruction& i) {
 
 }  // namespace
 
+void collect_registers(const Operand& operand, std::vector<int>& out) {
+  if (operand.is_register()) out.push_back(operand.index);
+  for (const Operand& element : operand.elements) collect_registers(element, out);
+}
+
 bool has_result(const Instruction& instruction) {
   return instruction.entry != nullptr && instruction.entry->has_result();
 }
@@ -67,11 +67,11 @@ RegisterUse register_use(const Instruction& instruction) {
   RegisterUse use;
   std::size_t first = 0;
   if (has_result(instruction) && !instruction.operands.empty()) {
-    collect(instruction.operands[0], use.writes);
+    collect_registers(instruction.operands[0], use.writes);
     if (!instruction.entry->updates()) first = 1;
   }
   for (std::size_t i = first; i < instruction.operands.size(); ++i) {
-    collect(instruction.operands[i], use.reads);
+    collect_registers(instruction.operands[i], use.reads);
   }
   if (instruction.guard >= 0) {
     use.reads.push_back(instruction.guard);

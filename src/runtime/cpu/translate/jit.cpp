@@ -43,6 +43,14 @@ std::string variable_symbol(std::size_t index) { return "ptx.variable." + std::t
 constexpr const char* kKernelSymbol = "ptx.kernel";
 constexpr const char* kInfoSymbol = "ptx.info";
 
+std::string switched_off(const CpuTricks& tricks) {
+  std::string names;
+#define BRAID_CPU_TRICK(name) names += tricks.name ? "" : ", without " #name;
+  BRAID_CPU_TRICKS(BRAID_CPU_TRICK)
+#undef BRAID_CPU_TRICK
+  return names;
+}
+
 /// The feature level by what was detected; names of processors say less.
 std::string host_cpu(const llvm::StringMap<bool>& features) {
   const auto has = [&](const char* name) { return features.lookup(name); };
@@ -148,11 +156,13 @@ void throw_where_llvm_gives_up() {
 
 }  // namespace
 
-Jit::Jit(const ObjectCache* cache, Instrumentation instrumentation, MatrixSums sums)
+Jit::Jit(const ObjectCache* cache, Instrumentation instrumentation, MatrixSums sums,
+         CpuTricks tricks)
     : cache_(cache),
       build_(build_id()),
       instrumentation_(instrumentation),
       sums_(sums),
+      tricks_(tricks),
       state_(std::make_unique<State>()) {
   // Without one, what another build made could not be told from ours.
   if (build_.empty()) cache_ = nullptr;
@@ -202,7 +212,8 @@ Jit::Linked::~Linked() {
 }
 
 void Jit::translate(llvm::Module& out, const Program& program, std::size_t entry, bool aligned,
-                    Instrumentation instrumentation, HostCode host, MatrixSums sums) {
+                    Instrumentation instrumentation, HostCode host, MatrixSums sums,
+                    CpuTricks tricks) {
   const Program::Entry& kernel = program.entries()[entry];
   if (kernel.error) throw Error(*kernel.error);
   Layout layout;
@@ -221,8 +232,8 @@ void Jit::translate(llvm::Module& out, const Program& program, std::size_t entry
     if (program.module().variables[v].dynamic) layout.offsets[v] = layout.shared_bytes;
   }
   const auto& function = program.module().functions[kernel.function];
-  Translator translator(out, program.module(), function, layout, aligned, instrumentation, host,
-                        sums);
+  Translator translator(
+      out, {program.module(), function, layout, aligned, instrumentation, host, sums, tricks});
   const KernelInfo info = translator.run(kKernelSymbol);
   const std::uint32_t words[] = {info.register_bytes, info.local_bytes, info.shared_bytes,
                                  info.waits};
@@ -244,7 +255,7 @@ std::string Jit::compile(const Program& program, std::size_t entry, bool aligned
   out.setTargetTriple(machine->getTargetTriple().str());
   out.setDataLayout(machine->createDataLayout());
   out.setPICLevel(llvm::PICLevel::BigPIC);
-  translate(out, program, entry, aligned, instrumentation_, state_->host, sums_);
+  translate(out, program, entry, aligned, instrumentation_, state_->host, sums_, tricks_);
 
   llvm::PassBuilder builder(machine.get());
   llvm::LoopAnalysisManager loops;
@@ -277,7 +288,7 @@ std::string Jit::object_for(const Program& program, std::size_t entry, bool alig
       "braid-cpu-object\nbuild " + build_ + "\nllvm " LLVM_VERSION_STRING "\ncpu " + state_->cpu +
       "\nfeatures " + state_->features + "\nvariant " + (aligned ? "aligned" : "general") +
       (instrumentation_.checks ? ", checked" : "") + (instrumentation_.counts ? ", counted" : "") +
-      (sums_ == MatrixSums::kHopper ? ", hopper sums" : "") + "\nentry " +
+      (sums_ == MatrixSums::kHopper ? ", hopper sums" : "") + switched_off(tricks_) + "\nentry " +
       program.entries()[entry].name + "\nptx\n" + program.text();
   const auto it = objects_.find(key);
   if (it != objects_.end()) return it->second;

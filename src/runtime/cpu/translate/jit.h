@@ -14,6 +14,7 @@
 #include "runtime/cpu/ptx/ptx.h"
 #include "runtime/cpu/ptx/source_map.h"
 #include "runtime/cpu/run/warp_context.h"
+#include "runtime/cpu_tricks.h"
 #include "runtime/object_cache.h"
 
 namespace llvm {
@@ -86,7 +87,7 @@ class Program {
 /// entries belong to the build that made them: see build_id().
 class Jit : NonCopyable {
  public:
-  Jit(const ObjectCache* cache, Instrumentation instrumentation, MatrixSums sums);
+  Jit(const ObjectCache* cache, Instrumentation instrumentation, MatrixSums sums, CpuTricks tricks);
   ~Jit();
 
   /// A linked copy of one variant of an entry; unloaded on destruction.
@@ -107,7 +108,7 @@ class Jit : NonCopyable {
   /// one for unsupported features.
   static void translate(llvm::Module& out, const Program& program, std::size_t entry, bool aligned,
                         Instrumentation instrumentation, HostCode host = {},
-                        MatrixSums sums = MatrixSums::kRounded);
+                        MatrixSums sums = MatrixSums::kRounded, CpuTricks tricks = {});
 
   /// `aligned` selects the variant for blocks whose x extent is a multiple of 32; `globals` is the
   /// address of the program's global variables. Throws like translate().
@@ -126,6 +127,7 @@ class Jit : NonCopyable {
   std::string build_;
   Instrumentation instrumentation_;
   MatrixSums sums_;
+  CpuTricks tricks_;
   std::string host_;
   std::unique_ptr<State> state_;
   std::mutex mutex_;

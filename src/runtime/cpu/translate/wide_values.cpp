@@ -233,7 +233,7 @@ class Whole {
 }  // namespace
 
 Value* WideValues::put_together(std::span<Value* const> values) {
-  if (values.size() > 1 && !parts_.empty()) {
+  if (in_memory_order_ && values.size() > 1 && !parts_.empty()) {
     const auto loaded = [&](const Tuple& tuple) -> Value* {
       const Part first = parts_.lookup(tuple[0]);
       if (first.all == nullptr || first.count != tuple.size()) return nullptr;

@@ -17,8 +17,9 @@ namespace braid::cpu {
 class WideValues {
  public:
   /// `round`: a function that rounds 32 f32 to bf16, or null. It may be called for other values
-  /// too.
-  WideValues(llvm::IRBuilderBase& b, llvm::Function* round) : b_(b), round_(round) {}
+  /// too. Without `in_memory_order` each value is taken apart and put together for itself.
+  WideValues(llvm::IRBuilderBase& b, llvm::Function* round, bool in_memory_order)
+      : b_(b), round_(round), in_memory_order_(in_memory_order) {}
 
   /// Like deinterleave().
   std::vector<llvm::Value*> take_apart(llvm::Value* all, unsigned n);
@@ -34,6 +35,7 @@ class WideValues {
 
   llvm::IRBuilderBase& b_;
   llvm::Function* round_;
+  bool in_memory_order_;
   llvm::DenseMap<llvm::Value*, Part> parts_;
 };
 
