@@ -124,7 +124,8 @@ class Executable(library.Owner):
             ctypes.c_size_t(result.nbytes),
         )
         if dtype == "bf16":
-            return (result.astype(np.uint32) << 16).view(np.float32)
+            # A shift makes a number of an array without dims.
+            return np.asarray(result.astype(np.uint32) << 16).view(np.float32)
         return result
 
     def launch(self, plan: Plan, streams: "Sequence[Stream]" = ()) -> None:

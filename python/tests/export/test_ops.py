@@ -54,6 +54,9 @@ class Ops(Checked):
             x=torch.linspace(-3, 3, 40, dtype=torch.float16),
         )
 
+    def test_a_number_in_bf16_is_an_array(self):
+        self.check({"sum": lambda x: x.sum(), "row": lambda x: x * 2}, x=torch.ones(3).bfloat16())
+
     def test_narrow_integers_stay_narrow(self):
         self.check(
             {
