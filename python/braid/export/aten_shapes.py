@@ -244,15 +244,6 @@ def _pad(low: Lowering, node, self_: Value, pad: list[Any], value: float = 0) ->
     for i, given in enumerate(zip(pad[::2], pad[1::2])):
         dim, sizes = self_.rank - 1 - i, low.extents(given)
         cut = [-size if isinstance(size, int) and size < 0 else 0 for size in sizes]
-        if any(cut):
-            low.check_apart(node, result, dim)
-            shape = [*low.shapes[result.name]]
-            if not isinstance(shape[dim], int):
-                raise Unsupported("constant_pad_nd that cuts off a symbol")
-            kept = {"start": cut[0], "end": shape[dim] - cut[1]}
-            shape[dim] -= sum(cut)
-            name = low.emit("slice", [result.name], dtype, shape, dim=dim, **kept)
-            result = Value(name, result.axes)
         parts = [result.name]
         for size, at in zip(sizes, (0, 2)):
             if isinstance(size, int) and size <= 0:
@@ -261,12 +252,19 @@ def _pad(low: Lowering, node, self_: Value, pad: list[Any], value: float = 0) ->
             shape[dim] = size
             filled = low.emit("full", [], dtype, shape, value=value, dtype=dtype, shape=shape)
             parts.insert(at, filled)
-        if len(parts) == 1:
+        if len(parts) == 1 and not any(cut):
             continue
         low.check_apart(node, result, dim)
         shape = [*low.shapes[result.name]]
-        shape[dim] = low.extent(node.meta["val"].shape[dim])
-        result = Value(low.emit("cat", parts, dtype, shape, dim=dim), result.axes)
+        made = low.extent(node.meta["val"].shape[dim])
+        # Behind what is added, so that a shift of one element is there, too.
+        shape[dim] = low.sum([made, sum(cut)])
+        if len(parts) > 1:
+            result = Value(low.emit("cat", parts, dtype, shape, dim=dim), result.axes)
+        if any(cut):
+            kept = {"start": cut[0], "end": low.sum([made, cut[0]])}
+            shape = [*shape[:dim], made, *shape[dim + 1 :]]
+            result = Value(low.emit("slice", [result.name], dtype, shape, dim=dim, **kept), result.axes)
     return result
 
 

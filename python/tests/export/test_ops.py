@@ -666,6 +666,7 @@ class Ops(Checked):
             "repeat_by_a_length": lambda x, y: y.repeat(x.shape[1], 2),
             "repeat_once": lambda x, y: x[:1, :1].repeat(1, x.shape[1], 1),
             "repeat_of_equal_rows": lambda x, y: x[:, :1].expand(2, 3, 4).repeat(1, 2, 1),
+            "shifted": lambda x, y: F.pad(x, (0, 0, 1, -1)) - F.pad(x, (0, 0, -2, 2), value=0.5),
             "roll": lambda x, y: x.roll((1, -3), (1, 2)),
             "roll_of_all": lambda x, y: x[0].roll(-5),
             "unfold": lambda x, y: x.unfold(1, 3, 1),
