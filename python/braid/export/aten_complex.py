@@ -79,6 +79,13 @@ def _add(low: Lowering, node, self_: Any, other: Any, alpha: float = 1) -> Compl
     )
 
 
+@lowers_complex("aten::abs")
+def _abs(low: Lowering, node, self_: Complex) -> Value:
+    real, imag = (_of(low, node, "mul", part, part) for part in (self_.real, self_.imag))
+    squares = _of(low, node, "add", real, imag)
+    return low.emit_like(node, "sqrt", [squares.name], squares)
+
+
 @lowers_complex("aten::conj", "aten::_conj")
 def _conj(low: Lowering, node, self_: Complex) -> Complex:
     imag = low.emit_like(_part(node), "neg", [self_.imag.name], self_.imag)

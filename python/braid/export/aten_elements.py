@@ -82,6 +82,7 @@ def _scalar(low: Lowering, node, s: Any, **_: Any) -> Value:
 
 
 @lowers("aten::zeros", "aten::zeros_like", "aten::new_zeros", "aten::new_empty", "aten::empty")
+@lowers("aten::empty_permuted")
 def _zeros(low: Lowering, node, **_: Any) -> Value:
     return _filled(low, node, 0)
 

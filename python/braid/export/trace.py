@@ -19,6 +19,7 @@ from transformers.masking_utils import AttentionMaskInterface
 
 from ..errors import CannotExport
 from . import ops  # noqa: F401  the ops of torch.ops.braid
+from .compositions import COMPOSITIONS
 from .experts import experts, replace_loops
 from .folds import unfold
 from .lower import is_known
@@ -287,7 +288,8 @@ def _decompositions() -> dict[Any, Any]:
     aten = torch.ops.aten
     more = (aten.upsample_nearest1d, aten.upsample_nearest2d, aten.upsample_linear1d)
     more += (aten.upsample_bilinear2d, aten._adaptive_avg_pool2d, aten.adaptive_max_pool2d)
-    every = {**torch.export.default_decompositions(), **get_decompositions(more)}
+    more += (aten.grid_sampler_2d, aten._native_batch_norm_legit, aten.addmv, aten.dist)
+    every = {**torch.export.default_decompositions(), **get_decompositions(more), **COMPOSITIONS}
     return {
         op: made
         for op, made in every.items()

@@ -332,6 +332,11 @@ class Ops(Checked):
                 "narrow": lambda x: resized(x.half(), scale_factor=2).float(),
                 "mean": lambda x: F.adaptive_avg_pool2d(x, (3, 2)),
                 "most": lambda x: F.adaptive_max_pool2d(x[..., 1:], 2),
+                "turned": lambda x: F.grid_sample(x, x[:, :2].permute(0, 2, 3, 1), align_corners=False),
+                "turned_nearest": lambda x: F.grid_sample(
+                    x, x[:, 1:, :2].permute(0, 2, 3, 1) * 2, "nearest", "border", align_corners=True
+                ),
+                "each_normed": lambda x: F.instance_norm(x, weight=x[0, :, 0, 0], bias=x[0, :, 0, 1]),
             },
             limit=1e-5, absolute=1e-5, x=torch.randn(2, 3, 4, 5),
         )  # fmt: skip
@@ -374,6 +379,7 @@ class Ops(Checked):
                 "sum": lambda x, a: torch.view_as_real(both(x)[:1] + both(x)),
                 "difference": lambda x, a: torch.view_as_real(both(x) - both(x).conj()),
                 "real": lambda x, a: torch.real(both(x) * 2.0),
+                "abs": lambda x, a: both(x).abs(),
                 "imag": lambda x, a: torch.imag(both(x)[None].squeeze(0)),
             },
             limit=1e-5,
@@ -425,6 +431,7 @@ class Ops(Checked):
                 "batches": lambda x, y: x @ y,
                 "broadcast": lambda x, y: x[:, None] @ y[None],
                 "with_itself": lambda x, y: torch.mm(x[0], x[0].T) + torch.bmm(x, x.mT).sum(0),
+                "addmv": lambda x, y: torch.addmv(x[0, :, 0], x[0], y[0, :, 0], alpha=2),
                 "addmm": lambda x, y: torch.addmm(y[0, 0], x[0], y[0], beta=0.5, alpha=2),
                 "baddbmm": lambda x, y: torch.baddbmm(x @ y, x, y, beta=0.5, alpha=2),
                 "einsum": lambda x, y: torch.einsum("bij,bjk->bki", x, y),
@@ -613,6 +620,47 @@ class Ops(Checked):
             y=torch.randn(6, 6),
             i=torch.tensor([[0, 3, 5, 1], [2, 2, 4, 2]]),
         )
+
+    def test_masks_that_take_the_next_element(self):
+        def run(b, t):
+            mask, last = torch.rand(b, t) > 0.5, torch.full((b, t, 4), -1e30).half()
+            return {"x": torch.randn(b, t, 4), "m": mask, "y": torch.randn(b * t * 4 + 3), "z": last}
+
+        functions = {
+            "rows": lambda x, m, y, z: x.masked_scatter(m[..., None], y),
+            "elements": lambda x, m, y, z: x.masked_scatter(x > 0, y * 2),
+            "narrow": lambda x, m, y, z: z.masked_scatter(z * 0 == 0, y.half()).float(),
+        }
+        self.check(functions, **run(2, 3))
+        two = {"x": {0: torch.export.Dim("B", max=4), 1: torch.export.Dim("T", max=9)}}
+        two["m"] = two["x"]
+        runs = [{k: v for k, v in run(*size).items() if k != "z"} for size in ((3, 5), (1, 1), (4, 9))]
+        for each in runs:
+            each["y"] = torch.randn(150)
+        functions = {"rows": lambda x, m, y: x.masked_scatter(m[..., None], y)}
+        self.check_runs(functions, runs, two)
+
+    def test_elements_that_meet_at_a_place(self):
+        functions = {
+            f"{how}{' alone' * (not too)}": lambda x, i, y, n, how=how, too=too: x.scatter_reduce(
+                1, i, y, how, include_self=too
+            )
+            for how in ("sum", "prod", "mean", "amax", "amin")
+            for too in (True, False)
+        }
+        functions |= {
+            "turned": lambda x, i, y, n: x.t().scatter_reduce(-2, i.t(), y.t(), "amax"),
+            "integers": lambda x, i, y, n: n.scatter_reduce(0, i[0], n[:5] * 3, "amin"),
+            "sum_of_integers": lambda x, i, y, n: n.scatter_reduce(0, i[0], n[:5] * 3, "sum"),
+            "narrow": lambda x, i, y, n: x.half().scatter_reduce(1, i, y.half(), "amax").float(),
+            "third": lambda x, i, y, n: x.kthvalue(3).values,
+            "second_of_columns": lambda x, i, y, n: x.kthvalue(2, dim=0, keepdim=True).indices,
+        }
+        self.check(functions, limit=1e-5, absolute=1e-6, x=torch.randn(4, 7), i=torch.randint(7, (4, 5)),
+                   y=torch.randn(4, 6), n=torch.randint(-9, 9, (7,)))  # fmt: skip
+        with self.assertRaisesRegex(braid.CannotExport, "scatter_reduce with fewer indices along other"):
+            self.check({"y": lambda x, i: x.scatter_reduce(1, i, x, "sum")}, x=torch.randn(4, 7),
+                       i=torch.randint(7, (2, 5)))  # fmt: skip
 
     def test_indices_of_any_dims(self):
         def added(x, at, values):
