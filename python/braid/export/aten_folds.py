@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 from .aten_updates import indexed_dims
 from .folds import (
     ELEMENTWISE, ONE, Dims, Folded, Unfolding, aten, broadcast, common, cut_into, exprs, extents_of,
-    is_one, joined, like, product, tensors_of, unfolds,
+    is_one, joined, like, over, product, tensors_of, unfolds,
 )  # fmt: skip
 from .lower import Unsupported, dim_of, is_product
 
@@ -154,15 +154,29 @@ def _stack(fold: Unfolding, node: Any, tensors: list[Folded], dim: int = 0) -> F
 
 @unfolds("repeat")
 def _repeat(fold: Unfolding, node: Any, self_: Folded, repeats: list[Any]) -> Folded:
-    new = len(repeats) - self_.rank
-    wide = fold.viewed(self_, [*[ONE] * new, *self_.groups])
-    times, groups = [], []
-    for count, group, extent in zip(repeats, wide.groups, extents_of(node)):
-        if len(group) > 1 and count != 1 or is_one(group) and is_product(extent):
+    """Of a fold the times are one more dim in front."""
+    own = [*[ONE] * (len(repeats) - self_.rank), *self_.groups]
+    tall, wide, times, result = [], [], [], []
+    for count, group, extent in zip(repeats, own, extents_of(node)):
+        if is_product(extent) and not is_one(group):
+            more = over(extent, product(group))
+            tall.append((*ONE, *group))
+            wide.append((more, *group))
+            result.append(group if more == 1 else (more, *group))
+            times += [1] * len(wide[-1])
+        elif is_product(extent):
             raise Unsupported("it goes along that dim")
-        times += [count] * len(group)
-        groups.append(group if len(group) > 1 else (extent,))
-    return Folded(fold.again(self_=wide, repeats=times), tuple(groups))
+        else:
+            tall.append(group)
+            wide.append(group)
+            result.append((extent,))
+            times.append(count)
+    sizes = fold.sizes(itertools.chain(*wide))
+    made = fold.call(aten.expand.default, fold.viewed(self_, tall), sizes)
+    if any(count != 1 for count in times):
+        made = fold.again(self_=made, repeats=times)
+    done = [(extent,) if len(group) == 1 else group for group, extent in zip(wide, extents_of(node))]
+    return fold.viewed(Folded(made, tuple(done)), result)
 
 
 @unfolds("repeat_interleave")
@@ -205,7 +219,7 @@ def _flip(fold: Unfolding, node: Any, self_: Folded, dims: list[int]) -> Folded:
 
 
 @unfolds("softmax", "_softmax", "_safe_softmax", "log_softmax", "_log_softmax", "topk", "sort")
-@unfolds("slice", "split", "split_with_sizes", "chunk", "cat", "gather", "scatter", "scatter_add")
+@unfolds("slice", "split", "split_with_sizes", "chunk", "cat", "gather", "scatter")
 @unfolds("slice_scatter", "roll")
 def _along(fold: Unfolding, node: Any, **given: Any) -> Any:
     """Of dims that stay, each by itself."""
@@ -448,6 +462,11 @@ def _index(fold: Unfolding, node: Any, self_: Folded, indices: list[Any], **give
         return Folded(fold.again(self_=self_, indices=wanted), groups)
     values = given.pop("values")
     values = fold.viewed(values, like(values, groups))
+    if is_product(product(itertools.chain(*taken))):
+        if not given["accumulate"] or len(dims) > 1 or len(taken) > 1:
+            raise Unsupported("it writes to as many places")
+        values = fold.call(aten.expand.default, values, fold.sizes(itertools.chain(*groups)))
+        return _added(fold, self_, dims[0], tensors[0], Folded(values, groups))
     return Folded(fold.again(self_=self_, indices=wanted, values=values, **given), self_.groups)
 
 
@@ -498,28 +517,49 @@ def _index_add(
 
 
 def _added(fold: Unfolding, x: Folded, dim: int, index: Folded, source: Folded) -> Folded:
-    """For each but the last dims of a fold by itself, and then all together: of floats in f32."""
-    group = common(source.groups[dim], index.groups[0])
-    lead, rest = group[:-1], [*x.groups[:dim], group[-1:], *x.groups[dim + 1 :]]
-    source = fold.viewed(source, [*x.groups[:dim], group, *x.groups[dim + 1 :]])
-    each = Folded(source.node, (*x.groups[:dim], *((n,) for n in group), *x.groups[dim + 1 :]))
-    order = [*range(dim, dim + len(lead)), *range(dim), *range(dim + len(lead), each.rank)]
-    each = fold.permuted(each, order)
-    ones = [ONE * len(g) for g in rest]
-    ones[dim] = rest[dim]
-    places = fold.viewed(index, [*((n,) for n in lead), *ones])
-    places = fold.call(aten.expand.default, places, fold.sizes(each.dims))
+    """For each but the last dims of a fold by itself, and then all together: of floats in f32. The index
+    is of the dim, or of each element."""
+    group = common(source.groups[dim], index.groups[dim if index.rank > 1 else 0])
+    rest, count = [*x.groups[:dim], group, *x.groups[dim + 1 :]], len(group) - 1
+    source = fold.viewed(source, rest)
+    if index.rank == 1:
+        column = [ONE * len(each) for each in rest]
+        column[dim] = group
+        index = fold.viewed(index, column)
+        index = Folded(fold.call(aten.expand.default, index, fold.sizes(source.dims)), source.groups)
+    each, places = (_in_front(fold, of, dim) for of in (source, fold.viewed(index, rest)))
     dtype = x.node.meta["val"].dtype
     wide = torch.float32 if dtype.is_floating_point else dtype
-    part = fold.call(aten._to_copy.default, each, dtype=wide)
-    sizes = fold.sizes([*lead, *x.dims])
-    total = fold.call(aten.new_zeros.default, part, sizes)
-    at = len(lead) + x.at(dim)[0]
-    total = fold.call(aten.scatter_add.default, total, at, places, part)
-    if lead:
-        total = fold.call(aten.sum.dim_IntList, total, list(range(len(lead))))
+    each = fold.call(aten._to_copy.default, each, dtype=wide)
+    total = fold.call(aten.new_zeros.default, each, fold.sizes([*group[:-1], *x.dims]))
+    total = fold.call(aten.scatter_add.default, total, count + x.at(dim)[0], places, each)
+    if count:
+        total = fold.call(aten.sum.dim_IntList, total, list(range(count)))
     total = fold.call(aten.add.Tensor, fold.call(aten._to_copy.default, x, dtype=wide), total)
     return Folded(fold.call(aten._to_copy.default, total, dtype=dtype), x.groups)
+
+
+def _in_front(fold: Unfolding, x: Folded, dim: int) -> torch.fx.Node:
+    """With all but the last dims of a fold in front of all others."""
+    *lead, last = x.at(dim)
+    order = [*lead, *range(x.at(dim)[0]), *range(last, len(x.dims))]
+    return fold.call(aten.permute.default, x, order)
+
+
+@unfolds("scatter_add")
+def _scatter_add(
+    fold: Unfolding, node: Any, self_: Folded, dim: int, index: Folded, src: Folded
+) -> Folded:
+    dim = dim_of(dim, self_.rank)
+    folds = [max(len(each.groups[dim]) for each in (index, src)), len(self_.groups[dim])]
+    if folds[0] == 1 or folds[1] > 1:
+        return _along(fold, node, self_=self_, dim=dim, index=index, src=src)
+    others = [d for d in range(self_.rank) if d != dim]
+    if any(product(x.groups[d]) != product(self_.groups[d]) for x in (index, src) for d in others):
+        raise Unsupported("it is of some columns")
+    if product(index.groups[dim]) != product(src.groups[dim]):
+        raise Unsupported("it has fewer indices than elements")
+    return _added(fold, self_, dim, index, src)
 
 
 def _by_rows(

@@ -135,6 +135,8 @@ def _index_put(
     shape: list[Extent] = []
     for index in tensors:
         shape = broadcast(shape, low.shapes[index.name])
+    if low.is_product(shape):
+        raise Unsupported(f"index_put to as many places as {' * '.join(map(str, shape))}")
     order, at = indexed_dims(whole.rank, dims)
     turned = low.ordered(whole, order)
     rest = low.shapes[turned.name][len(dims) :]

@@ -86,7 +86,7 @@ def product(dims: Iterable[sympy.Expr]) -> sympy.Expr:
     return sympy.expand(sympy.Mul(*dims))
 
 
-def _over(extent: sympy.Expr, by: sympy.Expr) -> sympy.Expr | None:
+def over(extent: sympy.Expr, by: sympy.Expr) -> sympy.Expr | None:
     """The quotient, where it is one for all values of the symbols."""
     quotient = sympy.cancel(extent / by)
     return quotient if quotient.as_numer_denom()[1] == 1 else None
@@ -108,10 +108,10 @@ def cut_into(dims: Dims, extents: Sequence[sympy.Expr]) -> list[list[sympy.Expr]
             if not rest:
                 raise Unsupported("a view of another number of elements")
             dim = rest.pop(0)
-            if (quotient := _over(extent, dim)) is not None:
+            if (quotient := over(extent, dim)) is not None:
                 group.append(dim)
                 extent = quotient
-            elif (quotient := _over(dim, extent)) is not None:
+            elif (quotient := over(dim, extent)) is not None:
                 group.append(extent)
                 rest.insert(0, quotient)
                 extent = 1

@@ -62,6 +62,10 @@ class Folds(Checked):
             "where": lambda x, i, w: torch.where(i[:, None] > 3, x, -x).masked_fill(x > 1, 0.5),
             "other_dims": lambda x, i, w: x.view(-1, 2, 4).transpose(1, 2).softmax(1).flatten(1),
             "repeated": lambda x, i, w: x.repeat(1, 2) + x.repeat_interleave(2, 1),
+            "all_repeated": lambda x, i, w: (
+                x.repeat(3, 2)[:, :8].view(3, *i.shape, 8).sum(0).view(-1, 8)
+                * torch.arange(i.view(-1).shape[0]).repeat(2).view(2, -1)[1, :, None]
+            ),
             "rows_repeated": lambda x, i, w: x.repeat_interleave(2, 0).view(-1, 2, 8),
             "made": lambda x, i, w: torch.zeros(x.shape[0], 4) + torch.arange(x.shape[0])[:, None] * 2,
             "expanded": lambda x, i, w: w[0].expand(x.shape[0], 8) * x,
@@ -77,6 +81,7 @@ class Folds(Checked):
             "var": lambda x, i, w: rows(x).var(0, correction=0),
             "any": lambda x, i, w: (rows(x) > 2).any(0),
             "all_of_it": lambda x, i, w: x.flatten().tanh().mean(),
+            "places": lambda x, i, w: (x * torch.arange(x.shape[1]).repeat(x.shape[0]).view(*i.shape, 1)),
             "centred": lambda x, i, w: (rows(x) - rows(x).mean(0, keepdim=True)).view(x.shape),
             "first_and_last": lambda x, i, w: rows(x)[0] + rows(x)[-1],
             "picked": lambda x, i, w: rows(x)[i[0, :1] * 0 + x.shape[0] * x.shape[1] - 1],
@@ -84,6 +89,9 @@ class Folds(Checked):
             "put": lambda x, i, w: rows(x).index_put((i[0, :1] * 0 - 1,), w[:1]).view(x.shape),
             "added": lambda x, i, w: rows(x).index_add(0, i[0, :1] * 0 + i.numel() - 1, w[:1]).view(x.shape),
             "added_by_number": lambda x, i, w: w.index_add(0, i.view(-1), rows(x), alpha=2),
+            "scattered": lambda x, i, w: w.scatter_add(0, i.view(-1, 1).expand(-1, 8), rows(x)),
+            "put_and_added": lambda x, i, w: w.index_put((i.view(-1),), rows(x), accumulate=True),
+            "put_row": lambda x, i, w: w.index_put((i.view(-1),), x[0, 0], accumulate=True),
             "columns_added": lambda x, i, w: w.index_add(1, i.view(-1), rows(x).t()),
             "squares": lambda x, i, w: rows(x).t() @ rows(x),
             "turned": lambda x, i, w: (w @ rows(x).t()).view(8, *i.shape),
@@ -168,6 +176,10 @@ class Folds(Checked):
         self.refused(lambda x, i, w: rows(x).sort(0).values.sum(), r"sort of T\*B, .* along that dim")
         both = lambda x, i, w: (rows(x) + rows(x.transpose(0, 1))).view(x.shape)
         self.refused(both, "add of T.B, .*: a fold of B and T beside one of T and B")
+        put = lambda x, i, w: w.index_put((i,), x)
+        self.refused(put, r"index_put to as many places as B \* T")
+        put = lambda x, i, w: w.index_put((i.view(-1),), rows(x))
+        self.refused(put, r"index_put of T\*B, .*: it writes to as many places")
         cut = lambda x, i, w: rows(x).view(x.shape[1], x.shape[0], 8)
         self.refused(cut, "view of T.B, .*: a view that cuts a fold of B and T and 8 into others")
 
