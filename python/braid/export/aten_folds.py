@@ -385,6 +385,15 @@ def _mm(fold: Unfolding, node: Any, self_: Folded, **given: Any) -> Folded:
     return _matmul(fold, self_, other)
 
 
+@unfolds("_weight_int8pack_mm")
+def _weight_int8pack_mm(
+    fold: Unfolding, node: Any, self_: Folded, mat2: Folded, scales: Folded
+) -> Folded:
+    wide = fold.call(aten._to_copy.default, mat2, dtype=self_.node.meta["val"].dtype)
+    made = _matmul(fold, self_, fold.permuted(Folded(wide, mat2.groups), [1, 0]))
+    return Folded(fold.call(aten.mul.Tensor, made, scales), made.groups)
+
+
 @unfolds("addmm", "baddbmm")
 def _addmm(
     fold: Unfolding, node: Any, self_: Folded, beta: Any = 1, alpha: Any = 1, **given: Any

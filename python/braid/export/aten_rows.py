@@ -36,6 +36,10 @@ def _reduced(
 ) -> Value:
     """`part` says which of the traced op's results it is, where there are several."""
     tensor = node.meta["val"] if part is None else node.meta["val"][part]
+    if low.dtypes[self_.name] == "bool":  # which has no order in a graph
+        op = {"amax": "any", "amin": "all"}.get(op, op)
+        if op in ("argmax", "argmin", "prod"):
+            self_ = low.cast(self_, "u8" if op != "prod" else "i64")
     dims = range(self_.rank) if dim is None or dim == [] else [dim] if isinstance(dim, int) else dim
     dims = [dim_of(d, self_.rank) for d in dims]
     for each in dims:
@@ -170,12 +174,14 @@ def _cumsum(low: Lowering, node, self_: Value, dim: int, dtype=None) -> Value:
 def _topk(low: Lowering, node, self_: Value, dim: int = -1, **attrs: Any) -> list[Value]:
     op = node.target._schema.name.removeprefix("aten::")
     attrs.pop("stable", None)
-    self_, axis = _along(low, node, self_, dim)
+    is_bool = low.dtypes[self_.name] == "bool"  # which has no order in a graph
+    self_, axis = _along(low, node, low.cast(self_, "u8") if is_bool else self_, dim)
     shape = [low.extent(node.meta["val"][0].shape[d]) for d in self_.order()]
     name = low.emit(op, [self_.name], low.dtypes[self_.name], shape, dim=axis, **attrs)
-    for i, tensor in enumerate(node.meta["val"]):
-        low.dtypes[f"{name}:{i}"], low.shapes[f"{name}:{i}"] = DTYPES[tensor.dtype], shape
-    return [Value(f"{name}:{i}", self_.axes) for i in range(2)]
+    for i, dtype in enumerate((low.dtypes[self_.name], "i64")):
+        low.dtypes[f"{name}:{i}"], low.shapes[f"{name}:{i}"] = dtype, shape
+    values, places = (Value(f"{name}:{i}", self_.axes) for i in range(2))
+    return [low.cast(values, "bool") if is_bool else values, places]
 
 
 @lowers("aten::rms_norm")

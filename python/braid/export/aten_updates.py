@@ -94,10 +94,9 @@ def _select_scatter(low: Lowering, node, self_: Value, src: Value, dim: int, ind
         return low.emit_like(node, "index_copy", [whole.name, place, part.name], whole, dim=dim)
     start = low.extent(index)
     if isinstance(start, int) and start < 0:
-        start += low.extent(node.meta["val"].shape[dim])
-    return low.emit_like(
-        node, "slice_scatter", [whole.name, part.name], whole, dim=dim, start=start, end=start + 1
-    )
+        start = low.sum([start, low.extent(node.meta["val"].shape[dim])])
+    bounds = {"start": start, "end": low.sum([start, 1])}
+    return low.emit_like(node, "slice_scatter", [whole.name, part.name], whole, dim=dim, **bounds)
 
 
 @lowers("aten::index_add", "aten::index_copy")

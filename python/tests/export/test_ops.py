@@ -231,6 +231,22 @@ class Ops(Checked):
             with self.assertRaisesRegex(braid.CannotExport, text):
                 self.check({"result": function}, x=torch.randn(4, 4))
 
+    def test_bools_in_order(self):
+        self.check(
+            {
+                "amax": lambda m: m.amax(0),
+                "least": lambda m: m.min(-1).values,
+                "first": lambda m: m.max(-1).indices,
+                "first_of_none": lambda m: m.min(1, keepdim=True).indices,
+                "of_all": lambda m: m.max(),
+                "prod": lambda m: m.prod(0),
+                "sorted": lambda m: m.sort(-1).values,
+                "places": lambda m: m.sort(dim=-1, descending=True, stable=True).indices,
+                "topk": lambda m: m.long().topk(1).values,
+            },
+            m=torch.tensor([[0, 1, 0, 1], [1, 1, 1, 1], [0, 0, 0, 0]]).bool(),
+        )
+
     def test_shapes(self):
         self.check(
             {
@@ -707,6 +723,8 @@ class Ops(Checked):
 
     def test_shapes_of_dims_of_any_extent(self):
         functions = {
+            "last_row_written": lambda x, y: x.select_scatter(x[:, 0] * 2, 1, -1),
+            "row_of_a_length": lambda x, y: x.select_scatter(x[:, 0] * 2, 1, x.shape[1] - 2),
             "flip": lambda x, y: x.flip(1),
             "flip_of_both": lambda x, y: x.transpose(0, 1).flip(0, -1),
             "repeat": lambda x, y: x.repeat(2, 1, 3),
