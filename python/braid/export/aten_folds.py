@@ -380,8 +380,11 @@ def _attention(
 @unfolds("mm", "bmm", "matmul")
 def _mm(fold: Unfolding, node: Any, self_: Folded, **given: Any) -> Folded:
     (other,) = given.values()
-    if min(self_.rank, other.rank) < 2:
+    if self_.rank == 1:
         raise Unsupported("it is a product with a vector")
+    if other.rank == 1:
+        column = _matmul(fold, self_, fold.viewed(other, [*other.groups, ONE]))
+        return fold.viewed(column, column.groups[:-1])
     return _matmul(fold, self_, other)
 
 

@@ -213,7 +213,9 @@ class Unfolding:
             return
         symbols = itertools.chain(*(n.free_symbols for each in tensors for n in exprs(each.shape)))
         if not set(symbols) <= set(self._symbols):
-            raise Unsupported("an extent, which is data")
+            is_masked = node.target in (aten.index.Tensor, aten.masked_select.default)
+            text = "index with a mask" if is_masked else f"{_name_of(node)} with an extent, which is data"
+            raise Unsupported(text)
         self._source = node
         if node.target is operator.getitem:
             made = self._found[node.args[0]][node.args[1]]
@@ -239,8 +241,7 @@ class Unfolding:
                 if isinstance(each, Folded):
                     extents += map(product, each.groups)
             products = dict.fromkeys(str(each) for each in extents if is_product(each))
-            op = name.partition("::")[2]
-            text = f"{op} of {', '.join(products)}, a dim that is a product of symbols: {problem}"
+            text = f"{_name_of(node)} of {', '.join(products)}, a dim that is a product of symbols: {problem}"
             raise Unsupported(text) from None
 
     def _check_output(self, node: torch.fx.Node) -> None:
@@ -342,6 +343,11 @@ class Unfolding:
     def remember(self, groups: Iterable[Dims]) -> None:
         for group in groups:
             self._cuts.setdefault(product(group), group)
+
+
+def _name_of(node: torch.fx.Node) -> str:
+    schema = getattr(node.target, "_schema", None)
+    return schema.name.partition("::")[2] if schema else str(node.target)
 
 
 def _plain(node: torch.fx.Node) -> Folded:

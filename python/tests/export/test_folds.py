@@ -43,6 +43,7 @@ class Folds(Checked):
         self.checked(elements({
             "linear": lambda x, i, w: F.linear(x, w, w[0]),
             "of_8_bits": lambda x, i, w: torch._weight_int8pack_mm(x, (w * 9).to(torch.int8), w[0]),
+            "by_a_vector": lambda x, i, w: x @ w[0],
             "addmm": lambda x, i, w: torch.addmm(w[0], x, w, beta=0.5, alpha=2),
             "pointwise": lambda x, i, w: F.gelu(x) * torch.sigmoid(x[:, :1]) + w[0],
             "softmax": lambda x, i, w: x.softmax(-1).cumsum(1),
@@ -177,6 +178,8 @@ class Folds(Checked):
         self.refused(lambda x, i, w: rows(x).sort(0).values.sum(), r"sort of T\*B, .* along that dim")
         both = lambda x, i, w: (rows(x) + rows(x.transpose(0, 1))).view(x.shape)
         self.refused(both, "add of T.B, .*: a fold of B and T beside one of T and B")
+        self.refused(lambda x, i, w: rows(x)[rows(x)[:, 0] > 0].sum(0), "index with a mask")
+        self.refused(lambda x, i, w: rows(x)[:, 0].nonzero().sum(0), "nonzero with an extent, which is data")
         put = lambda x, i, w: w.index_put((i,), x)
         self.refused(put, r"index_put to as many places as B \* T")
         put = lambda x, i, w: w.index_put((i.view(-1),), rows(x))
