@@ -134,10 +134,8 @@ class BRAID_API Graph {
   [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
   [[nodiscard]] const std::vector<Value>& values() const { return values_; }
   [[nodiscard]] const std::vector<ValueId>& outputs() const { return outputs_; }
-  [[nodiscard]] const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
-  [[nodiscard]] const Value& value(ValueId id) const {
-    return values_[static_cast<std::size_t>(id)];
-  }
+  [[nodiscard]] const Node& node(NodeId id) const { return nodes_[id]; }
+  [[nodiscard]] const Value& value(ValueId id) const { return values_[id]; }
   [[nodiscard]] const TensorType& type(ValueId id) const { return value(id).type; }
   /// The value of that name: an input, a node, or "node:i".
   [[nodiscard]] std::optional<ValueId> find(std::string_view name) const;

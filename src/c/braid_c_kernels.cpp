@@ -47,7 +47,7 @@ TensorMap::Type element_type(int number) {
     throw_invalid("tensor map type", "found {}; expected 0 to {} of CUtensorMapDataType", number,
                   kTypes.size() - 1);
   }
-  return kTypes[static_cast<std::size_t>(number)];
+  return kTypes[number];
 }
 
 TensorMap tensor_map_of(const braid_tensor_map& given_map) {

@@ -50,7 +50,7 @@ EvalTensors evaluate_bincount(const EvalContext& context, const EvalTensors& inp
   return evaluate_each_rank(inputs, [&](const std::vector<EvalTensor>& operands) {
     EvalTensor result = make_result(context, 0);
     for (const std::int64_t x : operands[0].integers) {
-      if (x >= 0 && x < result.shape[0]) ++result.integers[static_cast<std::size_t>(x)];
+      if (x >= 0 && x < result.shape[0]) ++result.integers[x];
     }
     return std::vector<EvalTensor>{std::move(result)};
   });
@@ -68,7 +68,7 @@ EvalTensors evaluate_histc(const EvalContext& context, const EvalTensors& inputs
       const auto x = static_cast<float>(element);
       if (!(x >= low && x <= high)) continue;
       const float bin = std::floor((x - low) / (high - low) * bins);
-      ++result.data[static_cast<std::size_t>(std::min(bin, bins - 1))];
+      ++result.data[std::min(bin, bins - 1)];
     }
     return std::vector<EvalTensor>{std::move(result)};
   });

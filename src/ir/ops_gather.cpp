@@ -41,7 +41,7 @@ std::vector<std::int64_t> places_in(const Group& group, std::size_t world) {
   std::vector<std::int64_t> places(world);
   for (const auto& members : group_instances(group, static_cast<std::int64_t>(world))) {
     for (std::size_t i = 0; i < members.size(); ++i) {
-      places[static_cast<std::size_t>(members[i])] = static_cast<std::int64_t>(i);
+      places[members[i]] = static_cast<std::int64_t>(i);
     }
   }
   return places;
@@ -61,7 +61,7 @@ EvalTensors evaluate_embedding(const EvalContext& context, const EvalTensors& in
     const std::ptrdiff_t rank = &operands - inputs.data();
     const std::size_t columns = operands[0].shape[1];
     const std::int64_t rows = operands[0].shape[0];
-    const std::int64_t first = places[static_cast<std::size_t>(rank)] * rows;
+    const std::int64_t first = places[rank] * rows;
     const std::vector<std::int64_t>& indices = operands[1].integers;
     move_elements(result, operands[0], [&](auto& out, const auto& table) {
       for (std::size_t i = 0; i < indices.size(); ++i) {

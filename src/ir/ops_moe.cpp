@@ -56,8 +56,7 @@ EvalTensors evaluate_routing(const EvalContext& context, const EvalTensors& inpu
         results[kRoutedExperts].integers[row] = expert;
         results[kRoutedPlaces].integers[choice] = static_cast<std::int64_t>(row++);
       }
-      results[kRoutedEnds].integers[static_cast<std::size_t>(expert)] =
-          static_cast<std::int64_t>(row);
+      results[kRoutedEnds].integers[expert] = static_cast<std::int64_t>(row);
     }
     return results;
   });

@@ -155,7 +155,7 @@ std::optional<std::vector<std::int64_t>> places(const Graph& graph, ValueId inpu
     };
     const std::int64_t room = extent(kPageTable, 1) * extent(1, 1);
     for (std::int64_t i = 0; i < std::ssize(values); ++i) {
-      std::int64_t& value = values[static_cast<std::size_t>(i)];
+      std::int64_t& value = values[i];
       if (operand == kPageTable) value = below(extent(1, 0));
       if (operand == kQueryStarts) value = start(i);
       if (operand != kKvLengths) continue;

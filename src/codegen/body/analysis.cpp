@@ -63,7 +63,7 @@ class Analysis {
 
  private:
   const Shape& shape(ValueId value) const { return body_.type(value).shape; }
-  Token& token(ValueId value) { return tokens_[static_cast<std::size_t>(value)]; }
+  Token& token(ValueId value) { return tokens_[value]; }
   std::string type(ValueId value) const { return body_.type(value).str(); }
   bool is_input(ValueId value) const { return body_.value(value).producer < 0; }
 
@@ -143,9 +143,9 @@ class Analysis {
     if (!updated_input(body_, node.outputs[0])) {
       return refuse(fmt::format("'{}' replaces elements of what is not in memory", node.op_name()));
     }
-    bool read = !users[static_cast<std::size_t>(node.outputs[0])].empty();
+    bool read = !users[node.outputs[0]].empty();
     for (ValueId value = node.inputs[0];;) {
-      read = read || users[static_cast<std::size_t>(value)].size() > 1;
+      read = read || users[value].size() > 1;
       if (is_input(value)) break;
       value = body_.node(body_.value(value).producer).inputs[0];
     }
@@ -460,11 +460,11 @@ bool is_reduction(const Node& node) {
 
 std::vector<bool> computed_from(const Graph& body, ValueId value) {
   std::vector<bool> before(body.values().size(), false);
-  before[static_cast<std::size_t>(value)] = true;
+  before[value] = true;
   for (std::size_t n = body.nodes().size(); n-- > 0;) {
     const Node& node = body.nodes()[n];
-    if (!before[static_cast<std::size_t>(node.outputs[0])]) continue;
-    for (ValueId input : node.inputs) before[static_cast<std::size_t>(input)] = true;
+    if (!before[node.outputs[0]]) continue;
+    for (ValueId input : node.inputs) before[input] = true;
   }
   return before;
 }
@@ -472,9 +472,9 @@ std::vector<bool> computed_from(const Graph& body, ValueId value) {
 std::string refuse_recomputed(const Graph& body, const Node& collective) {
   const std::vector<bool> before = computed_from(body, collective.inputs[0]);
   for (const Node& node : body.nodes()) {
-    if (before[static_cast<std::size_t>(node.outputs[0])] || &node == &collective) continue;
+    if (before[node.outputs[0]] || &node == &collective) continue;
     for (ValueId input : node.inputs) {
-      if (is_moved_input(body, input) || !before[static_cast<std::size_t>(input)]) continue;
+      if (is_moved_input(body, input) || !before[input]) continue;
       return fmt::format("{} would be computed again after the collective", body.type(input).str());
     }
   }

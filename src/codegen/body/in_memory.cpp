@@ -33,11 +33,10 @@ std::optional<InMemory> in_memory(const Graph& body, ValueId value) {
     return result;
   }
   if (node.op->view == View::kPart) {
-    const SliceRange range =
-        part_ranges(node.attrs, body.type(node.inputs[0]).shape,
-                    body.symbols())[static_cast<std::size_t>(body.value(value).result)];
+    const SliceRange range = part_ranges(node.attrs, body.type(node.inputs[0]).shape,
+                                         body.symbols())[body.value(value).result];
     if (range.step != 1) return std::nullopt;
-    InMemory::Along& along = from->dims[static_cast<std::size_t>(range.axis)];
+    InMemory::Along& along = from->dims[range.axis];
     along.first = along.first + range.start;
     along.cut = true;
     from->is_dense = false;

@@ -52,8 +52,7 @@ bool Printer::always_meets() const {
   return std::any_of(p_.body.begin(), p_.body.end(), [this](Id id) {
     const Inst& inst = p_.at(id);
     const OpInfo& info = op_info(inst.op);
-    return info.needs_all_warps && info.condition >= 0 &&
-           inst.args[static_cast<std::size_t>(info.condition)] == kNone;
+    return info.needs_all_warps && info.condition >= 0 && inst.args[info.condition] == kNone;
   });
 }
 
@@ -183,7 +182,7 @@ std::string Printer::ref(Id id, Element at) {
     case Op::kConstant:
       return inst.type.kind == Kind::kF32 ? float_text(inst.number) : integer_text(inst.integer);
     case Op::kParam: {
-      const KernelParam& what = p_.params[static_cast<std::size_t>(inst.index)].what;
+      const KernelParam& what = p_.params[inst.index].what;
       const KernelParam::Kind kind = what.kind;
       if (kind == KernelParam::Kind::kBytes || what.is_map()) {
         return fmt::format("((unsigned char*)p{}.bytes)", inst.index);

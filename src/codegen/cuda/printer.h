@@ -77,7 +77,7 @@ class Printer {
   [[nodiscard]] Panels panels(Id tile, bool k_first) const;
   std::string slot_of_sums(Id sums, Id slot);
 
-  const Layout& layout(int index) const { return p_.layouts[static_cast<std::size_t>(index)]; }
+  const Layout& layout(int index) const { return p_.layouts[index]; }
   const Layout& layout_of(Id id) const { return layout(p_.at(id).layout); }
   int registers(Id id) const { return layout_of(id).registers(); }
 

@@ -31,9 +31,7 @@ constexpr std::int64_t kAlignment = 128;
 constexpr std::int64_t kNodes = 1000;
 
 int scratch_bytes(const Program& p, const Inst& inst) {
-  const auto layout = [&](const Inst& of) -> const Layout& {
-    return p.layouts[static_cast<std::size_t>(of.layout)];
-  };
+  const auto layout = [&](const Inst& of) -> const Layout& { return p.layouts[of.layout]; };
   switch (inst.op) {
     case Op::kAllocShared:
       return inst.stages * inst.type.rows * inst.type.cols *

@@ -37,12 +37,12 @@ class Classes {
   Id find(Id id) {
     auto at = static_cast<std::size_t>(id);
     while (parent_[at] != static_cast<Id>(at)) {
-      parent_[at] = parent_[static_cast<std::size_t>(parent_[at])];
+      parent_[at] = parent_[parent_[at]];
       at = static_cast<std::size_t>(parent_[at]);
     }
     return static_cast<Id>(at);
   }
-  void join(Id a, Id b) { parent_[static_cast<std::size_t>(find(a))] = find(b); }
+  void join(Id a, Id b) { parent_[find(a)] = find(b); }
 
  private:
   std::vector<Id> parent_;
@@ -62,7 +62,7 @@ std::vector<std::size_t> elementwise_operands(const Inst& inst) {
 Type domain(const Program& p, const Inst& inst) {
   const OpInfo& info = op_info(inst.op);
   if (info.has_result || info.elements < 0) return inst.type;
-  return p.at(inst.args[static_cast<std::size_t>(info.elements)]).type;
+  return p.at(inst.args[info.elements]).type;
 }
 
 class Assigner {
@@ -85,9 +85,7 @@ class Assigner {
   }
 
  private:
-  bool has_class(Id id) const {
-    return id != kNone && !recomputed_[static_cast<std::size_t>(id)] && !is_apart(id);
-  }
+  bool has_class(Id id) const { return id != kNone && !recomputed_[id] && !is_apart(id); }
   /// Whether its elements are in no registers.
   [[nodiscard]] bool is_apart(Id id) const {
     const Kind kind = p_.at(id).type.kind;
@@ -122,9 +120,7 @@ class Assigner {
     if (inst.op == Op::kForResult && inst.type.cols > 1) join(carried_of(inst), id);
   }
 
-  std::optional<Layout>& slot(Id id) {
-    return layout_[static_cast<std::size_t>(classes_.find(id))];
-  }
+  std::optional<Layout>& slot(Id id) { return layout_[classes_.find(id)]; }
 
   /// Sets the layouts that instructions demand, then blocked rows for all other wide tiles.
   void seed() {
@@ -181,7 +177,7 @@ class Assigner {
   template <class Body>
   void for_each_column(Id value, const Body& body) {
     if (value == kNone || p_.at(value).type.is_scalar()) return;
-    if (recomputed_[static_cast<std::size_t>(value)]) {
+    if (recomputed_[value]) {
       for (Id arg : p_.at(value).args) for_each_column(arg, body);
     } else if (p_.at(value).type.cols == 1) {
       body(value);
@@ -195,7 +191,7 @@ class Assigner {
     };
     for_each_inst(p_, [&](Id id) {
       const Inst& inst = p_.at(id);
-      if (recomputed_[static_cast<std::size_t>(id)]) return;
+      if (recomputed_[id]) return;
       if (inst.op == Op::kReduce && has_class(inst.args[0])) hang(id, inst.args[0]);
       for (std::size_t i : elementwise_operands(inst)) {
         for_each_column(inst.args[i], [&](Id column) { hang(column, id); });
@@ -230,7 +226,7 @@ class Assigner {
       return args == inst.args ? value : again(inst, std::move(args), -1);
     }
     const Layout wanted = inst.type.cols == 1 && wide.cols > 1 ? wide.slice_columns() : wide;
-    if (p_.layouts[static_cast<std::size_t>(inst.layout)] == wanted) return value;
+    if (p_.layouts[inst.layout] == wanted) return value;
     if (const auto known = converted_.find({value, index_of(wanted)}); known != converted_.end()) {
       return known->second;
     }
@@ -268,7 +264,7 @@ class Assigner {
     const Id id = insert(std::move(inst));
     if (inlined) {
       recomputed_.resize(p_.insts.size(), false);
-      recomputed_[static_cast<std::size_t>(id)] = true;
+      recomputed_[id] = true;
     }
     return id;
   }
@@ -304,7 +300,7 @@ class Assigner {
   /// follows and replaces it.
   void slice_first(Id id) {
     const Inst reduce = p_.at(id);
-    const Layout from = p_.layouts[static_cast<std::size_t>(p_.at(reduce.args[0]).layout)];
+    const Layout from = p_.layouts[p_.at(reduce.args[0]).layout];
     const int natural = index_of(from.slice_columns());
     if (natural == reduce.layout) return;
     Inst first = reduce;
@@ -324,14 +320,14 @@ class Assigner {
       if (p_.at(args[1]).type.kind != Kind::kShared) args[1] = in_layout(args[1], wanted.b);
     }
     if (inst.layout >= 0) {
-      const Layout own = p_.layouts[static_cast<std::size_t>(inst.layout)];
+      const Layout own = p_.layouts[inst.layout];
       for (std::size_t i : elementwise_operands(inst)) args[i] = in_layout(args[i], own);
     }
     if (inst.op == Op::kFor) {
       for (std::size_t i = 1; i < inst.body_args.size(); ++i) {
         const int layout = p_.at(inst.body_args[i]).layout;
         if (layout < 0 || !is_computed_column(args[i + 2])) continue;
-        args[i + 2] = in_layout(args[i + 2], Layout(p_.layouts[static_cast<std::size_t>(layout)]));
+        args[i + 2] = in_layout(args[i + 2], Layout(p_.layouts[layout]));
       }
     }
     p_.at(id).args = std::move(args);

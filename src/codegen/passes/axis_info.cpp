@@ -38,7 +38,7 @@ AxisInfo AxisAnalysis::compute(Id id) {
     case Op::kConstant:
       return constant_info(inst.integer);
     case Op::kParam: {
-      const Param& param = program_.params[static_cast<std::size_t>(inst.index)];
+      const Param& param = program_.params[inst.index];
       return constant_info(std::max<std::int64_t>(param.divisor, param.what.alignment));
     }
     case Op::kForArg: {

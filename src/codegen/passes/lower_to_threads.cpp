@@ -52,7 +52,7 @@ class Lowering {
     count_uses(p_.body, kNone);
     const std::vector<bool> recomputed = recomputed_tiles(p_);
     for_each_inst(p_, [&](Id id) {
-      if (recomputed[static_cast<std::size_t>(id)]) p_.at(id).place = Place::kInline;
+      if (recomputed[id]) p_.at(id).place = Place::kInline;
     });
     for_each_inst(p_, [&](Id id) { alias(id); });
     for_each_inst(p_, [&](Id id) {
@@ -67,7 +67,7 @@ class Lowering {
     Id user = kNone;   ///< the last user
     Id block = kNone;  ///< the loop whose body contains it
   };
-  Uses& uses(Id id) { return uses_[static_cast<std::size_t>(id)]; }
+  Uses& uses(Id id) { return uses_[id]; }
 
   void count_uses(const std::vector<Id>& ids, Id loop) {
     for (Id id : ids) {
@@ -128,18 +128,16 @@ class Lowering {
     if (by.op == Op::kMap) return by.type.rows == inst.type.rows && by.type.cols == inst.type.cols;
     if (stores(by, id)) return false;
     // A mask of one column is kept, and broadcast over the columns of the access.
-    const Id element = by.args[static_cast<std::size_t>(info.elements)];
+    const Id element = by.args[info.elements];
     return inst.type.is_scalar() || inst.type.cols == p_.at(element).type.cols;
   }
 
   static bool stores(const Inst& inst, Id value) {
     const int stored = op_info(inst.op).value;
-    return stored >= 0 && inst.args[static_cast<std::size_t>(stored)] == value;
+    return stored >= 0 && inst.args[stored] == value;
   }
 
-  const Layout& layout(const Inst& inst) const {
-    return p_.layouts[static_cast<std::size_t>(inst.layout)];
-  }
+  const Layout& layout(const Inst& inst) const { return p_.layouts[inst.layout]; }
   int index_of(const Layout& layout) {
     const auto it = std::find(p_.layouts.begin(), p_.layouts.end(), layout);
     if (it != p_.layouts.end()) return static_cast<int>(it - p_.layouts.begin());

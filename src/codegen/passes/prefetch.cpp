@@ -73,7 +73,7 @@ class LoopPrefetcher {
     });
     for (std::size_t i = 0; i < loads_.size(); ++i) {
       for (int ahead = 0; ahead < iterations_; ++ahead) {
-        const Id from = first[static_cast<std::size_t>(ahead)][i];
+        const Id from = first[ahead][i];
         const Inst carried{.op = Op::kForArg,
                            .type = p_.at(loads_[i]).type,
                            .args = {from},

@@ -15,7 +15,7 @@ bool is_recomputed(const Program& p, const std::vector<bool>& out, const Inst& i
   return std::all_of(inst.args.begin(), inst.args.end(), [&](Id arg) {
     const Type& type = p.at(arg).type;
     const bool small = type.is_scalar() || (type.cols == 1 && type.kind != Kind::kF32);
-    return small || out[static_cast<std::size_t>(arg)];
+    return small || out[arg];
   });
 }
 
@@ -24,11 +24,11 @@ bool is_recomputed(const Program& p, const std::vector<bool>& out, const Inst& i
 std::vector<bool> recomputed_tiles(const Program& p) {
   std::vector<bool> out(p.insts.size(), false);
   std::vector<bool> wanted(p.insts.size(), false);
-  const auto want = [&](Id id) { wanted[static_cast<std::size_t>(id)] = true; };
+  const auto want = [&](Id id) { wanted[id] = true; };
   for_each_inst(p, [&](Id id) {
     const Inst& inst = p.at(id);
     const int value = op_info(inst.op).value;
-    if (value >= 0) want(inst.args[static_cast<std::size_t>(value)]);
+    if (value >= 0) want(inst.args[value]);
     if (op_info(inst.op).multiplies) want(inst.args[0]), want(inst.args[1]);
     if (inst.op == Op::kReduce) want(inst.args[0]);
     // A yield is written while other carried values change.

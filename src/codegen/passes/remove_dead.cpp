@@ -34,15 +34,15 @@ class Liveness {
   }
 
   void mark(Id id) {
-    if (id == kNone || alive_[static_cast<std::size_t>(id)]) return;
-    alive_[static_cast<std::size_t>(id)] = true;
+    if (id == kNone || alive_[id]) return;
+    alive_[id] = true;
     const Inst& inst = p_.at(id);
     for (Id arg : inst.args) mark(arg);
     for (Id yield : inst.yields) mark(yield);
   }
 
   void filter(std::vector<Id>& block) {
-    std::erase_if(block, [&](Id id) { return !alive_[static_cast<std::size_t>(id)]; });
+    std::erase_if(block, [&](Id id) { return !alive_[id]; });
     for (Id id : block) filter(p_.at(id).body);
   }
 

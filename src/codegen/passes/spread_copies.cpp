@@ -83,7 +83,7 @@ class Spreader {
   }
 
   [[nodiscard]] int accesses_of(const Inst& copy) const {
-    return p_.layouts[static_cast<std::size_t>(copy.layout)].registers() / copy.width;
+    return p_.layouts[copy.layout].registers() / copy.width;
   }
 
   /// Appends the accesses from `first` to `last`, counted over all copies.

@@ -84,7 +84,7 @@ KernelParam Builder::in_program(KernelParam what) const {
   const bool is_input = what.kind == kInput;
   if (operands_.outputs.empty() || (!is_input && what.kind != kOutput)) return what;
   const auto& operands = is_input ? operands_.inputs : operands_.outputs;
-  const Operands::Operand& operand = operands[static_cast<std::size_t>(what.index)];
+  const Operands::Operand& operand = operands[what.index];
   what.kind = operand.is_output ? kOutput : kInput;
   what.index = operand.index;
   return what;

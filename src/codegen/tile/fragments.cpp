@@ -119,19 +119,19 @@ MatrixLoad matrix_load(const Layout& operand, int element_bytes, const std::vect
     rows = across;
   } else {
     // With 8-bit elements a row is a column of two fragments; half a word is two of its rows.
-    const auto next = reg[static_cast<std::size_t>(matrices[1])];
+    const auto next = reg[matrices[1]];
     if (element_bytes == 1) across.insert(across.begin(), next);
     if (!is_row(across)) throw_internal("ldmatrix", "no form of it loads this operand");
     rows = {straight[0], lane[0], lane[1]};
     if (element_bytes == 1) rows.push_back(straight[1]);
   }
   for (int bit : matrices) {
-    if (rows.size() < 5) rows.push_back(reg[static_cast<std::size_t>(bit)]);
+    if (rows.size() < 5) rows.push_back(reg[bit]);
   }
   load.rows.reg.clear();
   for (int bit = word_bits; bit < static_cast<int>(reg.size()); ++bit) {
     if (std::find(matrices.begin(), matrices.end(), bit) == matrices.end()) {
-      load.rows.reg.push_back(reg[static_cast<std::size_t>(bit)]);
+      load.rows.reg.push_back(reg[bit]);
     }
   }
   return load;

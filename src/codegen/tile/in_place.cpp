@@ -67,7 +67,7 @@ class Search {
       access.way.push_back(p_.at(pointer).args[1]);
     }
     if (p_.at(pointer).op != Op::kParam) return;  // an address at a peer, known by its offset
-    const KernelParam& what = p_.params[static_cast<std::size_t>(p_.at(pointer).index)].what;
+    const KernelParam& what = p_.params[p_.at(pointer).index].what;
     const bool input = what.kind == ParamKind::kInput;
     if (!input && what.kind != ParamKind::kOutput) return;
     Accesses& all = (input ? inputs_ : outputs_)[what.index];
@@ -81,7 +81,7 @@ class Search {
   /// Whether no two threads hold the same element.
   [[nodiscard]] bool without_copies(const Inst& inst) const {
     if (inst.layout < 0) return false;
-    const Layout& layout = p_.layouts[static_cast<std::size_t>(inst.layout)];
+    const Layout& layout = p_.layouts[inst.layout];
     constexpr int kLanes = 32;
     return layout.covers_tile() &&
            layout.registers() * kLanes * layout.warps() == layout.rows * layout.cols;

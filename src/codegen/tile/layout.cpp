@@ -179,7 +179,7 @@ Conversion convert(const Layout& from, const Layout& to) {
   bool same_lane = true;
   bool one_register = true;  // the register does not depend on the lane
   for (int i = 0; i < out.source.bits(); ++i) {
-    const std::uint32_t image = out.source.images[static_cast<std::size_t>(i)];
+    const std::uint32_t image = out.source.images[i];
     const std::uint32_t own = i < to_bits ? 0 : std::uint32_t{1} << (reg_bits + i - to_bits);
     same_warp = same_warp && ((image ^ own) & ~(reg_mask | lane_mask)) == 0;
     same_lane = same_lane && ((image ^ own) & lane_mask) == 0;
@@ -248,8 +248,7 @@ SharedLayout SharedLayout::swizzled(int rows, int cols, int element_bytes, int r
   for (int phase = 1; phase < max_phase && per_phase * phase < rows; phase *= 2) {
     const int place = log2_of(per_phase * phase);
     const int row_bit = col_bits + (!in_pairs || place < 1 || place > 3 ? place : place % 3 + 1);
-    out.to_offset.images[static_cast<std::size_t>(row_bit)] ^=
-        static_cast<std::uint32_t>(phase * piece);
+    out.to_offset.images[row_bit] ^= static_cast<std::uint32_t>(phase * piece);
   }
   return out;
 }

@@ -17,7 +17,7 @@ struct Row {
 std::vector<Row> echelon(const LinearMap& map) {
   std::vector<Row> rows;
   for (int i = 0; i < map.bits(); ++i) {
-    Row row{map.images[static_cast<std::size_t>(i)], std::uint32_t{1} << i};
+    Row row{map.images[i], std::uint32_t{1} << i};
     for (const Row& have : rows) {
       if ((row.image ^ have.image) < row.image &&
           std::bit_width(row.image ^ have.image) < std::bit_width(row.image)) {
@@ -68,7 +68,7 @@ std::optional<LinearMap> LinearMap::inverse(int bits) const {
 
 int LinearMap::contiguous_bits() const {
   int count = 0;
-  while (count < bits() && images[static_cast<std::size_t>(count)] == std::uint32_t{1} << count) {
+  while (count < bits() && images[count] == std::uint32_t{1} << count) {
     ++count;
   }
   return count;
@@ -90,8 +90,7 @@ std::vector<BitRun> bit_runs(const LinearMap& map) {
   std::vector<BitRun> runs;
   std::vector<int> widths;
   for (int at = 0; at < map.bits(); ++at) {
-    for (std::uint32_t image = map.images[static_cast<std::size_t>(at)]; image != 0;
-         image &= image - 1) {
+    for (std::uint32_t image = map.images[at]; image != 0; image &= image - 1) {
       const int out = std::countr_zero(image);
       std::size_t run = 0;
       while (run < runs.size() &&

@@ -20,8 +20,7 @@ bool is_own(const Program& p, Id pointer) {
   const Id peer = remote_of(p, pointer);
   if (peer == kNone || p.at(peer).op != Op::kPeer) return false;
   const Inst& rank = p.at(p.at(peer).args[1]);
-  return rank.op == Op::kParam &&
-         p.params[static_cast<std::size_t>(rank.index)].what.kind == KernelParam::Kind::kRank;
+  return rank.op == Op::kParam && p.params[rank.index].what.kind == KernelParam::Kind::kRank;
 }
 
 bool is_operand(const KernelParam* what) {
@@ -35,7 +34,7 @@ bool knows_closing(const Program& p, Id id) {
   if (id == kNone) return false;
   const Inst& inst = p.at(id);
   if (inst.op == Op::kParam) {
-    return p.params[static_cast<std::size_t>(inst.index)].what.kind == KernelParam::Kind::kClosing;
+    return p.params[inst.index].what.kind == KernelParam::Kind::kClosing;
   }
   return std::any_of(inst.args.begin(), inst.args.end(),
                      [&](Id arg) { return knows_closing(p, arg); });
@@ -49,7 +48,7 @@ const KernelParam* symmetric_buffer(const Program& p, Id pointer) {
   Id offset = p.at(peer).args[0];
   while (p.at(offset).op == Op::kMap) offset = p.at(offset).args[0];
   if (p.at(offset).op != Op::kParam) return nullptr;
-  return &p.params[static_cast<std::size_t>(p.at(offset).index)].what;
+  return &p.params[p.at(offset).index].what;
 }
 
 bool meets(const Program& p) {
@@ -67,7 +66,7 @@ std::vector<Clobbered> clobbered_operands(const Program& p) {
   for (const Inst& inst : p.insts) {
     const OpInfo& info = op_info(inst.op);
     if (!info.writes) continue;
-    const Id pointer = inst.args[static_cast<std::size_t>(info.pointer)];
+    const Id pointer = inst.args[info.pointer];
     const KernelParam* what = symmetric_buffer(p, pointer);
     if (is_operand(what)) found.insert({is_output(what), what->index});
   }
@@ -85,7 +84,7 @@ std::vector<RemoteAccess> remote_accesses(const Program& p) {
   for (const Inst& inst : p.insts) {
     const OpInfo& info = op_info(inst.op);
     if (info.pointer < 0 || info.multimem) continue;
-    const Id pointer = inst.args[static_cast<std::size_t>(info.pointer)];
+    const Id pointer = inst.args[info.pointer];
     const KernelParam* what = symmetric_buffer(p, pointer);
     if (is_operand(what) && !is_own(p, pointer)) {
       found.insert({is_output(what), what->index, info.writes});

@@ -181,8 +181,8 @@ struct Program {
   Expr grid = 1;
   LaunchAttributes attributes;  ///< the grid has one dim, and so do its clusters
 
-  [[nodiscard]] const Inst& at(Id id) const { return insts[static_cast<std::size_t>(id)]; }
-  [[nodiscard]] Inst& at(Id id) { return insts[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] const Inst& at(Id id) const { return insts[id]; }
+  [[nodiscard]] Inst& at(Id id) { return insts[id]; }
 };
 
 /// How a layout change moves floats through shared memory: as the dtype that they were rounded to

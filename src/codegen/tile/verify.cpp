@@ -78,7 +78,7 @@ class Verifier {
     if (inst.layout >= static_cast<int>(p_.layouts.size())) {
       fail(fmt::format("layout {}", inst.layout), fmt::format("one below {}", p_.layouts.size()));
     }
-    const Layout& layout = p_.layouts[static_cast<std::size_t>(inst.layout)];
+    const Layout& layout = p_.layouts[inst.layout];
     if (layout.lane.size() != 5 || layout.warps() != p_.num_warps || !layout.covers_tile()) {
       fail(fmt::format("a layout of [{}, {}]", layout.rows, layout.cols),
            fmt::format("one that spreads it over 32 lanes and {} warps", p_.num_warps));
@@ -542,13 +542,12 @@ class Verifier {
     const auto is_map = [&](const KernelParam& what) {
       return what.is_map() || what.kind == KernelParam::Kind::kBytes;
     };
-    const bool good =
-        param.op == Op::kParam && is_map(p_.params[static_cast<std::size_t>(param.index)].what);
+    const bool good = param.op == Op::kParam && is_map(p_.params[param.index].what);
     expect(good, map, "the tensor map", "a parameter of bytes, or a map");
   }
   /// That a tile of one of several matrices says of which, by as many coordinates.
   void dims(Id map, std::size_t outer) const {
-    const KernelParam& what = p_.params[static_cast<std::size_t>(p_.at(map).index)].what;
+    const KernelParam& what = p_.params[p_.at(map).index].what;
     if (what.is_map() && what.map.outer.size() != outer) {
       fail(fmt::format("{} outer coordinates", outer),
            fmt::format("{}, as the map has outer dims", what.map.outer.size()));

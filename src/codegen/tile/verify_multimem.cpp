@@ -45,7 +45,7 @@ std::optional<Problem> multimem_problem(const Program& program, const Inst& inst
   }
   const int pointer = op_info(inst.op).pointer;
   if (pointer < 0) return std::nullopt;
-  if (is_multicast(program, inst.args[static_cast<std::size_t>(pointer)]) == all) {
+  if (is_multicast(program, inst.args[pointer]) == all) {
     return std::nullopt;
   }
   if (all) return Problem{"a pointer to one rank", "one to all: multicast"};

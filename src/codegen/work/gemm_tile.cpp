@@ -297,9 +297,7 @@ class Gemm {
   }
   // Tiles of right operands: of each matmul its parts, side by side.
   [[nodiscard]] int right_tiles() const { return static_cast<int>(matmuls_.size()) * parts_; }
-  [[nodiscard]] const Node& matmul_of(int tile) const {
-    return *matmuls_[static_cast<std::size_t>(tile / parts_)];
-  }
+  [[nodiscard]] const Node& matmul_of(int tile) const { return *matmuls_[tile / parts_]; }
   [[nodiscard]] Id right(int tile) const { return shared_[static_cast<std::size_t>(tile) + 2]; }
   // Slots for the sums of each of them, where the unit has a memory for sums.
   [[nodiscard]] bool has_sums() const {
@@ -372,8 +370,7 @@ class Gemm {
     // Under way while the step's tiles are awaited and multiplied.
     std::vector<Scales> scales(static_cast<std::size_t>(count));
     for (int i = 0; in_blocks_ && i < count; ++i) {
-      scales[static_cast<std::size_t>(i)] =
-          scales_of(matmul_of(i), b_.induction(loop), column_of(i));
+      scales[i] = scales_of(matmul_of(i), b_.induction(loop), column_of(i));
     }
     const Id ring = has_sums() ? sums_ring() : shared_[0];
     b_.await(ring, step);
@@ -381,7 +378,7 @@ class Gemm {
     const Id adds = b_.map(Fn::kLt, {b_.integer(0), b_.integer(0)});
     // One after the other: there are registers for one.
     std::vector<Id> next = sums_of([&](int i) {
-      const Scales& scale = scales[static_cast<std::size_t>(i)];
+      const Scales& scale = scales[i];
       if (has_sums())
         return sum_of(b_.carried(loop, i), b_.load_sums(sums(i, step), 0, cols), scale);
       const Id product = b_.async_dot(shared_[1], right(i), b_.undefined(rows, cols), slot, adds,

@@ -343,9 +343,7 @@ class RowPiece {
     return b_.end_for(loop, std::move(yields));
   }
 
-  bool per_row(std::size_t output) const {
-    return facts_.per_row[static_cast<std::size_t>(body_.outputs()[output])];
-  }
+  bool per_row(std::size_t output) const { return facts_.per_row[body_.outputs()[output]]; }
   bool has_full_output() const {
     for (std::size_t i = 0; i < body_.outputs().size(); ++i) {
       if (!per_row(i) && i != facts_.output_apart()) return true;
@@ -425,7 +423,7 @@ std::string refuse_operand(const BodyFacts& facts) {
   // Each element is computed at its own place.
   const std::vector<bool> before = computed_from(body, operand);
   for (const Node& node : body.nodes()) {
-    if (!before[static_cast<std::size_t>(node.outputs[0])]) continue;
+    if (!before[node.outputs[0]]) continue;
     if (is_reduction(node) || is_matmul(node)) {
       return fmt::format("'{}' in front of a collective is a kernel of its own", node.op_name());
     }

@@ -136,7 +136,7 @@ bool is_matmul_prologue(const Clusters& clusters, int host, NodeId matmul,
   if (bytes > results * 1.05) return false;
   const Node& node = clusters.node(matmul);
   const auto is_inside = [&](NodeId n) {
-    return clusters.folded(n) || clusters.item_of_node[static_cast<std::size_t>(n)] == host;
+    return clusters.folded(n) || clusters.item_of_node[n] == host;
   };
   const std::size_t first = first_matrix(node);
   bool is_operand = false;

@@ -157,8 +157,7 @@ class LaunchPlan::Builder {
     if (static_cast<std::size_t>(b.arena) != symmetric_arena(peer->group)) {
       throw_internal(step_->name, "'{}' is no buffer of group {}", b.name, peer->group);
     }
-    const std::int64_t rank =
-        members(peer->group)[static_cast<std::size_t>(rank_after(peer->group, peer->shift))];
+    const std::int64_t rank = members(peer->group)[rank_after(peer->group, peer->shift)];
     const std::uint64_t begin = arena_of(peer->group, rank) + static_cast<std::uint64_t>(b.offset);
     if (!b.slice) return begin;
     const std::int64_t chunk = rank_after(peer->group, peer->shift + b.slice->shift);

@@ -35,10 +35,9 @@ std::vector<double> product(const std::vector<double>& left, const std::vector<d
   std::vector<double> sums(kRows * kColumns);
   for (std::int64_t m = 0; m < kRows; ++m) {
     for (std::int64_t k = 0; k < kSummed; ++k) {
-      const double factor = left[static_cast<std::size_t>(m * kSummed + k)];
+      const double factor = left[m * kSummed + k];
       for (std::int64_t n = 0; n < kColumns; ++n) {
-        sums[static_cast<std::size_t>(m * kColumns + n)] +=
-            factor * right[static_cast<std::size_t>(k * kColumns + n)];
+        sums[m * kColumns + n] += factor * right[k * kColumns + n];
       }
     }
   }
@@ -111,7 +110,7 @@ CanaryTensors canary_tensors() {
   std::vector<double> columns;
   for (std::int64_t n = 0; n < kColumns; ++n) {
     for (std::int64_t k = 0; k < kSummed; ++k) {
-      columns.push_back(b[static_cast<std::size_t>(k * kColumns + n)]);
+      columns.push_back(b[k * kColumns + n]);
     }
   }
   return {.inputs = {HostTensor::from_doubles(DType::kBF16, {kRows, kSummed}, a),

@@ -97,7 +97,7 @@ class Flight : NonCopyable {
     context_.reset();
     const std::vector<RankPlaces> places{context_.places()};
     const auto address_of = [&](const ProgramTensor& tensor) {
-      return places[0].buffer_addresses[static_cast<std::size_t>(tensor.buffer)];
+      return places[0].buffer_addresses[tensor.buffer];
     };
     Stream& stream = context_.stream();
     for (std::size_t i = 0; i < program.inputs.size(); ++i) {
