@@ -130,7 +130,7 @@ TEST(Shadow, CellsAreAsFineAsTheAccesses) {
       Access access{.when = {1, line}, .line = line};
       access.width = width & 15U;
       access.lane = static_cast<std::uint8_t>((address - first) >> width);
-      cell.replace_write(access);
+      cell.replace_write(access, false, 4);
     });
     for (std::uint64_t b = 0; b < lanes << width; ++b) {
       expected[first - start + b] = {line, static_cast<unsigned>(b >> width)};

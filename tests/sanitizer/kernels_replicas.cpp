@@ -17,6 +17,37 @@ void add(std::vector<KernelCase>& cases, KernelCase kernel, const std::string& n
   cases.push_back(std::move(kernel));
 }
 
+/// Lanes do not agree which of two products is rounded by itself; in one place their sum cancels.
+void add_cancelling_sums(std::vector<KernelCase>& cases) {
+  add(cases,
+      {"replicas_cancel",
+       R"(
+extern "C" __global__ void k(const float* x, float* out) {
+  __shared__ float tile[16];
+  const int l = threadIdx.x;
+  const float a = x[l / 2], b = 1.3f, c = l < 2 ? -__fmul_rn(a, b) : 1.0f;
+  float sum = l % 2 ? fmaf(a, b, c) : fmaf(c, 1.0f, __fmul_rn(a, b));
+#if BUG == 1
+  sum += l % 2 * 0.01f;
+#endif
+  tile[l / 2] = sum;  // finds 1
+  __syncthreads();
+  out[l] = fabsf(tile[l / 2]) < 1e-6f;
+}
+)",
+       {1},
+       {32},
+       {buffer(0), output(1)},
+       [] {
+         Buffers b{ramp(16), std::vector<float>(32)};
+         for (float& value : b[0]) value += 0.1F;
+         return b;
+       },
+       [](Buffers& b) { b[1][0] = b[1][1] = 1; },
+       {"race"}},
+      kRounded);
+}
+
 void add_same_values(std::vector<KernelCase>& cases) {
   add(cases,
       {"replicas_store",
@@ -368,6 +399,7 @@ extern "C" __global__ void k(const float* x, float* out) {
 
 std::vector<KernelCase> replica_kernels() {
   std::vector<KernelCase> cases;
+  add_cancelling_sums(cases);
   add_discarded(cases);
   add_same_values(cases);
   add_sums(cases);

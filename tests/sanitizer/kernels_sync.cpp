@@ -226,6 +226,36 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
                    {"race", "bounds"}});
 }
 
+/// More warps read a word than mostly do; the last of them are not waited for.
+void add_many_readers(std::vector<KernelCase>& cases) {
+  cases.push_back({"many_readers",
+                   R"(
+extern "C" __global__ void k(const float* x, float* out) {
+  __shared__ float box[32];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (warp == 0) box[lane] = x[lane];
+  __syncthreads();
+  if (warp != 0) out[(warp - 1) * 32 + lane] = box[lane];
+#if BUG == 1
+  if (warp <= 4) asm volatile("bar.sync 1, 160;" ::: "memory");
+#else
+  __syncthreads();
+#endif
+  if (warp == 0) box[lane] = 0;  // finds 1
+}
+)",
+                   {1},
+                   {288},
+                   {buffer(0), output(1)},
+                   [] {
+                     return Buffers{ramp(32), std::vector<float>(256)};
+                   },
+                   [](Buffers& b) {
+                     for (std::size_t i = 0; i < 256; ++i) b[1][i] = b[0][i % 32];
+                   },
+                   {"race"}});
+}
+
 }  // namespace
 
 std::vector<KernelCase> synchronizing_kernels() {
@@ -233,6 +263,7 @@ std::vector<KernelCase> synchronizing_kernels() {
   add_synchronizing_kernels_1(cases);
   add_synchronizing_kernels_2(cases);
   add_synchronizing_kernels_3(cases);
+  add_many_readers(cases);
   return cases;
 }
 

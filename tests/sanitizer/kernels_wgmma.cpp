@@ -111,6 +111,59 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
           {"proxy", "race", "race", "race", "race", "race", "race", "race"}};
 }
 
+/// Two groups of products read one tile, the first more often than a warp does mostly.
+KernelCase two_groups_of_one_tile() {
+  return {"wgmma_two_groups",
+          std::string(kWords) + R"(
+extern "C" __global__ void k(const float* x, const float* y, float* out) {
+  __shared__ __align__(128) u16 a[64 * 16], b[16 * 16];
+  const int t = threadIdx.x;
+  for (int i = t; i < 64 * 16; i += 128) a[place(i / 16, i % 16, 64)] = bf(x[i]);
+  for (int i = t; i < 16 * 16; i += 128) b[place(i / 16, i % 16, 16)] = bf(y[i]);
+  PROXY;
+  __syncthreads();
+  float d[8] = {}, e[8] = {};
+  FENCE;
+  MMA(d, tile(a, 64), tile(b, 16));
+  MMA(d, tile(a, 64), tile(b, 16));
+  MMA(d, tile(a, 64), tile(b, 16));
+  MMA(d, tile(a, 64), tile(b, 16));
+  COMMIT;
+  MMA(e, tile(a, 64), tile(b, 16));
+  COMMIT;
+#if BUG == 1
+  WAIT(1);
+#else
+  WAIT(0);
+#endif
+  __syncthreads();
+  for (int i = t; i < 64 * 16; i += 128) a[i] = 0;  // finds 1
+  WAIT(0);
+  const int row = t / 32 * 16 + t % 32 / 4, column = t % 4 * 2;
+  for (int i = 0; i < 8; ++i)
+    out[(row + i / 2 % 2 * 8) * 16 + column + i / 4 * 8 + i % 2] = d[i] + e[i];
+}
+)",
+          {1},
+          {128},
+          {buffer(0), buffer(1), output(2)},
+          [] {
+            return Buffers{small_integers(64 * 16, 5), small_integers(16 * 16, 7), zeros(64 * 16)};
+          },
+          [](Buffers& b) {
+            for (std::size_t row = 0; row < 64; ++row) {
+              for (std::size_t column = 0; column < 16; ++column) {
+                float sum = 0;
+                for (std::size_t i = 0; i < 16; ++i) {
+                  sum += b[0][row * 16 + i] * b[1][column * 16 + i];
+                }
+                b[2][row * 16 + column] = 5 * sum;
+              }
+            }
+          },
+          {"race"}};
+}
+
 /// Tiles of tf32 that cp.async brings: nobody fences the proxy then.
 KernelCase product_of_copies() {
   return {"wgmma_copies",
@@ -409,9 +462,10 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
 }  // namespace
 
 std::vector<KernelCase> wgmma_kernels() {
-  std::vector<KernelCase> cases = {product_of_tiles(),     product_of_copies(),
-                                   product_of_registers(), producer_and_consumers(),
-                                   swizzled_product(),     product_of_bytes()};
+  std::vector<KernelCase> cases = {product_of_tiles(),       two_groups_of_one_tile(),
+                                   product_of_copies(),      product_of_registers(),
+                                   producer_and_consumers(), swizzled_product(),
+                                   product_of_bytes()};
   for (KernelCase& kernel : cases) kernel.target = "sm_90a";
   return cases;
 }

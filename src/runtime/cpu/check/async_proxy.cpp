@@ -89,15 +89,15 @@ void Sanitizer::check_async(const Lane& lane, const Stretch& at, bool writes,
   }
   check_proxy(lane, at);
   const bool unordered = cell.write.when.time != 0 && !ordered(lane.warp, cell.write);
-  const bool same = data != nullptr && cell.async == 0 && (unordered || cell.other_same != 0) &&
+  const bool same = data != nullptr && cell.async == 0 && (unordered || cell.any_same()) &&
                     std::memcmp(reinterpret_cast<const void*>(at.address), data, at.bytes) == 0;
   const bool joins = check_races(lane, at, writes, same ? Same::kValue : Same::kNo);
   if (writes) {
-    cell.replace_write(access, joins);
+    cell.replace_write(access, joins, at.region.most_others);
     cell.initialized = true;
     cell.async = 0;
   } else {
-    keep_read(cell, lane.warp, access);
+    keep_read(at, lane.warp, access);
   }
 }
 
@@ -245,8 +245,8 @@ void Sanitizer::exit_block(const WarpCheck& last, const VectorClock& known, std:
   region->shadow->visit(region->address, region->bytes,
                         [&](Cell& cell, std::uint64_t address, std::size_t) {
                           judge(cell.write, address);
-                          for (std::uint8_t o = 0; o < cell.other_count; ++o) {
-                            judge(cell.others[o], address);
+                          for (const Cell::Other& other : cell.others) {
+                            judge(other.access, address);
                           }
                         });
 }

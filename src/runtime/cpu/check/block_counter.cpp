@@ -245,7 +245,7 @@ void BlockCounter::multicast_access(const MulticastPlaces& places, std::uint32_t
   tally.peer_bytes += bytes * (code.kind == AccessCode::kLoad ? 1 : places.size());
   for (const auto& place : places) {
     for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-      const std::uint64_t address = place[static_cast<std::size_t>(std::countr_zero(left))];
+      const std::uint64_t address = place[std::countr_zero(left)];
       tally.reach(address, address + code.bytes);
       page_of(address).touch(address % TouchedBytes::kPageBytes, code.bytes, effect_of(code));
     }

@@ -208,16 +208,16 @@ void Sanitizer::check_cell(const Lane& run, const Stretch& at, bool writes, cons
     add_unwritten(lane, at);
   }
   const bool unordered = cell.write.when.time != 0 && !ordered(warp, cell.write);
-  const bool compares = values != nullptr && cell.async == 0 && (unordered || cell.other_same != 0);
+  const bool compares = values != nullptr && cell.async == 0 && (unordered || cell.any_same());
   const Same same = compares ? compare(run, at, *values) : Same::kNo;
   const bool joins = check_races(lane, at, writes, same);
   if (writes) {
-    cell.replace_write(access, joins);
+    cell.replace_write(access, joins, at.region.most_others);
     cell.initialized = true;
     cell.async = lane.code.kind == AccessCode::kCopyTo ? warp.next_group : 0;
     return;
   }
-  keep_read(cell, warp, access);
+  keep_read(at, warp, access);
 }
 
 /// Compares what a store writes with what is there.
@@ -231,7 +231,9 @@ Sanitizer::Same Sanitizer::compare(const Lane& run, const Stretch& at, const Val
   const auto* there = reinterpret_cast<const std::uint8_t*>(at.address);
   if (std::memcmp(stored.data(), there, at.bytes) == 0) return Same::kValue;
   const StoredFloats floats = floats_of(*run.warp.launch, run.line);
-  return differ_by_rounding(floats, stored.data(), there, at.bytes) ? Same::kRounded : Same::kNo;
+  const double size = values.largest(floats);
+  return differ_by_rounding(floats, stored.data(), there, at.bytes, size) ? Same::kRounded
+                                                                          : Same::kNo;
 }
 
 StoredFloats Sanitizer::floats_of(LaunchCheck& launch, std::uint32_t line) {
@@ -240,19 +242,21 @@ StoredFloats Sanitizer::floats_of(LaunchCheck& launch, std::uint32_t line) {
   return known->second;
 }
 
-/// Records a read; it replaces an earlier one that it follows.
-void Sanitizer::keep_read(Cell& cell, const WarpCheck& warp, const Access& access) const {
-  for (std::uint8_t o = 0; o < cell.other_count; ++o) {
-    const Access& before = cell.others[o];
-    if (cell.is_write(o) || !ordered(warp, before)) continue;
-    if (before.scope == 0 && access.scope != 0) continue;
+/// Records a read; it replaces an earlier one that it follows. What the tensor cores of one agent
+/// read is over in the order of issue, so the last of it stands for all.
+void Sanitizer::keep_read(const Stretch& at, const WarpCheck& warp, const Access& access) const {
+  for (Cell::Other& other : at.cell.others) {
+    const Access before = other.access;
     const bool own = before.when.agent == access.when.agent;
+    const bool in_turn = own && agents_[access.when.agent].work != AgentInfo::kCopying;
+    if (other.writes || !(in_turn || ordered(warp, before))) continue;
+    if (before.scope == 0 && access.scope != 0) continue;
     const bool by_several = own && (before.by_several || before.lane != access.lane);
-    cell.others[o] = access;
-    if (by_several) cell.others[o].by_several = true;
+    other.access = access;
+    if (by_several) other.access.by_several = true;
     return;
   }
-  cell.keep(access, false);
+  at.cell.keep({access}, at.region.most_others);
 }
 
 /// Checks an access against earlier accesses to its bytes. `same` means that it writes what they
@@ -264,9 +268,9 @@ bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, Sa
   };
   // If several unordered writes have one value, a read needs to follow only one of them.
   bool known = false;
-  for (std::uint8_t o = 0; o < cell.other_count; ++o) {
-    known = known || (!writes && cell.is_same(o) &&
-                      (ordered(lane.warp, cell.others[o]) || ordered(lane.warp, cell.write)));
+  for (const Cell::Other& other : cell.others) {
+    known = known || (!writes && other.same &&
+                      (ordered(lane.warp, other.access) || ordered(lane.warp, cell.write)));
   }
   const auto side_of = [&](const Access& before, bool wrote) {
     const AgentInfo& agent = agents_[before.when.agent];
@@ -286,11 +290,9 @@ bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, Sa
   } else if (cell.write.when.time != 0 && races(cell.write) && !harmless(cell.write)) {
     race(lane, at.region, cell.write, side_of(cell.write, true), at.bytes);
   }
-  for (std::uint8_t o = 0; o < cell.other_count; ++o) {
-    const Access& before = cell.others[o];
-    const bool wrote = cell.is_write(o);
+  for (const auto& [before, wrote, same_value] : cell.others) {
     if ((!writes && !wrote) || !races(before)) continue;
-    if (cell.is_same(o) && harmless(before)) continue;
+    if (same_value && harmless(before)) continue;
     if (!wrote && in_block(lane.warp, before)) {
       is_written(before, at.address, at.address + at.bytes);
     }
@@ -343,9 +345,21 @@ bool Sanitizer::Values::same(std::uint32_t a, std::uint32_t b, StoredFloats roun
   for (std::size_t k = 0; k < count; ++k) {
     const std::uint8_t* element = start + k * kElementStride;
     const std::uint8_t *x = element + a * bytes, *y = element + b * bytes;
-    if (std::memcmp(x, y, bytes) != 0 && !differ_by_rounding(rounded, x, y, bytes)) return false;
+    if (std::memcmp(x, y, bytes) == 0) continue;
+    if (!differ_by_rounding(rounded, x, y, bytes, largest(rounded))) return false;
   }
   return true;
+}
+
+double Sanitizer::Values::largest(StoredFloats kind) const {
+  double most = 0;
+  for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(rest));
+    for (std::size_t k = 0; k < count; ++k) {
+      most = std::max(most, largest_of(kind, start + k * kElementStride + lane * bytes, bytes));
+    }
+  }
+  return most;
 }
 
 void Sanitizer::stores(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,

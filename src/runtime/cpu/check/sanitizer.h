@@ -194,10 +194,13 @@ class Sanitizer {
     const std::uint8_t* start;
     std::uint32_t bytes;
     std::uint32_t count;
+    std::uint32_t lanes = 0;  ///< that store
     [[nodiscard]] std::uint8_t byte(std::uint32_t lane, std::size_t index) const;
     /// Whether two lanes store the same value, or values that differ only by rounding.
     [[nodiscard]] bool same(std::uint32_t a, std::uint32_t b,
                             StoredFloats rounded = StoredFloats::kNone) const;
+    /// The size of the largest finite value that is stored.
+    [[nodiscard]] double largest(StoredFloats kind) const;
   };
   /// Checks one access by the lanes of `mask`. Returns a message if it must not be done. `values`
   /// are what a store writes, if known.
@@ -308,6 +311,7 @@ class Sanitizer {
     enum Kind : std::uint8_t { kPlain, kMulticast, kExited };
     Kind kind = kPlain;  ///< other kinds: addresses for multimem only, or of a block that has
                          ///< exited
+    std::size_t most_others = 4;  ///< accesses that a cell keeps besides its last write
     std::string name;
     std::vector<MemoryPart> parts;                   ///< may overlap, for buffers live at different
                                                      ///< times
@@ -411,7 +415,7 @@ class Sanitizer {
   [[nodiscard]] bool holds(const Region* region, const Lane& lane, std::size_t bytes) const;
   const Region* nearest(std::uint64_t address) const;
   std::string judge_place(const Lane& lane, const Region* region, std::size_t bytes);
-  void keep_read(Cell& cell, const WarpCheck& warp, const Access& access) const;
+  void keep_read(const Stretch& at, const WarpCheck& warp, const Access& access) const;
   void check_cell(const Lane& run, const Stretch& at, bool writes, const Values* values);
   bool check_races(const Lane& lane, const Stretch& at, bool writes, Same same);
   static Same compare(const Lane& run, const Stretch& at, const Values& values);

@@ -18,6 +18,8 @@ void Sanitizer::add_memory(int rank, std::uint64_t address, std::size_t bytes, s
   const std::lock_guard lock(mutex_);
   last_region_ = nullptr;
   Region& region = regions_[address];
+  // The warps of a block or cluster may all read a word of its own memory.
+  if (name == "shared memory") region.most_others = 64;
   region.address = address;
   region.bytes = bytes;
   region.rank = rank;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,47 +42,45 @@ struct Access {
 /// are unordered reads since then, and weak accesses before a strong write: another strong access
 /// may race with them, but not with that write.
 struct Cell {
-  static constexpr std::size_t kOthers = 4;
+  struct Other {
+    Access access;
+    bool writes = false;
+    bool same = false;  ///< it wrote the same value as `write`, unordered
+  };
+  /// As many as there mostly are have room in the cell.
+  using Others = boost::container::small_vector<Other, 4>;
   Access write;
-  std::array<Access, kOthers> others;  ///< the first `other_count` are used
-  std::uint8_t other_count = 0;
-  std::uint8_t other_writes = 0;  ///< bit i: others[i] is a write
-  std::uint8_t other_same = 0;    ///< bit i: others[i] wrote the same value as `write`, unordered
+  Others others;
   bool initialized = false;
   std::uint32_t async = 0;  ///< number of the cp.async group that writes it, until waited for
 
-  [[nodiscard]] bool is_write(std::size_t other) const { return (other_writes >> other & 1U) != 0; }
-  [[nodiscard]] bool is_same(std::size_t other) const { return (other_same >> other & 1U) != 0; }
-  /// Keeps an access; it is dropped if there is no room.
-  void keep(const Access& access, bool writes, bool same = false) {
-    if (other_count == kOthers) return;
-    const auto bit = static_cast<std::uint8_t>(1U << other_count);
-    if (writes) other_writes |= bit;
-    if (same) other_same |= bit;
-    others[other_count++] = access;
+  [[nodiscard]] bool any_same() const {
+    return std::ranges::any_of(others, [](const Other& other) { return other.same; });
+  }
+  /// Keeps an access; it is dropped if there are `most`.
+  void keep(const Other& other, std::size_t most) {
+    if (others.size() < most) others.push_back(other);
   }
   /// Sets the last write. A strong write does not supersede earlier weak accesses, and a write of
   /// the `same` value does not supersede unordered writes.
-  void replace_write(const Access& access, bool same = false) {
+  void replace_write(const Access& access, bool same, std::size_t most) {
     const Access before = std::exchange(write, access);
-    const std::size_t count = std::exchange(other_count, std::uint8_t{0});
-    const std::uint8_t written = std::exchange(other_writes, std::uint8_t{0});
-    const std::uint8_t as_before = std::exchange(other_same, std::uint8_t{0});
+    const Others kept = std::exchange(others, {});
     const bool strong = access.scope != 0;
     if (!strong && !same) return;
-    for (std::size_t o = 0; o < count; ++o) {
-      const bool stays_same = same && (as_before >> o & 1U) != 0;
-      if (stays_same || (strong && others[o].scope == 0)) {
-        keep(others[o], (written >> o & 1U) != 0, stays_same);
+    for (const Other& other : kept) {
+      const bool stays_same = same && other.same;
+      if (stays_same || (strong && other.access.scope == 0)) {
+        keep({other.access, other.writes, stays_same}, most);
       }
     }
-    if (before.when.time != 0 && (same || before.scope == 0)) keep(before, true, same);
+    if (before.when.time != 0 && (same || before.scope == 0)) keep({before, true, same}, most);
   }
   /// The same for the bytes from `distance` on.
   [[nodiscard]] Cell after(std::size_t distance) const {
     Cell cell = *this;
     cell.write = write.after(distance);
-    for (std::size_t o = 0; o < other_count; ++o) cell.others[o] = others[o].after(distance);
+    for (Other& other : cell.others) other.access = other.access.after(distance);
     return cell;
   }
 };

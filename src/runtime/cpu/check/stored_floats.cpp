@@ -95,37 +95,51 @@ std::size_t size_of(StoredFloats kind) {
   return kSizes[static_cast<std::size_t>(kind)];
 }
 
+double value_of(StoredFloats kind, const std::uint8_t* at) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, at, size_of(kind));
+  switch (kind) {
+    case StoredFloats::kF16:
+      return half_to_float(static_cast<std::uint16_t>(bits));
+    case StoredFloats::kBf16:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits << 16U));
+    case StoredFloats::kF32:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    default:
+      return std::bit_cast<double>(bits);
+  }
+}
+
 }  // namespace
 
 StoredFloats stored_floats(const ptx::Function& function, std::uint32_t line) {
   return Origin(function).of_stores(line);
 }
 
+double largest_of(StoredFloats kind, const std::uint8_t* values, std::size_t bytes) {
+  const std::size_t size = size_of(kind);
+  if (kind == StoredFloats::kNone || bytes % size != 0) return 0;
+  double most = 0;
+  for (std::size_t k = 0; k < bytes; k += size) {
+    const double value = std::abs(value_of(kind, values + k));
+    if (std::isfinite(value)) most = std::max(most, value);
+  }
+  return most;
+}
+
 bool differ_by_rounding(StoredFloats kind, const std::uint8_t* a, const std::uint8_t* b,
-                        std::size_t bytes) {
+                        std::size_t bytes, double size_of_terms) {
   const std::size_t size = size_of(kind);
   if (kind == StoredFloats::kNone || bytes % size != 0) return false;
-  const auto value = [&](const std::uint8_t* at) -> double {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, at, size);
-    switch (kind) {
-      case StoredFloats::kF16:
-        return half_to_float(static_cast<std::uint16_t>(bits));
-      case StoredFloats::kBf16:
-        return std::bit_cast<float>(static_cast<std::uint32_t>(bits << 16U));
-      case StoredFloats::kF32:
-        return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-      default:
-        return std::bit_cast<double>(bits);
-    }
-  };
   constexpr std::array<int, 5> kBits = {0, 9, 6, 16, 45};
   const double most = std::ldexp(1, -kBits[static_cast<std::size_t>(kind)]);
   for (std::size_t k = 0; k < bytes; k += size) {
     if (std::memcmp(a + k, b + k, size) == 0) continue;
-    const double x = value(a + k);
-    const double y = value(b + k);
-    if (!(std::abs(x - y) <= most * std::max(std::abs(x), std::abs(y)))) return false;
+    const double x = value_of(kind, a + k);
+    const double y = value_of(kind, b + k);
+    if (!(std::abs(x - y) <= most * std::max({std::abs(x), std::abs(y), size_of_terms}))) {
+      return false;
+    }
   }
   return true;
 }

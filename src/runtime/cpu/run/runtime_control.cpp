@@ -38,7 +38,7 @@ std::uint64_t globaltimer(Warp& warp) {
 void check(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask, AccessCode code,
            std::uint32_t line, const std::uint8_t* values, std::uint32_t bytes,
            std::uint32_t count) {
-  const Sanitizer::Values stored{values, bytes, count};
+  const Sanitizer::Values stored{values, bytes, count, mask};
   warp.runner->check_access(warp, {&addresses, 1}, mask, code, line,
                             values == nullptr ? nullptr : &stored);
 }
@@ -46,7 +46,7 @@ void check(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask, Acces
 void check_overlap(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
                    const std::uint8_t* values, std::uint32_t bytes, std::uint32_t count,
                    std::uint32_t line) {
-  warp.runner->sanitizer()->stores(warp.check, addresses, mask, {values, bytes, count}, line);
+  warp.runner->sanitizer()->stores(warp.check, addresses, mask, {values, bytes, count, mask}, line);
 }
 
 }  // namespace
