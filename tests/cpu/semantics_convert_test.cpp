@@ -322,6 +322,14 @@ TEST(SemanticsConvert, Float8) {
             return static_cast<u32>(half(a >> 8) << 16 | half(a & 0xff));
           });
       rows.push_back(back.floats(kF16));
+      rows.push_back(
+          row(fmt::format("cvt.rn{}.bf16x2.{} %d, %ha;", relu ? ".relu" : "", name), [=](u16 a) {
+            const auto half = [&](u64 bits) {
+              const u64 value = encode(kBf16, decode_float8(e5m2, bits), Mode::kNearest);
+              return relu ? rectified(kBf16, value) : value;
+            };
+            return static_cast<u32>(half(a >> 8) << 16 | half(a & 0xff));
+          }).floats(kBf16));
     }
   }
   std::vector<u64> edges = meeting_edges(kF32, kE5m2);

@@ -354,7 +354,10 @@ Value* op_convert_from_small(Emitter& e, const Instruction& i) {
     Value* bits = e.map_lanes("from_small_float", {code}, from);
     Value* value = e.ir.CreateBitCast(bits, e.floating({Kind::kFloat, 32, 1}, e.on_bases));
     if (mods.has("relu")) value = relu(e, value);
-    return e.resize(round_to_half(e, value, Rounding::kNearest), 32, false);
+    // All of them are exact in 16 bits.
+    Value* rounded = mods.has("bf16x2") ? round_to_bfloat(e, value, Rounding::kNearest)
+                                        : round_to_half(e, value, Rounding::kNearest);
+    return e.resize(rounded, 32, false);
   };
   Value* low = half(0);
   return join_parts(e, low, half(1), 16);
