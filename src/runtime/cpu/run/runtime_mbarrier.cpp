@@ -134,7 +134,7 @@ std::uint32_t mbarrier(Warp& warp, const std::uint64_t* addresses, const std::ui
 std::uint64_t cluster_address(Warp& warp, std::uint32_t address) {
   const std::uint32_t block = address >> 24U;
   const std::uint32_t offset = address & 0xffffffU;
-  std::uint8_t* window = block == 0 ? warp.shared : window_of(warp, block - 1);
+  std::uint8_t* window = window_of(warp, block);
   return window == nullptr ? offset : reinterpret_cast<std::uint64_t>(window) + offset;
 }
 
@@ -153,16 +153,16 @@ void cluster_ranks(Warp& warp, std::uint32_t* out, const std::uint64_t* addresse
   }
 }
 
-/// Generic addresses as those of shared memory, which say the block where it is another one.
+/// Generic addresses as those of shared memory, which say the block.
 void to_cluster(Warp& warp, std::uint32_t* out, const std::uint64_t* addresses) {
   std::array<std::uint32_t, 32> ranks{};
   cluster_ranks(warp, ranks.data(), addresses);
   for (std::size_t l = 0; l < 32; ++l) {
-    const bool other = ranks[l] != ~0U && ranks[l] != warp.cluster_rank;
-    const std::uint8_t* window = warp.cluster_windows[other ? ranks[l] : warp.cluster_rank];
+    const std::uint32_t rank = ranks[l] == ~0U ? warp.cluster_rank : ranks[l];
+    const std::uint8_t* window = warp.cluster_windows[rank];
     const auto offset =
         static_cast<std::uint32_t>(addresses[l] - reinterpret_cast<std::uint64_t>(window));
-    out[l] = other ? offset | (ranks[l] + 1) << 24 : offset;
+    out[l] = offset + (rank << 24U);
   }
 }
 

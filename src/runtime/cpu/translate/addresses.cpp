@@ -104,7 +104,7 @@ Address address(Emitter& e, const Instruction& i, const Operand& operand, Space 
     return result;
   }
   // Only the low half counts. Sign extension keeps base + table right for bases below zero.
-  result.base = add_offset(e.field(offsetof(WarpContext, shared), 64));
+  result.base = add_offset(e.shared_start());
   if (result.table) {
     result.base = e.ir.CreateAdd(e.ir.CreateSExt(e.read_scalar(base, bits), e.integer(64, true)),
                                  result.base);

@@ -66,9 +66,8 @@ Value* extended(Emitter& e, const Operand& result, Value* value, ptx::Type type)
 Value* call_first_active(Emitter& e, Value* lanes);
 /// The address of an mbarrier, in the space that the modifiers name.
 Address barrier_address(Emitter& e, const Instruction& i, const Operand& operand);
-/// Whether pointers may be to the shared memory of other blocks.
-bool maps_addresses(Emitter& e);
-/// cvta of such pointers, from generic addresses to those of shared memory or back.
+/// cvta of pointers that may be to the shared memory of other blocks, from generic addresses to
+/// those of shared memory or back.
 Value* cluster_pointer(Emitter& e, Value* lanes, bool to_shared);
 /// The host address that lane `lane` gives.
 Value* row_pointer(Emitter& e, Address& address, unsigned lane);

@@ -40,6 +40,14 @@ bool is_all(const Value* guard) {
   return known != nullptr && known->isAllOnesValue();
 }
 
+bool sees_other_blocks(const ptx::Function& function) {
+  return function.required_cluster[0] != 0 || function.explicit_cluster ||
+         std::ranges::any_of(function.body, [](const Instruction& i) {
+           return i.is(Op::kMapa) || ptx::has_modifier(i, "shared::cluster") ||
+                  ptx::has_modifier(i, "cta_group::2");
+         });
+}
+
 }  // namespace
 
 Emitter::Emitter(llvm::Module& module, const Task& task)
@@ -48,6 +56,7 @@ Emitter::Emitter(llvm::Module& module, const Task& task)
       flow(function),
       shapes(ptx_module, function, flow, aligned),
       sites(function, flow),
+      ranks(sees_other_blocks(function)),
       ir(module.getContext(), llvm::TargetFolder(module.getDataLayout())),
       round_function(host.rounds_to_bfloat ? declare_round(module) : nullptr),
       wide(ir, round_function, tricks.wide_values) {
@@ -156,6 +165,13 @@ Value* Emitter::field(std::size_t offset, unsigned bits) {
   return load;
 }
 
+Value* Emitter::shared_start() {
+  Value* window = field(offsetof(WarpContext, shared), 64);
+  if (!ranks) return window;
+  Value* rank = ir.CreateZExt(field(offsetof(WarpContext, cluster_rank), 32), ir.getInt64Ty());
+  return ir.CreateSub(window, ir.CreateShl(rank, 24));
+}
+
 Value* Emitter::special(Special special, bool scalar) {
   const auto lane_table = [&](auto&& element) {
     std::vector<llvm::Constant*> elements;
@@ -252,6 +268,10 @@ Value* Emitter::scalar_address(const Operand& operand) {
     base = ir.CreatePtrToInt(layout.globals[index], ir.getInt64Ty());
   } else if (variable.space == Space::kShared) {
     base = ir.getInt64(static_cast<std::uint64_t>(layout.offsets[index]));
+    if (ranks) {
+      Value* rank = ir.CreateZExt(field(offsetof(WarpContext, cluster_rank), 32), base->getType());
+      base = ir.CreateAdd(base, ir.CreateShl(rank, 24));
+    }
   } else {
     const bool parameter =
         std::ranges::find(function.params, operand.index) != function.params.end();

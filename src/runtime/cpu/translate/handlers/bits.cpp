@@ -419,10 +419,13 @@ Value* op_cvta(Emitter& e, const Instruction& i) {
     if (home != from) bad(i, "the variable is in another space");
   }
   Value* value = e.read(i.operands[1], 64);
-  if (shared && !e.on_bases && maps_addresses(e))
-    return cluster_pointer(e, value, mods.name() == 1);
+  if (shared && e.ranks && !e.on_bases) return cluster_pointer(e, value, mods.name() == 1);
+  if (shared && e.ranks && mods.name() == 0) {
+    Value* low = e.ir.CreateTrunc(value, e.ir.getInt32Ty());
+    return e.call("cluster_address", {e.context, low}, e.ir.getInt64Ty());
+  }
   if (shared) {
-    Value* window = e.field(offsetof(WarpContext, shared), 64);
+    Value* window = e.shared_start();
     if (!e.on_bases) window = e.splat(window);
     value = mods.name() == 1 ? e.ir.CreateSub(value, window) : e.ir.CreateAdd(value, window);
   }

@@ -156,19 +156,14 @@ Value* op_map_address(Emitter& e, const Instruction& i) {
     e.call("map_address", {e.context, e.scratch(8), e.scratch(0), e.scratch(4)});
     return e.from_scratch(8, e.integer(64, false));
   }
-  Value* one = e.splat(e.ir.getInt32(1));
   Value* offset =
       e.ir.CreateAnd(e.read_lanes(i.operands[1], 32), e.splat(e.ir.getInt32(0xffffffU)));
-  Value* mapped = e.ir.CreateOr(offset, e.ir.CreateShl(e.ir.CreateAdd(ranks, one), 24));
+  Value* mapped = e.ir.CreateOr(offset, e.ir.CreateShl(ranks, 24));
   return e.resize(mapped, mods.type().bits, false);
 }
 
-/// Whether pointers may be to the shared memory of other blocks.
-bool maps_addresses(Emitter& e) {
-  return std::ranges::any_of(e.function.body, [](const Instruction& i) { return i.is(Op::kMapa); });
-}
-
-/// cvta of such pointers, from generic addresses to those of shared memory or back.
+/// cvta of pointers that may be to the shared memory of other blocks, from generic addresses to
+/// those of shared memory or back.
 Value* cluster_pointer(Emitter& e, Value* lanes, bool to_shared) {
   if (to_shared) {
     e.call("to_cluster", {e.context, e.scratch(4), e.to_scratch(0, lanes)});
@@ -187,10 +182,7 @@ Value* op_cluster_rank(Emitter& e, const Instruction& i) {
     e.call("cluster_ranks", {e.context, e.scratch(8), e.scratch(0)});
     return e.from_scratch(8, e.integer(32, false));
   }
-  Value* block = e.ir.CreateLShr(e.read_lanes(i.operands[1], 32), 24);
-  Value* own = e.splat(e.field(offsetof(WarpContext, cluster_rank), 32));
-  Value* none = e.ir.CreateIsNull(block);
-  return e.ir.CreateSelect(none, own, e.ir.CreateSub(block, e.splat(e.ir.getInt32(1))));
+  return e.ir.CreateLShr(e.read_lanes(i.operands[1], 32), 24);
 }
 
 Value* op_cluster_barrier(Emitter& e, const Instruction& i) {
