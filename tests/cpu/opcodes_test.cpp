@@ -154,8 +154,9 @@ Tensor copies are those of tiles, of four rows and of `im2col` columns: not ther
 this device's own 128 bytes. Not there are `multimem` of 8-bit floats, textures and surfaces,
 `istypep`, `alloca`, and functions that CUDA's run time has on the device (`vprintf`, `malloc`, `free`): a kernel
 that names one is refused, whether it comes there or not. Registers of 128 bits are moved, loaded, stored and exchanged. Hints (`prefetch`,
-policies, `setmaxnreg`, `griddepcontrol`, `cta_group`) do nothing, and fences between proxies are for the
-sanitizer.
+policies, `griddepcontrol`, `cta_group`) do nothing, and fences between proxies are for the
+sanitizer. A warp that asks for registers (`setmaxnreg.inc`) waits until others of its block have given as many back:
+each thread begins with what `.maxnreg`, or its part of 65,536, leaves it.
 
 `clusterlaunchcontrol.try_cancel` always answers that nothing was canceled, which a GPU may do, too: each block
 runs, and one that would go on with the work of another finds none. `multimem` copies in bulk are of PTX ISA 9.1.

@@ -482,6 +482,48 @@ TEST(SemanticsHints, ComputeNothing) {
   }
 }
 
+/// Four warps give registers back until they have `less`, of the other eight each thread takes up
+/// to `more`.
+std::string error_of_registers(const std::string& directives, int less, int more,
+                               const CpuOptions& options = {.threads = 2}) {
+  Bench bench = Bench::from_ptx(
+      ".version 8.0\n.target sm_90a\n.address_size 64\n"
+      ".visible .entry k()" +
+          directives +
+          " {\n"
+          ".reg .pred %p; .reg .b32 %w;\n"
+          "mov.u32 %w, %tid.x; setp.ge.u32 %p, %w, 128;\n"
+          "@%p bra takes;\n"
+          "setmaxnreg.dec.sync.aligned.u32 " +
+          std::to_string(less) +
+          ";\n"
+          "ret;\n"
+          "takes:\n"
+          "setmaxnreg.inc.sync.aligned.u32 " +
+          std::to_string(more) +
+          ";\n"
+          "ret;\n}\n",
+      options);
+  return cpu_test::error_of([&] { bench.run({1}, {384}, 0); });
+}
+
+TEST(SemanticsRegisters, AreThoseOfTheBlock) {
+  // 168 at the start, of 65,536 for 384 threads.
+  EXPECT_EQ(error_of_registers("", 40, 232), "");
+  EXPECT_THAT(error_of_registers("", 40, 240),
+              HasSubstr("waits for registers that its block does not have"));
+  for (const unsigned seed : {0U, 7U}) {
+    CpuOptions checked{.checks = kCheckAll};
+    if (seed != 0) checked.schedule = {Schedule::Kind::kRandom, seed};
+    EXPECT_EQ(error_of_registers("", 40, 232, checked), "");
+    EXPECT_THAT(error_of_registers("", 40, 240, checked), HasSubstr("deadlock"));
+  }
+  EXPECT_EQ(error_of_registers(".maxnreg 128", 24, 176), "");
+  EXPECT_THAT(error_of_registers(".maxnreg 128", 24, 184), HasSubstr("waits for registers"));
+  EXPECT_THAT(error_of_registers(".maxntid 384 .minnctapersm 2", 24, 112),
+              HasSubstr("waits for registers"));
+}
+
 TEST(SemanticsTrap, EndsTheKernel) {
   for (const char* body : {"setp.eq.u32 %p0, %i, 40; @%p0 trap;\n st.global.u64 [%O], %x;",
                            // As a failed assertion does, before other lanes come to a barrier.

@@ -142,6 +142,7 @@ class CpuFunction final : public Function {
     launch.shared_align = entry().shared_align;
     launch.generic_shared = entry().generic_shared;
     launch.straight_length = entry().straight_length;
+    launch.thread_registers = registers_per_thread(block);
     launch.memory = &code_->memory();
     launch.multicasts = &code_->multicasts();
     launch.params.reserve_bytes(entry().parameter_bytes + std::size_t{1});
@@ -199,6 +200,16 @@ class CpuFunction final : public Function {
   [[nodiscard]] const ptx::Function& declared() const {
     const auto function = static_cast<std::size_t>(entry().function);
     return code_->program().module().functions[function];
+  }
+
+  /// Those of each thread at its start, where the kernel changes how many: as many as it may have,
+  /// in steps of 8.
+  [[nodiscard]] std::uint32_t registers_per_thread(Dim3 block) const {
+    constexpr std::uint64_t kRegisters = 65536, kMost = 255;
+    const std::uint64_t threads = block.count() * std::max(1U, declared().min_blocks);
+    const std::uint64_t most = std::min(kRegisters / std::max<std::uint64_t>(1, threads), kMost);
+    const std::uint64_t declares = declared().max_registers;
+    return static_cast<std::uint32_t>((declares == 0 ? most : std::min(most, declares)) / 8 * 8);
   }
 
   /// The launch's cluster, else the declared one.

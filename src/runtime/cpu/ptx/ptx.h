@@ -187,6 +187,8 @@ struct Function {
   std::array<std::uint32_t, 3> required_cluster{};  ///< .reqnctapercluster, zeros when absent
   std::uint32_t max_cluster = 0;                    ///< .maxclusterrank, 0 when absent
   bool explicit_cluster = false;                    ///< must be launched in clusters
+  std::uint32_t max_registers = 0;                  ///< .maxnreg, 0 when absent
+  std::uint32_t min_blocks = 1;                     ///< .minnctapersm
   std::uint32_t line = 0;
   std::optional<Error> error;  ///< why it cannot run; then only the name is known
 };

@@ -482,7 +482,11 @@ void Parser::function(bool is_entry) {
       result.max_cluster = static_cast<std::uint32_t>(integer());
     } else if (name == "explicitcluster") {
       result.explicit_cluster = true;
-    } else if (name == "minnctapersm" || name == "maxnctapersm" || name == "maxnreg") {
+    } else if (name == "maxnreg") {
+      result.max_registers = static_cast<std::uint32_t>(integer());
+    } else if (name == "minnctapersm") {
+      result.min_blocks = static_cast<std::uint32_t>(integer());
+    } else if (name == "maxnctapersm") {
       integer();
     } else if (name == "pragma") {
       while (peek().kind == TokenKind::kString || is_punct(",")) take();

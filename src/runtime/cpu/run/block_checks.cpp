@@ -244,16 +244,18 @@ std::string BlockRunner::what_waits(const ptx::Function& code, const SourceLines
   const std::uint32_t line = first->poll_line;
   const auto poll =
       std::ranges::find_if(code.body, [&](const ptx::Instruction& i) { return i.line == line; });
+  const std::string_view name = poll == code.body.end() ? "" : std::string_view(poll->name);
   const bool in_block = poll != code.body.end() && (ptx::has_modifier(*poll, "shared") ||
                                                     ptx::has_modifier(*poll, "shared::cta"));
   const Dim3 thread = position(first->warp * 32ULL, launch_->block);
   const auto& block = first->home->ctaid;
   std::string text =
-      fmt::format("rank {}, block ({}, {}, {}), thread ({}, {}, {}) polls {}", launch_->rank,
-                  block[0], block[1], block[2], thread.x, thread.y, thread.z,
-                  poll != code.body.end() && poll->name == "mbarrier" ? "an mbarrier"
-                  : in_block                                          ? "shared memory"
-                                                                      : "memory");
+      fmt::format("rank {}, block ({}, {}, {}), thread ({}, {}, {}) {}", launch_->rank, block[0],
+                  block[1], block[2], thread.x, thread.y, thread.z,
+                  name == "setmaxnreg" ? "waits for registers that its block does not have"
+                  : name == "mbarrier" ? "polls an mbarrier"
+                  : in_block           ? "polls shared memory"
+                                       : "polls memory");
   if (const std::uint32_t cuda = source.cuda_line(line); cuda != 0) {
     text += fmt::format(", {}:{}", source.cuda_file(line), cuda);
   }

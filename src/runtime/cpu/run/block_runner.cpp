@@ -150,13 +150,15 @@ inline void BlockRunner::begin(Block& block) {
   block.live_warps = block_warps_;
   if (block.used_barriers != 0) block.barriers.fill({});
   block.used_barriers = 0;
+  block.free_registers = 0;
   if (block.tensor != nullptr) block.tensor->reset();
 }
 
-inline void BlockRunner::begin(Warp& warp, const Block& block) {
+inline void BlockRunner::begin(Warp& warp, const Block& block) const {
   warp.status = Warp::Status::kReady;
   warp.resume = 0;
   warp.left = false;
+  warp.thread_registers = launch_->thread_registers;
   warp.in_cluster_phase = warp.at_cluster_barrier = false;
   std::memcpy(warp.ctaid, block.ctaid.data(), sizeof(warp.ctaid));
   std::memcpy(warp.clusterid, block.ctaid.data(), sizeof(warp.clusterid));

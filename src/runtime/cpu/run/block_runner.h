@@ -48,6 +48,7 @@ struct Launch {
   ParameterStorage params;
   /// Workspace in which its blocks may synchronize (WarpContext::grid_workspace).
   alignas(16) mutable std::array<std::uint8_t, 16> workspace{};
+  std::uint32_t thread_registers = 0;  ///< that each thread has at its start
   std::uint32_t addressed_params = 0;  ///< size of parameters that the kernel may read by address
   [[nodiscard]] std::uint64_t params_address() const {
     return reinterpret_cast<std::uint64_t>(params.data());
@@ -121,6 +122,7 @@ class BlockRunner {
     std::uint32_t pending_groups = 0;  ///< wgmma groups that it does not wait for
     std::string message;               ///< of a fault, if composed
     WarpCheck check;                   ///< used only if the launch is checked
+    std::uint32_t thread_registers = 0;
     std::uint32_t poll_line = 0;       ///< line of the loop in which it last yielded
     std::uint64_t registers_then = 0;  ///< hash of its registers at the last stands()
     /// Hashes at its yields since anything was written.
@@ -234,6 +236,7 @@ class BlockRunner {
     std::uint8_t* shared = nullptr;        ///< for this launch
     std::unique_ptr<TensorMemory> tensor;  ///< once it is used
     std::uint32_t tensor_line = 0;         ///< of the last tcgen05.alloc
+    std::uint32_t free_registers = 0;      ///< given back by setmaxnreg, of a thread of each warp
     VectorClock known;  ///< knowledge of its ended warps, if a cluster is checked
   };
   /// The barrier of a cluster: once all have arrived, all may continue.
@@ -246,7 +249,7 @@ class BlockRunner {
   bool next();
   void place();
   void begin(Block& block);
-  static void begin(Warp& warp, const Block& block);
+  void begin(Warp& warp, const Block& block) const;
   void place_blocks(std::uint64_t index);
   void check_cluster_barrier();
   bool resume(Fiber& fiber);

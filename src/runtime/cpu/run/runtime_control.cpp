@@ -16,6 +16,14 @@ void yield(Warp& warp, std::uint32_t line) {
   warp.fiber.suspend();
 }
 
+/// setmaxnreg: who wants more registers waits until other warps of the block have given them back.
+void set_registers(Warp& warp, std::uint32_t count, std::uint32_t line) {
+  std::uint32_t& free = warp.home->free_registers;
+  while (warp.thread_registers + free < count) yield(warp, line);
+  free += warp.thread_registers - count;
+  warp.thread_registers = count;
+}
+
 void stop(Warp& warp, Stop why, std::uint32_t line) {
   constexpr const char* kReasons[][2] = {
       {"", "trap"},
@@ -53,6 +61,7 @@ void check_overlap(Warp& warp, const std::uint64_t* addresses, std::uint32_t mas
 
 std::vector<RuntimeHelper> control_helpers() {
   return {{"yield", yield},
+          {"set_registers", set_registers},
           {"globaltimer", globaltimer},
           {"barrier", kEntry<&BlockRunner::barrier>},
           {"stop", stop},

@@ -315,6 +315,11 @@ Value* op_sleep(Emitter& e, const Instruction& /*i*/) {
   return nullptr;
 }
 
+Value* op_set_registers(Emitter& e, const Instruction& i) {
+  e.call("set_registers", {e.context, e.read_scalar(i.operands[0], 32), e.line});
+  return nullptr;
+}
+
 Value* op_trap(Emitter& e, const Instruction& /*i*/) {
   Value* any = e.guard_lanes == nullptr ? e.ir.getTrue() : e.ir.CreateIsNotNull(e.execution_bits());
   e.split_unlikely(any, [&] { e.call("stop", {e.context, Stop::kTrap, e.line}); });
