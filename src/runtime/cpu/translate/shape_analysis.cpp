@@ -285,7 +285,7 @@ void ShapeAnalysis::find_components() {
     std::vector<int> region;
     const int exit = flow_.divergent_region(b, region);
     if (exit < 0 || region.empty() || component_[exit] >= 0) continue;
-    exits_[static_cast<std::size_t>(component_[region[0]])] = exit;
+    exits_[component_[region[0]]] = exit;
   }
 }
 
