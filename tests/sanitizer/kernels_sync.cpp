@@ -232,12 +232,20 @@ void add_many_readers(std::vector<KernelCase>& cases) {
                    R"(
 extern "C" __global__ void k(const float* x, float* out) {
   __shared__ float box[32];
+  __shared__ int count;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (warp == 0) box[lane] = x[lane];
+  if (threadIdx.x == 0) count = 0;
   __syncthreads();
+#if BUG == 1
+  // They read in this order, which is none for what they read.
+  if (warp > 4) while (*(volatile int*)&count < 128) {}
+#endif
   if (warp != 0) out[(warp - 1) * 32 + lane] = box[lane];
 #if BUG == 1
+  if (warp != 0) atomicAdd(&count, 1);
   if (warp <= 4) asm volatile("bar.sync 1, 160;" ::: "memory");
+  if (warp == 0) while (*(volatile int*)&count < 256) {}
 #else
   __syncthreads();
 #endif
