@@ -151,8 +151,12 @@ def _pointees(table: torch.Tensor, known: list[tuple[int, int, str]]) -> Iterato
         for word in values[values >= 1 << 32].unique().tolist()
         if not any(start <= word < end for start, end, _ in known)
     ]
-    if not words:
-        return
+    if words:
+        yield from _owners(words)
+
+
+def _owners(words: list[int]) -> Iterator[torch.Tensor]:
+    """The tensors in whose memory these addresses are."""
     for tensor in gc.get_objects():
         if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided:
             continue
@@ -252,16 +256,22 @@ def _word(kind: str, value: Any) -> int:
 
 
 def _flat(nested: Any, types: Any) -> Iterator[tuple[str, Any]]:
-    """Types and values of parameters, without tuples and constants."""
-    for value, kind in zip(nested, types, strict=True):
+    """Types and values of parameters, without tuples and constants. Who launches what is compiled
+    may leave out constants at the end."""
+    values = iter(nested)
+    for kind in types:
+        if kind == "constexpr":
+            next(values, None)
+            continue
+        value = next(values)
         if isinstance(kind, tuple):
             yield from _flat(value, kind)
-        elif kind != "constexpr":
+        else:
             yield kind, value
 
 
 def _tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """The tensors in an argument: in tuples and descriptors, too."""
+    """The tensors in an argument: in tuples, in descriptors, and behind what has an address."""
     if isinstance(value, torch.Tensor):
         yield name, value
     elif isinstance(value, (tuple, list)):
@@ -269,6 +279,8 @@ def _tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
             yield from _tensors(f"{name}[{number}]", part)
     elif hasattr(value, "base"):
         yield from _tensors(name, value.base)
+    elif callable(getattr(value, "data_ptr", None)):
+        yield from ((name, owner) for owner in _owners([value.data_ptr()]))
 
 
 class _Launcher:

@@ -153,6 +153,27 @@ class Values:
         self.assertTrue(torch.equal(x[:32] + x[32:], out))
         self.clean()
 
+    def test_what_has_an_address(self):
+        class Part:
+            def __init__(self, base, start):
+                self.tensor, self.dtype = base[start:], base.dtype
+
+            def data_ptr(self):
+                return self.tensor.data_ptr()
+
+        x, out = random(300), torch.empty(100)
+        kernels.add_kernel[(1,)](Part(x, 0), Part(x, 200), out, 100, BLOCK=128)
+        torch.testing.assert_close(out, x[:100] + x[200:], rtol=0, atol=0)
+        self.clean()
+
+    def test_launches_of_what_is_compiled(self):
+        x, y, out = random(100), random(100), torch.empty(100)
+        compiled = kernels.add_kernel[(1,)](x, y, out, 100, BLOCK=128)
+        out.zero_()
+        compiled[(1, 1, 1)](x, y, out, 100)  # without the constant at the end
+        torch.testing.assert_close(out, x + y, rtol=0, atol=0)
+        self.clean()
+
     def test_an_empty_grid_launches_nothing(self):
         self.assertEqual(0, kernels.add(torch.empty(0), torch.empty(0)).numel())
 
