@@ -168,15 +168,17 @@ extern "C" __global__ void k(const float* x, float* out, int steps) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" :: "r"(shared_address(&full[step % 2])) : "memory");
   };
   float sum = 0;
-  fetch(0);  // finds 1 // finds 2 // finds 3
+  fetch(0);  // finds 1 // finds 2 // finds 3 // finds 4
   for (int step = 0; step < steps; ++step) {
-    if (step + 1 < steps) fetch(step + 1);  // finds 1 // finds 2 // finds 3
+    if (step + 1 < steps) fetch(step + 1);  // finds 1 // finds 2 // finds 3 // finds 4
 #if BUG == 1
     wait(&full[step % 2], step / 2 % 2 ^ 1);
+#elif BUG == 4
+    __syncthreads();
 #elif BUG != 2
     wait(&full[step % 2], step / 2 % 2);
 #endif
-    sum += tile[step % 2][63 - t];  // finds 1 // finds 2 // finds 3
+    sum += tile[step % 2][63 - t];  // finds 1 // finds 2 // finds 3 // finds 4
 #if BUG != 3
     __syncthreads();
 #endif
@@ -193,7 +195,7 @@ extern "C" __global__ void k(const float* x, float* out, int steps) {
           [](Buffers& b) {
             for (std::size_t i = 0; i < 320; ++i) b[1][63 - i % 64] += b[0][i];
           },
-          {"race", "race", "race"}};
+          {"race", "race", "race", "race"}};
 }
 
 }  // namespace

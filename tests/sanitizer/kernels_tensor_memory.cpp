@@ -42,6 +42,46 @@ __device__ int place(int row, int k, int rows) { return k / 8 * rows * 8 + row *
     ::"r"(d), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]), "r"(v[4]), "r"(v[5]), "r"(v[6]), "r"(v[7]) : "memory")
 )";
 
+/// A bulk copy to where the address of tensor memory was.
+KernelCase copy_over_the_address() {
+  return {"tcgen05_address",
+          std::string(kWords) + R"(
+extern "C" __global__ void k(const float* x, float* out) {
+  __shared__ __align__(16) float box[32];
+  __shared__ u64 full;
+  const int t = threadIdx.x;
+  ALLOC(box, 32);
+  if (t == 0) INIT(&full);
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  __syncthreads();
+  const u32 d = *(volatile u32*)box;
+#if BUG == 1
+  *(volatile float*)box = 1;
+#endif
+  __syncthreads();
+  if (t == 0) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" ::"r"(at(&full)) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];" ::"r"(at(box)), "l"(x), "r"(at(&full)) : "memory");  // finds 1
+  }
+  WAIT("", &full, 0);
+  out[t] = box[t];
+  DEALLOC(d, 32);
+}
+)",
+          {1},
+          {32},
+          {buffer(0), output(1)},
+          [] {
+            return Buffers{ramp(32), zeros(32)};
+          },
+          [](Buffers& b) { b[1] = b[0]; },
+          {"proxy"},
+          1,
+          nullptr,
+          "",
+          "sm_100a"};
+}
+
 /// Steps of k through one stage of shared memory, then what each warp has of the sums.
 KernelCase product_of_tiles() {
   return {
@@ -208,7 +248,7 @@ extern "C" __global__ void k(const float* x, const float* y, float* out) {
 }  // namespace
 
 std::vector<KernelCase> tensor_memory_kernels() {
-  return {product_of_tiles(), product_of_stores()};
+  return {copy_over_the_address(), product_of_tiles(), product_of_stores()};
 }
 
 }  // namespace braid::testing

@@ -133,6 +133,12 @@ std::uint32_t Sanitizer::twin_of(std::uint32_t agent) {
   return agents_[agent].twin;
 }
 
+void Sanitizer::show_async(WarpCheck& warp) {
+  const std::lock_guard lock(mutex_);
+  warp.seen.add({twin_of(warp.agent), warp.time});
+  ++warp.time;
+}
+
 /// Makes all writes that the warp knows of visible to the async proxy: each agent has a twin, whose
 /// time says up to when. Twins are known and handed on like agents.
 void Sanitizer::fence_async(WarpCheck& warp) {
@@ -156,27 +162,39 @@ void Sanitizer::finish_async(WarpCheck& warp, std::uint64_t channel, std::uint32
 
 void Sanitizer::commit_group(WarpCheck& warp) {
   const std::lock_guard lock(mutex_);
-  warp.groups.emplace_back(warp.next_group++, std::exchange(warp.open, {}));
+  agents_[warp.agent].groups.emplace_back(warp.next_group++, std::exchange(warp.open, {}));
 }
 
-/// The bytes of all but the `pending` youngest groups have arrived, and count as written now.
-void Sanitizer::wait_group(WarpCheck& warp, std::uint32_t pending) {
-  const std::lock_guard lock(mutex_);
-  while (warp.groups.size() > pending) {
-    const auto [group, copies] = std::move(warp.groups.front());
-    warp.groups.pop_front();
+void Sanitizer::land(std::uint32_t agent, std::uint32_t last, std::optional<std::uint32_t> time) {
+  auto& groups = agents_[agent].groups;
+  while (!groups.empty() && groups.front().first <= last) {
+    const auto [group, copies] = std::move(groups.front());
+    groups.pop_front();
     for (const WarpCheck::Copy& copy : copies) {
       Region* region = find(copy.address);
       if (region == nullptr) continue;
       region->shadow->visit(copy.address, copy.bytes,
                             [&, number = group](Cell& cell, std::uint64_t, std::size_t) {
-                              if (cell.async != number || cell.write.when.agent != warp.agent)
-                                return;
+                              if (cell.async != number || cell.write.when.agent != agent) return;
                               cell.async = 0;
-                              cell.write.when.time = warp.time;
+                              if (time) cell.write.when.time = *time;
                             });
     }
   }
+}
+
+/// The bytes of all but the `pending` youngest groups have arrived, and count as written now.
+void Sanitizer::wait_group(WarpCheck& warp, std::uint32_t pending) {
+  const std::lock_guard lock(mutex_);
+  const auto& groups = agents_[warp.agent].groups;
+  if (groups.size() <= pending) return;
+  land(warp.agent, groups[groups.size() - pending - 1].first, warp.time);
+}
+
+void Sanitizer::copies_arrive(WarpCheck& warp, std::uint64_t barrier) {
+  commit_group(warp);
+  const std::lock_guard lock(mutex_);
+  phases_[barrier].copies[warp.agent] = warp.next_group - 1;
 }
 
 // --- bulk groups: per thread, in order ---
@@ -322,6 +340,9 @@ void Sanitizer::wait_for(WarpCheck& warp, std::uint64_t barrier, bool wide, bool
   const std::lock_guard lock(mutex_);
   const auto phases = phases_.find(barrier);
   if (phases == phases_.end()) return;
+  for (const auto& [agent, group] : std::exchange(phases->second.copies, {})) {
+    land(agent, group, {});
+  }
   const Phases::Known& done = phases->second.done;
   VectorClock& learns = acquires ? warp.seen : warp.unfenced;
   if (wide) learns.join(done.all);

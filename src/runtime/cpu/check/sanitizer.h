@@ -113,12 +113,11 @@ struct WarpCheck {
   std::array<VectorClock, 4> acquired;
   /// Knowledge up to the last fence whose scope reaches that far, which a relaxed store publishes.
   std::array<VectorClock, 4> fenced;
-  // cp.async: bytes in flight, by group; the open group is the last one.
+  // cp.async: bytes of the open group; those before it are its agent's.
   struct Copy {
     std::uint64_t address;
     std::uint32_t bytes;
   };
-  std::deque<std::pair<std::uint32_t, std::vector<Copy>>> groups;
   std::uint32_t next_group = 1;
   std::vector<Copy> open;
   /// Words of its last atomic with their previous values: one that changed nothing may be a poll.
@@ -220,6 +219,8 @@ class Sanitizer {
   void members(WarpCheck& warp, const std::uint32_t* members, std::uint32_t here,
                std::uint32_t live, std::uint32_t line);
   void commit_group(WarpCheck& warp);
+  /// The copies of the warp so far arrive at an mbarrier.
+  void copies_arrive(WarpCheck& warp, std::uint64_t barrier);
   void wait_group(WarpCheck& warp, std::uint32_t pending);
 
   // --- wgmma (wgmma_check.cpp): its reads go to async_access(); registers are numbered ---
@@ -258,6 +259,9 @@ class Sanitizer {
   /// The warp has waited for what it issued up to this time.
   void finish_async(WarpCheck& warp, std::uint64_t channel, std::uint32_t time);
   void fence_async(WarpCheck& warp);
+  /// The address that a tcgen05.alloc has written is there for the async proxy, too: the ISA does
+  /// not say by which proxy it is written, and Triton lets bulk copies reuse its place.
+  void show_async(WarpCheck& warp);
 
   // --- tcgen05 (tensor_memory_check.cpp) ---
   /// The same as start_async, for work of a channel that is done in the order of issue.
@@ -333,6 +337,9 @@ class Sanitizer {
       void join(const VectorClock& clock, std::uint64_t block, bool wide);
     };
     Known now, done;
+    /// By agent: its last group of cp.async that arrives there. All up to it have arrived for who
+    /// waits for it.
+    std::map<std::uint32_t, std::uint32_t> copies;
   };
   /// One instruction's accesses by lanes that are contiguous in memory; `lane` is the first.
   struct Lane {
@@ -415,6 +422,9 @@ class Sanitizer {
   [[nodiscard]] bool holds(const Region* region, const Lane& lane, std::size_t bytes) const;
   const Region* nearest(std::uint64_t address) const;
   std::string judge_place(const Lane& lane, const Region* region, std::size_t bytes);
+  /// The bytes of an agent's cp.async groups up to `last` have arrived; `time`: they count as
+  /// written then.
+  void land(std::uint32_t agent, std::uint32_t last, std::optional<std::uint32_t> time);
   void keep_read(const Stretch& at, const WarpCheck& warp, const Access& access) const;
   void check_cell(const Lane& run, const Stretch& at, bool writes, const Values* values);
   bool check_races(const Lane& lane, const Stretch& at, bool writes, Same same);
@@ -477,6 +487,8 @@ class Sanitizer {
     std::uint32_t issued = 0;  ///< number of copies or inits
     enum Work : std::uint8_t { kCopying, kWgmma, kTensor };
     Work work = kCopying;  ///< what its copies are
+    /// cp.async: bytes in flight, by group.
+    std::deque<std::pair<std::uint32_t, std::vector<WarpCheck::Copy>>> groups;
   };
 
   std::mutex mutex_;

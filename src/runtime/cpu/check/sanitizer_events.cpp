@@ -209,6 +209,7 @@ void Sanitizer::start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch,
   agent.start = warp.time;
   agent.stores.clear();
   agent.choices.clear();
+  agent.groups.clear();
 }
 
 void Sanitizer::end_warp(WarpCheck& warp) {

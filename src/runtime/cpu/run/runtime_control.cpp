@@ -1,4 +1,6 @@
+#include <bit>
 #include <chrono>
+#include <utility>
 
 #include "runtime/cpu/run/warp_helpers.h"
 
@@ -51,6 +53,17 @@ void check(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask, Acces
                             values == nullptr ? nullptr : &stored);
 }
 
+/// Of lanes whose copies arrive at mbarriers.
+void check_copies(Warp& warp, const std::uint64_t* barriers, std::uint32_t mask) {
+  std::uint64_t last = 0;
+  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const std::uint64_t barrier = barriers[std::countr_zero(rest)];
+    if (std::exchange(last, barrier) != barrier) {
+      warp.runner->sanitizer()->copies_arrive(warp.check, barrier);
+    }
+  }
+}
+
 void check_overlap(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
                    const std::uint8_t* values, std::uint32_t bytes, std::uint32_t count,
                    std::uint32_t line) {
@@ -67,6 +80,7 @@ std::vector<RuntimeHelper> control_helpers() {
           {"stop", stop},
           {"check", check},
           {"check_overlap", check_overlap},
+          {"check_copies", check_copies},
           {"check_members", kEntry<&Sanitizer::members>},
           {"check_defined", kEntry<&Sanitizer::undefined>},
           {"check_choice", kEntry<&Sanitizer::chose>},

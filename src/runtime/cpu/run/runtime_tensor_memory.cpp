@@ -84,6 +84,7 @@ void tensor_alloc(Warp& warp, std::uint64_t to, std::uint32_t columns, std::uint
     const std::uint64_t* const places = &to;
     warp.runner->check_access(warp, {&places, 1}, 1, {.kind = AccessCode::kStore, .bytes = 4},
                               line);
+    s->show_async(warp.check);
     s->add_memory(warp.check.launch->stream->rank,
                   reinterpret_cast<std::uint64_t>(memory.at(0, *first)),
                   std::size_t{columns} * TensorMemory::kColumnBytes, "tensor memory", false);

@@ -107,8 +107,8 @@ Value* op_pending_count(Emitter& e, const Instruction& i) {
 Value* op_copy_arrive(Emitter& e, const Instruction& i) {
   Address where = barrier_address(e, i, i.operands[0]);
   if (e.instrumentation.checks) {
-    e.call("check_commit", {e.context});
-    e.call("check_wait", {e.context, 0});
+    e.call("check_copies",
+           {e.context, e.to_scratch(0, address_lanes(e, where)), e.execution_bits()});
   }
   const AccessCode access{
       .kind = AccessCode::kAtomic, .order = AccessCode::kRelease, .scope = 1, .bytes = 8};
