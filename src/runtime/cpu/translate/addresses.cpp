@@ -60,7 +60,6 @@ void judge(Emitter& e, Address& address, AccessCode code, Value* lanes, const St
                    values.start == nullptr ? none : values.start, values.bytes, values.count});
 }
 
-/// The host addresses of a memory operand.
 Address address(Emitter& e, const Instruction& i, const Operand& operand, Space space) {
   const Operand& base = operand.elements[0];
   const auto offset = static_cast<std::int64_t>(operand.bits);
@@ -114,7 +113,6 @@ Address address(Emitter& e, const Instruction& i, const Operand& operand, Space 
   return result;
 }
 
-/// The whole of an address in local memory or in the parameters, by its low 32 bits.
 Value* whole_address(Emitter& e, Value* low, Space space) {
   Value* start = e.field(
       space == Space::kLocal ? offsetof(WarpContext, local) : offsetof(WarpContext, params), 64);
@@ -138,8 +136,6 @@ Value* address_lanes(Emitter& e, Address& address) {
   return address.lanes;
 }
 
-/// Puts the addresses of the lanes in scratch memory for a helper that takes its time with each:
-/// those that are known but for their base by a call, which is less code than vectors of them.
 Value* address_pointer(Emitter& e, Address& address) {
   if (!address.table || address.lanes != nullptr) return e.to_scratch(0, address_lanes(e, address));
   std::vector<std::uint32_t> words(address.shape.table.begin(), address.shape.table.end());
@@ -147,14 +143,12 @@ Value* address_pointer(Emitter& e, Address& address) {
   return e.scratch(0);
 }
 
-/// The place of 32 words with the lanes' offsets from the base of a shared-memory address.
 Value* address_offsets(Emitter& e, Address& address, unsigned scratch_index) {
   if (!address.table) return e.to_scratch(scratch_index, address.offsets);
   std::vector<std::uint32_t> words(address.shape.table.begin(), address.shape.table.end());
   return e.constant_words(words);
 }
 
-/// The encoding of AccessCode::scope; a strong access without a scope has system scope.
 std::uint8_t scope_of(const Choices& mods) {
   constexpr std::uint8_t kScopes[] = {1, 2, 2, 2, 3};
   const int scope = mods.of("cta");
@@ -162,8 +156,6 @@ std::uint8_t scope_of(const Choices& mods) {
   return kScopes[scope];
 }
 
-/// Tells the sanitizer and the counter what the active lanes, or `lanes`, are about to do.
-/// `values`: what the sanitizer hears of those of a store.
 void check(Emitter& e, Address& address, AccessCode code, Value* lanes, const Stored& values) {
   if (!e.instrumentation.checks && !e.instrumentation.counts) return;
   if (lanes == nullptr) lanes = e.execution_bits();
@@ -181,7 +173,6 @@ AccessCode access_code(const MemoryAccess& access, AccessCode::Kind kind) {
   return code;
 }
 
-/// The same for a load, except of parameters.
 void check_load(Emitter& e, Address& address, const MemoryAccess& access,
                 llvm::ArrayRef<Operand> results) {
   if (access.space == Space::kParam) return;
@@ -221,7 +212,6 @@ MemoryAccess parse_access(const Instruction& i) {
   return access;
 }
 
-/// Fills a wider register from a loaded value by the sign of the loaded type.
 Value* extended(Emitter& e, const Operand& result, Value* value, Type type) {
   const unsigned bits = result.is_register() ? e.register_bits(result.index) : 0;
   return bits > type.total_bits() ? e.resize(value, bits, type.is_signed()) : value;
@@ -238,7 +228,6 @@ Value* call_first_active(Emitter& e, Value* lanes) {
   return e.ir.CreateExtractElement(lanes, e.ir.CreateAnd(first, 31));
 }
 
-/// The elements of a vector operand. Braces are optional for a single element.
 std::vector<ptx::Operand> elements_of(const Instruction& i, const Operand& operand,
                                       std::size_t count) {
   std::vector<Operand> elements = operand.elements;
@@ -254,7 +243,6 @@ bool is_consecutive(const Shape& shape, unsigned bytes) {
   return true;
 }
 
-/// The same for a store.
 void check_store(Emitter& e, Address& address, const MemoryAccess& access,
                  llvm::ArrayRef<Operand> sources) {
   if (access.space == Space::kParam) return;

@@ -51,9 +51,9 @@ std::uint8_t scope_of(const Choices& mods);
 /// `values`: what the sanitizer hears of those of a store.
 void check(Emitter& e, Address& address, AccessCode code, Value* lanes = nullptr,
            const Stored& values = {});
-/// The sanitizer's part of that.
+/// The sanitizer's part of check().
 void judge(Emitter& e, Address& address, AccessCode code, Value* lanes, const Stored& values = {});
-/// The same for a store.
+/// As check() for a store, with its values.
 void check_store(Emitter& e, Address& address, const MemoryAccess& access,
                  llvm::ArrayRef<Operand> sources);
 MemoryAccess parse_access(const Instruction& i);
@@ -71,7 +71,7 @@ Address barrier_address(Emitter& e, const Instruction& i, const Operand& operand
 Value* cluster_pointer(Emitter& e, Value* lanes, bool to_shared);
 /// The host address that lane `lane` gives.
 Value* row_pointer(Emitter& e, Address& address, unsigned lane);
-/// The same for a load, except of parameters.
+/// As check() for a load, except of parameters.
 void check_load(Emitter& e, Address& address, const MemoryAccess& access,
                 llvm::ArrayRef<Operand> results);
 void write_loaded(Emitter& e, const Operand& result, Value* value, ptx::Type type);

@@ -85,7 +85,6 @@ void count_block(Emitter& e, int block) {
   add(offsetof(BlockTally, lanes), e.ir.CreateZExt(lanes, e.ir.getInt64Ty()));
 }
 
-/// Called at the end of a block, if `lanes` go another way than the others.
 void count_parting(Emitter& e, int block, Value* lanes) {
   lanes = e.ir.CreateAnd(lanes, e.mask_bits);
   Value* parts = e.ir.CreateAnd(e.ir.CreateIsNotNull(lanes), e.ir.CreateICmpNE(lanes, e.mask_bits));
@@ -104,7 +103,6 @@ void count_barrier(Emitter& e) {
          count_place(e) * sizeof(LineTally) + offsetof(LineTally, barriers), e.ir.getInt64(1));
 }
 
-/// Counts an access by `lanes`.
 void count_access(Emitter& e, Address& address, AccessCode code, Value* lanes) {
   // Such memory belongs to no rank.
   if (address.space == ptx::Space::kLocal || address.space == ptx::Space::kConst) return;

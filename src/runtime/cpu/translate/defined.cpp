@@ -141,9 +141,6 @@ bool is_unread(Emitter& e, const Operand& result) {
          (result.is_register() && !e.read_registers.has(result.index));
 }
 
-/// Finds the registers that a thread may read before it wrote them, which are those that live on
-/// entry, those that lanes outside of a shuffle give, and those computed from them; gives each a
-/// word with the lanes where it is defined.
 void find_undefined(Emitter& e, const std::function<std::uint32_t(std::uint32_t)>& place) {
   e.defined_slots.assign(e.function.registers.size(), -1);
   e.read_registers = BitSet(e.function.registers.size());
@@ -170,7 +167,6 @@ void find_undefined(Emitter& e, const std::function<std::uint32_t(std::uint32_t)
   }
 }
 
-/// The lanes that run the instruction, of those of the current block.
 Value* lanes_of_guard(Emitter& e, const Instruction& i) {
   if (i.guard < 0) return e.mask_bits;
   Value* guard = e.load_register(i.guard).value;
@@ -180,7 +176,6 @@ Value* lanes_of_guard(Emitter& e, const Instruction& i) {
   return e.ir.CreateAnd(e.mask_bits, e.lane_bits(guard));
 }
 
-/// Tells the sanitizer of those of `lanes` where a register of the operand is undefined.
 void check_defined(Emitter& e, const Operand& operand, Value* lanes, std::string_view use) {
   std::vector<int> registers;
   collect_registers(operand, registers);
@@ -200,8 +195,6 @@ void check_defined(Emitter& e, const Operand& operand, Value* lanes, std::string
   }
 }
 
-/// Checks what an instruction that is emitted next reads for a branch, an address or a store, and
-/// notes where its results are defined.
 void track(Emitter& e, const Instruction& i) {
   const RegisterUse use = register_use(i);
   if (!any_tracked(e, use.reads) && !any_tracked(e, use.writes)) return;
@@ -239,7 +232,6 @@ void track(Emitter& e, const Instruction& i) {
   for (const auto& [reg, known] : noted) e.ir.CreateStore(known, defined_pointer(e, reg));
 }
 
-/// Tells the sanitizer in which lanes each value that ptx::is_choice() names counts.
 void track_choice(Emitter& e, const Instruction& i) {
   if (!e.instrumentation.checks || !ptx::is_choice(i)) return;
   if (!i.operands[1].is_register() && !i.operands[2].is_register()) return;

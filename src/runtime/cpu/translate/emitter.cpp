@@ -258,8 +258,6 @@ Value* Emitter::warp_special(Special special) {
   return high ? ir.CreateLShr(wide, 32) : wide;
 }
 
-/// The address of a variable in its own space; local and call-parameter variables are host
-/// addresses of lane 0.
 Value* Emitter::scalar_address(const Operand& operand) {
   const auto index = static_cast<std::size_t>(operand.index);
   const ptx::Variable& variable = ptx_module.variables[index];
@@ -400,13 +398,11 @@ void Emitter::write_register(int reg, Value* value) {
   cache[reg] = Cached{value, nullptr, true};
 }
 
-/// A result that the instruction made for the whole warp.
 Value* Emitter::uniform(Value* scalar) {
   result_shape = Shape::uniform();
   return scalar;
 }
 
-/// A result with a predicate, which only a pair takes: then both are written here.
 Value* Emitter::with_predicate(const Instruction& i, Value* result, Value* predicate) {
   if (i.operands[0].form != Operand::Form::kPair) return result;
   write(i.operands[0].elements[0], result);
@@ -419,8 +415,6 @@ Value* Emitter::intrinsic(llvm::Intrinsic::ID id, std::initializer_list<Value*> 
                             llvm::ArrayRef<Value*>(arguments.begin(), arguments.size()));
 }
 
-/// Applies `body` to each half of these vectors of 32 words; a half is a register on hosts with
-/// AVX-512.
 Value* Emitter::by_halves(std::initializer_list<Value*> values,
                           llvm::function_ref<Value*(llvm::ArrayRef<Value*>)> body) {
   std::vector<int> order(32);
@@ -443,7 +437,6 @@ std::uint32_t Emitter::scratch_place(unsigned index) const {
 
 Value* Emitter::scratch(unsigned index) { return register_file(scratch_place(index)); }
 
-/// The address of these words.
 Value* Emitter::constant_words(llvm::ArrayRef<std::uint32_t> words) {
   llvm::Constant* data = llvm::ConstantDataArray::get(ir.getContext(), words);
   auto* variable =
@@ -479,7 +472,6 @@ Value* Emitter::call(const char* name, llvm::ArrayRef<Argument> arguments, llvm:
   return ir.CreateCall(callee, values);
 }
 
-/// Calls helper(out, in0, in1, .. [, mode]) over 32 lanes of one type; in scalar mode on one value.
 Value* Emitter::map_lanes(const char* helper, std::initializer_list<Value*> arguments,
                           std::optional<Argument> mode) {
   llvm::Type* type = (*arguments.begin())->getType();
@@ -500,7 +492,6 @@ Value* Emitter::execution_mask() {
   return mask == nullptr ? guard_lanes : ir.CreateAnd(mask, guard_lanes);
 }
 
-/// Those of the warp that have not returned.
 Value* Emitter::live_lanes() { return ir.CreateLoad(ir.getInt32Ty(), register_file(live_slot)); }
 
 Value* Emitter::execution_bits() {
@@ -508,7 +499,6 @@ Value* Emitter::execution_bits() {
   return mask == nullptr ? ir.getInt32(~0U) : lane_bits(mask);
 }
 
-/// The result of `body` on the values (as floats) of operands 1..inputs; packed types half by half.
 Value* Emitter::both_halves(const Instruction& instruction, ptx::Type type, std::size_t inputs,
                             const std::function<Value*(llvm::ArrayRef<Value*>)>& body) {
   const ptx::Type element{type.kind, type.bits, 1};
@@ -537,7 +527,6 @@ llvm::BasicBlock* Emitter::new_block(const char* name) {
   return llvm::BasicBlock::Create(ir.getContext(), name, kernel);
 }
 
-/// Emits `if (condition) body()` with the body out of the way.
 void Emitter::split(Value* condition, const char* name, llvm::function_ref<void()> body,
                     llvm::MDNode* weights) {
   llvm::BasicBlock* some = new_block(name);
@@ -578,7 +567,6 @@ void Emitter::store_register(int reg, Value* value) {
   ir.CreateAlignedStore(value, slot_pointer(reg), align);
 }
 
-/// Tells that the warp runs code which does more than look at memory, where some does no more.
 void Emitter::tell_action() {
   if (flow.looks() && !looks) store_action();
 }

@@ -25,7 +25,7 @@ Value* float_binary(Emitter& e, Arithmetic operation, ptx::Type type, Rounding r
 /// f32 to the bits of bf16; NaN becomes 0x7fff.
 Value* round_to_bfloat(Emitter& e, Value* value, Rounding rounding);
 Value* round_to_half(Emitter& e, Value* value, Rounding rounding);
-/// Puts code in place of the calls of `round_` that are left: wide stores have their own.
+/// Puts code in place of the calls of `round_function` that are left: wide stores have their own.
 void expand_roundings(Emitter& e);
 
 }  // namespace braid::cpu

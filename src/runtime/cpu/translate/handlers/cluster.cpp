@@ -14,8 +14,9 @@ namespace braid::cpu {
 namespace {
 
 using ptx::Space;
+
 /// The space of st.async's operands; without a modifier any space.
-static Space async_space(const ptx::Choices& mods) {
+Space async_space(const ptx::Choices& mods) {
   return mods.has("shared::cluster") ? Space::kCluster : Space::kGeneric;
 }
 
@@ -46,7 +47,6 @@ void complete_bytes(Emitter& e, const Instruction& i, std::size_t n, Space space
 
 }  // namespace
 
-/// The address of an mbarrier, in the space that the modifiers name.
 Address barrier_address(Emitter& e, const Instruction& i, const Operand& operand) {
   const Choices mods(i);
   const bool shared = mods.has("shared::cta") || mods.has("shared");
@@ -162,8 +162,6 @@ Value* op_map_address(Emitter& e, const Instruction& i) {
   return e.resize(mapped, mods.type().bits, false);
 }
 
-/// cvta of pointers that may be to the shared memory of other blocks, from generic addresses to
-/// those of shared memory or back.
 Value* cluster_pointer(Emitter& e, Value* lanes, bool to_shared) {
   if (to_shared) {
     e.call("to_cluster", {e.context, e.scratch(4), e.to_scratch(0, lanes)});

@@ -13,6 +13,9 @@
 namespace braid::cpu {
 namespace {
 
+using ptx::Kind;
+using ptx::Type;
+
 /// The modifiers of cvt.
 struct Conversion {
   Rounding rounding = Rounding::kNearest;
@@ -22,10 +25,6 @@ struct Conversion {
   bool saturate = false;
   bool finite = false;  ///< saturates at the largest finite value
 };
-
-using ptx::Kind;
-using ptx::Type;
-/// An integer result; a narrow one fills a wider register by its own sign.
 
 /// Modes of .rni .rzi .rmi .rpi, in the order of Rounding.
 constexpr llvm::Intrinsic::ID kIntegral[] = {llvm::Intrinsic::roundeven, llvm::Intrinsic::trunc,
@@ -143,6 +142,7 @@ Value* convert_by_bits(Emitter& e, const Instruction& i, const Operand& source, 
   return e.map_lanes("round_by_bits", {bits, random}, mode);
 }
 
+/// An integer result; a narrow one fills a wider register by its own sign.
 Value* convert_integers(Emitter& e, const Instruction& i, Type from, Type to, bool saturate) {
   Value* value = e.read(i.operands[1], from.bits);
   if (saturate) {
@@ -233,14 +233,12 @@ Value* convert_floats(Emitter& e, const Instruction& i, Type from, Type to, cons
 
 }  // namespace
 
-/// f32 to the bits of bf16; NaN becomes 0x7fff.
 Value* round_to_bfloat(Emitter& e, Value* value, Rounding rounding) {
   const bool by_host = e.round_function != nullptr && rounding == Rounding::kNearest;
   return by_host && value->getType()->isVectorTy() ? e.ir.CreateCall(e.round_function, value)
                                                    : round_by_bits(e, value, rounding);
 }
 
-/// Puts code in place of the calls of `round_` that are left: wide stores have their own.
 void expand_roundings(Emitter& e) {
   if (e.round_function == nullptr) return;
   llvm::SmallVector<llvm::WeakTrackingVH> dead;

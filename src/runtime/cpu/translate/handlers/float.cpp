@@ -156,14 +156,11 @@ Value* float_extreme(Emitter& e, bool minimum, bool propagate, Value* a, Value* 
 
 }  // namespace
 
-/// The rounding from "rn|rz|rm|rp" and others; without one, to nearest.
 Rounding rounding_of(const Choices& mods) {
   const int index = mods.of("rn");
   return index < 0 || index > 3 ? Rounding::kNearest : static_cast<Rounding>(index);
 }
 
-/// `.ftz`: a subnormal f32, or a value that is or rounds to a subnormal f16, becomes a zero of its
-/// sign.
 Value* flush(Emitter& e, Value* value, bool ftz, Type type) {
   if (!ftz || !value->getType()->getScalarType()->isFloatTy()) return value;
   const bool half = type.kind == Kind::kFloat && type.bits == 16;
@@ -174,13 +171,11 @@ Value* flush(Emitter& e, Value* value, bool ftz, Type type) {
   return e.ir.CreateSelect(small, zero, value);
 }
 
-/// `.relu`: what is not above zero becomes +0; NaN stays.
 Value* relu(Emitter& e, Value* value) {
   Value* zero = zero_like(value);
   return e.ir.CreateSelect(e.ir.CreateFCmpOLE(value, zero), zero, value);
 }
 
-/// `.sat`: into [0, 1], NaN to 0.
 Value* clamp(Emitter& e, Value* value, bool saturate) {
   if (!saturate) return value;
   Value* zero = zero_like(value);
@@ -189,7 +184,6 @@ Value* clamp(Emitter& e, Value* value, bool saturate) {
   return e.ir.CreateSelect(e.ir.CreateFCmpOLT(value, one), value, one);
 }
 
-/// Rounds f64 to f32 so that the sticky bit survives: a second rounding to 16 bits is then exact.
 Value* odd_float(Emitter& e, Value* value) {
   const bool scalar = !value->getType()->isVectorTy();
   const Type single{Kind::kFloat, 32, 1};

@@ -157,7 +157,6 @@ void check_matrix(Emitter& e, const MatrixCode& code, Space space, Value* base, 
 
 Value* constant_code(Emitter& e, const MatrixCode& code) { return e.constant_words(code.pack()); }
 
-/// A constant in operand `n`: one of 0, `step`, ... below `end`.
 std::uint8_t choice_of(const Instruction& i, std::size_t n, const Operand& operand, unsigned end,
                        unsigned step) {
   const bool constant = operand.form == Operand::Form::kInteger;

@@ -9,7 +9,7 @@
 #include "runtime/cpu/translate/handlers.h"
 #include "runtime/cpu/translate/interleave.h"
 
-// Global memory that warps go through from block to block.
+// Loads, stores, and copies to shared memory (cp.async).
 
 namespace braid::cpu {
 namespace {

@@ -148,13 +148,10 @@ std::uint32_t mma_code(Emitter& e, const Instruction& i) {
 
 }  // namespace
 
-/// Whether a product with this code does: one with f32 sums, where the device is asked to.
 bool adds_as_hopper(Emitter& e, std::uint32_t code) {
   return e.sums == MatrixSums::kHopper && (code & (kMmaHalfSum | kMmaInt8)) == 0;
 }
 
-/// Emits the matrix product at `first`, and those right behind it that have the same shape and do
-/// not need what others make but to add to it, in one call; returns how many.
 std::uint32_t emit_mma(Emitter& e, std::uint32_t first, std::uint32_t last) {
   const Instruction& head = e.function.body[first];
   e.line = head.line;

@@ -72,7 +72,6 @@ Value* video_result(Emitter& e, const Instruction& i, Value* a, Value* b) {
 
 }  // namespace
 
-/// The k-th of the parts of a word, with its sign or zeros above it.
 Value* part(Emitter& e, Value* word, const Parts& parts, unsigned k, bool is_signed,
             unsigned bits) {
   const unsigned from = unsigned{parts.bits} * parts.at[k];

@@ -9,6 +9,8 @@
 namespace braid::cpu {
 namespace {
 
+using ptx::Type;
+
 /// Operands of ldmatrix and stmatrix.
 struct Matrices {
   bool exchanged = false;  ///< .trans
@@ -16,8 +18,6 @@ struct Matrices {
   Address where;
   Value* lanes = nullptr;  ///< lanes that have the addresses of rows
 };
-
-using ptx::Type;
 
 /// The source lane of shfl, or the own lane when it is out of range (then `valid` is false).
 struct ShuffleSource {
@@ -272,7 +272,6 @@ Value* op_warp_barrier(Emitter& e, const Instruction& i) {
   return nullptr;
 }
 
-/// The number of a barrier, or of the threads that come to it; 0 where it is not given.
 Value* uniform_operand(Emitter& e, const Instruction& i, std::size_t n) {
   if (n >= i.operands.size()) return e.ir.getInt32(0);
   if (e.shapes.operand_shape(i.operands[n]).is_uniform()) return e.read_scalar(i.operands[n], 32);
@@ -326,7 +325,6 @@ Value* op_trap(Emitter& e, const Instruction& /*i*/) {
   return nullptr;
 }
 
-/// The host address that lane `lane` gives.
 Value* row_pointer(Emitter& e, Address& address, unsigned lane) {
   Value* at = address.table
                   ? e.ir.CreateAdd(address.base, e.ir.getInt64(static_cast<std::uint64_t>(
@@ -335,13 +333,11 @@ Value* row_pointer(Emitter& e, Address& address, unsigned lane) {
   return e.pointer_to(at);
 }
 
-/// Run-time helpers may read and write this register in its slot.
 bool passes_in_slot(Emitter& e, const Operand& operand) {
   return operand.is_register() && e.slots[operand.index] >= 0 &&
          e.shapes.shape(operand.index).is_vector() && e.register_bits(operand.index) == 32;
 }
 
-/// The offset in the register file where a helper finds an operand: its slot or scratch memory.
 std::uint32_t place_of_input(Emitter& e, const Operand& operand, unsigned scratch_index) {
   const bool partial = e.mask != nullptr && e.divergent;
   if (passes_in_slot(e, operand)) {
@@ -359,8 +355,6 @@ std::uint32_t place_of_input(Emitter& e, const Operand& operand, unsigned scratc
   return e.scratch_place(scratch_index);
 }
 
-/// The offset in the register file where a helper is to leave a result. What only a part of the
-/// lanes may write goes through scratch memory.
 std::uint32_t place_of_result(Emitter& e, const Operand& operand, unsigned scratch_index) {
   const bool partial = e.mask != nullptr && e.divergent;
   if (partial || e.guard_lanes != nullptr || e.guard_scalar != nullptr ||
@@ -370,7 +364,6 @@ std::uint32_t place_of_result(Emitter& e, const Operand& operand, unsigned scrat
   return static_cast<std::uint32_t>(e.slots[operand.index]);
 }
 
-/// Behind the helper's call.
 void take_result(Emitter& e, const Operand& operand, unsigned scratch_index) {
   if (place_of_result(e, operand, scratch_index) == e.scratch_place(scratch_index)) {
     e.write(operand, e.from_scratch(scratch_index, e.integer(32, false)));

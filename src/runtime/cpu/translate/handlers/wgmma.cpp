@@ -132,7 +132,6 @@ std::uint32_t number_of(Emitter& e, const Operand& reg) {
 
 }  // namespace
 
-/// The value of an operand that is the same for all lanes.
 Value* first_lane(Emitter& e, const Operand& operand, unsigned bits) {
   if (e.shapes.operand_shape(operand).is_uniform()) return e.read_scalar(operand, bits);
   return e.ir.CreateExtractElement(e.read_lanes(operand, bits), std::uint64_t{0});
@@ -225,8 +224,6 @@ Value* op_wgmma_wait(Emitter& e, const Instruction& i) {
   return nullptr;
 }
 
-/// Numbers the registers of wgmma instructions, and those that they are moved to or from: compilers
-/// give sums other names as they like.
 void number_accumulators(Emitter& e) {
   e.accumulators.assign(e.function.registers.size(), -1);
   if (!e.instrumentation.checks) return;
@@ -256,7 +253,6 @@ void number_accumulators(Emitter& e) {
   }
 }
 
-/// Tells checks of a use of such a register, but for that by wgmma itself.
 void track_accumulators(Emitter& e, const Instruction& i) {
   if (!e.instrumentation.checks || ptx::is_wgmma(i)) return;
   const RegisterUse use = register_use(i);
