@@ -32,9 +32,19 @@ _PREPARED_FOR = "A100"  # where no device is named
 
 
 class _Session:
-    """What one call of `use` sets up: a world with one rank, and what its launches left."""
+    """What a call of `use` sets up: a world with one rank, and what its launches left. Calls with the
+    same arguments share one: Triton keeps what it compiled for a session, and so the session, for as
+    long as the kernel's function lives."""
 
     _numbers = itertools.count()
+    _known: dict[tuple[str | None, bool, str, int], "_Session"] = {}
+
+    @classmethod
+    def of(cls, *arguments: Any) -> "_Session":
+        session = cls._known.get(arguments) or cls._known.setdefault(arguments, cls(*arguments))
+        with session.lock:
+            session.clear()
+        return session
 
     def __init__(self, sanitize: str | None, count: bool, device: str, threads: int):
         self.number = next(self._numbers)
@@ -527,7 +537,7 @@ def use(
     per core; checked launches use one.
     """
     checks = sanitize if isinstance(sanitize, str) else "all" if sanitize else None
-    session = _Session(checks, count is not None, device or count or _PREPARED_FOR, threads)
+    session = _Session.of(checks, count is not None, device or count or _PREPARED_FOR, threads)
     if count is not None and device not in (None, count):
         raise errors.InvalidArgument(f"device: found {device}; expected {count}, that of count")
     knobs.runtime.add_stages_inspection_hook = _stages

@@ -300,6 +300,15 @@ class Counts(Case):
         self.assertEqual(2, len(tried))
         self.assertEqual(min(tried, key=tried.get), str(kernels.matmul_kernel.best_config.kwargs["M"]))
 
+    def test_uses_of_one_kind_share_a_world(self):
+        threads = set()
+        for _ in range(5):
+            braid.triton.use(sanitize=True)
+            self.assertEqual([], braid.triton.report().kernels)
+            kernels.add(random(10), random(10))
+            threads.add(len(os.listdir("/proc/self/task")))
+        self.assertEqual(1, len(threads))
+
     def test_other_devices_are_refused(self):
         with self.assertRaisesRegex(braid.InvalidArgument, "expected one of A100"):
             braid.triton.use(count="abacus")
