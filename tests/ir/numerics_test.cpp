@@ -387,6 +387,33 @@ TEST(Numerics, CosinesOfLargeArguments) {
                                rounded(-0.87218360541826731), kNan, kNan});
 }
 
+TEST(Numerics, FunctionsAtTheEdges) {
+  const HostTensor x = reals(DType::kF32, {0, -0.0, 1, -1, kInf, -kInf, kNan});
+  const auto f = [](double value) { return round_to(DType::kF32, value); };
+  const double pi = 3.14159265358979323846;
+  expect_same(on("expm1", {x}),
+              {0, -0.0, f(1.71828182845904524), f(-0.63212055882855768), kInf, -1, kNan});
+  expect_same(on("log1p", {x}), {0, -0.0, f(0.69314718055994531), -kInf, kInf, kNan, kNan});
+  expect_same(on("tan", {x}),
+              {0, -0.0, f(1.55740772465490223), f(-1.55740772465490223), kNan, kNan, kNan});
+  expect_same(on("acos", {x}), {f(pi / 2), f(pi / 2), 0, f(pi), kNan, kNan, kNan});
+  expect_same(on("asin", {x}), {0, -0.0, f(pi / 2), f(-pi / 2), kNan, kNan, kNan});
+  expect_same(on("atan", {x}), {0, -0.0, f(pi / 4), f(-pi / 4), f(pi / 2), f(-pi / 2), kNan});
+  expect_same(on("cosh", {x}),
+              {1, 1, f(1.54308063481524377), f(1.54308063481524377), kInf, kInf, kNan});
+  expect_same(on("sinh", {x}),
+              {0, -0.0, f(1.17520119364380146), f(-1.17520119364380146), kInf, -kInf, kNan});
+  expect_same(on("acosh", {x}), {kNan, kNan, 0, kNan, kInf, kNan, kNan});
+  expect_same(on("asinh", {x}),
+              {0, -0.0, f(0.88137358701954302), f(-0.88137358701954302), kInf, -kInf, kNan});
+  expect_same(on("atanh", {x}), {0, -0.0, kInf, -kInf, kNan, kNan, kNan});
+  expect_same(on("erfc", {x}), {1, 1, f(0.15729920705028513), f(1.84270079294971487), 0, 2, kNan});
+  const HostTensor y = reals(DType::kF32, {-0.0, -0.0, -0.0, -kInf, kNan, 3, 4});
+  expect_same(on("atan2", {x, y}), {f(pi), f(-pi), f(pi / 2), f(-pi), kNan, f(-pi / 2), kNan});
+  expect_same(on("hypot", {x, y}), {0, 0, 1, kInf, kInf, kInf, kNan});
+  expect_same(on("copysign", {x, y}), {-0.0, -0.0, -1, -1, kInf, kInf, kNan});
+}
+
 TEST(Numerics, RemaindersThatQuotientsCannotGive) {
   const HostTensor x = integers(DType::kI64, {kMin, kMin, kMax, -5, 5});
   const HostTensor by = integers(DType::kI64, {-1, 0, kMin, 0, kMax});

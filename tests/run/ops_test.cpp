@@ -68,6 +68,25 @@ std::vector<Case> pointwise_cases() {
   for (const char* name : {"log", "sqrt", "rsqrt"}) {
     each(name, floats, [=](Build& b, DType d) { return b.op(name, {b.positive(d, {kT, 33})}); });
   }
+  for (const char* name : {"expm1", "tan", "atan", "cosh", "sinh", "asinh", "erfc"}) {
+    each(name, {kF32, kBF16}, [=](Build& b, DType d) { return b.op(name, {b.in(d, {kT, 33})}); });
+  }
+  for (const char* name : {"acos", "asin", "atanh"}) {
+    each(name, {kF32, kBF16}, [=](Build& b, DType d) {
+      return b.op(name, {b.op("tanh", {b.in(d, {kT, 33})})});
+    });
+  }
+  for (const char* name : {"log1p", "acosh"}) {
+    each(name, {kF32, kBF16}, [=](Build& b, DType d) {
+      const ValueId x = b.positive(d, {kT, 33});
+      return b.op(name, {b.op("add", {x, b.full(d, {33}, 1)})});
+    });
+  }
+  for (const char* name : {"atan2", "hypot", "copysign"}) {
+    each(name, {kF32, kBF16}, [=](Build& b, DType d) {
+      return b.op(name, {b.in(d, {kT, 40}), b.in(d, {40})});
+    });
+  }
   for (const char* name : {"neg", "abs", "relu"}) {
     each(name, numbers, [=](Build& b, DType d) { return b.op(name, {b.in(d, {kT, 40})}); });
   }

@@ -15,13 +15,17 @@ OF_ONE = [
     ("isinf", torch.isinf), ("isfinite", torch.isfinite), ("tanh", torch.tanh),
     ("sigmoid", torch.sigmoid), ("silu", F.silu), ("gelu", F.gelu), ("exp", torch.exp),
     ("log", torch.log), ("sqrt", torch.sqrt), ("rsqrt", torch.rsqrt), ("erf", torch.erf),
-    ("softplus", F.softplus), ("logical_not", torch.logical_not),
+    ("softplus", F.softplus), ("logical_not", torch.logical_not), ("expm1", torch.expm1),
+    ("log1p", torch.log1p), ("tan", torch.tan), ("acos", torch.acos), ("asin", torch.asin),
+    ("atan", torch.atan), ("cosh", torch.cosh), ("sinh", torch.sinh), ("acosh", torch.acosh),
+    ("asinh", torch.asinh), ("atanh", torch.atanh), ("erfc", torch.erfc),
 ]  # fmt: skip
 OF_TWO = [
     ("maximum", torch.maximum), ("minimum", torch.minimum), ("eq", torch.eq), ("ne", torch.ne),
     ("lt", torch.lt), ("ge", torch.ge), ("logical_and", torch.logical_and), ("logical_or", torch.logical_or),
     ("logical_xor", torch.logical_xor), ("div", torch.div), ("mul", torch.mul),
-    ("logaddexp", torch.logaddexp),
+    ("logaddexp", torch.logaddexp), ("atan2", torch.atan2), ("hypot", torch.hypot),
+    ("copysign", torch.copysign),
 ]  # fmt: skip
 OF_INTEGERS = [
     ("remainder", torch.remainder), ("fmod", torch.fmod), ("floor_divide", torch.floor_divide),
