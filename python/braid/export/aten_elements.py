@@ -224,52 +224,11 @@ def _exp2(low: Lowering, node, self_: Value) -> Value:
     return e.result(e("pow", 2.0, e.x))
 
 
-@lowers("aten::expm1")
-def _expm1(low: Lowering, node, self_: Value) -> Value:
-    """tanh(x / 2) (exp(x) + 1), which loses nothing where x is small."""
-    e = _floats(low, node, self_)
-    return e.result(_expm1_of(e, e.x))
-
-
-def _expm1_of(e: _Elements, x: str) -> str:
-    return e("mul", e("tanh", e("mul", x, 0.5)), e("add", e("exp", x), 1.0))
-
-
-@lowers("aten::log1p")
-def _log1p(low: Lowering, node, self_: Value) -> Value:
-    """log(u) x / (u - 1) of u = 1 + x as it is rounded, which makes up for the rounding."""
-    e = _floats(low, node, self_)
-    u = e("add", e.x, 1.0)
-    over = e("sub", u, 1.0)
-    is_small = e.is_true("eq", over, 0.0)
-    divisor = e("where", is_small, 1.0, over)
-    made = e("mul", e("log", u), e("div", e.x, divisor))
-    made = e("where", e.is_true("eq", e.x, math.inf), e.x, made)
-    return e.result(e("where", is_small, e.x, made))
-
-
-@lowers("aten::tan")
-def _tan(low: Lowering, node, self_: Value) -> Value:
-    e = _floats(low, node, self_)
-    return e.result(e("div", e("sin", e.x), e("cos", e.x)))
-
-
-@lowers("aten::cosh", "aten::sinh")
-def _cosh(low: Lowering, node, self_: Value) -> Value:
-    e = _floats(low, node, self_)
-    half = math.log(2)  # so that nothing overflows early
-    minus = e("neg", e.x)
-    made = e("add", e("exp", e("sub", e.x, half)), e("exp", e("sub", minus, half)))
-    if node.target._schema.name == "aten::sinh":
-        made = e("mul", made, e("tanh", e.x))
-    return e.result(made)
-
-
 @lowers("aten::elu")
 def _elu(low: Lowering, node, self_: Value, alpha=1, scale=1, input_scale=1) -> Value:
     e = _Elements(low, node, self_)
     scaled = e("mul", e.x, float(input_scale))
-    below = e("mul", _expm1_of(e, scaled), float(alpha * scale))
+    below = e("mul", e("expm1", scaled), float(alpha * scale))
     above = e("mul", e.x, float(scale))
     return e.result(e("where", e.is_true("le", e.x, 0.0), below, above))
 

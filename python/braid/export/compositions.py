@@ -57,8 +57,13 @@ def _kthvalue(self, k, dim=-1, keepdim=False):
     return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
 
 
+def _signbit(self):
+    return torch.copysign(torch.ones_like(self), self) < 0 if self.is_floating_point() else self < 0
+
+
 COMPOSITIONS = {
     aten.kthvalue.default: _kthvalue,
     aten.masked_scatter.default: _masked_scatter,
     aten.scatter_reduce.two: _scatter_reduce,
+    aten.signbit.default: _signbit,
 }

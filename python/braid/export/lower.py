@@ -111,10 +111,11 @@ def lowers_complex(*names: str) -> Callable[[Callable[..., Any]], Callable[..., 
 _ELEMENTWISE = {
     f"aten::{name}": name
     for name in (
-        "abs add bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift"
-        " bitwise_xor cos div eq erf exp floor ge gt isfinite isinf isnan le log logaddexp"
-        " logical_and logical_not logical_or logical_xor lt masked_fill maximum minimum mul ne neg relu"
-        " round rsqrt sigmoid sign silu sin sqrt sub tanh where"
+        "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not"
+        " bitwise_or bitwise_right_shift bitwise_xor copysign cos cosh div eq erf erfc exp expm1 floor"
+        " ge gt hypot isfinite isinf isnan le log log1p logaddexp logical_and logical_not logical_or"
+        " logical_xor lt masked_fill maximum minimum mul ne neg relu round rsqrt sigmoid sign silu sin"
+        " sinh sqrt sub tan tanh where"
     ).split()
 } | {"aten::__lshift__": "bitwise_left_shift", "aten::__rshift__": "bitwise_right_shift"}
 # What some of these are of two bools, whose sum, as a number, is no bool; others compare numbers.
