@@ -19,7 +19,6 @@ struct CpuTricks {
 #define BRAID_CPU_TRICK(name) bool name = true;
   BRAID_CPU_TRICKS(BRAID_CPU_TRICK)
 #undef BRAID_CPU_TRICK
-  bool operator==(const CpuTricks&) const = default;
 };
 
 /// All but those that $BRAID_CPU_WITHOUT names. Throws kInvalidArgument for a name it does not

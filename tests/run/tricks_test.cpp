@@ -59,14 +59,20 @@ TEST(Tricks, ChangeNoBitOfRandomGraphs) {
   }
 }
 
-// Rows of several words per thread, whose sums all warps of a block need, and products.
-TEST(Tricks, ChangeNoBitOfANormBehindAProduct) {
+// Rows that several warps share, which all need the sum of; one ends in the middle of a warp's
+// words.
+TEST(Tricks, ChangeNoBitOfNormsAndAProduct) {
   constexpr DType kBF16 = DType::kBF16;
   testing::GraphBuilder b(96);
-  const ValueId x = b.in(kBF16, {Dim::symbol("T"), 512});
-  const ValueId rows = b.op("add", {x, b.op("mm", {x, b.in(kBF16, {512, 512})})});
-  const ValueId normed = b.op("rms_norm", {rows, b.in(kBF16, {512})}, {{"eps", 1e-5}});
-  expect_equal_bits(b.take({normed, rows}), {{"T", 33}}, 5);
+  const Dim tokens = Dim::symbol("T");
+  const ValueId x = b.in(kBF16, {tokens, 512});
+  std::vector<ValueId> outputs{b.op("mm", {x, b.in(kBF16, {512, 512})})};
+  for (const std::int64_t width : {4096, 4104}) {
+    const ValueId rows = b.op("add", {b.in(kBF16, {tokens, width}), b.in(kBF16, {tokens, width})});
+    outputs.push_back(b.op("rms_norm", {rows, b.in(kBF16, {width})}, {{"eps", 1e-5}}));
+    outputs.push_back(rows);
+  }
+  expect_equal_bits(b.take(outputs), {{"T", 33}}, 5);
 }
 
 TEST(Tricks, AreNamedWhereOneIsUnknown) {

@@ -119,12 +119,12 @@ class BlockRunner {
     BarrierKind barrier_kind = BarrierKind::kSync;
     std::uint32_t barrier_result = 0;
     std::uint32_t barrier_line = 0;
-    std::uint32_t pending_groups = 0;  ///< wgmma groups that it does not wait for
-    std::string message;               ///< of a fault, if composed
-    WarpCheck check;                   ///< used only if the launch is checked
-    std::uint32_t thread_registers = 0;
-    std::uint32_t poll_line = 0;       ///< line of the loop in which it last yielded
-    std::uint64_t registers_then = 0;  ///< hash of its registers at the last stands()
+    std::uint32_t pending_groups = 0;    ///< wgmma groups that it does not wait for
+    std::string message;                 ///< of a fault, if composed
+    WarpCheck check;                     ///< used only if the launch is checked
+    std::uint32_t thread_registers = 0;  ///< that each of its threads has now
+    std::uint32_t poll_line = 0;         ///< line of the loop in which it last yielded
+    std::uint64_t registers_then = 0;    ///< hash of its registers at the last stands()
     /// Hashes at its yields since anything was written.
     std::unordered_set<std::uint64_t> registers_seen;
     std::uint64_t progress_then = 0;

@@ -258,8 +258,9 @@ std::shared_ptr<Engine::Grid> Engine::start_grid(const std::shared_ptr<StreamSta
 
 bool Engine::is_brief(const Launch& launch) const {
   if (!direct_launches_ || launch.straight_length == 0 || launch.grid.count() != 1 ||
-      !launch.in_a_row())
+      !launch.in_a_row()) {
     return false;
+  }
   if (scheduler_ != nullptr || sanitizer_ != nullptr || counter_ != nullptr) return false;
   return (launch.block.count() + 31) / 32 * launch.straight_length <= kFewInstructions;
 }

@@ -56,7 +56,7 @@ Emitter::Emitter(llvm::Module& module, const Task& task)
       flow(function),
       shapes(ptx_module, function, flow, aligned),
       sites(function, flow),
-      ranks(sees_other_blocks(function)),
+      names_blocks(sees_other_blocks(function)),
       ir(module.getContext(), llvm::TargetFolder(module.getDataLayout())),
       round_function(host.rounds_to_bfloat ? declare_round(module) : nullptr),
       wide(ir, round_function, tricks.wide_values) {
@@ -167,9 +167,13 @@ Value* Emitter::field(std::size_t offset, unsigned bits) {
 
 Value* Emitter::shared_start() {
   Value* window = field(offsetof(WarpContext, shared), 64);
-  if (!ranks) return window;
+  return names_blocks ? ir.CreateSub(window, own_rank()) : window;
+}
+
+/// The block's rank, where addresses of shared memory have it.
+Value* Emitter::own_rank() {
   Value* rank = ir.CreateZExt(field(offsetof(WarpContext, cluster_rank), 32), ir.getInt64Ty());
-  return ir.CreateSub(window, ir.CreateShl(rank, 24));
+  return ir.CreateShl(rank, 24);
 }
 
 Value* Emitter::special(Special special, bool scalar) {
@@ -266,10 +270,7 @@ Value* Emitter::scalar_address(const Operand& operand) {
     base = ir.CreatePtrToInt(layout.globals[index], ir.getInt64Ty());
   } else if (variable.space == Space::kShared) {
     base = ir.getInt64(static_cast<std::uint64_t>(layout.offsets[index]));
-    if (ranks) {
-      Value* rank = ir.CreateZExt(field(offsetof(WarpContext, cluster_rank), 32), base->getType());
-      base = ir.CreateAdd(base, ir.CreateShl(rank, 24));
-    }
+    if (names_blocks) base = ir.CreateAdd(base, own_rank());
   } else {
     const bool parameter =
         std::ranges::find(function.params, operand.index) != function.params.end();

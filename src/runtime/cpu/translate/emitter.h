@@ -171,7 +171,7 @@ struct Emitter : Task {
                    std::optional<Argument> mode = std::nullopt);
   Value* context_field(std::size_t offset);
   Value* field(std::size_t offset, unsigned bits);
-  /// The host address of address 0 of the block's own shared memory (see `ranks`).
+  /// The host address of address 0 of the block's own shared memory (see `names_blocks`).
   Value* shared_start();
 
   // Lanes.
@@ -202,7 +202,7 @@ struct Emitter : Task {
   /// Whether addresses of shared memory have the block's rank in its cluster in bits 24 and above,
   /// as on a GPU: code that clears bit 24 means the even block of a pair. Only where other blocks'
   /// memory is accessed; elsewhere the bits are zero, and addresses constants.
-  bool ranks;
+  bool names_blocks;
   std::vector<JoinedLoad> joined_loads;  ///< by instruction, if accesses are counted
   llvm::IRBuilder<llvm::TargetFolder> ir;
   /// A function that rounds 32 f32 to bf16, until expand_roundings(); null if the host cannot.
@@ -247,6 +247,7 @@ struct Emitter : Task {
   Value* warp_special(ptx::Special special);
   void emit_plain(const Instruction& instruction);
   void recompute(int reg);
+  Value* own_rank();
 };
 
 }  // namespace braid::cpu

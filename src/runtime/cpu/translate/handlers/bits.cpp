@@ -419,8 +419,8 @@ Value* op_cvta(Emitter& e, const Instruction& i) {
     if (home != from) bad(i, "the variable is in another space");
   }
   Value* value = e.read(i.operands[1], 64);
-  if (shared && e.ranks && !e.on_bases) return cluster_pointer(e, value, mods.name() == 1);
-  if (shared && e.ranks && mods.name() == 0) {
+  if (shared && e.names_blocks && !e.on_bases) return cluster_pointer(e, value, mods.name() == 1);
+  if (shared && e.names_blocks && mods.name() == 0) {
     Value* low = e.ir.CreateTrunc(value, e.ir.getInt32Ty());
     return e.call("cluster_address", {e.context, low}, e.ir.getInt64Ty());
   }
