@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from ..errors import CannotExport
+from . import mxfp4
 
 _ACTIVATIONS = {"SiLUActivation": "swiglu", "SiLU": "swiglu"}
 
@@ -22,7 +23,8 @@ def experts(
             f"{type(module).__name__}: has a norm behind each expert; expected experts without"
         )
     activation = _activation_of(module)
-    if activation is None:
+    # A kernel of its own would unpack weights in front of moe_experts, which cuts them into gate and up.
+    if activation is None or mxfp4.is_packed(module, "down_proj"):
         return _in_parts(module, x, choices, weights)
     has_bias = getattr(module, "has_bias", False)
     return torch.ops.braid.experts(
@@ -58,16 +60,24 @@ def _in_parts(
     has_gate, has_bias = getattr(module, "has_gate", True), getattr(module, "has_bias", False)
     is_transposed = getattr(module, "is_transposed", False)
     first = "gate_up_proj" if has_gate else "up_proj"
-    rows, ends, places, owners = torch.ops.braid.routing(choices, module.down_proj.shape[0])
 
-    def product(of: torch.Tensor, name: str) -> torch.Tensor:
+    def matrix(name: str) -> torch.Tensor:
+        """[experts, in, out]"""
+        if mxfp4.is_packed(module, name):
+            return mxfp4.weight(module, name, x.dtype)
         weight = getattr(module, name)
-        result = torch.ops.braid.grouped_mm(of, weight if is_transposed else weight.mT, ends)
+        return weight if is_transposed else weight.mT
+
+    down = matrix("down_proj")
+    rows, ends, places, owners = torch.ops.braid.routing(choices, down.shape[0])
+
+    def product(of: torch.Tensor, name: str, weight: torch.Tensor) -> torch.Tensor:
+        result = torch.ops.braid.grouped_mm(of, weight, ends)
         if has_bias:
             result = result + getattr(module, f"{name}_bias").index_select(0, owners)
         return result
 
-    hidden = product(x.index_select(0, rows), first)
+    hidden = product(x.index_select(0, rows), first, matrix(first))
     if not has_gate:
         hidden = module.act_fn(hidden)
     elif hasattr(module, "_apply_gate"):
@@ -75,7 +85,7 @@ def _in_parts(
     else:
         gate, up = hidden.chunk(2, dim=-1)
         hidden = module.act_fn(gate) * up
-    each = product(hidden, "down_proj").index_select(0, places)
+    each = product(hidden, "down_proj", down).index_select(0, places)
     each = each.view(*choices.shape, each.shape[-1])
     return (each * weights[..., None]).sum(1).to(x.dtype)
 

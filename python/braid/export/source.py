@@ -15,6 +15,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
 from ..errors import InvalidArgument
+from . import mxfp4
 from .plan import Cut
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
@@ -84,6 +85,7 @@ def of_folder(folder: str | os.PathLike[str], dtype: str | None) -> Source:
         kept = DTYPES[dtype] if dtype else config.dtype or torch.float32
         model = AutoModelForCausalLM.from_config(config, dtype=kept)
     model.tie_weights()
+    mxfp4.keep_packed(model, lambda name: _key_of(model, name, files) is not None, kept)
     names = _checkpoint_names(model, files)
     missing = [name for name, _ in model.named_parameters() if name not in names]
     if missing:
@@ -105,9 +107,13 @@ def of_folder(folder: str | os.PathLike[str], dtype: str | None) -> Source:
         if path not in opened:
             opened[path] = safe_open(path, "pt")
         tensor = opened[path].get_slice(key)
-        if tensor.get_shape() != shapes[name]:
+        is_packed = mxfp4.is_stored(name, tensor.get_dtype())
+        if is_packed:
+            tensor = mxfp4.read(name, tensor[:])
+        found = list(tensor.shape) if is_packed else tensor.get_shape()
+        if found != shapes[name]:
             raise InvalidArgument(
-                f"{path}: {key} is {tensor.get_shape()}; expected {shapes[name]} as config.json says"
+                f"{path}: {key} is {found}; expected {shapes[name]} as config.json says"
             )
         return tensor[(slice(None),) * dim + (slice(*part) if part else slice(None),)]
 
@@ -131,15 +137,16 @@ def _files(folder: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 def _checkpoint_names(model: nn.Module, files: dict[str, Any]) -> dict[str, str]:
-    """The tensor of each parameter, which may lack the prefix of a model without a head."""
+    """The tensor of each parameter that is there."""
+    found = {name: _key_of(model, name, files) for name, _ in model.named_parameters()}
+    return {name: key for name, key in found.items() if key is not None}
+
+
+def _key_of(model: nn.Module, name: str, files: dict[str, Any]) -> str | None:
+    """The tensor of this name, which may lack the prefix of a model without a head."""
     prefix = model.base_model_prefix + "."
-    result = {}
-    for name, _ in model.named_parameters():
-        for key in (name, name.removeprefix(prefix), prefix + name):
-            if key in files:
-                result[name] = key
-                break
-    return result
+    keys = (name, name.removeprefix(prefix), prefix + name)
+    return next((key for key in keys if key in files), None)
 
 
 @contextlib.contextmanager

@@ -25,6 +25,19 @@ def content(folder):
     }
 
 
+def of_4_bits(matrices):
+    """Matrices [experts, in, out] as near ones of mxfp4, with what a checkpoint has of these: blocks and
+    exponents."""
+    rows = matrices.mT.unflatten(-1, (-1, 32))
+    exponents = rows.abs().amax(-1, keepdim=True).log2().floor() - 2
+    values = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    near = ((rows / exponents.exp2()).abs()[..., None] - values).abs().argmin(-1)
+    numbers = (values[near] * rows.sign() * exponents.exp2()).flatten(-2).mT
+    codes = near + 8 * (rows < 0)
+    blocks = (codes[..., ::2] + 16 * codes[..., 1::2]).to(torch.uint8)
+    return numbers, blocks, (exponents[..., 0] + 127).to(torch.uint8)
+
+
 class Folders(unittest.TestCase):
     def setUp(self):
         self._directory = tempfile.TemporaryDirectory()
@@ -114,6 +127,37 @@ class Folders(unittest.TestCase):
         found = torch.tensor(exported.step(exported.sequences([[3, 4, 5], [6]])))
         expected = models.last_logits(model, [[3, 4, 5], [6]])
         self.assertLess(((found - expected).norm() / expected.norm()).item(), 1e-5)
+
+    def test_experts_in_mxfp4_stay_packed(self):
+        model = models.make("GptOss", num_hidden_layers=1, layer_types=["full_attention"])
+        model.save_pretrained(self.saved)
+        path = self.saved / "model.safetensors"
+        weights = load_file(path)
+        for name in [key for key in weights if key.endswith(("gate_up_proj", "down_proj"))]:
+            numbers, blocks, scales = of_4_bits(weights.pop(name))
+            model.get_parameter(name).copy_(numbers)
+            weights[f"{name}_blocks"], weights[f"{name}_scales"] = blocks, scales
+        save_file(weights, path, {"format": "pt"})
+        config = json.loads((self.saved / "config.json").read_text())
+        config["quantization_config"] = {"quant_method": "mxfp4"}
+        (self.saved / "config.json").write_text(json.dumps(config))
+        prompts = [[3, 4, 5, 80, 7], [6], [9, 9]]
+        expected = models.last_logits(model, prompts)
+        sizes = {"gate_up_proj": ([4, 192, 8], [4, 192, 2]), "down_proj": ([4, 64, 12], [4, 64, 3])}
+        for dtype, limit in (("f32", 1e-5), ("bf16", 2e-2)):
+            with self.subTest(dtype):
+                braid.export(self.saved, self.out, dtype=dtype, **SMALL)
+                graph = json.loads((self.out / "graph.json").read_text())
+                inputs = {each["name"]: (each["dtype"], each["shape"]) for each in graph["inputs"]}
+                for name, (words, scales) in sizes.items():
+                    name = f"model.layers.0.mlp.experts.{name}"
+                    self.assertNotIn(name, inputs)
+                    self.assertEqual(inputs[f"{name}_blocks"], ("i32", words))
+                    of = "bf16" if dtype == "bf16" else "f32"
+                    self.assertEqual(inputs[f"{name}_scales"], (of, scales))
+                exported = braid.Model(self.out, device="cpu")
+                found = torch.tensor(exported.step(exported.sequences(prompts)))
+                self.assertLess(((found - expected).norm() / expected.norm()).item(), limit)
 
     def test_what_cannot_be_exported_is_named_all_at_once(self):
         class Pool(torch.nn.Module):
