@@ -30,6 +30,33 @@ def _rsub(low: Lowering, node, self_: Value, other: Any, alpha: float = 1) -> Va
     return low.elementwise(node, op="sub", self_=other, other=low.scaled(node, self_, alpha))
 
 
+@lowers("aten::div")
+def _div(
+    low: Lowering, node, self_: Any, other: Any, rounding_mode: str | None = None
+) -> Value:
+    """A quotient of floats that is rounded to an integer is so before it is rounded to its dtype."""
+    dtype = DTYPES[node.meta["val"].dtype]
+    if rounding_mode is None or dtype not in FLOATS:
+        return low.elementwise(
+            node, op="div", self_=self_, other=other, rounding_mode=rounding_mode
+        )
+    if rounding_mode == "floor" and not _is_power_of_two(other):
+        raise Unsupported("div of floats that rounds down, by what is no power of two")
+    operands = [low.cast(v, "f32") if isinstance(v, Value) else number(v) for v in (self_, other)]
+    names, axes = low.aligned([v for v in operands if isinstance(v, Value)], node.meta["val"].ndim)
+    given = iter(names)
+    inputs = [next(given) if isinstance(v, Value) else float(v) for v in operands]
+    shape = [low.extent(node.meta["val"].shape[dim]) for dim in Value("", axes).order()]
+    e = _Elements(low, node, Value(low.emit("div", inputs, "f32", shape), axes))
+    if rounding_mode == "trunc":
+        return e.result(_trunc_of(e, e.x))
+    return e.result(e("where", e.is_true("isinf", e.x), math.nan, e("floor", e.x)))
+
+
+def _is_power_of_two(given: Any) -> bool:
+    return isinstance(given, (int, float)) and given != 0 and math.frexp(abs(given))[0] == 0.5
+
+
 @lowers("aten::square")
 def _square(low: Lowering, node, self_: Value) -> Value:
     return low.emit_like(node, "mul", [self_.name, self_.name], self_)
@@ -203,7 +230,7 @@ def _remainder(low: Lowering, node, self_: Any, other: Any) -> Value:
     op = node.target._schema.name.removeprefix("aten::")
     if not (isinstance(self_, Value) and _is_float(low, self_)):
         return low.elementwise(node, op=op, self_=self_, other=other)
-    if not isinstance(other, (int, float)) or abs(other) < 1 or math.frexp(abs(other))[0] != 0.5:
+    if not _is_power_of_two(other) or abs(other) < 1:
         raise Unsupported(f"{op} of floats by what is no power of two from 1 on")
     e = _Elements(low, node, self_)
     ratio = e("div", e.x, float(other))

@@ -40,7 +40,8 @@ def _reduced(
         op = {"amax": "any", "amin": "all"}.get(op, op)
         if op in ("argmax", "argmin", "prod"):
             self_ = low.cast(self_, "u8" if op != "prod" else "i64")
-    dims = range(self_.rank) if dim is None or dim == [] else [dim] if isinstance(dim, int) else dim
+    is_of_all = dim is None or dim == [] or self_.rank == 0
+    dims = range(self_.rank) if is_of_all else [dim] if isinstance(dim, int) else dim
     dims = [dim_of(d, self_.rank) for d in dims]
     for each in dims:
         low.check_apart(node, self_, each)
@@ -73,6 +74,9 @@ def _without(low: Lowering, value: Value, gone: set[int]) -> Value:
 
 def _along(low: Lowering, node, value: Value, dim: int) -> tuple[Value, int]:
     """The first operand, and its axis for a dim along which rows lie."""
+    if value.rank == 0:
+        name = node.target._schema.name.removeprefix("aten::")
+        raise Unsupported(f"{name} of a tensor without dims")
     dim = dim_of(dim, value.rank)
     low.check_apart(node, value, dim)
     if not node.target._schema.name.startswith("braid::"):  # a gather has all parts
@@ -112,7 +116,8 @@ def _var(low: Lowering, node, self_: Value, dim: Any = None, keepdim=False, **of
     """The mean of the squares of what the mean leaves, times n / (n - correction)."""
     correction = of.get("correction", 1 if of.get("unbiased", True) else 0)
     whole = low.cast(low.whole(node.all_input_nodes[0], self_), "f32")
-    dims = range(self_.rank) if not dim and dim != 0 else [dim] if isinstance(dim, int) else dim
+    is_of_all = self_.rank == 0 or dim is None or dim == []
+    dims = range(self_.rank) if is_of_all else [dim] if isinstance(dim, int) else dim
     axes = sorted(dim_of(d, self_.rank) for d in dims)
     for each in axes:
         low.check_apart(node, whole, each)

@@ -57,13 +57,131 @@ def _kthvalue(self, k, dim=-1, keepdim=False):
     return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
 
 
+def _median(self, dim=-1, keepdim=False):
+    """The lower one of two in the middle, or a NaN where there is one."""
+    values, places = torch.sort(self, dim)  # which has NaNs last
+    return _at(self, values, places, (self.shape[dim] - 1) // 2, dim, keepdim, is_any_none=True)
+
+
+def _nanmedian(self, dim=-1, keepdim=False):
+    values, places = torch.sort(self, dim)
+    middle = ((~torch.isnan(self)).sum(dim, keepdim=True) - 1).clamp(min=0) // 2
+    return _at(self, values, places, middle, dim, keepdim, is_any_none=False)
+
+
+def _at(self, values, places, middle, dim, keepdim, is_any_none):
+    """What stands in the middle of sorted values, and its place in the tensor."""
+    if not isinstance(middle, torch.Tensor):
+        middle = torch.full_like(places.narrow(dim, 0, 1), middle)
+    values, places = (torch.gather(each, dim, middle) for each in (values, places))
+    if is_any_none and self.is_floating_point():
+        is_none = torch.isnan(self)
+        has_none = is_none.any(dim, keepdim=True)
+        places = torch.where(has_none, is_none.to(torch.int32).argmax(dim, keepdim=True), places)
+        values = torch.where(has_none, float("nan"), values)
+    return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
+
+
+def _of_all(composed):
+    """The value of what takes a dim, of all elements."""
+    return lambda self: composed(self.flatten(), 0)[0]
+
+
+def _seen(self, dim):
+    """The elements along the dim, as the last one of [..., n, n], and which of these come no later than
+    each."""
+    own = self.movedim(dim, -1)[..., None, :]
+    places = torch.arange(own.shape[-1], device=self.device)
+    return own, places, places <= places[:, None]
+
+
+def _extreme_so_far(most):
+    def composed(self, dim):
+        """With the last place that has it."""
+        own, places, seen = _seen(self, dim)
+        limits = torch.finfo if self.is_floating_point() else torch.iinfo
+        none = limits(self.dtype).min if most else limits(self.dtype).max
+        if self.is_floating_point():
+            none = float("-inf") if most else float("inf")
+        rows = torch.where(seen, own, none)
+        values = rows.amax(-1) if most else rows.amin(-1)
+        hits = own == values[..., None]
+        if self.is_floating_point():
+            hits = hits | torch.isnan(own)
+        at = torch.where(seen & hits, places, -1).amax(-1)
+        return values.movedim(-1, dim), at.movedim(-1, dim)
+
+    return composed
+
+
+def _cumprod(self, dim, *, dtype=None):
+    own, _, seen = _seen(_summed(self, dtype), dim)
+    made = torch.where(seen, _wide(own), 1).prod(-1)
+    return made.movedim(-1, dim).to(_summed(self, dtype).dtype)
+
+
+def _logcumsumexp(self, dim):
+    own, _, seen = _seen(_wide(self), dim)
+    made = torch.where(seen, own, float("-inf")).logsumexp(-1)
+    return made.movedim(-1, dim).to(self.dtype)
+
+
+def _summed(self, dtype):
+    """In the dtype of sums and products of all elements."""
+    if dtype is None and not self.is_floating_point():
+        dtype = torch.int64
+    return self if dtype is None else self.to(dtype)
+
+
+def _wide(self):
+    return self.float() if self.is_floating_point() else self
+
+
+def _addbmm(self, batch1, batch2, *, beta=1, alpha=1):
+    """One product, of which the batch is a part of what is added up."""
+    left, right = batch1.transpose(0, 1).flatten(1), batch2.flatten(0, 1)
+    shape = (left.shape[0], right.shape[1])
+    return torch.addmm(self.expand(shape), left, right, beta=beta, alpha=alpha)
+
+
+def _diagonal_scatter(self, src, offset=0, dim1=0, dim2=1):
+    own = self.movedim((dim1, dim2), (-2, -1))
+    rows, columns = (torch.arange(n, device=self.device) for n in own.shape[-2:])
+    is_on = columns - rows[:, None] == offset
+    places = (rows + min(offset, 0)).clamp(0, src.shape[-1] - 1)
+    made = torch.where(is_on, src.index_select(-1, places)[..., None].to(self.dtype), own)
+    return made.movedim((-2, -1), (dim1, dim2))
+
+
+def _ldexp(self, other):
+    return self * torch.pow(2.0, other)
+
+
+def _rrelu(self, noise, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
+    if training:
+        raise CannotExport("rrelu of a module that is trained; expected .eval()")
+    return torch.nn.functional.leaky_relu(self, (lower + upper) / 2), noise
+
+
 def _signbit(self):
     return torch.copysign(torch.ones_like(self), self) < 0 if self.is_floating_point() else self < 0
 
 
 COMPOSITIONS = {
+    aten.addbmm.default: _addbmm,
+    aten.cummax.default: _extreme_so_far(True),
+    aten.cummin.default: _extreme_so_far(False),
+    aten.cumprod.default: _cumprod,
+    aten.diagonal_scatter.default: _diagonal_scatter,
     aten.kthvalue.default: _kthvalue,
+    aten.ldexp.Tensor: _ldexp,
+    aten.logcumsumexp.default: _logcumsumexp,
     aten.masked_scatter.default: _masked_scatter,
+    aten.median.default: _of_all(_median),
+    aten.median.dim: _median,
+    aten.nanmedian.default: _of_all(_nanmedian),
+    aten.nanmedian.dim: _nanmedian,
+    aten.rrelu_with_noise_functional.default: _rrelu,
     aten.scatter_reduce.two: _scatter_reduce,
     aten.signbit.default: _signbit,
 }

@@ -112,7 +112,7 @@ _ELEMENTWISE = {
     f"aten::{name}": name
     for name in (
         "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not"
-        " bitwise_or bitwise_right_shift bitwise_xor copysign cos cosh div eq erf erfc exp expm1 floor"
+        " bitwise_or bitwise_right_shift bitwise_xor copysign cos cosh eq erf erfc exp expm1 floor"
         " ge gt hypot isfinite isinf isnan le log log1p logaddexp logical_and logical_not logical_or"
         " logical_xor lt masked_fill maximum minimum mul ne neg relu round rsqrt sigmoid sign silu sin"
         " sinh sqrt sub tan tanh where"
@@ -124,7 +124,7 @@ _OF_BOOLS = {
 }  # fmt: skip
 _COMPARISONS = {"ge", "gt", "le", "lt"}
 # Ops behind which a dim that is split over the ranks still is.
-_KEEP_PARTS = {*_ELEMENTWISE.values(), "clamp", "gelu", "softplus", "split", "to"}
+_KEEP_PARTS = {*_ELEMENTWISE.values(), "clamp", "div", "gelu", "softplus", "split", "to"}
 # Ops of which a second one with the same operands is left out: what models repeat for each layer.
 _PURE = {"cos", "mul", "permute", "sin", "to", "transpose", "view"}
 # Ops that have a mask beside what they choose from.
@@ -295,7 +295,7 @@ class Lowering:
         if isinstance(value, torch.Tensor) and any(n == 0 for n in value.shape if isinstance(n, int)):
             return lambda _: Value(EMPTY, (None,) * value.ndim)
         if node.target is operator.getitem:
-            return lambda node: self._values[node.args[0]][node.args[1]]
+            return self._result
         if not isinstance(node.target, torch._ops.OpOverload):
             raise Unsupported(f"{node.op} {node.target}")
         if self._fold(node):
@@ -326,6 +326,14 @@ class Lowering:
         if op in _ELEMENTWISE:
             return functools.partial(Lowering.elementwise, op=_ELEMENTWISE[op])
         return _identity if op in _IDENTITIES else _HANDLERS.get(op)
+
+    def _result(self, node: torch.fx.Node) -> Any:
+        """One of several, of which some are not computed."""
+        result = self._values[node.args[0]][node.args[1]]
+        if result is None:
+            name = node.args[0].target._schema.name.removeprefix("aten::")
+            raise Unsupported(f"the result {node.args[1]} of {name}, which inference has no use for")
+        return result
 
     def _number(self, node: torch.fx.Node) -> Any:
         """A number that the program computes, perhaps the element of a tensor."""
@@ -628,7 +636,7 @@ class Lowering:
             return self._with_lengths(node, op, operands, **arguments)
         attrs = {name: value for name, value in arguments.items() if value is not None}
         dtype = DTYPES[node.meta["val"].dtype]
-        if attrs and (op != "div" or dtype in FLOATS):  # of floats the quotient is rounded before
+        if attrs and (op != "div" or dtype in FLOATS):
             raise Unsupported(f"{op} with {', '.join(attrs)} in {dtype}")
         operands = self.promoted(operands)
         tensors = [v for v in operands if isinstance(v, Value)]

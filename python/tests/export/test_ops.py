@@ -36,6 +36,12 @@ ELEMENTS = {
 }  # fmt: skip
 
 
+def _with_diagonal(x):
+    result = x.clone()
+    result[1].diagonal().copy_(x[0, 0])
+    return result
+
+
 class Ops(Checked):
     def test_elements(self):
         functions = {name: lambda x, of=of: of(x) for name, of in ELEMENTS.items()}
@@ -246,6 +252,87 @@ class Ops(Checked):
             },
             m=torch.tensor([[0, 1, 0, 1], [1, 1, 1, 1], [0, 0, 0, 0]]).bool(),
         )
+
+    def test_scans_and_medians(self):
+        x = torch.randn(3, 4, 5)
+        x[0, 1, 2] = x[1, 2, 0] = x[1, 2, 3] = math.nan
+        x[2] = x[2].round()
+        functions = {
+            "cummax": lambda x, n: x.cummax(1)[0],
+            "cummax_places": lambda x, n: x.cummax(-1)[1],
+            "cummin": lambda x, n: x.cummin(0)[0],
+            "cummin_places": lambda x, n: x.cummin(2)[1],
+            "of_integers": lambda x, n: n.cummax(0)[0] + n.cummin(0)[1],
+            "cumprod": lambda x, n: x.cumprod(1),
+            "cumprod_of_integers": lambda x, n: n.cumprod(0),
+            "logcumsumexp": lambda x, n: x.logcumsumexp(1),
+            "median": lambda x, n: x.median(1)[0],
+            "median_of_an_even_number": lambda x, n: x[..., :4].median(-1, keepdim=True)[0],
+            "place_of_a_median": lambda x, n: x[:2, 2].median(-1)[1],
+            "median_of_all": lambda x, n: x[2].median() + n.median(),
+            "nanmedian": lambda x, n: x.nanmedian(-1)[0],
+            "place_of_a_nanmedian": lambda x, n: x[:2].nanmedian(-1)[1],
+            "nanmedian_of_all": lambda x, n: x.nanmedian(),
+        }
+        runs = [{"x": x, "n": torch.tensor([3, 1, 3, -7, 1])}]
+        runs.append({"x": torch.randn(3, 4, 2).repeat(1, 1, 2), "n": torch.tensor([-1])})
+        runs[1]["x"][1, 1, 1] = math.nan
+        self.check(functions, limit=1e-5, absolute=1e-6, **runs[0])
+        at = {name: functions[name] for name in ("cummax", "cumprod", "median", "nanmedian")}
+        lengths = {"x": {2: torch.export.Dim("L", max=9)}, "n": {0: torch.export.Dim("N", max=9)}}
+        self.check_runs({**at, "twice": lambda x, n: n * 2}, runs, lengths, 1e-5, 1e-6)
+        narrow = {"cumprod": lambda x: x.cumprod(0), "logcumsumexp": lambda x: x.logcumsumexp(0)}
+        self.check(narrow, limit=8e-3, x=torch.rand(9).bfloat16() + 0.5)
+
+    def test_quotients_that_are_rounded(self):
+        x = torch.tensor(EDGES)
+        self.check(
+            {
+                "down": lambda x: torch.div(x, 2, rounding_mode="floor"),
+                "whole": lambda x: x // -0.25,
+                "to_zero": lambda x: torch.div(x, x.flip(0), rounding_mode="trunc"),
+                "to_zero_by_a_number": lambda x: torch.div(x, 3.7, rounding_mode="trunc"),
+                "of_a_number": lambda x: torch.div(7, x, rounding_mode="trunc"),
+                "narrow": lambda x: torch.div(x.bfloat16(), 0.3, rounding_mode="trunc"),
+                "beside_integers": lambda x: torch.div(torch.arange(33), x, rounding_mode="trunc"),
+                "of_integers": lambda x: torch.arange(32) // 4.0,
+            },
+            limit=0, x=x,
+        )  # fmt: skip
+        with self.assertRaisesRegex(braid.CannotExport, "rounds down, by what is no power of two"):
+            self.check({"result": lambda x: x // 0.3}, x=x)
+
+    def test_sums_of_products_and_diagonals(self):
+        self.check(
+            {
+                "addbmm": lambda x: torch.addbmm(x[0], x, x.mT, beta=0.5, alpha=2),
+                "addbmm_of_a_row": lambda x: torch.addbmm(x[0, 0], x, x),
+                "diagonal": lambda x: torch.diagonal_scatter(x[0], x[1, 0]),
+                "above": lambda x: torch.diagonal_scatter(x, x[1, :3, :3], 1, 1, 2),
+                "below": lambda x: torch.diagonal_scatter(x[:, :, :2], x[1, :2, :2], -1, 0, 1),
+                "filled": lambda x: x[0].clone().fill_diagonal_(7.0),
+                "in_place": lambda x: _with_diagonal(x),
+                "ldexp": lambda x: torch.ldexp(x, torch.tensor([1, -2, 0, 3])),
+                "rrelu": lambda x: F.rrelu(x),
+                "bincount": lambda x: torch.bincount((x * 8).long().abs().flatten(), minlength=64),
+                "experts": lambda x: (x[0] * 2).long().abs().clamp(max=3).flatten().bincount(minlength=4),
+            },
+            limit=1e-5, absolute=1e-5, x=torch.randn(3, 4, 4),
+        )  # fmt: skip
+        with self.assertRaisesRegex(braid.CannotExport, "bincount with weights or without minlength"):
+            self.check({"result": lambda i: i.bincount()}, i=torch.tensor([1, 2]))
+
+    def test_dims_of_a_number(self):
+        self.check(
+            {
+                "sum": lambda x: x.sum(0), "max": lambda x: x.max(0)[1], "amax": lambda x: x.amax(-1),
+                "var": lambda x: x.var(0, correction=0), "argmin": lambda x: x.argmin(0),
+            },
+            x=torch.tensor(2.5),
+        )  # fmt: skip
+        for function in (lambda x: x.softmax(0), lambda x: x.cumsum(0)):
+            with self.assertRaisesRegex(braid.CannotExport, "of a tensor without dims"):
+                self.check({"result": function}, x=torch.tensor(2.5))
 
     def test_shapes(self):
         self.check(
