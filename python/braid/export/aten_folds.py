@@ -218,7 +218,26 @@ def _flip(fold: Unfolding, node: Any, self_: Folded, dims: list[int]) -> Folded:
     return Folded(fold.again(self_=self_, dims=axes), self_.groups)
 
 
-@unfolds("softmax", "_softmax", "_safe_softmax", "log_softmax", "_log_softmax", "topk", "sort")
+@unfolds("softmax", "_softmax", "log_softmax", "_log_softmax")
+def _softmax(fold: Unfolding, node: Any, self_: Folded, dim: int, **given: Any) -> Folded:
+    """Along a fold it is written out, in f32."""
+    dim = dim_of(dim, self_.rank)
+    axes = self_.at(dim)
+    if len(axes) == 1:
+        return _along(fold, node, self_=self_, dim=dim, **given)
+    x = fold.call(aten._to_copy.default, self_, dtype=torch.float32)
+    x = fold.call(aten.sub.Tensor, x, fold.call(aten.amax.default, x, axes, True))
+    powers = fold.call(aten.exp.default, x)
+    total = fold.call(aten.sum.dim_IntList, powers, axes, True)
+    if "log" in node.target._schema.name:
+        made = fold.call(aten.sub.Tensor, x, fold.call(aten.log.default, total))
+    else:
+        made = fold.call(aten.div.Tensor, powers, total)
+    dtype = node.meta["val"].dtype
+    return Folded(fold.call(aten._to_copy.default, made, dtype=dtype), self_.groups)
+
+
+@unfolds("_safe_softmax", "topk", "sort")
 @unfolds("slice", "split", "split_with_sizes", "chunk", "cat", "gather", "scatter")
 @unfolds("slice_scatter", "roll")
 def _along(fold: Unfolding, node: Any, **given: Any) -> Any:
@@ -314,19 +333,45 @@ def _reduction(fold: Unfolding, node: Any, self_: Folded, **given: Any) -> Any:
         axes = [axis for each in dims for axis in self_.at(each)]
         made = fold.again(self_=self_, **{**given, "dim": axes, "keepdim": False})
     else:
-        axes = self_.at(dims[0])
-        if len(axes) > 1 and node.target._schema.name not in ("aten::prod", "aten::any", "aten::all"):
-            _single(self_, *dims)
-        made = self_.node
-        for axis in reversed(axes):
-            made = fold.again(self_=made, **{**given, "dim": axis, "keepdim": False})
+        axes, name = self_.at(dims[0]), node.target._schema.name.removeprefix("aten::")
+        if len(axes) > 1 and name in ("argmax", "argmin", "max", "min"):
+            made = _extreme(fold, self_, dims[0], name)
+        else:
+            if len(axes) > 1 and name not in ("prod", "any", "all"):
+                _single(self_, *dims)
+            made = self_.node
+            for axis in reversed(axes):
+                made = fold.again(self_=made, **{**given, "dim": axis, "keepdim": False})
     kept = [group for each, group in enumerate(self_.groups) if each not in dims]
-    found = _results(fold, made, [kept] * len(tensors_of(node)))
+    if isinstance(made, list):
+        found = [Folded(each, tuple(kept)) for each in made]
+        found = found[1] if len(tensors_of(node)) == 1 else found
+    else:
+        found = _results(fold, made, [kept] * len(tensors_of(node)))
     if not given.get("keepdim"):
         return found
     wide = [ONE if each in dims else group for each, group in enumerate(self_.groups)]
     is_one = isinstance(found, Folded)
     return fold.viewed(found, wide) if is_one else [fold.viewed(each, wide) for each in found]
+
+
+def _extreme(fold: Unfolding, x: Folded, dim: int, name: str) -> list[torch.fx.Node]:
+    """The largest or least element along a fold, and its place: of each of the fold's dims that of what
+    those behind it have."""
+    axes, sizes = x.at(dim), fold.sizes(x.groups[dim])
+    most = name.endswith("max")
+    of_values = aten.amax.default if most else aten.amin.default
+    of_places = aten.argmax.default if most else aten.argmin.default
+    values, places, behind = x.node, None, 1
+    for axis, size in zip(reversed(axes), reversed(sizes)):
+        found = fold.call(of_places, values, axis, True)
+        values = fold.call(of_values, values, [axis])
+        if places is not None:
+            places = fold.call(aten.gather.default, places, axis, found)
+            found = fold.call(aten.add.Tensor, places, fold.call(aten.mul.Scalar, found, behind))
+        places = fold.call(aten.squeeze.dim, found, axis)
+        behind = behind * size
+    return [values, places]
 
 
 # Ops of rows.

@@ -561,6 +561,8 @@ def _searchsorted(
 @lowers("aten::addmm")
 def _addmm(low: Lowering, node, self_: Value, mat1: Value, mat2: Value, beta=1, alpha=1) -> Value:
     low.check_apart(node, mat1, -1)
+    if low.dtypes[mat1.name] not in FLOATS:
+        raise Unsupported(f"addmm of {low.dtypes[mat1.name]}")
     bias, *operands = low.wholes(node, self_=self_, mat1=mat1, mat2=mat2)
     inputs = [bias.name, *(v.name for v in operands)]
     return low.emit_like(

@@ -3,13 +3,15 @@ of rows that are sorted by expert, with the model's own activation between them.
 
 import inspect
 import types
+import warnings
 from typing import Any
 
 import torch
 from torch import nn
 
-from ..errors import CannotExport
+from ..errors import CannotExport, Remark
 from . import mxfp4
+from .lower import is_product
 
 _ACTIVATIONS = {"SiLUActivation": "swiglu", "SiLU": "swiglu"}
 
@@ -22,6 +24,8 @@ def experts(
         raise CannotExport(
             f"{type(module).__name__}: has a norm behind each expert; expected experts without"
         )
+    if isinstance(x.shape[0], torch.SymInt) and is_product(x.shape[0].node.expr):
+        return _of_every_token(module, x, choices, weights)
     activation = _activation_of(module)
     # A kernel of its own would unpack weights in front of moe_experts, which cuts them into gate and up.
     if activation is None or mxfp4.is_packed(module, "down_proj"):
@@ -57,37 +61,65 @@ def _activation_of(module: nn.Module) -> str | None:
 def _in_parts(
     module: nn.Module, x: torch.Tensor, choices: torch.Tensor, weights: torch.Tensor
 ) -> torch.Tensor:
-    has_gate, has_bias = getattr(module, "has_gate", True), getattr(module, "has_bias", False)
-    is_transposed = getattr(module, "is_transposed", False)
-    first = "gate_up_proj" if has_gate else "up_proj"
-
-    def matrix(name: str) -> torch.Tensor:
-        """[experts, in, out]"""
-        if mxfp4.is_packed(module, name):
-            return mxfp4.weight(module, name, x.dtype)
-        weight = getattr(module, name)
-        return weight if is_transposed else weight.mT
-
-    down = matrix("down_proj")
+    down = _matrix(module, "down_proj", x.dtype)
     rows, ends, places, owners = torch.ops.braid.routing(choices, down.shape[0])
 
     def product(of: torch.Tensor, name: str, weight: torch.Tensor) -> torch.Tensor:
         result = torch.ops.braid.grouped_mm(of, weight, ends)
-        if has_bias:
+        if getattr(module, "has_bias", False):
             result = result + getattr(module, f"{name}_bias").index_select(0, owners)
         return result
 
-    hidden = product(x.index_select(0, rows), first, matrix(first))
-    if not has_gate:
-        hidden = module.act_fn(hidden)
-    elif hasattr(module, "_apply_gate"):
-        hidden = module._apply_gate(hidden)
-    else:
-        gate, up = hidden.chunk(2, dim=-1)
-        hidden = module.act_fn(gate) * up
-    each = product(hidden, "down_proj", down).index_select(0, places)
+    first = _first(module)
+    hidden = product(x.index_select(0, rows), first, _matrix(module, first, x.dtype))
+    each = product(_activated(module, hidden), "down_proj", down).index_select(0, places)
     each = each.view(*choices.shape, each.shape[-1])
     return (each * weights[..., None]).sum(1).to(x.dtype)
+
+
+def _of_every_token(
+    module: nn.Module, x: torch.Tensor, choices: torch.Tensor, weights: torch.Tensor
+) -> torch.Tensor:
+    """What all experts give for all tokens, times a weight that is 0 where one has not been chosen: rows
+    cannot be sorted by expert where their number, a product of symbols, is no dim."""
+    count = module.down_proj.shape[0]
+    warnings.warn(
+        f"{type(module).__name__}: the batch and the length of a text are both symbols, so that all {count} "
+        f"experts see each token, not {choices.shape[-1]}",
+        Remark,
+    )
+    is_own = choices[..., None] == torch.arange(count, device=x.device)
+    weights = torch.where(is_own, weights[..., None], 0.0).sum(1)
+
+    def product(of: torch.Tensor, name: str) -> torch.Tensor:
+        result = of @ _matrix(module, name, x.dtype)
+        if getattr(module, "has_bias", False):
+            result = result + getattr(module, f"{name}_bias")[:, None]
+        return result
+
+    each = product(_activated(module, product(x, _first(module))), "down_proj")
+    return (each * weights.t()[..., None]).sum(0).to(x.dtype)
+
+
+def _first(module: nn.Module) -> str:
+    return "gate_up_proj" if getattr(module, "has_gate", True) else "up_proj"
+
+
+def _matrix(module: nn.Module, name: str, dtype: torch.dtype) -> torch.Tensor:
+    """Weights as [experts, in, out]."""
+    if mxfp4.is_packed(module, name):
+        return mxfp4.weight(module, name, dtype)
+    weight = getattr(module, name)
+    return weight if getattr(module, "is_transposed", False) else weight.mT
+
+
+def _activated(module: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
+    if not getattr(module, "has_gate", True):
+        return module.act_fn(hidden)
+    if hasattr(module, "_apply_gate"):
+        return module._apply_gate(hidden)
+    gate, up = hidden.chunk(2, dim=-1)
+    return module.act_fn(gate) * up
 
 
 def replace_loops(model: nn.Module) -> None:

@@ -265,9 +265,9 @@ def trace(
 
 def _take_experts(module: nn.Module) -> None:
     ExpertsInterface.register("braid", experts)
-    for each in module.modules():
-        if hasattr(each, "set_experts_implementation"):
-            each.set_experts_implementation("braid")
+    for each in module.modules():  # also those of a part of a model
+        if hasattr(each, "has_gate") and hasattr(each, "config"):
+            each.config._experts_implementation = "braid"
     replace_loops(module)
 
 

@@ -5,8 +5,11 @@ import unittest
 import braid
 import torch
 import torch.nn.functional as F
+import transformers
 from checks import Checked
 from torch import nn
+from transformers.models.gpt_oss.modeling_gpt_oss import GptOssMLP
+from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock
 
 B, T = torch.export.Dim("B", max=9), torch.export.Dim("T", max=9)
 SIZES = [(3, 5), (1, 1), (1, 4), (4, 1), (9, 9)]
@@ -172,9 +175,50 @@ class Folds(Checked):
         with torch.no_grad():
             self.check_module(mixture, runs, {"x": {0: B, 1: T}}, 1e-5, 1e-5)
 
+    def test_along_all_rows(self):
+        def of_ties(x):
+            return (rows(x) * 2).round()
+
+        self.checked({
+            "argmax": lambda x, i, w: of_ties(x).argmax(0),
+            "argmin": lambda x, i, w: rows(x).argmin(0, keepdim=True),
+            "largest": lambda x, i, w: rows(x).max(0).values,
+            "place": lambda x, i, w: of_ties(x).max(0).indices,
+            "least": lambda x, i, w: rows(x).min(0, keepdim=True)[0],
+            "softmax": lambda x, i, w: rows(x).softmax(0).view(x.shape),
+            "log_softmax": lambda x, i, w: rows(x).log_softmax(0).view(x.shape),
+            "of_three": lambda x, i, w: (x[..., None] * w[0]).view(-1, 8).argmax(0),
+        })  # fmt: skip
+        in_bf16 = lambda x, i, w: rows(x.bfloat16()).softmax(0).view(x.shape)
+        self.checked({"in_bf16": in_bf16}, limit=8e-3)
+
+    def test_experts_of_transformers(self):
+        class Mixture(nn.Module):
+            def __init__(self, of):
+                super().__init__()
+                self.of = of
+
+            def forward(self, x):
+                found = self.of(x)
+                return {"y": found[0] if isinstance(found, tuple) else found}
+
+        sizes = {"hidden_size": 8, "intermediate_size": 12, "num_local_experts": 4}
+        for of, config in (
+            (MixtralSparseMoeBlock, transformers.MixtralConfig(**sizes)),
+            (GptOssMLP, transformers.GptOssConfig(**sizes, num_experts_per_tok=2)),
+        ):
+            with self.subTest(of.__name__), torch.no_grad():
+                block = Mixture(of(config)).eval()
+                for parameter in block.parameters():
+                    parameter.requires_grad_(False).normal_(std=0.5)
+                runs = [{"x": torch.randn(*size, 8)} for size in SIZES]
+                with self.assertWarnsRegex(braid.errors.Remark, "so that all 4 experts see each token, not 2"):
+                    self.check_module(block, runs, {"x": {0: B, 1: T}}, 1e-5, 1e-5)
+                self.check_module(block, runs[:1], {"x": {1: T}}, 1e-5, 1e-5)
+
     def test_what_does_not_go_row_by_row_is_refused(self):
         self.refused(lambda x, i, w: rows(x) * 2, r"the dim T\*B, .*; return it as \[B, T, 8\]")
-        self.refused(lambda x, i, w: rows(x).argmax(0), r"argmax of T\*B, a dim .* goes along that dim")
+        self.refused(lambda x, i, w: rows(x).topk(1, 0).indices, r"topk of T\*B, a dim .* goes along that dim")
         self.refused(lambda x, i, w: rows(x).sort(0).values.sum(), r"sort of T\*B, .* along that dim")
         both = lambda x, i, w: (rows(x) + rows(x.transpose(0, 1))).view(x.shape)
         self.refused(both, "add of T.B, .*: a fold of B and T beside one of T and B")

@@ -233,6 +233,7 @@ class Ops(Checked):
             ("index with a mask", lambda x: x[x[:, 0] > 0]),
             ("which is data", lambda x: x[:, : x.argmax().item()]),
             ("matmul of i32", lambda x: x.int() @ x.int()),
+            ("addmm of i64", lambda x: torch.addmm(x.long(), x.long(), x.long())),
         ):
             with self.assertRaisesRegex(braid.CannotExport, text):
                 self.check({"result": function}, x=torch.randn(4, 4))
