@@ -474,8 +474,20 @@ def _mm(low: Lowering, node, self_: Value, mat2: Value) -> Value:
     low.check_apart(node, self_, -1)
     operands = low.wholes(node, self_=self_, mat2=mat2)
     if low.dtypes[self_.name] not in FLOATS:
-        raise Unsupported(f"{op} of {low.dtypes[self_.name]}")
+        return _sums_of_integers(low, *operands)
     return low.emit_like(node, op, [v.name for v in operands], operands[0])
+
+
+def _sums_of_integers(low: Lowering, left: Value, right: Value) -> Value:
+    """A product of matrices, or of batches of these, in their own dtype, which no matmul has."""
+    dtype, a, b = low.dtypes[left.name], low.shapes[left.name], low.shapes[right.name]
+    batch = broadcast(a[:-2], b[:-2])
+    tall = low.viewed(left, [*a, 1], ()).name
+    wide = low.viewed(right, [*b[:-2], 1, *b[-2:]], ()).name
+    each = low.emit("mul", [tall, wide], dtype, [*batch, *a[-2:], b[-1]])
+    shape = [*batch, a[-2], b[-1]]
+    total = low.emit("sum", [each], "i64", shape, dim=[len(shape) - 1])
+    return Value(low.cast_name(total, dtype), tuple(range(len(shape))))
 
 
 _MOST_EXACT = 1024  # products of two numbers of 8 bits, whose sum f32 holds
@@ -624,8 +636,6 @@ def _matmul(low: Lowering, node, self_: Value, other: Value) -> Value:
     low.check_apart(node, self_, -1)
     left, right = low.wholes(node, self_=self_, other=other)
     dtype, gone = low.dtypes[left.name], set()
-    if dtype not in FLOATS:
-        raise Unsupported(f"matmul of {dtype}")
     a, b = low.shapes[left.name], low.shapes[right.name]
     if len(a) == 1:
         left, a = low.viewed(left, [1, *a], (0, 1)), [1, *a]
@@ -633,10 +643,13 @@ def _matmul(low: Lowering, node, self_: Value, other: Value) -> Value:
     if len(b) == 1:
         right, b = low.viewed(right, [*b, 1], (0, 1)), [*b, 1]
         gone.add(-1)
-    batch = broadcast(a[:-2], b[:-2])
-    shape = [*batch, a[-2], b[-1]]
-    name = low.emit("matmul", [left.name, right.name], dtype, shape)
-    result = Value(name, tuple(range(len(shape))))
+    if dtype in FLOATS:
+        shape = [*broadcast(a[:-2], b[:-2]), a[-2], b[-1]]
+        name = low.emit("matmul", [left.name, right.name], dtype, shape)
+        result = Value(name, tuple(range(len(shape))))
+    else:
+        result = _sums_of_integers(low, left, right)
+        shape = low.shapes[result.name]
     return _without(low, result, {len(shape) + d for d in gone}) if gone else result
 
 

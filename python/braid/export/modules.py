@@ -10,10 +10,10 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from ..errors import InvalidArgument
+from ..errors import CannotExport, InvalidArgument
 from ..graph import Extent, Graph
 from . import source, weights
-from .lower import DTYPES, Lowering, outputs_of
+from .lower import DTYPES, EMPTY, Lowering, outputs_of
 from .patterns import Rewriting
 from .plan import apply, chosen
 from .trace import trace_module
@@ -66,6 +66,9 @@ def export_module(
             if name == each["name"]:
                 of = "a parameter" if each["kind"] == "parameter" else "an input"
                 raise InvalidArgument(f"{name}: is an output and {of}; expected two names")
+    for name, value in zip(names, results):
+        if value.name == EMPTY:
+            raise CannotExport(f"{type(module).__name__}: the output {name} has no elements")
     wholes = map(lowering.whole, outputs, results)
     lowering.finish(dict(zip(names, wholes)))
     Rewriting(lowering).run()

@@ -94,6 +94,25 @@ class Packed(nn.Module):
         return x @ (self.scales[group] * (numbers - zeros[group]))
 
 
+class PackedAlongColumns(nn.Module):
+    """A linear layer of AWQ, whose words have numbers 0, 2, 4, 6, 1, 3, 5, 7 of eight columns: shifts in that
+    order put them right."""
+
+    def __init__(self, inputs, outputs, group):
+        super().__init__()
+        words = lambda *shape: torch.randint(-(2**31), 2**31, shape).to(torch.int32)
+        self.register_buffer("qweight", words(inputs, outputs // 8))
+        self.register_buffer("qzeros", words(inputs // group, outputs // 8))
+        self.register_buffer("scales", torch.rand(inputs // group, outputs) / 8)
+        shifts = torch.tensor([0, 16, 4, 20, 8, 24, 12, 28], dtype=torch.int32)
+        self.register_buffer("shifts", shifts, persistent=False)
+
+    def forward(self, x):
+        weight, zeros = ((q[..., None] >> self.shifts & 15).flatten(1) for q in (self.qweight, self.qzeros))
+        groups = weight.unflatten(0, (self.scales.shape[0], -1))
+        return x @ ((groups - zeros[:, None]) * self.scales[:, None]).flatten(0, 1)
+
+
 MLP_PLAN = {"gate": "colwise", "up": "colwise", "down": "rowwise"}
 BLOCK_PLAN = {
     "attention.q": "colwise", "attention.k": "colwise", "attention.v": "colwise",
@@ -160,6 +179,12 @@ class Modules(unittest.TestCase):
         self.assertEqual({each["name"] for each in graph["inputs"]}, {"x", "qweight", "qzeros", "scales"})
         self.assertNotIn("index_select", {node["op"] for node in graph["nodes"]})
         self.check(Packed(256, 64, 32, torch.randperm(256)), x)
+
+    def test_weights_of_4_bits_along_columns(self):
+        self.check(PackedAlongColumns(256, 64, 32), {"x": torch.randn(5, 256)})
+        nodes = json.loads((self.out / "graph.json").read_text())["nodes"]
+        # What a product's kernel can have in front of it.
+        self.assertFalse({"cat", "index_select", "permute"} & {node["op"] for node in nodes})
 
     def test_words_with_batches_of_any_size(self):
         for tp in (1, 2, 4):
