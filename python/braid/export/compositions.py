@@ -1,8 +1,11 @@
 """Ops that are a few others, and that PyTorch does not write so itself."""
 
+import math
+import warnings
+
 import torch
 
-from ..errors import CannotExport
+from ..errors import CannotExport, Remark
 
 aten = torch.ops.aten
 
@@ -184,4 +187,48 @@ COMPOSITIONS = {
     aten.rrelu_with_noise_functional.default: _rrelu,
     aten.scatter_reduce.two: _scatter_reduce,
     aten.signbit.default: _signbit,
+}
+
+
+def _bincount(input, weights=None, minlength=0):
+    """Of numbers below its minlength, such as those of experts: no dim can be as long as the data says."""
+    if weights is not None or minlength == 0:
+        raise CannotExport("bincount with weights or without minlength")
+    warnings.warn(f"bincount counts the numbers below its minlength, {minlength}, alone", Remark)
+    return (input[:, None] == torch.arange(minlength, device=input.device)).sum(0)
+
+
+def _fill_diagonal(self, fill_value, wrap=False):
+    if self.ndim != 2 or wrap:
+        raise CannotExport("fill_diagonal_ of what has not two dims, or that begins anew")
+    rows, columns = (torch.arange(n, device=self.device) for n in self.shape)
+    return self.masked_fill_(rows[:, None] == columns, fill_value)
+
+
+def _quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """Its place among the sorted elements is a number of f64, which only the export has."""
+    own, along = (input.flatten(), 0) if dim is None else (input, dim)
+    count = own.shape[along]
+    if not isinstance(q, (int, float)) or not isinstance(count, int):
+        raise CannotExport("quantile of a tensor of fractions, or along a symbol")
+    at = q * (count - 1)
+    below, above = math.floor(at), math.ceil(at)
+    part = {"linear": at - below, "lower": 0.0, "higher": 1.0, "midpoint": 0.5}
+    part["nearest"] = float(round(at) - below)
+    values = torch.sort(own, along)[0]
+    below, above = (values.select(along, place) for place in (below, above))
+    made = torch.lerp(below, above, part[interpolation])
+    made = torch.where(torch.isnan(own).any(along), float("nan"), made)
+    if keepdim:
+        made = made.view([1] * input.ndim) if dim is None else made.unsqueeze(dim)
+    return made
+
+
+# Functions that are taken before PyTorch traces them.
+FUNCTIONS = {
+    torch.bincount: _bincount,
+    torch.Tensor.bincount: _bincount,
+    torch.Tensor.fill_diagonal_: _fill_diagonal,
+    torch.quantile: _quantile,
+    torch.Tensor.quantile: _quantile,
 }

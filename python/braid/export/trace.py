@@ -3,7 +3,6 @@ module as it is."""
 
 import dataclasses
 import itertools
-import warnings
 from typing import Any, Mapping
 from unittest import mock
 
@@ -18,9 +17,9 @@ from transformers import AttentionInterface, masking_utils
 from transformers.integrations.moe import ExpertsInterface
 from transformers.masking_utils import AttentionMaskInterface
 
-from ..errors import CannotExport, Remark
+from ..errors import CannotExport
 from . import ops  # noqa: F401  the ops of torch.ops.braid
-from .compositions import COMPOSITIONS
+from .compositions import COMPOSITIONS, FUNCTIONS
 from .experts import experts, replace_loops
 from .folds import unfold
 from .lower import is_known
@@ -162,7 +161,8 @@ def _pick_all(hidden_states: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
 
 
 class _Constants(TorchFunctionMode):
-    """Makes tensors of numbers as ops do: on the device meta they would lose them."""
+    """Makes tensors of numbers as ops do, for on the device meta they would lose them, and writes out what
+    PyTorch traces to what no graph has."""
 
     def __torch_function__(self, func: Any, kinds: Any, given: Any = (), named: Any = None) -> Any:
         named = named or {}
@@ -171,28 +171,14 @@ class _Constants(TorchFunctionMode):
             return torch.full((), given[0], dtype=dtype, device=named.get("device"))
         if func is torch.tensor and given and _is_list(given[0], (bool, int, float)):
             return _listed(given[0], named.get("dtype"))
-        if func in (torch.bincount, torch.Tensor.bincount):
-            return _counts(*given, **named)
-        if func is torch.Tensor.fill_diagonal_ and given[0].ndim == 2 and len(given) == 2:
-            rows, columns = (torch.arange(n, device=given[0].device) for n in given[0].shape)
-            return given[0].masked_fill_(rows[:, None] == columns, given[1])
+        if func in FUNCTIONS:
+            return FUNCTIONS[func](*given, **named)
         if func is torch.Tensor.__getitem__:
             at = given[1] if isinstance(given[1], tuple) else (given[1],)
             if any(_is_list(each, (int,)) for each in at):
                 at = tuple(_listed(each, None) if _is_list(each, (int,)) else each for each in at)
                 return func(given[0], at)
         return func(*given, **named)
-
-
-def _counts(
-    input: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 0
-) -> torch.Tensor:
-    """`bincount` of numbers below its minlength, such as those of experts: no dim can be as long as the
-    data says."""
-    if weights is not None or minlength == 0:
-        raise CannotExport("bincount with weights or without minlength")
-    warnings.warn(f"bincount counts the numbers below its minlength, {minlength}, alone", Remark)
-    return (input[:, None] == torch.arange(minlength, device=input.device)).sum(0)
 
 
 def _is_list(value: Any, kinds: tuple[type, ...]) -> bool:

@@ -285,6 +285,21 @@ class Ops(Checked):
         narrow = {"cumprod": lambda x: x.cumprod(0), "logcumsumexp": lambda x: x.logcumsumexp(0)}
         self.check(narrow, limit=8e-3, x=torch.rand(9).bfloat16() + 0.5)
 
+    def test_quantiles(self):
+        x = torch.randn(3, 4, 5)
+        x[0, 1, 2] = math.nan
+        x[1, 1, 1] = math.inf
+        kinds = ("linear", "lower", "higher", "nearest", "midpoint")
+        functions = {
+            kind: lambda x, kind=kind: x.quantile(0.7, -1, interpolation=kind) for kind in kinds
+        }
+        functions["of_columns"] = lambda x: torch.quantile(x, 0.995, dim=1, keepdim=True)
+        functions["of_all"] = lambda x: torch.quantile(x[2], 0.25, keepdim=True) + x[2].quantile(1)
+        functions["half"] = lambda x: x[2].quantile(0.5, 0, interpolation="nearest")
+        self.check(functions, x=x)
+        with self.assertRaisesRegex(braid.CannotExport, "quantile of a tensor of fractions"):
+            self.check({"y": lambda x: x.quantile(x[0, 0, :2].abs())}, x=torch.rand(1, 1, 3))
+
     def test_quotients_that_are_rounded(self):
         x = torch.tensor(EDGES)
         self.check(
