@@ -1,6 +1,9 @@
 """How ATen's ops on shapes are lowered."""
 
+import math
 from typing import Any
+
+import torch
 
 from ..graph import Extent
 from .aten_updates import place_of
@@ -340,6 +343,42 @@ def _unfold(low: Lowering, node, self_: Value, dimension: int, size: int, step: 
     cut = [*shape[:dim], count, size, *shape[dim + 1 :]]
     axes = [d for d in range(len(cut)) if d != dim + 1] + [dim + 1]
     return low.viewed(Value(name, ()), cut, axes)
+
+
+@lowers("aten::as_strided")
+def _as_strided(
+    low: Lowering, node, self_: Value, size: list[Any], stride: list[Any], storage_offset: Any = None
+) -> Value:
+    """A tensor as it is, of which only dims of one element have other strides, as pools leave them; or
+    elements of one that has all of its memory."""
+    tensor = node.args[0].meta["val"]
+    offset = tensor.storage_offset() if storage_offset is None else storage_offset
+    same = zip(size, stride, tensor.stride())
+    if list(size) == list(tensor.shape) and offset == tensor.storage_offset():
+        if all(extent == 1 or own == given for extent, given, own in same):
+            return self_
+    numbers = [*size, *stride, *tensor.shape, offset]
+    if any(isinstance(each, torch.SymInt) for each in numbers) or 0 in stride:
+        raise Unsupported("as_strided along a symbol, or of equal elements")
+    is_whole = tensor.is_contiguous() and tensor.storage_offset() == 0
+    if not is_whole or offset + sum((n - 1) * by for n, by in zip(size, stride)) >= tensor.numel():
+        raise Unsupported("as_strided of a part of what is in memory")
+    flat = low.viewed(low.whole(node.args[0], self_), [tensor.numel()], (0,)).name
+    return _strided(low, flat, list(size), stride, offset)
+
+
+def _strided(low: Lowering, flat: str, size: list[int], stride: list[int], offset: int) -> Value:
+    """Elements of one row, at these distances along each dim."""
+    places = None
+    for dim, (count, by) in enumerate(zip(size, stride)):
+        own = _range(low, count, 0 if dim else offset, by)
+        own = low.viewed(Value(own, (0,)), [count, *[1] * (len(size) - dim - 1)], ()).name
+        wide = [*size[: dim + 1], *[1] * (len(size) - dim - 1)]
+        places = own if places is None else low.emit("add", [places, own], "i64", wide)
+    count = math.prod(size)
+    places = low.viewed(Value(places, ()), [count], ()).name
+    name = low.emit("index_select", [flat, places], low.dtypes[flat], [count], dim=0)
+    return low.viewed(Value(name, ()), size, range(len(size)))
 
 
 @lowers("aten::diagonal")

@@ -338,6 +338,24 @@ class Ops(Checked):
         with self.assertRaisesRegex(braid.CannotExport, "bincount with weights or without minlength"):
             self.check({"result": lambda i: i.bincount()}, i=torch.tensor([1, 2]))
 
+    def test_strides(self):
+        x = torch.randn(3, 4, 6)
+        self.check(
+            {
+                "windows": lambda x: x.as_strided((3, 4, 3, 4), (24, 4, 4, 1)),
+                "from_a_place": lambda x: x.as_strided((4, 2), (3, 30), 7) * 2,
+                "turned": lambda x: x.as_strided((6, 4), (1, 6)) + 1,
+                "one": lambda x: x.as_strided((3, 4, 6), (24, 6, 1)),
+                "pool": lambda x: F.adaptive_avg_pool1d(x.transpose(1, 2), 1),
+            },
+            limit=1e-5, absolute=1e-6, x=x,
+        )  # fmt: skip
+        runs = [{"x": torch.randn(n, 4, 6)} for n in (3, 1)]
+        pool = {"pool": lambda x: F.adaptive_avg_pool1d(x.mT, 1)}
+        self.check_runs(pool, runs, {"x": {0: torch.export.Dim("B", max=5)}}, 1e-5, 1e-6)
+        with self.assertRaisesRegex(braid.CannotExport, "as_strided of a part of what is in memory"):
+            self.check({"y": lambda x: x[1:].as_strided((2,), (1,))}, x=x)
+
     def test_products_of_integers(self):
         self.check(
             {
