@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -330,6 +331,43 @@ TEST(Arithmetic64, IntegersAndDoubles) {
     ASSERT_EQ(floats[i * 4 + 2], std::fma(u, v, u));
     ASSERT_EQ(floats[i * 4 + 3], static_cast<double>(static_cast<float>(std::sqrt(std::fabs(u)))));
   }
+}
+
+/// Blocks of thousands of vectors have another register allocator.
+TEST(Arithmetic, LongBlocks) {
+  constexpr u32 kRegisters = 48, kSteps = 5000, kFactor = 2654435761;
+  std::string text = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 out, .param .u64 in) {
+.reg .b32 %r<48>, %i;
+.reg .b64 %o, %a;
+ld.param.u64 %o, [out]; ld.param.u64 %a, [in];
+mov.u32 %i, %tid.x; mad.wide.u32 %o, %i, 192, %o; mad.wide.u32 %a, %i, 192, %a;
+)";
+  for (u32 r = 0; r < kRegisters; ++r) {
+    text += fmt::format("ld.global.u32 %r{}, [%a+{}];\n", r, 4 * r);
+  }
+  for (u32 step = 0; step < kSteps; ++step) {
+    text += fmt::format("mad.lo.u32 %r{0}, %r{0}, {1}, %r{2};\n", step % kRegisters, kFactor,
+                        (7 * step + 1) % kRegisters);
+  }
+  for (u32 r = 0; r < kRegisters; ++r) {
+    text += fmt::format("st.global.u32 [%o+{}], %r{};\n", 4 * r, r);
+  }
+  Bench bench = Bench::from_ptx(text + "ret; }");
+  std::vector<u32> values = words(static_cast<std::size_t>(kRegisters) * 64, 4);
+  const u64 in = bench.upload(values);
+  const u64 out = bench.upload(std::vector<u32>(values.size()));
+  bench.run({1}, {64}, 0, out, in);
+  const auto got = bench.download<u32>(out, values.size());
+  for (std::size_t thread = 0; thread < 64; ++thread) {
+    u32* const r = &values[thread * kRegisters];
+    for (u32 step = 0; step < kSteps; ++step) {
+      r[step % kRegisters] = r[step % kRegisters] * kFactor + r[(7 * step + 1) % kRegisters];
+    }
+  }
+  EXPECT_EQ(got, values);
 }
 
 TEST(Arithmetic, LibraryFunctions) {

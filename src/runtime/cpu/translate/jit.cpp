@@ -1,5 +1,7 @@
 #include "runtime/cpu/translate/jit.h"
 
+#include <llvm/CodeGen/Passes.h>
+#include <llvm/CodeGen/RegAllocRegistry.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
@@ -25,6 +27,9 @@
 #include "runtime/cpu/run/runtime_helpers.h"
 #include "runtime/cpu/translate/build_id.h"
 #include "runtime/cpu/translate/translator.h"
+
+/// LLVM's own, not a copy of this library.
+extern template class llvm::RegisterRegAllocBase<llvm::RegisterRegAlloc>;
 
 namespace braid::cpu {
 namespace {
@@ -127,6 +132,28 @@ std::uint64_t frame_bytes(const std::string& object) {
   return bytes;
 }
 
+/// The time of register allocation grows with the square of what a block spills: blocks with more
+/// vectors than this may take minutes. LLVM's unoptimized code generation is linear.
+constexpr std::ptrdiff_t kManyVectors = 8192;
+
+bool has_long_block(const llvm::Module& module) {
+  return std::ranges::any_of(module, [](const llvm::Function& function) {
+    return std::ranges::any_of(function, [](const llvm::BasicBlock& block) {
+      return std::ranges::count_if(block, [](const llvm::Instruction& instruction) {
+               return instruction.getType()->isVectorTy();
+             }) > kManyVectors;
+    });
+  });
+}
+
+/// LLVM asks for an allocator without saying for what: this thread's code has long blocks.
+thread_local bool tls_long_blocks = false;
+
+llvm::FunctionPass* create_register_allocator() {
+  return tls_long_blocks ? llvm::createFastRegisterAllocator()
+                         : llvm::createBasicRegisterAllocator();
+}
+
 /// LLVM offers these choices only on its command line. Domain reassignment takes minutes on kernels
 /// with thousands of narrow accesses, and gains nothing on ours. Our blocks are straight and keep
 /// in memory what lives across them: splitting live ranges and reordering instructions take a
@@ -141,9 +168,9 @@ void choose_passes() {
   };
   choose("disable-x86-domain-reassignment", "true");
   choose("enable-misched", "false");
-  choose("regalloc", "basic");
   choose("disable-machine-cse", "true");
   choose("x86-machine-combiner", "false");
+  llvm::RegisterRegAlloc::setDefault(create_register_allocator);
 }
 
 /// Turns fatal errors of LLVM into exceptions for the requesting caller.
@@ -272,6 +299,12 @@ std::string Jit::compile(const Program& program, std::size_t entry, bool aligned
   passes.addPass(llvm::SimplifyCFGPass());
   for (llvm::Function& function : out) {
     if (!function.isDeclaration()) passes.run(function, functions);
+  }
+  tls_long_blocks = has_long_block(out);
+  if (tls_long_blocks) {
+    machine->setOptLevel(llvm::CodeGenOptLevel::None);
+    machine->setO0WantsFastISel(false);  // it would not know most vectors
+    machine->setFastISel(false);
   }
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
