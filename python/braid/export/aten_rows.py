@@ -1,5 +1,6 @@
 """How ATen's ops on rows, matmuls and the ops of ops.py are lowered."""
 
+import functools
 import math
 from typing import Any
 
@@ -671,6 +672,12 @@ def _sdpa(
     low.check_apart(node, key, -2)
     operands = low.wholes(node, query=query, key=key, value=value)
     dtype = low.dtypes[operands[0].name]
+    shapes = [low.shapes[each.name] for each in operands]
+    one_head = [*shapes[0][:-3], 1]
+    if shapes[1][:-2] == shapes[2][:-2] == one_head != shapes[0][:-2]:
+        enable_gqa = True  # all heads of the query share it
+    elif not enable_gqa:
+        operands = _with_batches(low, operands, shapes)
     if attn_mask is not None:
         (mask,) = low.wholes(node, attn_mask=attn_mask)
         operands.append(mask if low.dtypes[mask.name] == "bool" else low.cast(mask, dtype))
@@ -681,6 +688,18 @@ def _sdpa(
         node, "scaled_dot_product_attention", [v.name for v in operands], operands[0],
         **{name: given for name, given in attrs.items() if given},
     )  # fmt: skip
+
+
+def _with_batches(
+    low: Lowering, operands: list[Value], shapes: list[list[Extent]]
+) -> list[Value]:
+    """Operands of an attention, whose batches broadcast."""
+    batch = functools.reduce(broadcast, [shape[:-2] for shape in shapes])
+    every = tuple(range(len(batch) + 2))
+    return [
+        Value(expanded(low, each.name, [*batch, *shape[-2:]]), every)
+        for each, shape in zip(operands, shapes)
+    ]
 
 
 # Ops of ops.py.
