@@ -34,23 +34,23 @@ def _rsub(low: Lowering, node, self_: Value, other: Any, alpha: float = 1) -> Va
 def _div(
     low: Lowering, node, self_: Any, other: Any, rounding_mode: str | None = None
 ) -> Value:
-    """A quotient of floats that is rounded to an integer is so before it is rounded to its dtype."""
-    dtype = DTYPES[node.meta["val"].dtype]
-    if rounding_mode is None or dtype not in FLOATS:
+    """A quotient of narrow floats by a tensor is rounded to its dtype before it is to an integer, one by a
+    number is not: so it is in PyTorch."""
+    if rounding_mode is None or DTYPES[node.meta["val"].dtype] not in FLOATS:
         return low.elementwise(
             node, op="div", self_=self_, other=other, rounding_mode=rounding_mode
         )
     if rounding_mode == "floor" and not _is_power_of_two(other):
         raise Unsupported("div of floats that rounds down, by what is no power of two")
-    operands = [low.cast(v, "f32") if isinstance(v, Value) else number(v) for v in (self_, other)]
-    names, axes = low.aligned([v for v in operands if isinstance(v, Value)], node.meta["val"].ndim)
-    given = iter(names)
-    inputs = [next(given) if isinstance(v, Value) else float(v) for v in operands]
-    shape = [low.extent(node.meta["val"].shape[dim]) for dim in Value("", axes).order()]
-    e = _Elements(low, node, Value(low.emit("div", inputs, "f32", shape), axes))
+    if isinstance(other, (int, float)):
+        e = _floats(low, node, self_)
+        quotient = e("div", e.x, float(other))
+    else:
+        e = _Elements(low, node, low.elementwise(node, op="div", self_=self_, other=other))
+        quotient = e.x
     if rounding_mode == "trunc":
-        return e.result(_trunc_of(e, e.x))
-    return e.result(e("where", e.is_true("isinf", e.x), math.nan, e("floor", e.x)))
+        return e.result(_trunc_of(e, quotient))
+    return e.result(e("where", e.is_true("isinf", quotient), math.nan, e("floor", quotient)))
 
 
 def _is_power_of_two(given: Any) -> bool:

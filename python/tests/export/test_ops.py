@@ -310,6 +310,14 @@ class Ops(Checked):
                 "to_zero_by_a_number": lambda x: torch.div(x, 3.7, rounding_mode="trunc"),
                 "of_a_number": lambda x: torch.div(7, x, rounding_mode="trunc"),
                 "narrow": lambda x: torch.div(x.bfloat16(), 0.3, rounding_mode="trunc"),
+                "beside_a_narrow_tensor": lambda x: torch.div(
+                    (0 * x.nan_to_num(0, 0, 0) + 35.5).bfloat16(),
+                    (0 * x.nan_to_num(0, 0, 0) + 1.9765625).bfloat16(),
+                    rounding_mode="trunc",
+                ),
+                "by_its_number": lambda x: torch.div(
+                    (0 * x.nan_to_num(0, 0, 0) + 35.5).bfloat16(), 1.9765625, rounding_mode="trunc"
+                ),
                 "beside_integers": lambda x: torch.div(torch.arange(33), x, rounding_mode="trunc"),
                 "of_integers": lambda x: torch.arange(32) // 4.0,
             },
@@ -337,6 +345,25 @@ class Ops(Checked):
         )  # fmt: skip
         with self.assertRaisesRegex(braid.CannotExport, "bincount with weights or without minlength"):
             self.check({"result": lambda i: i.bincount()}, i=torch.tensor([1, 2]))
+
+    def test_attention_whose_batches_broadcast(self):
+        attention = F.scaled_dot_product_attention
+        runs = [
+            {"q": torch.randn(b, 4, t, 8), "k": torch.randn(b, 1, t, 8), "v": torch.randn(b, 1, t, 6)}
+            for b, t in ((2, 5), (1, 1), (3, 9))
+        ]
+        b, t = torch.export.Dim("B", max=3), torch.export.Dim("T", max=9)
+        self.check_runs(
+            {
+                "one_head": lambda q, k, v: attention(q, k, v, is_causal=True),
+                "with_a_mask": lambda q, k, v: attention(q, k, v, attn_mask=(q[..., :1] > 0) | (k[..., 0] < 9)[:, :, None]),
+                "one_head_of_values": lambda q, k, v: attention(q, q.flip(1), v),
+                "one_batch": lambda q, k, v: attention(q, k[0], v[:1]),
+                "one_query": lambda q, k, v: attention(q[:1, :1, :1], k, v),
+                "of_matrices": lambda q, k, v: attention(q[0, 0], k[0, 0], v[0, 0]),
+            },
+            runs, {name: {0: b, 2: t} for name in "qkv"}, 1e-5, 1e-6,
+        )  # fmt: skip
 
     def test_strides(self):
         x = torch.randn(3, 4, 6)
