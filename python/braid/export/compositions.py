@@ -224,8 +224,22 @@ def _quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     return made
 
 
+def _set_item(self, at, values):
+    """`x[mask] = values`: one value for all that the mask takes, or the next one for each."""
+    is_mask = isinstance(at, torch.Tensor) and at.dtype == torch.bool
+    if not is_mask or not isinstance(values, torch.Tensor):
+        return torch.Tensor.__setitem__(self, at, values)
+    behind = self.shape[at.ndim :]
+    if values.ndim > len(behind):
+        values = values.expand(values.shape[0], *behind)
+        places = (at.flatten().long().cumsum(0) - 1).clamp(0, values.shape[0] - 1)
+        values = values.index_select(0, places).view(self.shape)
+    return self.copy_(torch.where(at.view(*at.shape, *[1] * len(behind)), values, self))
+
+
 # Functions that are taken before PyTorch traces them.
 FUNCTIONS = {
+    torch.Tensor.__setitem__: _set_item,
     torch.bincount: _bincount,
     torch.Tensor.bincount: _bincount,
     torch.Tensor.fill_diagonal_: _fill_diagonal,

@@ -365,6 +365,29 @@ class Ops(Checked):
             runs, {name: {0: b, 2: t} for name in "qkv"}, 1e-5, 1e-6,
         )  # fmt: skip
 
+    def test_values_that_a_mask_puts(self):
+        def put(x, at, values):
+            x = x.clone()
+            x[at] = values
+            return x
+
+        count = torch.tensor([[True, False, True], [False, False, True]])
+        self.check(
+            {
+                "row": lambda x, m, y: put(x, m, x[0, 0]),
+                "row_of_rows": lambda x, m, y: put(x, m, x[0, :1]),
+                "number": lambda x, m, y: put(x, m, 2.5),
+                "element": lambda x, m, y: put(x, x > 0, y[0, 0]),
+                "each": lambda x, m, y: put(x, m, y),
+                "each_with_one_element": lambda x, m, y: put(x, m, y[:, :1]),
+                "each_element": lambda x, m, y: put(x[..., 0], m, y[:, 1]),
+                "of_the_first_dim": lambda x, m, y: put(x, m[:, 0], y[None]),
+                "place": lambda x, m, y: put(x, (0, 1), y[0]),
+                "dim": lambda x, m, y: put(x, (slice(None), m[0]), 1.5),
+            },
+            x=torch.randn(2, 3, 4), m=count, y=torch.randn(3, 4),
+        )  # fmt: skip
+
     def test_strides(self):
         x = torch.randn(3, 4, 6)
         self.check(
