@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "findings.h"
+#include "ir/groups.h"
 #include "lowering/llama_layer.h"
 #include "lowering/passes.h"
 #include "run/graph_builder.h"
@@ -56,6 +57,28 @@ TEST(JoinKernels, HaveTheBitsOfKernelsApart) {
     for (const std::int64_t t : {1, 17, 130, 200}) {
       EXPECT_TRUE(matches_reference_and_unfused(graph, {{"T", t}}, 1, joining())) << t;
     }
+  }
+}
+
+/// Each bucket's counters are its own, and keep their values while others run.
+TEST(JoinKernels, OfSeveralBucketsRunInTurns) {
+  GraphBuilder b(kMost);
+  const ValueId x = b.in(DType::kBF16, {kT, 256});
+  const ValueId norm = b.op("rms_norm", {x, b.in(DType::kBF16, {256})}, {{"eps", 1e-5}});
+  const ValueId y = b.op("mm", {norm, b.in(DType::kBF16, {256, 256})});
+  const Graph whole = b.take({b.op("softmax", {y}, {{"dim", std::int64_t{-1}}})});
+  SymbolTable symbols = whole.symbols();
+  symbols.at("T").buckets = {{8}, {64}};
+  const Graph graph = with_tables(whole, symbols, {});
+  WorldOptions options = cpu_world_options(1);
+  options.sanitize = kCheckAll;
+  World world = World::open(options);
+  Executable executable = Executable::compile(graph, world, joining());
+  EXPECT_LT(launches(graph), launches(graph, {}));
+  for (const std::int64_t t : {3, 150, 8, 64, 200, 5, 9}) {
+    const RankTensors inputs = random_inputs(graph, {{"T", t}}, t);
+    const RankTensors got = run_once(executable, graph, {{"T", t}}, inputs);
+    EXPECT_TRUE(same_as_reference(graph, got, evaluate(graph, inputs, {{"T", t}}))) << t;
   }
 }
 

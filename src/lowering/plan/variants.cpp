@@ -164,8 +164,8 @@ class Uniter {
     if (buffer.slice) {
       buffer.slice->of = numbers_[p][buffer.slice->of];
       buffer.offset = program_.buffers[buffer.slice->of].offset;
-    } else if (kind == ArenaKind::kSymmetric && outlive_[p][b]) {
-      buffer.offset = arena.bytes;
+    } else if (kind == ArenaKind::kState || (kind == ArenaKind::kSymmetric && outlive_[p][b])) {
+      buffer.offset = arena.bytes;  // words of a step, which keep their values between runs
       arena.bytes += round_up(buffer.bytes, kBufferAlignment);
     } else if (kind != ArenaKind::kSymmetric && kind != ArenaKind::kWorkspace) {
       throw_internal(buffer.name, "is no input or output and lies in arena " + arena.name());
@@ -286,7 +286,8 @@ void check_lists(const Program& program) {
   for (const Buffer& b : std::span(program.buffers).subspan(shared)) {
     const bool there = b.arena >= 0 && static_cast<std::size_t>(b.arena) < program.arenas.size();
     const ArenaKind kind = there ? program.arenas[b.arena].kind : ArenaKind::kIo;
-    expect(b.slice || kind == ArenaKind::kWorkspace || kind == ArenaKind::kSymmetric,
+    expect(b.slice || kind == ArenaKind::kWorkspace || kind == ArenaKind::kSymmetric ||
+               (kind == ArenaKind::kState && b.kind != BufferKind::kTensor),
            "buffer '{}' of a variant lies in no arena that it has with others", b.name);
   }
 }
@@ -303,8 +304,10 @@ void check_apart(std::span<const Program> parts) {
       const std::vector<bool> outlive = outlive_runs(parts[p], StepOrder(parts[p].steps));
       for (std::size_t b = 0; b < parts[p].buffers.size(); ++b) {
         const Buffer& buffer = parts[p].buffers[b];
-        const bool symmetric = parts[p].arenas[buffer.arena].kind == ArenaKind::kSymmetric;
-        if (symmetric && !buffer.slice && buffer.bytes > 0) visit(p, buffer, outlive[b]);
+        const ArenaKind kind = parts[p].arenas[buffer.arena].kind;
+        const bool own = kind == ArenaKind::kSymmetric ||
+                         (kind == ArenaKind::kState && buffer.kind != BufferKind::kTensor);
+        if (own && !buffer.slice && buffer.bytes > 0) visit(p, buffer, outlive[b]);
       }
     }
   };
