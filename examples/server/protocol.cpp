@@ -12,6 +12,29 @@ namespace {
 
 using nlohmann::json;
 
+/// A request is copied and printed by functions that call themselves for what it holds.
+constexpr int kMostNesting = 16;
+
+json parse_body(const std::string& text) {
+  const auto deep = [](int depth, json::parse_event_t, json&) {
+    if (depth <= kMostNesting) return true;
+    throw BadRequest("the body nests deeper than " + std::to_string(kMostNesting));
+  };
+  try {
+    return json::parse(text, deep);
+  } catch (const json::exception&) {
+    throw BadRequest("the body is no JSON");
+  }
+}
+
+/// `value` as an error names it.
+std::string found(const json& value) {
+  constexpr std::size_t kMostText = 60;
+  std::string text = value.dump(-1, ' ', true);
+  if (text.size() > kMostText) text = text.substr(0, kMostText) + "...";
+  return ": found " + text;
+}
+
 /// The number that `body` has as `key`; `otherwise` where it has none, or null.
 template <class Number>
 Number number(const json& body, const char* key, Number otherwise, Number least, Number most,
@@ -21,7 +44,7 @@ Number number(const json& body, const char* key, Number otherwise, Number least,
   const bool fits = std::is_integral_v<Number> ? value.is_number_integer() : value.is_number();
   // An integer beyond int64 is unsigned and becomes negative.
   if (!fits || value.get<Number>() < least || value.get<Number>() > most) {
-    throw BadRequest(std::string(key) + ": found " + value.dump() + "; expected " + expected);
+    throw BadRequest(key + found(value) + "; expected " + expected);
   }
   return value.get<Number>();
 }
@@ -29,7 +52,7 @@ Number number(const json& body, const char* key, Number otherwise, Number least,
 bool flag(const json& body, const char* key) {
   const json value = body.value(key, json());
   if (!value.is_null() && !value.is_boolean()) {
-    throw BadRequest(std::string(key) + ": found " + value.dump() + "; expected true or false");
+    throw BadRequest(key + found(value) + "; expected true or false");
   }
   return value.is_boolean() && value.get<bool>();
 }
@@ -109,12 +132,7 @@ std::vector<std::int32_t> parse_messages(const json& messages, const Language& l
 
 Completion parse_completion(const std::string& text, bool chat, const Language& language,
                             std::int64_t room) {
-  json body;
-  try {
-    body = json::parse(text);
-  } catch (const json::exception&) {
-    throw BadRequest("the body is no JSON");
-  }
+  const json body = parse_body(text);
   if (!body.is_object()) throw BadRequest("the body is no JSON object");
   static const std::set<std::string> known = {
       "max_tokens", "temperature", "top_p",    "seed", "stop",  "stream", "stream_options",

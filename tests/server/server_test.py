@@ -344,7 +344,7 @@ class Server(unittest.TestCase):
         for body, message in (
             ("{", "the body is no JSON"),
             (b"\xff\xfe", "the body is no JSON"),
-            ("[" * 100000, "the body is no JSON"),
+            ("[" * 100000, "the body nests deeper than 16"),
             ([], "the body is no JSON object"),
             ({}, f"prompt: found nothing; {ids}"),
             ({"prompt": "text"}, f"prompt: found string; {ids}"),
@@ -530,6 +530,19 @@ class Text(unittest.TestCase):
         ):  # fmt: skip
             response, text = self.server.ask("POST", "/v1/completions", {"prompt": "a", key: value})
             self.assertEqual((response.status, json.loads(text)["error"]["message"]), (400, message))
+
+
+    def test_refuses_what_nests_deeply(self):
+        value = "prompt"
+        for _ in range(200):
+            value = [value]
+        for key in ("prompt", "stop", "seed", "user"):
+            body = {"prompt": "a", key: value}
+            response, text = self.server.ask("POST", "/v1/completions", body)
+            message = "the body nests deeper than 16"
+            self.assertEqual((response.status, json.loads(text)["error"]["message"]), (400, message))
+        long = self.server.ask("POST", "/v1/completions", {"prompt": "a", "seed": 1000 * "a"})[1]
+        self.assertLess(len(long), 200)
 
 
 class Others(unittest.TestCase):
