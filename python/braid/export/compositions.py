@@ -191,7 +191,8 @@ COMPOSITIONS = {
 
 
 def _bincount(input, weights=None, minlength=0):
-    """Of numbers below its minlength, such as those of experts: no dim can be as long as the data says."""
+    """Of numbers below its minlength, such as those of experts: no dim can be as long as the data
+    says."""
     if weights is not None or minlength == 0:
         raise CannotExport("bincount with weights or without minlength")
     warnings.warn(f"bincount counts the numbers below its minlength, {minlength}, alone", Remark)

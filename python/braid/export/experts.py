@@ -27,7 +27,8 @@ def experts(
     if isinstance(x.shape[0], torch.SymInt) and is_product(x.shape[0].node.expr):
         return _of_every_token(module, x, choices, weights)
     activation = _activation_of(module)
-    # A kernel of its own would unpack weights in front of moe_experts, which cuts them into gate and up.
+    # In front of moe_experts, which cuts it into gate and up, a kernel of its own would unpack a
+    # weight.
     if activation is None or mxfp4.is_packed(module, "down_proj"):
         return _in_parts(module, x, choices, weights)
     has_bias = getattr(module, "has_bias", False)
@@ -80,12 +81,12 @@ def _in_parts(
 def _of_every_token(
     module: nn.Module, x: torch.Tensor, choices: torch.Tensor, weights: torch.Tensor
 ) -> torch.Tensor:
-    """What all experts give for all tokens, times a weight that is 0 where one has not been chosen: rows
-    cannot be sorted by expert where their number, a product of symbols, is no dim."""
+    """What all experts give for all tokens, times a weight that is 0 where one has not been chosen:
+    rows cannot be sorted by expert where their number, a product of symbols, is no dim."""
     count = module.down_proj.shape[0]
     warnings.warn(
-        f"{type(module).__name__}: the batch and the length of a text are both symbols, so that all {count} "
-        f"experts see each token, not {choices.shape[-1]}",
+        f"{type(module).__name__}: the batch and the length of a text are both symbols, so that all "
+        f"{count} experts see each token, not {choices.shape[-1]}",
         Remark,
     )
     is_own = choices[..., None] == torch.arange(count, device=x.device)

@@ -161,8 +161,8 @@ def _pick_all(hidden_states: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
 
 
 class _Constants(TorchFunctionMode):
-    """Makes tensors of numbers as ops do, for on the device meta they would lose them, and writes out what
-    PyTorch traces to what no graph has."""
+    """Makes tensors of numbers as ops do, for on the device meta they would lose them, and writes
+    out what PyTorch traces to what no graph has."""
 
     def __torch_function__(self, func: Any, kinds: Any, given: Any = (), named: Any = None) -> Any:
         named = named or {}
