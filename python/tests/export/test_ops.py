@@ -984,8 +984,7 @@ class Ops(Checked):
     def test_what_is_not_there_is_refused(self):
         dropped = lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.5)
         for function, text in (
-            (lambda x: x // 1, "div with rounding_mode in f32"),
-            (lambda x: torch.div(x, 1.0, rounding_mode="trunc"), "div with rounding_mode in f32"),
+            (lambda x: x // 3, "div of floats that rounds down, by what is no power of two"),
             (dropped, "attention with dropout_p"),
             (lambda x: x.double().sum(-1).float(), "a tensor of torch.float64"),
         ):
