@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "braid/checks.h"
 #include "braid/error.h"
 #include "cpu/cpu_harness.h"
 
@@ -175,6 +176,46 @@ TEST(ControlFlow, LanesOfOneWarpWaitForEachOther) {
   bench.run({1}, {32}, 0, flag, out);
   const auto got = bench.download<int>(out, 32);
   for (int i = 0; i < 32; ++i) EXPECT_EQ(got[i], i < 16 ? 1 : 2);
+}
+
+// Lane 0 polls what another warp writes later. Lanes that execute something together with it wait.
+TEST(ControlFlow, AllLanesOfAMaskWaitForOneThatPolls) {
+  for (const bool sanitize : {false, true}) {
+    CpuOptions options{.threads = 1};
+    if (sanitize) options.checks = kCheckAll;
+    Bench bench(R"(extern "C" __global__ void k(int* o) { __shared__ volatile int flag;
+    int i = threadIdx.x, v = 1; if (i == 0) flag = 0; __syncthreads();
+    if (i < 32) {
+      if (i == 0) { while (atomicAdd((int*)&flag, 0) == 0) {} v = 100; }
+      int next = __shfl_xor_sync(~0u, v, 1), sum = __reduce_add_sync(~0u, v);
+      o[i] = 1000 * sum + next;
+    } else if (i == 32) { __nanosleep(1000); atomicAdd((int*)&flag, 1); } })",
+                options);
+    const std::uint64_t out = bench.upload(std::vector<int>(32));
+    bench.run({1}, {64}, 0, out);
+    const auto got = bench.download<int>(out, 32);
+    for (int i = 0; i < 32; ++i) EXPECT_EQ(got[i], i == 1 ? 131100 : 131001) << i;
+  }
+}
+
+// From sm_70 on the barriers of a warp need not be the same instruction.
+TEST(ControlFlow, LanesMeetAtBarriersOfTwoBranches) {
+  Bench bench(R"(extern "C" __global__ void k(int* o) { __shared__ volatile int s[32];
+    int i = threadIdx.x, other = i ^ 16; s[i] = -1; __syncwarp();
+    for (int n = 0; n < 3; ++n) {
+      if ((i < 16) == (n % 2 == 0)) { s[i] = 3 * i + n; __syncwarp(); }
+      else { __syncwarp(); o[32 * n + i] = s[other]; }
+      __syncwarp();
+    } })");
+  const std::uint64_t out = bench.upload(std::vector<int>(96, -2));
+  bench.run({1}, {32}, 0, out);
+  const auto got = bench.download<int>(out, 96);
+  for (int n = 0; n < 3; ++n) {
+    for (int i = 0; i < 32; ++i) {
+      const bool reads = (i < 16) != (n % 2 == 0);
+      EXPECT_EQ(got[32 * n + i], reads ? 3 * (i ^ 16) + n : -2) << n << " " << i;
+    }
+  }
 }
 
 // Odd lanes pass through two blocks, and meet the others where a loop begins that each leaves when

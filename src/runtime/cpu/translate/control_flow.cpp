@@ -63,6 +63,14 @@ bool has_result(const Instruction& instruction) {
   return instruction.entry != nullptr && instruction.entry->has_result();
 }
 
+const Operand* member_mask(const Instruction& instruction) {
+  using ptx::Op;
+  constexpr Op kTogether[] = {Op::kShflSync, Op::kVoteSync,   Op::kMatchAny, Op::kMatchAll,
+                              Op::kRedux,    Op::kReduxFloat, Op::kElect,    Op::kBarWarp};
+  const bool has = std::ranges::any_of(kTogether, [&](Op op) { return instruction.is(op); });
+  return has && !instruction.operands.empty() ? &instruction.operands.back() : nullptr;
+}
+
 RegisterUse register_use(const Instruction& instruction) {
   RegisterUse use;
   std::size_t first = 0;
@@ -109,13 +117,14 @@ void ControlFlow::require_known(const ptx::Function& function) const {
 void ControlFlow::build(const ptx::Function& function) {
   const auto& body = function.body;
   const auto size = static_cast<std::uint32_t>(body.size());
-  // Splits at labels, after terminators and after barriers; one empty exit block stands for the
-  // end.
+  // Splits at labels, after terminators and barriers, and before barriers of a warp, at which its
+  // lanes meet; one empty exit block stands for the end.
   std::vector<int> block_at(size + 1, -1);
   std::vector<std::uint32_t> starts{0, size};
   for (const std::uint32_t label : function.labels) starts.push_back(label);
   for (std::uint32_t i = 0; i < size; ++i) {
     if (is_branch(body[i]) || is_exit(body[i]) || parks(body[i])) starts.push_back(i + 1);
+    if (body[i].is(ptx::Op::kBarWarp)) starts.push_back(i);
   }
   std::ranges::sort(starts);
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());

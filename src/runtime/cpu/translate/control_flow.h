@@ -16,6 +16,8 @@ struct RegisterUse {
 /// True when the first operand is a result.
 bool has_result(const ptx::Instruction& instruction);
 RegisterUse register_use(const ptx::Instruction& instruction);
+/// The mask of the lanes that execute it together (`shfl.sync`, `bar.warp.sync`), or null.
+const ptx::Operand* member_mask(const ptx::Instruction& instruction);
 /// Adds the registers of an operand and of its elements.
 void collect_registers(const ptx::Operand& operand, std::vector<int>& out);
 

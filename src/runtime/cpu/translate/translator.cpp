@@ -48,6 +48,8 @@ KernelInfo Translator::run(const std::string& name) {
     ir_.CreateAlignedStore(ir_.getIntN(64 * bits_words_[at], 0), e_.register_file(bits_slots_[at]),
                            llvm::Align(8));
     ir_.CreateStore(ir_.getInt32(0), e_.register_file(rotate_slots_[at]));
+    ir_.CreateAlignedStore(ir_.getIntN(64 * bits_words_[at], 0), e_.register_file(met_slots_[at]),
+                           llvm::Align(8));
   }
   for (int b = 0; b < flow_.size(); ++b) {
     if (!may_pend_[b]) continue;
@@ -127,10 +129,13 @@ void Translator::assign_slots() {
     if (c < 0) continue;
     component_order_[b] = sizes[c]++;
   }
+  for (const Block& block : flow_.blocks()) meets_.push_back(needs_all_lanes(block));
   for (std::size_t c = 0; c < sizes.size(); ++c) {
     bits_words_[c] = static_cast<unsigned>(sizes[c]) / 64 + 1;
     rotate_slots_.push_back(place(4));
     bits_slots_.push_back(place(8));
+    for (unsigned word = 1; word < bits_words_[c]; ++word) place(8);
+    met_slots_.push_back(place(8));
     for (unsigned word = 1; word < bits_words_[c]; ++word) place(8);
   }
   e_.stream_slots.assign(e_.function.body.size(), -1);

@@ -16,7 +16,8 @@ namespace braid::cpu {
 ///
 /// Every block may exist twice: for a full warp, and under a mask. Divergent components have a
 /// dispatcher that runs the lowest pending block first; a single block that some lanes skip runs in
-/// place.
+/// place. Blocks that need all lanes (`shfl.sync` with all in its mask) run when none of these is
+/// elsewhere: lanes that wait for another warp would be passed otherwise.
 class Translator {
  public:
   Translator(llvm::Module& out, const Task& task) : e_(out, task) {}
@@ -55,6 +56,7 @@ class Translator {
   void add_pending(int component, int block, Value* mask);
   void leave(int from, bool full, Value* dying);
   void find_partial_warps();
+  [[nodiscard]] bool needs_all_lanes(const Block& block) const;
   llvm::BasicBlock* dispatcher(int component);
   bool may_pend(int component) const;
   void emit_dispatcher(int component);
@@ -88,6 +90,8 @@ class Translator {
   std::vector<std::uint32_t> bits_slots_;  ///< by component: its pending blocks
   std::vector<unsigned> bits_words_;       ///< by component: size of that in 64-bit words
   std::vector<std::uint32_t> rotate_slots_;
+  std::vector<std::uint32_t> met_slots_;  ///< by component: blocks whose lanes have met all others
+  std::vector<bool> meets_;  ///< by block: its lanes wait for all others of the component
   std::vector<llvm::BasicBlock*> dispatchers_;
   std::vector<llvm::BasicBlock*> copies_[2];
   std::vector<std::pair<int, bool>> work_;

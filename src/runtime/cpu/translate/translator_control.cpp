@@ -44,6 +44,18 @@ void Translator::find_partial_warps() {
   }
 }
 
+/// Whether it executes something together with all lanes before it does anything that they could
+/// wait for.
+bool Translator::needs_all_lanes(const Block& block) const {
+  for (std::uint32_t i = block.first; i < block.last; ++i) {
+    const Instruction& instruction = e_.function.body[i];
+    const Operand* members = member_mask(instruction);
+    if (members != nullptr && (shapes_.known_value(*members).value_or(0) & ~0U) == ~0U) return true;
+    if (ptx::traits(instruction).has_effects() && !instruction.is(ptx::Op::kLd)) return false;
+  }
+  return false;
+}
+
 llvm::BasicBlock* Translator::dispatcher(int component) {
   llvm::BasicBlock*& block = dispatchers_[component];
   if (block == nullptr) {
@@ -118,7 +130,7 @@ void Translator::go(int from, int to, bool full) {
     ir_.CreateBr(copy_of(to, false));
   } else if (shapes_.component(to) != component) {
     ir_.CreateBr(dispatcher(component));
-  } else if (flow_.block(to).predecessors.size() == 1) {
+  } else if (flow_.block(to).predecessors.size() == 1 && !meets_[to]) {
     ir_.CreateBr(copy_of(to, false));
   } else {
     add_pending(component, to, ir_.CreateLoad(ir_.getInt32Ty(), e_.register_file(mask_slot_)));
@@ -352,8 +364,9 @@ bool Translator::may_pend(int component) const {
   return false;
 }
 
-/// Runs the lowest pending block of a component (after a back edge: the next higher one first), and
-/// goes on behind the component when none is pending: then all live lanes are there.
+/// Runs the lowest pending block of a component (after a back edge: the next higher one first), of
+/// those that need all lanes only where no other is pending, and goes on behind the component when
+/// none is: then all live lanes are there.
 void Translator::emit_dispatcher(int component) {
   const auto c = static_cast<std::size_t>(component);
   ir_.SetInsertPoint(dispatchers_[c]);
@@ -391,10 +404,29 @@ void Translator::emit_dispatcher(int component) {
   Value* rotate =
       ir_.CreateZExt(ir_.CreateLoad(ir_.getInt32Ty(), e_.register_file(rotate_slots_[c])), type);
   ir_.CreateStore(ir_.getInt32(0), e_.register_file(rotate_slots_[c]));
-  Value* high = ir_.CreateAnd(bits, ir_.CreateShl(llvm::Constant::getAllOnesValue(type), rotate));
-  Value* from = ir_.CreateSelect(ir_.CreateICmpEQ(high, zero), bits, high);
+  llvm::APInt meets(64 * bits_words_[c], 0);
+  for (int block = 0; block < flow_.size(); ++block) {
+    if (shapes_.component(block) == component && meets_[block]) {
+      meets.setBit(static_cast<unsigned>(component_order_[block]));
+    }
+  }
+  Value* ready = bits;
+  Value* met = nullptr;
+  if (!meets.isZero()) {
+    met = ir_.CreateAlignedLoad(type, e_.register_file(met_slots_[c]), llvm::Align(8));
+    ready = ir_.CreateAnd(bits, ir_.CreateOr(met, llvm::ConstantInt::get(type, ~meets)));
+    Value* all_met = ir_.CreateICmpEQ(ready, zero);
+    ready = ir_.CreateSelect(all_met, bits, ready);
+    met = ir_.CreateSelect(all_met, bits, met);
+  }
+  Value* high = ir_.CreateAnd(ready, ir_.CreateShl(llvm::Constant::getAllOnesValue(type), rotate));
+  Value* from = ir_.CreateSelect(ir_.CreateICmpEQ(high, zero), ready, high);
   Value* index = ir_.CreateIntrinsic(type, llvm::Intrinsic::cttz, {from, ir_.getTrue()});
   Value* bit = ir_.CreateShl(llvm::ConstantInt::get(type, 1), index);
+  if (met != nullptr) {
+    ir_.CreateAlignedStore(ir_.CreateAnd(met, ir_.CreateNot(bit)), e_.register_file(met_slots_[c]),
+                           llvm::Align(8));
+  }
   ir_.CreateAlignedStore(ir_.CreateXor(bits, bit), e_.register_file(bits_slots_[c]),
                          llvm::Align(8));
   llvm::BasicBlock* never = e_.new_block("never");
