@@ -199,9 +199,9 @@ in words, and no GPU has confirmed them here.
   }
   return text + line + R"(.
 
-`%tid`, `%ctaid` and their like have parts `.x` to `.w`, and are vectors without one. Performance counters and
-reserved memory read as zero, `%envreg1` and `%envreg2` as the address of a word of the grid that is zero when
-it starts.
+`%tid`, `%ctaid` and their like have parts `.x` to `.w`, and are vectors without one. Performance counters
+read as zero, `%envreg1` and `%envreg2` as the address of a word of the grid that is zero when it starts. Kernels that
+name the reserved shared memory have 1024 bytes of it.
 )";
 }
 

@@ -591,5 +591,37 @@ add.s64 %O, %O, %A;
   }
 }
 
+/// Cooperative groups keep tiles of several warps, 288 bytes, at %reserved_smem_offset_1.
+TEST(SemanticsMemory, ReservedSharedMemoryIsNotTheKernels) {
+  Bench bench = Bench::from_ptx(R"(.version 8.0
+.target sm_80
+.address_size 64
+.extern .shared .align 16 .b8 more[];
+.visible .entry k(.param .u64 out) {
+.reg .b32 %r<8>; .reg .b64 %o;
+.shared .align 4 .b8 own[20];
+ld.param.u64 %o, [out];
+mov.u32 %r0, own; mov.u32 %r1, %reserved_smem_offset_begin; mov.u32 %r2, %reserved_smem_offset_1;
+mov.u32 %r3, %reserved_smem_offset_end; mov.u32 %r4, %reserved_smem_offset_cap; mov.u32 %r5, more;
+ld.shared.u32 %r7, [%r2]; st.shared.u32 [%r2+284], %r5; ld.shared.u32 %r6, [%r2+284];
+st.global.u32 [%o], %r0; st.global.u32 [%o+4], %r1; st.global.u32 [%o+8], %r2;
+st.global.u32 [%o+12], %r3; st.global.u32 [%o+16], %r4; st.global.u32 [%o+20], %r5;
+st.global.u32 [%o+24], %r6; st.global.u32 [%o+28], %r7;
+ret;
+}
+)");
+  const u64 out = bench.upload(std::vector<u32>(8, 1));
+  bench.run({1}, {1}, 64, out);
+  const auto got = bench.download<u32>(out, 8);
+  const u32 own = got[0], begin = got[1], groups = got[2], end = got[3], more = got[5];
+  EXPECT_LE(own + 20, begin);
+  EXPECT_LE(begin, groups);
+  EXPECT_LE(groups + 288, end);
+  EXPECT_EQ(end - begin, got[4]);
+  EXPECT_LE(end, more);
+  EXPECT_EQ(got[6], more);
+  EXPECT_EQ(got[7], 0);
+}
+
 }  // namespace
 }  // namespace braid::cpu_test

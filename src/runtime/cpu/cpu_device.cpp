@@ -141,6 +141,7 @@ class CpuFunction final : public Function {
     launch.dynamic_shared = config.shared_bytes;
     launch.shared_align = entry().shared_align;
     launch.generic_shared = entry().generic_shared;
+    launch.reserved_shared = entry().reserved_shared;
     launch.straight_length = entry().straight_length;
     launch.thread_registers = registers_per_thread(block);
     launch.memory = &code_->memory();

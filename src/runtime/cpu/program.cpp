@@ -142,7 +142,16 @@ void Program::place(Entry& entry) {
   for (const ptx::Variable& variable : module_.variables) {
     if (variable.dynamic) dynamic_align = std::max<std::uint64_t>(dynamic_align, variable.align);
   }
-  shared = align_up(shared, dynamic_align);
+  // Behind the kernel's own, in front of what the launch adds.
+  const bool reserves = std::ranges::any_of(function.body, [](const ptx::Instruction& i) {
+    return std::ranges::any_of(i.operands, [](const ptx::Operand& operand) {
+      return operand.form == ptx::Operand::Form::kSpecial &&
+             ptx::names_reserved_shared(static_cast<ptx::Special>(operand.index));
+    });
+  });
+  if (reserves) entry.reserved_shared = ptx::kReservedSharedBytes;
+  shared = align_up(shared + entry.reserved_shared,
+                    std::max<std::uint64_t>(dynamic_align, reserves ? 128 : 1));
   local = align_up(local, 16);
   if (local > kMaxPrivateBytes / 32 || shared > kMaxPrivateBytes) {
     throw_invalid(entry.name, "too much local or shared memory");

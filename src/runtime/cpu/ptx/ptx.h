@@ -100,8 +100,18 @@ enum class Special : std::uint8_t {
   kClusterRank,
   kClusterSize,
   kExplicitCluster,
+  kReservedBegin,   ///< in shared memory, of kReservedSharedBytes
+  kReservedMiddle,  ///< where cooperative groups keep tiles of several warps
+  kReservedEnd,
+  kReservedSize,
   kZero
 };
+
+/// What a GPU reserves of a block's shared memory; kernels that name it have it here, too.
+inline constexpr std::uint32_t kReservedSharedBytes = 1024;
+inline bool names_reserved_shared(Special special) {
+  return special >= Special::kReservedBegin && special <= Special::kReservedSize;
+}
 
 /// Looks up a name such as "%tid.x".
 std::optional<Special> parse_special(std::string_view name);

@@ -102,6 +102,18 @@ void BlockRunner::place() {
   }
 }
 
+std::vector<BlockRunner::SharedPart> BlockRunner::shared_parts(const Block& block) const {
+  const std::uint32_t reserved = launch_->reserved_shared;
+  const std::uint32_t own = launch_->kernel.info.shared_bytes - reserved;
+  const auto at = reinterpret_cast<std::uint64_t>(block.shared);
+  std::vector<SharedPart> parts{{at, own, false},
+                                {at + own, reserved, true},
+                                {at + own + reserved, launch_->dynamic_shared, false}};
+  if (reserved == 0) parts = {{at, own + launch_->dynamic_shared, false}};
+  std::erase_if(parts, [](const SharedPart& part) { return part.bytes == 0; });
+  return parts;
+}
+
 /// Sets the blocks' indices in the grid, and their shared memory.
 void BlockRunner::place_blocks(std::uint64_t index) {
   const Launch& launch = *launch_;
@@ -135,11 +147,15 @@ void BlockRunner::place_blocks(std::uint64_t index) {
     // Placed against the guard pages behind it, if nobody knows the low bits of its addresses.
     GuardedMemory& memory = block.shared_memory;
     windows_[rank] = block.shared = launch.generic_shared ? memory.first() : memory.last(span);
-    if (launch.sanitizer != nullptr && bytes > 0) {
-      block.known = {};
-      launch.sanitizer->add_memory(launch.check->stream->rank,
-                                   reinterpret_cast<std::uint64_t>(block.shared), bytes,
-                                   "shared memory", false);
+    if (launch.reserved_shared > 0) {
+      const std::uint32_t begin = launch.kernel.info.shared_bytes - launch.reserved_shared;
+      std::memset(block.shared + begin, 0, launch.reserved_shared);
+    }
+    if (launch.sanitizer == nullptr) continue;
+    block.known = {};
+    for (const SharedPart& part : shared_parts(block)) {
+      launch.sanitizer->add_memory(launch.check->stream->rank, part.address, part.bytes,
+                                   "shared memory", part.reserved);
     }
   }
 }
@@ -606,7 +622,7 @@ void BlockRunner::end_block() {
   Sanitizer* const s = sanitizer();
   for (std::uint32_t rank = 0; s != nullptr && rank < block_count_; ++rank) {
     const Block& block = *blocks_[rank];
-    s->remove_memory(reinterpret_cast<std::uint64_t>(block.shared));
+    for (const SharedPart& part : shared_parts(block)) s->remove_memory(part.address);
     if (block.tensor == nullptr) continue;
     block.tensor->for_each_taken([&](std::uint32_t first, std::uint32_t /*columns*/) {
       s->remove_memory(reinterpret_cast<std::uint64_t>(block.tensor->at(0, first)));

@@ -34,6 +34,7 @@ struct Launch {
   std::uint32_t dynamic_shared = 0;
   std::uint32_t shared_align = 1;              ///< of the start of shared memory
   bool generic_shared = false;                 ///< Program::Entry::generic_shared
+  std::uint32_t reserved_shared = 0;           ///< Program::Entry::reserved_shared
   std::uint32_t straight_length = 0;           ///< Program::Entry::straight_length
   AddressRange* memory = nullptr;              ///< the device's
   const MulticastTable* multicasts = nullptr;  ///< the device's
@@ -251,6 +252,13 @@ class BlockRunner {
   void begin(Block& block);
   void begin(Warp& warp, const Block& block) const;
   void place_blocks(std::uint64_t index);
+  struct SharedPart {
+    std::uint64_t address;
+    std::uint32_t bytes;
+    bool reserved;  ///< zeros at first
+  };
+  /// The shared memory of a block as the sanitizer knows it.
+  [[nodiscard]] std::vector<SharedPart> shared_parts(const Block& block) const;
   void check_cluster_barrier();
   bool resume(Fiber& fiber);
   void set_up(Warp& warp, std::uint32_t index);

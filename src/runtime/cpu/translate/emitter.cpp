@@ -240,6 +240,14 @@ Value* Emitter::warp_special(Special special) {
   switch (special) {
     case Special::kNsmId:
       return ir.getInt32(1);
+    case Special::kReservedBegin:
+      return ir.getInt32(layout.shared_bytes - ptx::kReservedSharedBytes);
+    case Special::kReservedMiddle:
+      return ir.getInt32(layout.shared_bytes - ptx::kReservedSharedBytes / 2);
+    case Special::kReservedEnd:
+      return ir.getInt32(layout.shared_bytes);
+    case Special::kReservedSize:
+      return ir.getInt32(ptx::kReservedSharedBytes);
     case Special::kClock:
     case Special::kClockHi:
     case Special::kClock64:

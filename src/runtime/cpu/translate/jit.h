@@ -50,8 +50,9 @@ class Program {
     int function;
     std::vector<Parameter> parameters;
     std::uint32_t parameter_bytes = 0;
-    std::uint32_t shared_align = 1;  ///< alignment of its shared memory
-    bool generic_shared = false;     ///< it uses generic addresses of shared memory
+    std::uint32_t shared_align = 1;     ///< alignment of its shared memory
+    bool generic_shared = false;        ///< it uses generic addresses of shared memory
+    std::uint32_t reserved_shared = 0;  ///< the last bytes of its own shared memory: begin as zeros
     /// The number of instructions, if a warp runs each at most once; else 0.
     std::uint32_t straight_length = 0;
     bool needs_general = false;  ///< its declared block shape has warps that are not full rows
