@@ -70,8 +70,13 @@ def compile(graph: GraphLike, **options: Any) -> Executable:
 def run(
     graph: GraphLike, inputs: Mapping[str, Any], *, symbols: Mapping[str, int] = {}, **options: Any
 ) -> dict[str, list[np.ndarray]]:
-    """Compiles a graph and runs it once: see `compile` and `Executable.run`."""
-    return compile(graph, **options).run(inputs, **symbols)
+    """Compiles a graph and runs it once: see `compile` and `Executable.run`. All inputs must be
+    given, but for states, which begin with zeros."""
+    executable = compile(graph, **options)
+    for info in executable.inputs:
+        if info.kind != "state" and info.name not in inputs:
+            raise InvalidArgument(f"{info.name}: found no value; expected one for each input")
+    return executable.run(inputs, **symbols)
 
 
 def __getattr__(name: str) -> Any:

@@ -108,6 +108,11 @@ class Package(unittest.TestCase):
         for rank in range(2):
             np.testing.assert_array_equal(y[rank], self.x[0] + self.x[1])
 
+    def test_all_inputs_are_needed(self):
+        with self.assertRaises(braid.InvalidArgument) as raised:
+            braid.run(sum_graph(), {}, device="cpu", symbols={"T": 3})
+        self.assertEqual(str(raised.exception), "x: found no value; expected one for each input")
+
     def test_describes_what_it_takes(self):
         (x,) = self.executable.inputs
         self.assertEqual(x, ("x", "f32", ("T", "8"), "activation", True))
