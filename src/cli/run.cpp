@@ -42,7 +42,8 @@ struct Subject {
 };
 
 bool is_plan(const std::string& path) {
-  if (path == "-") return false;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;  // a pipe is read once
   std::ifstream file(path, std::ios::binary);
   std::string head(256, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));

@@ -1,9 +1,11 @@
 #include "codegen/target.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
+#include <vector>
 
 #include "codegen/device_model.h"
 #include "codegen/units.h"
@@ -13,6 +15,14 @@
 namespace braid {
 namespace {
 
+std::vector<std::string_view> names_of(const Target& target) {
+  std::vector<std::string_view> names;
+  for (const Unit* unit : all_units()) {
+    if (has(target, *unit)) names.push_back(unit->name);
+  }
+  return names;
+}
+
 /// Switches off what the list does not name.
 void restrict_to(Target& target, std::string_view list) {
   const std::span<const Unit* const> units = all_units();
@@ -21,6 +31,10 @@ void restrict_to(Target& target, std::string_view list) {
     const auto unit = std::ranges::find(units, name, &Unit::name);
     if (unit == units.end()) {
       throw_invalid("units", "found '{:.32}', expected some of {}", name, unit_names());
+    }
+    if (!has(target, **unit)) {
+      throw_invalid("units", "{} has no {}; expected some of {}", target.str(), name,
+                    fmt::join(names_of(target), ", "));
     }
     named |= bit_of(**unit);
   }
@@ -71,16 +85,9 @@ Target Target::parse(std::string_view text, const Target& otherwise) {
 }
 
 std::string Target::str() const {
-  std::string text = device.empty() ? arch() : std::string(device);
+  const std::string text = device.empty() ? arch() : std::string(device);
   if (off == 0) return text;
-  char mark = ':';
-  for (const Unit* unit : all_units()) {
-    if (!has(*this, *unit)) continue;
-    text += mark;
-    text += unit->name;
-    mark = ',';
-  }
-  return text;
+  return fmt::format("{}:{}", text, fmt::join(names_of(*this), ","));
 }
 
 std::string Target::arch() const { return fmt::format("sm_{}{}", sm, arch_specific ? "a" : ""); }

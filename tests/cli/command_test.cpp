@@ -56,6 +56,12 @@ TEST(Run, PrintsATable) {
   }
 }
 
+TEST(Run, ReadsAGraphFromAPipe) {
+  const auto result =
+      run_braid({"run", "/dev/stdin", "--device", "cpu", "--bind", "T=3"}, small_graph().dump());
+  EXPECT_EQ(result.exit_code, 0) << result.err << result.out;
+}
+
 TEST(Run, PrintsOneJsonDocument) {
   for (const char* world : {"1", "2", "3"}) {
     const auto result =
