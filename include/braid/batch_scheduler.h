@@ -33,10 +33,11 @@ class BRAID_API BatchScheduler {
  public:
   explicit BatchScheduler(ModelLimits limits);
 
-  /// Adds a sequence, behind those that wait. `tokens` are at least one, and all that it will have
-  /// fit into the cache (ModelLimits::refusal). The caller has no other sequence of this number.
+  /// Adds a sequence after those that wait. Throws kInvalidArgument for no tokens, for tokens that
+  /// no sequence can have (ModelLimits::refusal), and for a number that another sequence has.
   void add(std::uint64_t sequence, std::vector<std::int32_t> tokens);
-  /// Appends a token to a sequence that runs.
+  /// Appends a token to a sequence that runs. Throws kInvalidArgument where it does not run, or
+  /// cannot have that token.
   void append(std::uint64_t sequence, std::int32_t token);
   /// Takes a sequence out, whether it runs or waits.
   void remove(std::uint64_t sequence);

@@ -49,7 +49,8 @@ struct BRAID_API ModelBatch {
   std::vector<std::int32_t> page_table;  ///< [sequences, ModelLimits::table_width]
 
   /// Appends a sequence of which the caches have the first `cached` tokens and this run computes
-  /// the next `count`, at least one. Its pages have room for all of them.
+  /// the next `count`, at least one. Its pages have room for all of them. Throws
+  /// kInvalidArgument where that is not so.
   void append(const ModelLimits& limits, std::span<const std::int32_t> sequence,
               std::int64_t cached, std::int64_t count, std::span<const std::int32_t> pages);
 };
@@ -83,7 +84,7 @@ class BRAID_API ExportedModel {
   /// Runs once and chooses the token behind each sequence where its logits are, on the device: a
   /// fraction of what copies of them and a choice on the host take. A token depends on the logits,
   /// the sequence's sampling and its length alone. Throws as run() does, and kInvalidArgument where
-  /// there is not one sampling for each sequence.
+  /// there is not one sampling for each sequence, or where one has a number that means nothing.
   [[nodiscard]] std::vector<ChosenToken> choose(const ModelBatch& batch,
                                                 std::span<const Sampling> sampling);
   /// With ranks elsewhere, where rank 0 is not: runs every batch that run() and choose() get there,

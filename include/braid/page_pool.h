@@ -27,7 +27,8 @@ struct SequencePages {
 /// once it is full. It knows numbers of pages and no memory.
 class BRAID_API PagePool {
  public:
-  /// `pages` pages of `page_size` tokens each; both are at least 1.
+  /// `pages` pages of `page_size` tokens each; both are at least 1, else it throws
+  /// kInvalidArgument.
   PagePool(std::int64_t pages, std::int64_t page_size);
   PagePool(PagePool&&) = default;
   PagePool& operator=(PagePool&&) = default;

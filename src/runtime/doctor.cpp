@@ -106,17 +106,13 @@ Checkup find_cache(const std::filesystem::path& directory) {
     finding.how_to_get = std::move(problem);
     return finding;
   }
-  // A missing directory is created at the first write: its nearest existing parent decides.
   std::error_code error;
-  std::filesystem::path existing = std::filesystem::absolute(directory, error);
-  while (existing.has_relative_path() && !std::filesystem::exists(existing, error)) {
-    existing = existing.parent_path();
-  }
-  finding.found = ::access(existing.c_str(), W_OK | X_OK) == 0;
+  const bool there = std::filesystem::exists(directory, error);
+  finding.found = !there || ::access(directory.c_str(), W_OK | X_OK) == 0;
   if (!finding.found) {
     finding.how_to_get =
         fmt::format("{} cannot be written; every process compiles anew. Set BRAID_CACHE_DIR",
-                    existing.string());
+                    directory.string());
   }
   return finding;
 }

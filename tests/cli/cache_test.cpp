@@ -237,6 +237,26 @@ TEST(Cache, FullDiskGivesRightResults) {
   EXPECT_EQ(::umount(cache.c_str()), 0);
 }
 
+TEST(Cache, WhereNoneCanBeMadeItIsSaid) {
+  const test::TemporaryDirectory directory;
+  const std::string parent = directory / "parent";
+  std::filesystem::create_directory(parent);
+  if ((::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
+      ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount("tmpfs", parent.c_str(), "tmpfs", MS_RDONLY, "size=64k,mode=0700") != 0) {
+    GTEST_SKIP() << "this machine lets no test mount a tmpfs: " << std::strerror(errno);
+  }
+  const std::string cache = parent + "/braid/cache";
+  const auto result = run_braid({"run", "-", "--device", "cpu", "--check", "--cache-dir", cache},
+                                small_graph().dump());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("braid: warning: the cache " + cache +
+                                    " is not used: " + parent + " cannot be written\n"));
+  EXPECT_THAT(run_braid({"doctor", "--cache-dir", cache}).out,
+              HasSubstr(parent + " cannot be written"));
+  EXPECT_EQ(::umount(parent.c_str()), 0);
+}
+
 TEST(Cache, DirectoryThatCannotBeWrittenGivesRightResults) {
   for (const char* cache : {"/proc/braid", "/dev/null/cache"}) {
     const auto result = run_braid({"run", "-", "--device", "cpu", "--check", "--cache-dir", cache},

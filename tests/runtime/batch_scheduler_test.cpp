@@ -7,6 +7,7 @@
 #include <random>
 
 #include "run/seed.h"
+#include "runtime/error_of.h"
 
 namespace braid {
 namespace {
@@ -50,6 +51,39 @@ TEST(BatchScheduler, DecodesFirstAndFillsUpWithPrompts) {
   scheduler.remove(1);
   scheduler.append(2, 7);
   EXPECT_THAT(scheduler.next(100).batch.tokens, ElementsAre(7, 5));
+}
+
+TEST(BatchScheduler, RefusesWhatCouldNeverRun) {
+  BatchScheduler scheduler(limits(3));
+  EXPECT_EQ(error_of([&] { scheduler.add(1, Tokens(13, 3)); }).second,
+            "tokens: found 13 tokens and 0 more; expected at most 12 together");
+  EXPECT_EQ(error_of([&] {
+              scheduler.add(1, {3, 100});
+            }).second,
+            "tokens: found the token 100; expected one from 0 to 99");
+  scheduler.add(1, Tokens(8, 3));
+  EXPECT_EQ(error_of([&] { scheduler.add(1, {3}); }).second, "sequence: 1 is there already");
+  EXPECT_THAT(sequences_of(scheduler.next(8)), ElementsAre(1));
+  scheduler.done();
+  EXPECT_EQ(error_of([&] { scheduler.append(1, -1); }).second,
+            "token: found the token -1; expected one from 0 to 99");
+  for (int i = 0; i < 4; ++i) scheduler.append(1, i);
+  EXPECT_EQ(error_of([&] { scheduler.append(1, 4); }).second,
+            "token: found 1 tokens and 12 more; expected at most 12 together");
+}
+
+TEST(ModelBatch, RefusesTokensAndPagesThatAreNotThere) {
+  const Tokens sequence(10, 3);
+  ModelBatch batch;
+  EXPECT_EQ(error_of([&] { batch.append(limits(9), sequence, 1, 10, Tokens(3)); }).second,
+            "sequence: found 10 tokens behind 1; expected one or more of its 10");
+  EXPECT_EQ(error_of([&] { batch.append(limits(9), sequence, 4, 0, Tokens(3)); }).second,
+            "sequence: found 0 tokens behind 4; expected one or more of its 10");
+  EXPECT_EQ(error_of([&] { batch.append(limits(9), sequence, 4, 6, Tokens(2)); }).second,
+            "pages: found 2; expected 3 to 16");
+  EXPECT_EQ(error_of([&] { batch.append(limits(9), sequence, 4, 6, Tokens(17)); }).second,
+            "pages: found 17; expected 3 to 16");
+  EXPECT_TRUE(batch.tokens.empty());
 }
 
 /// A cache that notes which token of which sequence each slot holds, and a caller that comes and

@@ -169,6 +169,10 @@ TEST_F(Models, ChooseTheTokensOfTheirLogits) {
     EXPECT_EQ(chosen[0].id, std::ranges::max_element(logits.begin(), logits.begin() + kVocabulary) -
                                 logits.begin());
   }
+  for (const Sampling& wrong : {Sampling{.temperature = -1}, Sampling{.temperature = NAN},
+                                Sampling{.top_p = 0}, Sampling{.min_p = 2}}) {
+    EXPECT_THROW((void)model.choose(batch(model, 3), std::vector(2, wrong)), Error);
+  }
   EXPECT_EQ(
       error_of([&] { (void)model.choose(batch(model, 3), {}); }),
       std::pair(ErrorCode::kInvalidArgument,

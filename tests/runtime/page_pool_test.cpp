@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
+
+#include "braid/error.h"
 
 namespace braid {
 namespace {
@@ -27,6 +30,12 @@ std::int64_t reusable(PagePool* pool, const Tokens& tokens) {
   const std::int64_t result = pool->reuse(sequence, tokens);
   pool->release(sequence);
   return result;
+}
+
+TEST(PagePool, HasPagesOfOneTokenAtLeast) {
+  for (const auto& [pages, size] : {std::pair{0, 4}, {-1, 4}, {4, 0}, {4, -16}}) {
+    EXPECT_THROW(PagePool(pages, size), Error) << pages << " " << size;
+  }
 }
 
 TEST(PagePool, SharesFullPagesOfEqualBegins) {

@@ -243,8 +243,18 @@ fs::path DiskCache::default_directory() {
 std::string DiskCache::problem() const {
   struct stat info {};
   if (::stat(directory_.c_str(), &info) != 0) {
-    if (errno == ENOENT) return {};  // created at the first write
-    return fmt::format("the cache {} is not used: {}", directory_.string(), std::strerror(errno));
+    if (errno != ENOENT) {
+      return fmt::format("the cache {} is not used: {}", directory_.string(), std::strerror(errno));
+    }
+    // Created at the first write: its nearest existing parent decides.
+    std::error_code error;
+    fs::path existing = fs::absolute(directory_, error);
+    while (existing.has_relative_path() && !fs::exists(existing, error)) {
+      existing = existing.parent_path();
+    }
+    if (::access(existing.c_str(), W_OK | X_OK) == 0) return {};
+    return fmt::format("the cache {} is not used: {} cannot be written", directory_.string(),
+                       existing.string());
   }
   if (!S_ISDIR(info.st_mode)) {
     return fmt::format("the cache {} is not used: it is no directory", directory_.string());

@@ -1,6 +1,7 @@
 #include "braid/batch_scheduler.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "ir/fail.h"
@@ -12,12 +13,22 @@ BatchScheduler::BatchScheduler(ModelLimits limits)
 
 void BatchScheduler::add(std::uint64_t sequence, std::vector<std::int32_t> tokens) {
   if (tokens.empty()) throw_invalid("tokens", "found none; expected one at least");
+  if (const std::string why = limits_.refusal(tokens, 0); !why.empty()) {
+    throw_invalid("tokens", "{}", why);
+  }
+  const auto has = [&](const auto& list) {
+    return std::ranges::find(list, sequence, &Sequence::number) != list.end();
+  };
+  if (has(running_) || has(waiting_)) throw_invalid("sequence", "{} is there already", sequence);
   waiting_.push_back({.number = sequence, .tokens = std::move(tokens), .pages = {}});
 }
 
 void BatchScheduler::append(std::uint64_t sequence, std::int32_t token) {
   const auto it = std::ranges::find(running_, sequence, &Sequence::number);
   if (it == running_.end()) throw_invalid("sequence", "{} does not run", sequence);
+  if (const std::string why = limits_.refusal({&token, 1}, std::ssize(it->tokens)); !why.empty()) {
+    throw_invalid("token", "{}", why);
+  }
   it->tokens.push_back(token);
 }
 

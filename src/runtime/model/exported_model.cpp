@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -174,6 +175,14 @@ void ModelBatch::append(const ModelLimits& limits, std::span<const std::int32_t>
                         std::int64_t cached, std::int64_t count,
                         std::span<const std::int32_t> pages) {
   const std::int64_t size = limits.page_size, end = cached + count;
+  if (cached < 0 || count < 1 || end > std::ssize(sequence)) {
+    throw_invalid("sequence", "found {} tokens behind {}; expected one or more of its {}", count,
+                  cached, sequence.size());
+  }
+  const std::int64_t least = (end + size - 1) / size;
+  if (std::ssize(pages) < least || std::ssize(pages) > limits.table_width) {
+    throw_invalid("pages", "found {}; expected {} to {}", pages.size(), least, limits.table_width);
+  }
   for (std::int64_t position = cached; position < end; ++position) {
     tokens.push_back(sequence[position]);
     positions.push_back(static_cast<std::int32_t>(position));
@@ -184,6 +193,22 @@ void ModelBatch::append(const ModelLimits& limits, std::span<const std::int32_t>
   page_table.insert(page_table.end(), pages.begin(), pages.end());
   page_table.resize(lengths.size() * limits.table_width);
 }
+
+namespace {
+
+/// Throws kInvalidArgument for numbers that mean nothing, NaN among them.
+void check(const Sampling& sampling) {
+  const auto require = [](bool good, const char* name, double found, const char* expected) {
+    if (!good) throw_invalid(name, "found {}; expected {}", found, expected);
+  };
+  const double temperature = sampling.temperature;
+  require(temperature >= 0 && std::isfinite(temperature), "temperature", temperature, "0 or more");
+  require(sampling.top_p > 0 && sampling.top_p <= 1, "top_p", sampling.top_p,
+          "a number above 0, at most 1");
+  require(sampling.min_p >= 0 && sampling.min_p <= 1, "min_p", sampling.min_p, "0 to 1");
+}
+
+}  // namespace
 
 struct ExportedModel::Impl : NonCopyable {
   using Sizes = std::pair<std::int64_t, std::int64_t>;  // tokens, sequences
@@ -419,10 +444,12 @@ std::vector<double> ExportedModel::run(const ModelBatch& batch) {
 
 std::vector<ChosenToken> ExportedModel::choose(const ModelBatch& batch,
                                                std::span<const Sampling> sampling) {
-  if (sampling.empty() || sampling.size() != batch.lengths.size()) {
+  if (sampling.size() != batch.lengths.size()) {
     throw_invalid("choose", "found {} samplings; expected one for each of {} sequences",
                   sampling.size(), batch.lengths.size());
   }
+  if (sampling.empty()) throw_invalid("choose", "found no sequence; expected one at least");
+  for (const Sampling& each : sampling) check(each);
   (void)impl_->run_everywhere("choose", batch, sampling);
   return impl_->chooser->chosen();
 }

@@ -1,9 +1,18 @@
 #include "braid/page_pool.h"
 
+#include <limits>
+
+#include "ir/fail.h"
+
 namespace braid {
 
-PagePool::PagePool(std::int64_t pages, std::int64_t page_size)
-    : page_size_(page_size), pages_(pages) {
+PagePool::PagePool(std::int64_t pages, std::int64_t page_size) : page_size_(page_size) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (pages < 1 || pages > kMost) {
+    throw_invalid("pages", "found {}; expected 1 to {}", pages, kMost);
+  }
+  if (page_size < 1) throw_invalid("page_size", "found {}; expected 1 or more", page_size);
+  pages_.resize(static_cast<std::size_t>(pages));
   for (std::int32_t page = 0; page < pages; ++page) free_.emplace(0, page);
 }
 
