@@ -203,7 +203,8 @@ TEST(LowerCollectives, GathersAndScattersAsCopies) {
                   "-> s_join_by_rank"));
   EXPECT_THAT(remarks_of(context, "c"),
               ElementsAre(ContainsRegex("applied: copy_engine: copies over 4 ranks of 'tp', 6144 "
-                                        "bytes: about [0-9.]+ us on A100, [0-9.]+ us of it exposed "
+                                        "bytes: about [0-9.]+ us on A100, 0.0 us of it hidden, "
+                                        "[0-9.]+ us until the result is there "
                                         R"(\(one_shot: [0-9.]+ us\); they run beside the )"
                                         "kernels until the wait")));
   // Unless they are asked for, or hidden, it is one kernel, which says what they would take.
@@ -211,7 +212,7 @@ TEST(LowerCollectives, GathersAndScattersAsCopies) {
   static_cast<void>(lowered(kX, node("p", "neg", R"("x")") + "," + gather, R"("s")", one_shot));
   EXPECT_THAT(remarks_of(one_shot, "c"),
               ElementsAre(ContainsRegex(R"(applied: one_shot .* \(copy_engine: [0-9.]+ us, )"
-                                        R"([0-9.]+ of it exposed\);)")));
+                                        R"([0-9.]+ until the result is there\);)")));
   for (const char* op : {"sum", "avg"}) {
     const Graph before = graph_of(input("x", R"("4*T", 6)"),
                                   node("c", "reduce_scatter_tensor", R"("x")",
@@ -244,6 +245,32 @@ TEST(LowerCollectives, WhatOthersHideIsCopied) {
   EXPECT_THAT(way("x", true), HasSubstr("applied: copy_engine: copies over 4 ranks of 'tp'"));
   EXPECT_THAT(way("x", false), HasSubstr("applied: one_shot"));
   EXPECT_THAT(way("s", true), HasSubstr("applied: one_shot"));
+}
+
+// Copies lose the epilogue that the kernel computes on the way; and what uses the same links, or
+// needs the result, hides nothing.
+TEST(LowerCollectives, WhatOthersHideTooLittleOfIsOneKernel) {
+  const auto way = [](std::int64_t rows, const std::string& behind, const std::string& outputs) {
+    PassContext context;
+    context.target = Target::parse("H100");
+    const Graph before =
+        graph_of(input("x", fmt::format("{}, 4096", rows)) + "," + input("v", "256, 4096") + "," +
+                     input("w", "4096, 4096"),
+                 node("p", "relu", R"("x")") + "," +
+                     node("c", "all_gather_into_tensor", R"("p")", R"("group": "tp")") + "," +
+                     kWait + "," + behind,
+                 outputs);
+    static_cast<void>(lower_collectives(before, context));
+    return remarks_of(context, "c")[0];
+  };
+  const std::string product = node("m", "mm", R"("v", "w")");
+  EXPECT_THAT(way(1024, product, R"("s", "m")"), HasSubstr("applied: copy_engine"));
+  EXPECT_THAT(way(1024, product + "," + node("r", "relu", R"("s")"), R"("r", "m")"),
+              HasSubstr("applied: one_shot"));
+  EXPECT_THAT(way(16384, node("m", "mm", R"("s", "w")"), R"("m")"), HasSubstr("applied: one_shot"));
+  EXPECT_THAT(
+      way(1024, all_reduce("f", "v") + "," + node("g", "wait_tensor", R"("f")"), R"("s", "g")"),
+      HasSubstr("applied: one_shot"));
 }
 
 // The result of copies is an ordinary value.

@@ -20,8 +20,8 @@ constexpr std::string_view kPass = "lower_collectives";
 constexpr ReasonCode kBeside{
     "lower_collectives.by_copies",
     "{algorithm}: copies over {ranks} ranks of '{group}', {bytes} bytes: about {us:.1f} us on "
-    "{device}, {exposed:.1f} us of it exposed ({other}: {other_us:.1f} us); they run beside the "
-    "kernels until the wait"};
+    "{device}, {hidden:.1f} us of it hidden, {exposed:.1f} us until the result is there "
+    "({other}: {other_us:.1f} us); they run beside the kernels until the wait"};
 constexpr ReasonCode kOneRank{"lower_collectives.copies_of_one_rank",
                               "not by copies: its group has one rank"};
 constexpr ReasonCode kOtherDim{
@@ -49,11 +49,33 @@ Reason obstacle(const Graph& graph, const Node& node) {
   return {};
 }
 
-/// What the wait takes on the compute stream: about a launch, and a kernel for the sum of chunks.
-double finish_ns(const Graph& graph, const Node& node, const DeviceModel& device) {
+/// Whether some op that the collective's kernel would compute with its result reads that.
+bool has_epilogue(const Graph& graph, const std::vector<std::vector<NodeId>>& users,
+                  ValueId result) {
+  const auto any_user = [&](ValueId value, const auto& is) {
+    return std::ranges::any_of(users[value], [&](NodeId id) { return is(graph.node(id)); });
+  };
+  const auto computes = [](const Node& node) {
+    const OpClass c = node.op->op_class;
+    return c == OpClass::kPointwise || c == OpClass::kNorm || c == OpClass::kReduction;
+  };
+  return any_user(result, [&](const Node& node) {
+    return node.op->op_class == OpClass::kWait && any_user(node.outputs[0], computes);
+  });
+}
+
+/// What follows copies on the compute stream: about a launch for the wait; and a kernel that reads
+/// what was copied, to add up the chunks, or for the epilogue of a gather's kernel.
+double finish_ns(const Graph& graph, const std::vector<std::vector<NodeId>>& users,
+                 const Node& node, const DeviceModel& device) {
   double ns = device.launch_ns;
-  if (!scatters(node)) return ns;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!scatters(node)) {
+      if (!has_epilogue(graph, users, node.outputs[i])) continue;
+      const std::int64_t bytes = max_bytes(graph.type(node.outputs[i]), graph.symbols());
+      ns += device.launch_ns + traffic_ns(static_cast<double>(bytes), device);
+      continue;
+    }
     const std::int64_t bytes = max_bytes(graph.type(node.inputs[i]), graph.symbols()) +
                                max_bytes(graph.type(node.outputs[i]), graph.symbols());
     ns += device.launch_ns + traffic_ns(static_cast<double>(bytes), device);
@@ -71,7 +93,7 @@ ByCopies::ByCopies(const Graph& graph, PassContext& context, Rewriter& rewrite)
   };
   if (std::ranges::none_of(graph.nodes(), can)) return;
   // The schedule of the graph as it stands, were all of them copies. Other collectives over
-  // symmetric memory will be kernels.
+  // symmetric memory will be kernels, which use the same links and hide nothing.
   OverlapProblem problem(graph, context.target);
   const DeviceModel& device = device_model(context.target);
   const Bindings bindings = max_bindings(graph.symbols());
@@ -83,12 +105,14 @@ ByCopies::ByCopies(const Graph& graph, PassContext& context, Rewriter& rewrite)
                     collective_node_ns(graph, node, Algorithm::kByCopies, bindings, device);
     } else if (node.op->op_class == OpClass::kCollective && group_of(graph, node).symmetric) {
       estimate.asynchronous = false;
+      estimate.ns = 0;
     }
   }
   for (NodeId& waited : problem.waited) {
     if (waited >= 0 && !problem.estimate(waited).asynchronous) waited = -1;
   }
   const std::vector<double> hidden = hidden_ns(problem);
+  const std::vector<std::vector<NodeId>> users = graph.users();
   for (std::size_t id = 0; id < problem.size(); ++id) {
     const Node& node = graph.nodes()[id];
     if (!can(node)) continue;
@@ -97,14 +121,15 @@ ByCopies::ByCopies(const Graph& graph, PassContext& context, Rewriter& rewrite)
         .kernel_ns = device.launch_ns +
                      collective_node_ns(graph, node, Algorithm::kOneShot, bindings, device),
         .copies_ns = copies_ns,
-        .exposed_ns = copies_ns - hidden[id] + finish_ns(graph, node, device)};
+        .hidden_ns = hidden[id],
+        .exposed_ns = copies_ns - hidden[id] + finish_ns(graph, users, node, device)};
   }
 }
 
 bool ByCopies::takes(const Node& node) {
   if (!is_candidate(node)) return false;
   if (const auto known = estimate(node)) {
-    const bool pays = known->exposed_ns < known->kernel_ns;
+    const bool pays = known->hidden_ns > 0 && known->exposed_ns < known->kernel_ns;
     const bool hides = read_options<CopiesOptions>(lower_collectives, context_.config).hide;
     return context_.config.by_copies || (hides && pays);
   }
@@ -149,7 +174,7 @@ void ByCopies::started(const Node& node) {
       kPass, node.name,
       Reason(kBeside, algorithm_name(Algorithm::kByCopies),
              graph_.groups().find(group)->second.size, group, bytes, about.copies_ns / 1e3,
-             device_model(context_.target).name, about.exposed_ns / 1e3,
+             device_model(context_.target).name, about.hidden_ns / 1e3, about.exposed_ns / 1e3,
              algorithm_name(Algorithm::kOneShot), about.kernel_ns / 1e3));
 }
 

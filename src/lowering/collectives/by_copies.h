@@ -11,10 +11,10 @@
 
 namespace braid {
 
-/// Times of a collective as one kernel and as copies. `exposed_ns` is what remains of the copies
-/// when the schedule puts all available compute beside them.
+/// Times of a collective as one kernel and as copies. `hidden_ns` is what compute can hide of the
+/// copies, `exposed_ns` the rest and what must follow them until their result is there.
 struct CopiesEstimate {
-  double kernel_ns = 0, copies_ns = 0, exposed_ns = 0;
+  double kernel_ns = 0, copies_ns = 0, hidden_ns = 0, exposed_ns = 0;
 };
 
 /// Options of lower_collectives.

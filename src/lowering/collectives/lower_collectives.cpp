@@ -66,8 +66,9 @@ constexpr ReasonCode kRuns{"lower_collectives.runs",
                            "{algorithm} over {ranks} ranks of '{group}', {bytes} bytes: about "
                            "{us:.1f} us on {device}{others}; the wait is gone"};
 constexpr ReasonCode kOther{"lower_collectives.other", " ({algorithm}: {us:.1f} us)"};
-constexpr ReasonCode kExposed{"lower_collectives.exposed",
-                              " ({algorithm}: {us:.1f} us, {exposed:.1f} of it exposed)"};
+constexpr ReasonCode kExposed{
+    "lower_collectives.exposed",
+    " ({algorithm}: {us:.1f} us, {exposed:.1f} until the result is there)"};
 constexpr ReasonCode kReadElsewhere{
     "lower_collectives.read_elsewhere",
     " ({algorithm}: {us:.1f} us, but its operand is read elsewhere, too)"};

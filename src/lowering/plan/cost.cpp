@@ -185,6 +185,15 @@ double lone_kernel_ns(const Graph& graph, const Node& node, const Bindings& bind
 
 }  // namespace
 
+namespace {
+
+/// A copy within the rank's own memory.
+double own_copy_ns(double bytes, const DeviceModel& device) {
+  return traffic_ns(2 * bytes, device);
+}
+
+}  // namespace
+
 double collective_node_ns(const Graph& graph, const Node& node, Algorithm algorithm,
                           const Bindings& bindings, const DeviceModel& device) {
   const Group& group = group_of(graph, node);
@@ -203,6 +212,7 @@ double collective_node_ns(const Graph& graph, const Node& node, Algorithm algori
     const auto n = static_cast<double>(group.size);
     const double moved = form.src ? bytes : bytes * (n - 1) / n;
     ns += least_ns(models, device, n - 1, [&](const CollectiveModel&) { return moved; });
+    if (algorithm == Algorithm::kByCopies) ns += own_copy_ns(bytes / n, device);
   }
   return ns;
 }
@@ -229,10 +239,12 @@ double node_ns(const Graph& graph, const Node& node, const Bindings& bindings,
     case OpClass::kWait:
     case OpClass::kChunk:
       return 0;
-    case OpClass::kPeerCopy:
-      return device.launch_ns +
-             type_bytes(graph.type(node.outputs[0]), bindings) /
-                 (collective_models(Algorithm::kOneShot)[0].share * device.nvlink_gbs);
+    case OpClass::kPeerCopy: {
+      const double bytes = type_bytes(graph.type(node.outputs[0]), bindings);
+      const double rate = collective_models(Algorithm::kByCopies)[0].share * device.nvlink_gbs;
+      const bool own = *node.attr<std::int64_t>("shift") == 0;
+      return device.launch_ns + (own ? own_copy_ns(bytes, device) : bytes / rate);
+    }
     case OpClass::kView:
       if (names_bytes(node.op_name())) return 0;
       break;
