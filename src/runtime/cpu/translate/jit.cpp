@@ -29,7 +29,8 @@
 #include "runtime/cpu/translate/translator.h"
 
 /// LLVM's own, not a copy of this library.
-extern template class llvm::RegisterRegAllocBase<llvm::RegisterRegAlloc>;
+extern template llvm::MachinePassRegistry<llvm::FunctionPass* (*)()>
+    llvm::RegisterRegAllocBase<llvm::RegisterRegAlloc>::Registry;
 
 namespace braid::cpu {
 namespace {
