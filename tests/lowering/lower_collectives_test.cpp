@@ -263,7 +263,8 @@ TEST(LowerCollectives, WhatOthersHideTooLittleOfIsOneKernel) {
     static_cast<void>(lower_collectives(before, context));
     return remarks_of(context, "c")[0];
   };
-  const std::string product = node("m", "mm", R"("v", "w")");
+  std::string product = node("m", "mm", R"("v", "w")");
+  product.replace(product.size() - 1, 1, R"(, "hints": {"runtime_ns": 25000}})");
   EXPECT_THAT(way(1024, product, R"("s", "m")"), HasSubstr("applied: copy_engine"));
   EXPECT_THAT(way(1024, product + "," + node("r", "relu", R"("s")"), R"("r", "m")"),
               HasSubstr("applied: one_shot"));
