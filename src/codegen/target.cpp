@@ -32,10 +32,6 @@ void restrict_to(Target& target, std::string_view list) {
     if (unit == units.end()) {
       throw_invalid("units", "found '{:.32}', expected some of {}", name, unit_names());
     }
-    if (!has(target, **unit)) {
-      throw_invalid("units", "{} has no {}; expected some of {}", target.str(), name,
-                    fmt::join(names_of(target), ", "));
-    }
     named |= bit_of(**unit);
   }
   unsigned off = 0;

@@ -90,18 +90,6 @@ TEST(Units, UnknownOnesAreRefused) {
   }
 }
 
-TEST(Units, ThoseThatTheTargetLacksAreRefused) {
-  for (const auto& [target, text] :
-       {std::pair{"sm_80:wgmma",
-                  "units: sm_80 has no wgmma; expected some of fma, mma.sync, ld/st, "
-                  "cp.async"},
-        {"B200:mma.sync,wgmma",
-         "units: B200 has no wgmma; expected some of fma, mma.sync, tcgen05, "
-         "ld/st, cp.async, cp.async.bulk.tensor, multimem"}}) {
-    EXPECT_EQ(error_of([target = target] { static_cast<void>(Target::parse(target)); }), text);
-  }
-}
-
 /// What PTX of a unit looks like in a kernel's text.
 const std::map<std::string_view, const char*> kInstructions = {
     {"mma.sync", "mma.sync.aligned"},

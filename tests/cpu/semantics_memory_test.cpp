@@ -466,8 +466,7 @@ TEST_P(SemanticsSpecial, Registers) {
                              "cluster_ctaid.x",
                              "cluster_nctaid.y",
                              "cluster_ctarank",
-                             "cluster_nctarank",
-                             "reserved_smem_offset_0"};
+                             "cluster_nctarank"};
   constexpr std::size_t kCount = std::size(registers) + 1;
   std::string body;
   for (std::size_t k = 0; k + 1 < kCount; ++k) {
@@ -582,7 +581,6 @@ add.s64 %O, %O, %A;
                                    1,
                                    0,
                                    1,
-                                   0,
                                    0x1421};
     ASSERT_EQ(want.size(), kCount);
     const std::vector<u32> seen(got.begin() + static_cast<std::ptrdiff_t>(i * kCount),

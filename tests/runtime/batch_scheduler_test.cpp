@@ -80,9 +80,7 @@ TEST(ModelBatch, RefusesTokensAndPagesThatAreNotThere) {
   EXPECT_EQ(error_of([&] { batch.append(limits(9), sequence, 4, 0, Tokens(3)); }).second,
             "sequence: found 0 tokens behind 4; expected one or more of its 10");
   EXPECT_EQ(error_of([&] { batch.append(limits(9), sequence, 4, 6, Tokens(2)); }).second,
-            "pages: found 2; expected 3 to 16");
-  EXPECT_EQ(error_of([&] { batch.append(limits(9), sequence, 4, 6, Tokens(17)); }).second,
-            "pages: found 17; expected 3 to 16");
+            "pages: found 2; expected 3 or more");
   EXPECT_TRUE(batch.tokens.empty());
 }
 
