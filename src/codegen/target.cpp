@@ -1,11 +1,9 @@
 #include "codegen/target.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
-#include <vector>
 
 #include "codegen/device_model.h"
 #include "codegen/units.h"
@@ -14,14 +12,6 @@
 
 namespace braid {
 namespace {
-
-std::vector<std::string_view> names_of(const Target& target) {
-  std::vector<std::string_view> names;
-  for (const Unit* unit : all_units()) {
-    if (has(target, *unit)) names.push_back(unit->name);
-  }
-  return names;
-}
 
 /// Switches off what the list does not name.
 void restrict_to(Target& target, std::string_view list) {
@@ -81,9 +71,16 @@ Target Target::parse(std::string_view text, const Target& otherwise) {
 }
 
 std::string Target::str() const {
-  const std::string text = device.empty() ? arch() : std::string(device);
+  std::string text = device.empty() ? arch() : std::string(device);
   if (off == 0) return text;
-  return fmt::format("{}:{}", text, fmt::join(names_of(*this), ","));
+  char mark = ':';
+  for (const Unit* unit : all_units()) {
+    if (!has(*this, *unit)) continue;
+    text += mark;
+    text += unit->name;
+    mark = ',';
+  }
+  return text;
 }
 
 std::string Target::arch() const { return fmt::format("sm_{}{}", sm, arch_specific ? "a" : ""); }

@@ -212,14 +212,19 @@ TEST(Cache, AFileIsNoCache) {
   }
 }
 
+/// Mounts a file system of 64 KiB for this process and its children; false where none may be.
+bool mount_small(const std::string& directory, unsigned long flags) {
+  return (::unshare(CLONE_NEWNS) == 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) &&
+         ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("tmpfs", directory.c_str(), "tmpfs", flags, "size=64k,mode=0700") == 0;
+}
+
 // A file system of 64 KiB for the cache: not every entry fits.
 TEST(Cache, FullDiskGivesRightResults) {
   const test::TemporaryDirectory directory;
   const std::string cache = directory / "cache";
   std::filesystem::create_directory(cache);
-  if ((::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
-      ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      ::mount("tmpfs", cache.c_str(), "tmpfs", 0, "size=64k,mode=0700") != 0) {
+  if (!mount_small(cache, 0)) {
     GTEST_SKIP() << "this machine lets no test mount a tmpfs: " << std::strerror(errno);
   }
   std::size_t missed = 0;
@@ -241,9 +246,7 @@ TEST(Cache, WhereNoneCanBeMadeItIsSaid) {
   const test::TemporaryDirectory directory;
   const std::string parent = directory / "parent";
   std::filesystem::create_directory(parent);
-  if ((::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
-      ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      ::mount("tmpfs", parent.c_str(), "tmpfs", MS_RDONLY, "size=64k,mode=0700") != 0) {
+  if (!mount_small(parent, MS_RDONLY)) {
     GTEST_SKIP() << "this machine lets no test mount a tmpfs: " << std::strerror(errno);
   }
   const std::string cache = parent + "/braid/cache";
