@@ -198,10 +198,119 @@ extern "C" __global__ void k(const float* x, float* out, int steps) {
           {"race", "race", "race", "race"}};
 }
 
+/// The last tile of a sort or a select: threads without an element store what they have, also for
+/// others who pass it on, and nobody uses it.
+KernelCase staged_tail() {
+  return {"staged_tail",
+          R"(
+extern "C" __global__ void k(const float* x, float* out, int n) {
+  __shared__ float tile[64], turned[64];
+  const int t = threadIdx.x;
+  float mine;
+  if (t < n) mine = x[t];
+  tile[t] = mine;
+  __syncthreads();
+  turned[t] = tile[63 - t];
+  __syncthreads();
+#if BUG == 1
+  if (t <= n) out[t] = turned[63 - t];  // finds 1
+#else
+  if (t < n) out[t] = turned[63 - t];
+#endif
+#if BUG == 2
+  out[t] = mine;  // finds 2
+#endif
+}
+)",
+          {1},
+          {64},
+          {buffer(0), buffer(1), scalar(50)},
+          [] {
+            return Buffers{ramp(64), zeros(64)};
+          },
+          [](Buffers& b) {
+            for (std::size_t i = 0; i < 50; ++i) b[1][i] = b[0][i];
+          },
+          {"uninitialized", "uninitialized"}};
+}
+
+/// A loop that loads for its next turn also loads in the last one, behind what was written.
+KernelCase dropped_prefetch() {
+  return {"dropped_prefetch",
+          R"(
+extern "C" __global__ void k(const float* x, float* out, int n) {
+  __shared__ float tile[8][32];
+  const int t = threadIdx.x;
+  for (int i = 0; i < n; ++i) tile[i][t] = x[i * 32 + t];
+  __syncthreads();
+  float next = tile[0][31 - t], sum = 0;
+#if BUG == 1
+  ++n;
+#endif
+#pragma unroll 1
+  for (int i = 0; i < n; ++i) {  // finds 1 // finds 2
+    sum += next;
+    next = tile[i + 1][31 - t];
+  }
+#if BUG == 2
+  sum += next;
+#endif
+  out[t] = sum;
+}
+)",
+          {1},
+          {32},
+          {buffer(0), output(1), scalar(5)},
+          [] {
+            return Buffers{small_integers(160, 5), zeros(32)};
+          },
+          [](Buffers& b) {
+            for (std::size_t i = 0; i < 160; ++i) b[1][31 - i % 32] += b[0][i];
+          },
+          {"uninitialized", "uninitialized"}};
+}
+
+/// The programming guide's atomicAdd by compare-and-swap. Its first read is a plain one.
+KernelCase guessed_sum() {
+  return {"guessed_sum",
+          R"(
+extern "C" __global__ void k(const float* x, int* sum) {
+  int old = sum[0];  // finds 1 // finds 2 // finds 3
+#if BUG == 1
+  if (old > 100) return;
+#endif
+  for (int expected = old + 1; expected != old;) {
+    expected = old;
+#if BUG == 2
+    atomicAdd(sum, 1);
+    old = atomicCAS(sum + 1, expected, __float_as_int(__int_as_float(expected) + x[threadIdx.x]));
+#elif BUG == 3
+    old = atomicCAS(sum, 0, expected);
+    old = expected;
+#else
+    old = atomicCAS(sum, expected, __float_as_int(__int_as_float(expected) + x[threadIdx.x]));
+#endif
+  }
+}
+)",
+          {1},
+          {64},
+          {buffer(0), buffer(1)},
+          [] {
+            return Buffers{ramp(64), zeros(2)};
+          },
+          [](Buffers& b) { b[1][0] = 64 * 65 / 2.0F; },
+          {"race", "race", "race"},
+          1,
+          nullptr,
+          "as a guess that a swap verifies"};
+}
+
 }  // namespace
 
 std::vector<KernelCase> library_kernels() {
-  return {block_radix_sort(), cooperative_grid(), labeled_groups(), barrier_stages()};
+  return {block_radix_sort(), cooperative_grid(), labeled_groups(), barrier_stages(),
+          staged_tail(),      dropped_prefetch(), guessed_sum()};
 }
 
 }  // namespace braid::testing

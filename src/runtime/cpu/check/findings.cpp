@@ -188,6 +188,19 @@ void Sanitizer::undefined(WarpCheck& warp, std::uint32_t lanes, const char* what
   add(lane, "uninitialized", what, nullptr, "", reg + 1);
 }
 
+void Sanitizer::stored_undefined(WarpCheck& warp, const std::uint64_t* addresses,
+                                 std::uint32_t lanes, Part part, const char* what,
+                                 std::uint32_t reg, std::uint32_t line) {
+  if ((checks_ & kCheckInit) == 0) return;
+  const std::lock_guard lock(mutex_);
+  for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
+    if (forget_bytes(addresses[l] + part.offset, part.bytes)) continue;
+    add({warp, l, line, {}}, "uninitialized", what, nullptr, "", reg + 1);
+    return;
+  }
+}
+
 void Sanitizer::deadlock(const std::vector<const WarpCheck*>& warps) {
   const std::lock_guard lock(mutex_);
   std::string chain;

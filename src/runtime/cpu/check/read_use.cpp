@@ -1,6 +1,9 @@
 #include "runtime/cpu/check/read_use.h"
 
 #include <algorithm>
+#include <map>
+#include <span>
+#include <utility>
 
 #include "runtime/cpu/ptx/opcodes.h"
 #include "runtime/cpu/translate/control_flow.h"
@@ -12,6 +15,10 @@ using ptx::Instruction;
 using ptx::Op;
 using ptx::Operand;
 
+bool is_same_register(const Operand& a, const Operand& b) {
+  return a.is_register() && b.is_register() && a.index == b.index;
+}
+
 class Follower {
  public:
   explicit Follower(const ptx::Function& function)
@@ -22,6 +29,7 @@ class Follower {
       if (i.line != line || i.entry == nullptr || !has_result(i)) continue;
       if (!i.entry->has_address() && !ptx::is_choice(i)) continue;
       take(i);
+      if (i.is(Op::kLd)) reads_.push_back(&i);
       if (!i.is(Op::kLd) && !i.is(Op::kStrongLd) && !ptx::is_choice(i)) use_.crosses_lanes = true;
     }
     // The values escape from registers.
@@ -58,7 +66,9 @@ class Follower {
     const bool guarded = i.guard >= 0 && followed_.has(i.guard);
     if (!reads && !guarded) return;
     const auto unit = ptx::traits(i).unit;
-    if (i.entry == nullptr || (guarded && ptx::traits(i).has_effects())) {
+    if (verifies(i) || asks_for_success(i)) {
+      use_.guesses = true;
+    } else if (i.entry == nullptr || (guarded && ptx::traits(i).has_effects())) {
       use_.always = true;
     } else if (is_store(i)) {
       if (holds_address(i)) {
@@ -78,6 +88,41 @@ class Follower {
     }
   }
 
+  /// Whether it is a compare-and-swap that expects a followed value at the place where that was
+  /// read. What it returns is read anew.
+  [[nodiscard]] bool verifies(const Instruction& i) const {
+    if (!i.is(Op::kAtom) || !ptx::has_modifier(i, "cas") || !holds(i.operands[2])) return false;
+    return i.guard < 0 && !holds_address(i) &&
+           std::ranges::all_of(reads_, [&](const Instruction* read) {
+             return is_word(*read, i) && same_place(read->operands[1], i.operands[1]);
+           });
+  }
+  /// Whether both access one element of a size.
+  static bool is_word(const Instruction& read, const Instruction& swap) {
+    return read.operands[0].is_register() &&
+           ptx::Choices(read).type().total_bits() == ptx::Choices(swap).type().total_bits();
+  }
+  [[nodiscard]] bool same_place(const Operand& a, const Operand& b) const {
+    const Operand &base = a.elements[0], &other = b.elements[0];
+    if (!is_same_register(base, other) || a.bits != b.bits) return false;
+    return std::ranges::count_if(function_.body, [&](const Instruction& i) {
+             return std::ranges::count(register_use(i).writes, base.index) != 0;
+           }) == 1;
+  }
+  /// Whether it asks if such a swap has succeeded.
+  [[nodiscard]] bool asks_for_success(const Instruction& i) const {
+    if (!i.is(Op::kSetp) || !(ptx::has_modifier(i, "eq") || ptx::has_modifier(i, "ne"))) {
+      return false;
+    }
+    return i.operands.size() == 3 && std::ranges::any_of(function_.body, [&](const Instruction& s) {
+             if (!verifies(s)) return false;
+             const Operand &found = s.operands[0], &expected = s.operands[2];
+             return (is_same_register(i.operands[1], found) &&
+                     is_same_register(i.operands[2], expected)) ||
+                    (is_same_register(i.operands[2], found) &&
+                     is_same_register(i.operands[1], expected));
+           });
+  }
   /// Whether it is a store that the sanitizer observes.
   static bool is_store(const Instruction& i) {
     return (i.is(Op::kSt) || i.is(Op::kStrongSt) || i.is(Op::kRed) || i.is(Op::kAtom) ||
@@ -109,14 +154,86 @@ class Follower {
 
   const ptx::Function& function_;
   BitSet followed_;
+  std::vector<const Instruction*> reads_;  ///< loads of the line
   bool grew_ = false;
   ReadUse use_;
+};
+
+/// Follows the registers that hold what a line read, as control flows.
+class Holders {
+ public:
+  Holders(const ptx::Function& function, ReadUse& use)
+      : function_(function), flow_(function), use_(use) {}
+
+  void run(std::uint32_t line) {
+    for (int b = 0; b < flow_.size(); ++b) {
+      const Block& block = flow_.block(b);
+      for (std::uint32_t i = block.first; i < block.last; ++i) {
+        const Instruction& read = function_.body[i];
+        if (read.line != line || read.entry == nullptr || !has_result(read)) continue;
+        BitSet held(function_.registers.size());
+        for (const int reg : register_use(read).writes) held.add(reg);
+        use_.in_block = walk(block, i + 1, std::move(held)) || use_.in_block;
+      }
+    }
+    while (!work_.empty()) {
+      const int b = work_.back();
+      work_.pop_back();
+      const bool known = std::ranges::find(use_.blocks, b) != use_.blocks.end();
+      if (walk(flow_.block(b), flow_.block(b).first, at_start_.at(b)) && !known) {
+        use_.blocks.push_back(b);
+      }
+    }
+  }
+
+ private:
+  /// The block from instruction `first` on, with those registers at its start. Returns whether it
+  /// does more with them than to move them.
+  bool walk(const Block& block, std::uint32_t first, BitSet held) {
+    bool reads = false;
+    for (std::uint32_t k = first; k < block.last; ++k)
+      reads = step(function_.body[k], held) || reads;
+    for (const int next : {block.next, block.taken}) {
+      if (next < 0) continue;
+      BitSet& there = at_start_.try_emplace(next, function_.registers.size()).first->second;
+      if (there.merge(held)) work_.push_back(next);
+    }
+    return reads || (block.predicate >= 0 && held.has(block.predicate));
+  }
+
+  bool step(const Instruction& i, BitSet& held) {
+    const bool guarded = i.guard >= 0;
+    const RegisterUse registers = register_use(i);
+    // What a guarded write keeps is no use.
+    const auto sources =
+        std::span(registers.reads)
+            .first(registers.reads.size() - (guarded ? registers.writes.size() : 0));
+    const bool reads = std::ranges::any_of(sources, [&](int reg) { return held.has(reg); });
+    const bool moves = i.is(Op::kMov) && !(guarded && held.has(i.guard));
+    for (const int reg : registers.writes) {
+      if (reads && moves) {
+        held.add(reg);
+      } else if (!guarded) {
+        held.remove(reg);
+      }
+    }
+    if (reads && i.is(Op::kSt)) use_.moved_by.push_back(i.line);
+    return reads && !moves;
+  }
+
+  const ptx::Function& function_;
+  ControlFlow flow_;
+  ReadUse& use_;
+  std::map<int, BitSet> at_start_;  ///< by block
+  std::vector<int> work_;
 };
 
 }  // namespace
 
 ReadUse use_of_reads(const ptx::Function& function, std::uint32_t line) {
-  return Follower(function).run(line);
+  ReadUse use = Follower(function).run(line);
+  Holders(function, use).run(line);
+  return use;
 }
 
 }  // namespace braid::cpu

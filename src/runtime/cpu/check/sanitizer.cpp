@@ -108,17 +108,25 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
     }
     return lanes;
   };
+  std::uint32_t undefined = 0;
   for (const auto& [unwritten, index] : std::exchange(fresh_, {})) {
     Unwritten::Bytes& read = unwritten->bytes[index];
     read.lanes |= lanes_that_read(read.start, read.end, code.bytes);
+    undefined |= read.lanes;
+  }
+  AgentInfo& agent = agents_[warp.agent];
+  if (undefined != 0) {
+    agent.unwritten[line] = undefined;
+  } else if (!writes && !agent.unwritten.empty()) {
+    agent.unwritten.erase(line);
   }
   for (const Fresh& read : std::exchange(suspected_, {})) {
     *read.lanes |= lanes_that_read(read.start, read.end, code.bytes - code.unread);
   }
   if (writes && mask != 0) {
-    Stored& stored = agents_[warp.agent].stores[line];
+    Stored& stored = agent.stores[line];
     stored.time = warp.time;
-    stored.lanes |= mask;
+    stored.lanes |= mask & ~pass_on(warp, addresses, mask, code.bytes, line);
   }
   if (writes && !atomic) ++progress_;
   return "";

@@ -107,6 +107,7 @@ struct WarpCheck {
   std::uint32_t warp = 0;
   std::uint32_t agent = 0;
   std::uint32_t time = 0;
+  std::uint32_t unwritten = 0;  ///< reads so far of bytes that nobody wrote
   VectorClock seen;
   /// Knowledge acquired by relaxed loads, effective from the next fence whose scope reaches the
   /// writer: in the block (1), on the device (2), elsewhere (3).
@@ -186,7 +187,9 @@ class Sanitizer {
   void end_launch(LaunchCheck& launch);
   void start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch, std::uint64_t block,
                   std::uint32_t index);
-  void end_warp(WarpCheck& warp);
+  /// `entered`: for each basic block of the code WarpCheck::unwritten when the warp last entered
+  /// it.
+  void end_warp(WarpCheck& warp, const std::uint32_t* entered);
 
   /// The values of a store: `count` elements of `bytes` per lane.
   struct Values {
@@ -297,6 +300,13 @@ class Sanitizer {
   /// Those lanes use a register that they did not write, as `what` says.
   void undefined(WarpCheck& warp, std::uint32_t lanes, const char* what, std::uint32_t reg,
                  std::uint32_t line);
+  /// The same for a store, after access(). What a thread keeps for itself or for its block may
+  /// never be read: there the bytes count as unwritten again. `part`: in each lane's access.
+  struct Part {
+    std::uint32_t offset, bytes;
+  };
+  void stored_undefined(WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t lanes,
+                        Part part, const char* what, std::uint32_t reg, std::uint32_t line);
   /// Records a finding of the executor itself.
   void report(WarpCheck& warp, std::string_view kind, std::string message, std::uint32_t line);
 
@@ -312,6 +322,7 @@ class Sanitizer {
     std::size_t bytes = 0;
     int rank = 0;
     std::size_t lane_bytes = 0;
+    bool of_block = false;  ///< gone when its block has ended
     enum Kind : std::uint8_t { kPlain, kMulticast, kExited };
     Kind kind = kPlain;  ///< other kinds: addresses for multimem only, or of a block that has
                          ///< exited
@@ -384,6 +395,7 @@ class Sanitizer {
       std::uint32_t width;
       std::uint32_t time;
       std::uint32_t lanes;  ///< lanes that read some of it
+      std::uint32_t index;  ///< WarpCheck::unwritten
     };
     std::vector<Bytes> bytes;
     std::uint64_t origin = 0;  ///< address of the finding's offset 0
@@ -445,10 +457,14 @@ class Sanitizer {
   [[nodiscard]] bool is_used(const AgentInfo& reader, const ReadUse& use, std::uint32_t time,
                              std::uint32_t lanes);
   void await_lanes(const Lane& lane, Suspect& suspect, const Reader& reader, std::size_t bytes);
-  void settle_values(std::uint32_t agent);
+  void settle_values(std::uint32_t agent, const std::uint32_t* entered);
   void judge(std::uint32_t agent, const Suspect& suspect);
-  void settle(std::uint32_t agent);
+  void settle(std::uint32_t agent, const std::uint32_t* entered = nullptr);
   void note(const Lane& lane, const Region& region, const Access& before, Same same);
+  [[nodiscard]] std::string undefined_store(const Cell& cell) const;
+  std::uint32_t pass_on(const WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                        std::uint32_t bytes, std::uint32_t line);
+  bool forget_bytes(std::uint64_t address, std::size_t bytes);
   void add_unwritten(const Lane& lane, const Stretch& at);
   void is_written(const Access& read, std::uint64_t start, std::uint64_t end);
   void settle_unwritten(bool all);
@@ -480,6 +496,8 @@ class Sanitizer {
     std::uint32_t start = 0;                            ///< its time at the start
     std::unordered_map<std::uint32_t, Stored> stores;   ///< by line
     std::unordered_map<std::uint32_t, Chosen> choices;  ///< likewise
+    /// Loads, by line, that read bytes which nobody wrote when they last ran, and in which lanes.
+    std::map<std::uint32_t, std::uint32_t> unwritten;
     enum Role : std::uint8_t { kWarp, kCopies, kInits, kTwin };
     Role role = kWarp;       ///< other roles: its copies, its mbarrier.inits, or its stores as seen
                              ///< by copies

@@ -19,7 +19,9 @@ void Sanitizer::add_memory(int rank, std::uint64_t address, std::size_t bytes, s
   last_region_ = nullptr;
   Region& region = regions_[address];
   // The warps of a block or cluster may all read a word of its own memory.
-  if (name == "shared memory") region.most_others = 64;
+  const bool shared = name == "shared memory";
+  if (shared) region.most_others = 64;
+  region.of_block = shared || lane_bytes != 0;
   region.address = address;
   region.bytes = bytes;
   region.rank = rank;
@@ -207,19 +209,21 @@ void Sanitizer::start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch,
   agent.launch = warp.launch.get();
   agent.ended = false;
   agent.start = warp.time;
+  warp.unwritten = 0;
   agent.stores.clear();
   agent.choices.clear();
+  agent.unwritten.clear();
   agent.groups.clear();
 }
 
-void Sanitizer::end_warp(WarpCheck& warp) {
+void Sanitizer::end_warp(WarpCheck& warp, const std::uint32_t* entered) {
   const std::lock_guard lock(mutex_);
   ++progress_;
   end_bulk(warp);
   warp.launch->end.join(warp.seen);
   warp.launch->end.add({warp.agent, warp.time});
   agents_[warp.agent].ended = true;
-  settle(warp.agent);
+  settle(warp.agent, entered);
 }
 
 // --- what orders warps ------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "braid/checks.h"
@@ -71,11 +72,12 @@ void Sanitizer::race(const Lane& lane, const Region& region, const Access& befor
   const ReadUse* const use =
       reads ? use_of(agents_[reads->agent], reads->time, reads->line) : nullptr;
   if (use == nullptr || use->always) return keep(known, std::move(finding));
-  std::string note = what == kRead ? fmt::format(
-                                         "{} of what another warp reads, unordered, and "
-                                         "discards",
-                                         does)
-                                   : "read of what another warp writes, unordered, and discarded";
+  std::string note =
+      what == kRead
+          ? fmt::format("{} of what another warp reads, unordered, {}", does,
+                        use->guesses ? "as a guess that its swap verifies" : "and discards")
+          : fmt::format("read of what another warp writes, unordered, {}",
+                        use->guesses ? "as a guess that a swap verifies" : "and discarded");
   Suspect suspect{known, std::move(finding), std::move(note), reads->time, reads->lanes, use};
   if (agents_[reads->agent].ended) return judge(reads->agent, suspect);
   const auto [added, is_new] =
@@ -131,18 +133,18 @@ void Sanitizer::judge(std::uint32_t agent, const Suspect& suspect) {
   note->second.message = suspect.note;
 }
 
-/// Decides the suspects of a warp that has ended.
-void Sanitizer::settle(std::uint32_t agent) {
+/// Decides the suspects of a warp that has ended; `entered` as in end_warp().
+void Sanitizer::settle(std::uint32_t agent, const std::uint32_t* entered) {
   auto suspect = suspects_.lower_bound({agent, Known{}});
   while (suspect != suspects_.end() && suspect->first.first == agent) {
     judge(agent, suspect->second);
     suspect = suspects_.erase(suspect);
   }
-  settle_values(agent);
+  settle_values(agent, entered);
 }
 
 /// Uninitialized bytes count if their values reached something.
-void Sanitizer::settle_values(std::uint32_t agent) {
+void Sanitizer::settle_values(std::uint32_t agent, const std::uint32_t* entered) {
   const AgentInfo& reader = agents_[agent];
   auto read = unwritten_.lower_bound({agent, Known{}});
   while (read != unwritten_.end() && read->first.first == agent) {
@@ -151,7 +153,10 @@ void Sanitizer::settle_values(std::uint32_t agent) {
         unwritten.counts ? nullptr : use_of(reader, reader.start, unwritten.known.line);
     if (use != nullptr && !use->always) {
       std::erase_if(unwritten.bytes, [&](const Unwritten::Bytes& bytes) {
-        return !is_used(reader, *use, bytes.time, bytes.lanes);
+        const auto later = [&](int block) { return entered[block] >= bytes.index; };
+        const bool reached =
+            use->in_block || entered == nullptr || std::ranges::any_of(use->blocks, later);
+        return !reached || !is_used(reader, *use, bytes.time, bytes.lanes);
       });
     }
     read = unwritten.bytes.empty() ? unwritten_.erase(read) : std::next(read);
@@ -171,6 +176,41 @@ void Sanitizer::note(const Lane& lane, const Region& region, const Access& befor
                                  "the other side: " + place(before)));
 }
 
+/// A store in memory of the block of the very bytes that nobody wrote: they count as unwritten
+/// there, too. What is computed from them is found where they are read, as it is the cause. Returns
+/// the lanes that do no more.
+std::uint32_t Sanitizer::pass_on(const WarpCheck& warp, const std::uint64_t* addresses,
+                                 std::uint32_t mask, std::uint32_t bytes, std::uint32_t line) {
+  const AgentInfo& agent = agents_[warp.agent];
+  std::uint32_t lanes = 0;
+  for (const auto& [load, read] : agent.unwritten) {
+    const ReadUse* const use = use_of(agent, agent.start, load);
+    if (use == nullptr || use->crosses_lanes) continue;
+    if (std::ranges::find(use->moved_by, line) != use->moved_by.end()) lanes |= read & mask;
+  }
+  std::uint32_t passed = 0;
+  for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto l = static_cast<std::uint32_t>(std::countr_zero(rest));
+    if (forget_bytes(addresses[l], bytes)) passed |= 1U << l;
+  }
+  return passed;
+}
+
+/// Whether they are of memory of a block or thread. Then they count as unwritten from now on.
+bool Sanitizer::forget_bytes(std::uint64_t address, std::size_t bytes) {
+  const Region* region = find(address);
+  if (region == nullptr || !region->of_block) return false;
+  region->shadow->visit(address, bytes,
+                        [](Cell& cell, std::uint64_t, std::size_t) { cell.initialized = false; });
+  return true;
+}
+
+/// Of a word that is unwritten though there was a store: see stored_undefined().
+std::string Sanitizer::undefined_store(const Cell& cell) const {
+  if (cell.write.when.time == 0) return "";
+  return "a store of what nobody wrote: " + place(cell.write);
+}
+
 void Sanitizer::add_unwritten(const Lane& lane, const Stretch& at) {
   Known known{"uninitialized", lane.warp.launch->kernel_index, lane.line, 0};
   if (known_.contains(known)) return;
@@ -180,7 +220,7 @@ void Sanitizer::add_unwritten(const Lane& lane, const Stretch& at) {
     Unwritten read{known,
                    describe(lane, "uninitialized",
                             fmt::format("{} of bytes that nobody wrote", verb(lane.code.kind)),
-                            &at.region, "")};
+                            &at.region, undefined_store(at.cell))};
     read.origin = at.address - static_cast<std::uint64_t>(read.finding.offset);
     read.counts = lane.code.kind != AccessCode::kLoad;
     found = unwritten_.emplace(key, std::move(read)).first;
@@ -192,8 +232,8 @@ void Sanitizer::add_unwritten(const Lane& lane, const Stretch& at) {
     return;
   }
   fresh_.emplace_back(&read, read.bytes.size());
-  read.bytes.push_back(
-      {at.address, at.address + at.bytes, lane.lane, lane.code.bytes, lane.warp.time, 0});
+  read.bytes.push_back({at.address, at.address + at.bytes, lane.lane, lane.code.bytes,
+                        lane.warp.time, 0, ++lane.warp.unwritten});
 }
 
 /// The uninitialized bytes were to be written by another warp, with a barrier in between.

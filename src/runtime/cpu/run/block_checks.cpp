@@ -46,6 +46,7 @@ void BlockRunner::start_checks(Warp& warp, std::uint32_t index) {
                                  32ULL * launch.kernel.info.local_bytes, "local memory", false,
                                  launch.kernel.info.local_bytes);
   }
+  warp.unwritten = 0;
   warp.registers_seen.clear();
   warp.stopped = false;
   warp.done = {};
@@ -64,6 +65,7 @@ void BlockRunner::check_access(Warp& warp, std::span<const std::uint64_t* const>
       refusal = sanitizer()->access(warp.check, addresses, mask, code, line, values);
       if (!refusal.empty()) break;
     }
+    warp.unwritten = warp.check.unwritten;
     if (refusal.empty()) {
       if (scheduled) warp.done = {line, warp.operation.words, values_at(warp.operation.words)};
       return;
@@ -275,7 +277,7 @@ std::vector<const WarpCheck*> BlockRunner::live_checks() const {
 void BlockRunner::end_checks(Warp& warp) {
   Block& block = *warp.home;
   if (block_count_ > 1) sanitizer()->arrive(warp.check, block.known);
-  sanitizer()->end_warp(warp.check);
+  sanitizer()->end_warp(warp.check, reinterpret_cast<const std::uint32_t*>(warp.registers));
   if (block_count_ > 1 && block.live_warps == 0) {
     sanitizer()->exit_block(warp.check, block.known, reinterpret_cast<std::uint64_t>(block.shared));
   }

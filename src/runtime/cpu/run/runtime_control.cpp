@@ -70,6 +70,13 @@ void check_overlap(Warp& warp, const std::uint64_t* addresses, std::uint32_t mas
   warp.runner->sanitizer()->stores(warp.check, addresses, mask, {values, bytes, count, mask}, line);
 }
 
+void check_stored(Warp& warp, const std::uint64_t* addresses, std::uint32_t mask,
+                  std::uint32_t offset, std::uint32_t bytes, const char* what, std::uint32_t reg,
+                  std::uint32_t line) {
+  warp.runner->sanitizer()->stored_undefined(warp.check, addresses, mask, {offset, bytes}, what,
+                                             reg, line);
+}
+
 }  // namespace
 
 std::vector<RuntimeHelper> control_helpers() {
@@ -80,6 +87,7 @@ std::vector<RuntimeHelper> control_helpers() {
           {"stop", stop},
           {"check", check},
           {"check_overlap", check_overlap},
+          {"check_stored", check_stored},
           {"check_copies", check_copies},
           {"check_members", kEntry<&Sanitizer::members>},
           {"check_defined", kEntry<&Sanitizer::undefined>},

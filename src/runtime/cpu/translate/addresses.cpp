@@ -256,6 +256,7 @@ void check_store(Emitter& e, Address& address, const MemoryAccess& access,
     e.to_scratch(8 + 2 * k, e.read_lanes(sources[k], bits));
   check(e, address, code, nullptr, {e.scratch(8), bits / 8, access.count});
   check_overlap(e, address, access);
+  for (unsigned k = 0; k < access.count; ++k) check_stored(e, sources[k], k * bits / 8, bits / 8);
 }
 
 }  // namespace braid::cpu

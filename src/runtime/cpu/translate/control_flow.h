@@ -29,6 +29,7 @@ class BitSet {
     return ((words_[static_cast<std::size_t>(i) / 64] >> (i % 64)) & 1) != 0;
   }
   void add(int i) { words_[static_cast<std::size_t>(i) / 64] |= 1ULL << (i % 64); }
+  void remove(int i) { words_[static_cast<std::size_t>(i) / 64] &= ~(1ULL << (i % 64)); }
   /// this |= (in & ~without); returns whether this grew.
   bool merge(const BitSet& in, const BitSet* without = nullptr);
 

@@ -55,6 +55,11 @@ bool may_leave_group(const Instruction& i) {
   return members.form != Operand::Form::kInteger || static_cast<std::uint32_t>(members.bits) != ~0U;
 }
 
+/// Whether what it stores is check_stored()'s.
+bool is_judged_by_place(const Instruction& i) {
+  return (i.is(Op::kSt) || i.is(Op::kStrongSt)) && !ptx::has_modifier(i, "param");
+}
+
 bool is_tracked(Emitter& e, int reg) { return e.defined_slots[reg] >= 0; }
 
 bool any_tracked(Emitter& e, const std::vector<int>& registers) {
@@ -134,6 +139,28 @@ Value* defined_results(Emitter& e, const Instruction& i, Value* lanes) {
   return e.ir.CreateSelect(whole, e.ir.getInt32(~0U), e.ir.getInt32(0));
 }
 
+/// Calls `report` in code for lanes where a register of the operand is undefined.
+void for_undefined(Emitter& e, const Operand& operand, Value* lanes, std::string_view use,
+                   llvm::function_ref<void(Value* bad, Value* message, int reg)> report) {
+  std::vector<int> registers;
+  collect_registers(operand, registers);
+  for (const int reg : registers) {
+    if (!is_tracked(e, reg)) continue;
+    Value* known = e.ir.CreateLoad(e.ir.getInt32Ty(), defined_pointer(e, reg));
+    Value* bad = e.ir.CreateAnd(lanes, e.ir.CreateNot(known));
+    const bool own = e.flow.block(0).live_in.has(reg);
+    const std::string message =
+        fmt::format("{} {}, which {}", use, e.function.registers[reg].name,
+                    own ? "the thread did not write"
+                        : "comes from a register that the thread did not write, or from a lane "
+                          "outside of a shuffle");
+    e.split_unlikely(e.ir.CreateIsNotNull(bad),
+                     [&] { report(bad, e.ir.CreateGlobalString(message), reg); });
+  }
+}
+
+constexpr std::string_view kStores = "write of";
+
 }  // namespace
 
 bool is_unread(Emitter& e, const Operand& result) {
@@ -177,22 +204,15 @@ Value* lanes_of_guard(Emitter& e, const Instruction& i) {
 }
 
 void check_defined(Emitter& e, const Operand& operand, Value* lanes, std::string_view use) {
-  std::vector<int> registers;
-  collect_registers(operand, registers);
-  for (const int reg : registers) {
-    if (!is_tracked(e, reg)) continue;
-    Value* known = e.ir.CreateLoad(e.ir.getInt32Ty(), defined_pointer(e, reg));
-    Value* bad = e.ir.CreateAnd(lanes, e.ir.CreateNot(known));
-    const bool own = e.flow.block(0).live_in.has(reg);
-    const std::string message =
-        fmt::format("{} {}, which {}", use, e.function.registers[reg].name,
-                    own ? "the thread did not write"
-                        : "comes from a register that the thread did not write, or from a lane "
-                          "outside of a shuffle");
-    e.split_unlikely(e.ir.CreateIsNotNull(bad), [&] {
-      e.call("check_defined", {e.context, bad, e.ir.CreateGlobalString(message), reg, e.line});
-    });
-  }
+  for_undefined(e, operand, lanes, use, [&](Value* bad, Value* message, int reg) {
+    e.call("check_defined", {e.context, bad, message, reg, e.line});
+  });
+}
+
+void check_stored(Emitter& e, const Operand& source, unsigned offset, unsigned bytes) {
+  for_undefined(e, source, e.execution_bits(), kStores, [&](Value* bad, Value* message, int reg) {
+    e.call("check_stored", {e.context, e.scratch(0), bad, offset, bytes, message, reg, e.line});
+  });
 }
 
 void track(Emitter& e, const Instruction& i) {
@@ -213,8 +233,9 @@ void track(Emitter& e, const Instruction& i) {
     for (std::size_t o = 0; o < i.operands.size(); ++o) {
       const Use how = i.entry->operands[o].use;
       if (how == Use::kWritten || how == Use::kUpdated) continue;
+      if (how == Use::kRead && is_judged_by_place(i)) continue;
       check_defined(e, i.operands[o], is_address(how) ? addressing : lanes,
-                    how == Use::kRead ? "write of" : "address from");
+                    how == Use::kRead ? kStores : "address from");
     }
   }
   if (!any_tracked(e, use.writes)) return;

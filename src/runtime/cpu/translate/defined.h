@@ -18,6 +18,9 @@ void find_undefined(Emitter& e, const std::function<std::uint32_t(std::uint32_t)
 Value* lanes_of_guard(Emitter& e, const Instruction& i);
 /// Tells the sanitizer of those of `lanes` where a register of the operand is undefined.
 void check_defined(Emitter& e, const Operand& operand, Value* lanes, std::string_view use);
+/// Tells the sanitizer, after a store whose addresses are in scratch memory, in which lanes its
+/// source is undefined: `bytes` bytes, `offset` behind the address.
+void check_stored(Emitter& e, const Operand& source, unsigned offset, unsigned bytes);
 /// Checks what an instruction that is emitted next reads for a branch, an address or a store, and
 /// notes where its results are defined.
 void track(Emitter& e, const Instruction& i);

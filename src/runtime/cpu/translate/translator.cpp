@@ -59,6 +59,8 @@ KernelInfo Translator::run(const std::string& name) {
     if (slot < 0) continue;
     ir_.CreateStore(ir_.getInt32(0), e_.register_file(static_cast<std::uint32_t>(slot)));
   }
+  if (e_.instrumentation.checks)
+    ir_.CreateMemSet(e_.registers, ir_.getInt8(0), block_entries_bytes(), llvm::Align(64));
   Value* live = e_.aligned ? ir_.getInt32(~0U) : e_.field(offsetof(WarpContext, live), 32);
   ir_.CreateStore(live, e_.register_file(e_.live_slot));
   ir_.CreateStore(live, e_.register_file(mask_slot_));
@@ -85,7 +87,7 @@ void Translator::make_plans() {
 /// Gives a place in the register file to every register that lives across blocks.
 void Translator::assign_slots() {
   e_.slots.assign(e_.function.registers.size(), -1);
-  std::uint32_t at = 0;
+  std::uint32_t at = e_.instrumentation.checks ? block_entries_bytes() : 0;
   const auto place = [&](std::uint32_t bytes) {
     at = (at + bytes - 1) / bytes * bytes;
     const std::uint32_t result = at;
@@ -180,6 +182,11 @@ void Translator::run_under(Value* lanes) {
 void Translator::emit_body(int index) {
   const Block& block = flow_.block(index);
   if (e_.instrumentation.counts) count_block(e_, index);
+  if (e_.instrumentation.checks) {
+    Value* unwritten =
+        ir_.CreateLoad(ir_.getInt32Ty(), e_.context_field(offsetof(WarpContext, unwritten)));
+    ir_.CreateStore(unwritten, e_.register_file(4U * static_cast<std::uint32_t>(index)));
+  }
   e_.looks = block.looks;
   e_.tell_action();
   for (std::uint32_t i = block.first; i < block.last; ++i) {

@@ -35,6 +35,10 @@ class Translator {
   // A kernel: translator.cpp
   void make_plans();
   void assign_slots();
+  /// What a checked kernel's register file begins with: see KernelInfo.
+  [[nodiscard]] std::uint32_t block_entries_bytes() const {
+    return 4U * static_cast<std::uint32_t>(flow_.size());
+  }
   void emit_block(int block, bool full);
   void run_under(Value* lanes);
   void emit_body(int block);
