@@ -140,36 +140,58 @@ void Printer::convert_layout(Id id) {
   }
 }
 
-void Printer::dot(Id id) {
-  const Inst& inst = p_.at(id);
+/// The number of products in a row that read the fragments of one left operand.
+std::size_t Printer::dots_together(std::span<const Id> ids) const {
+  const auto is_dot = [&](Id id) {
+    return p_.at(id).op == Op::kDot && unit_of(p_, p_.at(id)) == &units::kMmaSync;
+  };
+  if (!is_dot(ids[0])) return 0;
+  const Inst& first = p_.at(ids[0]);
+  const auto joins = [&](Id id) {
+    if (!is_dot(id)) return false;
+    const Inst& inst = p_.at(id);
+    // Of their own, and not one after the other.
+    const bool beside = inst.place == Place::kAlias && inst.args[2] != ids[0];
+    const bool in_memory = first.addresses[0] >= 0;
+    return beside && inst.args[0] == first.args[0] && inst.addresses[0] == first.addresses[0] &&
+           (!in_memory || inst.args[3] == first.args[3]) && inst.trans_a == first.trans_a &&
+           inst.dtype == first.dtype && inst.first == first.first && inst.last == first.last &&
+           registers(id) == registers(ids[0]);
+  };
+  return static_cast<std::size_t>(std::find_if_not(ids.begin() + 1, ids.end(), joins) -
+                                  ids.begin());
+}
+
+/// Products that share a left operand: one, or dots_together().
+void Printer::dots(std::span<const Id> ids) {
+  const Inst& inst = p_.at(ids[0]);
   if (inst.place == Place::kRegisters) {
-    declare(id);
-    each(registers(id), 1, [&](std::string_view i) {
-      return fmt::format("{}[{}] = {};", name(id), i, ref(inst.args[2], {inst.layout, i}));
+    declare(ids[0]);
+    each(registers(ids[0]), 1, [&](std::string_view i) {
+      return fmt::format("{}[{}] = {};", name(ids[0]), i, ref(inst.args[2], {inst.layout, i}));
     });
   }
   out_.line("{");
   const Unit& unit = *unit_of(p_, inst);
   const bool elements = unit.multiplies->reads == Multiplier::Reads::kElements;
-  for (std::size_t side = 0; side < 2; ++side) {
-    if (inst.addresses[side] < 0) continue;
-    const Id tile = inst.args[side];
-    const std::string number = ref(inst.args[side + 3]);
-    const char letter = side == 0 ? 'a' : 'b';
-    out_.line(elements
-                  ? fmt::format("const {}* const {} = {};", memory_type(p_.at(tile).dtype), letter,
-                                slot_pointer(tile, number))
-                  : fmt::format("const unsigned {} = {};", letter, slot_address(tile, number)));
-  }
-  &unit == &units::kFma ? dot_fma(id) : dot_mma(id);
+  const auto point = [&](const Inst& dot, std::size_t side, const std::string& to) {
+    if (dot.addresses[side] < 0) return;
+    const Id tile = dot.args[side];
+    const std::string number = ref(dot.args[side + 3]);
+    out_.line(elements ? fmt::format("const {}* const {} = {};", memory_type(p_.at(tile).dtype), to,
+                                     slot_pointer(tile, number))
+                       : fmt::format("const unsigned {} = {};", to, slot_address(tile, number)));
+  };
+  point(inst, 0, "a");
+  for (std::size_t d = 0; d < ids.size(); ++d) point(p_.at(ids[d]), 1, right_operand(d));
+  &unit == &units::kFma ? dot_fma(ids[0]) : dots_mma(ids);
   out_.line("}");
 }
 
 /// Fills the registers of a fragment of A, or of two neighbouring fragments of B, with operand
-/// `side`.
-std::string Printer::fragment(const Inst& dot, std::size_t side, std::string_view step,
-                              std::string_view tile, int steps) {
-  const char letter = side == 0 ? 'a' : 'b';
+/// `side`, which is at `from`.
+std::string Printer::fragment(const Inst& dot, std::size_t side, std::string_view from,
+                              std::string_view step, std::string_view tile, int steps) {
   const bool trans = side == 0 ? dot.trans_load_a : dot.trans_load_b;
   const LinearMap images = cols_of(layout(dot.addresses[side]).reg);
   int step_bits = 0;
@@ -180,29 +202,27 @@ std::string Printer::fragment(const Inst& dot, std::size_t side, std::string_vie
   if (side == 1) terms[1].map.images.insert(terms[1].map.images.begin(), 0);
   const bool bytes = trans && dtype_size(dot.dtype) == 1;
   return fmt::format("{}(f{}[{}], {} + {});",
-                     bytes ? preamble_.ldmatrix_trans_bytes() : preamble_.ldmatrix(trans), letter,
-                     tile, letter, offset(dot.addresses[side], terms));
+                     bytes ? preamble_.ldmatrix_trans_bytes() : preamble_.ldmatrix(trans),
+                     side == 0 ? 'a' : 'b', tile, from, offset(dot.addresses[side], terms));
 }
 
-void Printer::dot_mma(Id id) {
-  const Inst& inst = p_.at(id);
-  const DType type_a =
-      p_.at(inst.args[0]).type.kind == Kind::kShared ? p_.at(inst.args[0]).dtype : inst.dtype;
-  const DType type_b =
-      p_.at(inst.args[1]).type.kind == Kind::kShared ? p_.at(inst.args[1]).dtype : inst.dtype;
-  const int word = 4 / static_cast<int>(dtype_size(inst.dtype));
-  const int steps = mma_steps(p_, inst);
-  const DotLayouts layouts = dot_layouts(p_, inst);
+void Printer::dots_mma(std::span<const Id> ids) {
+  const Inst& first = p_.at(ids[0]);
+  const auto type_of = [&](const Inst& inst, std::size_t side) {
+    const Inst& operand = p_.at(inst.args[side]);
+    return operand.type.kind == Kind::kShared ? operand.dtype : inst.dtype;
+  };
+  const int word = 4 / static_cast<int>(dtype_size(first.dtype));
+  const int steps = mma_steps(p_, first);
+  const DotLayouts layouts = dot_layouts(p_, first);
   const int tiles_m = layouts.a.registers() / (4 * word * steps);
   const int tiles_n = layouts.b.registers() / (2 * word * steps);
-  // With B's columns in pairs, the sums of two neighbouring fragments alternate.
-  const bool in_pairs = word == 4 && !inst.trans_b;
-  const std::string mma = preamble_.mma(type_a, type_b, in_pairs ? 2 : 1);
   out_.line("#pragma unroll");
-  out_.line(fmt::format("for (int k = {}; k < {}; ++k) {{", inst.first,
-                        inst.last == 0 ? steps : inst.last));
+  out_.line(fmt::format("for (int k = {}; k < {}; ++k) {{", first.first,
+                        first.last == 0 ? steps : first.last));
   out_.line(fmt::format("unsigned fa[{}][4], fb[{}][2];", tiles_m, tiles_n));
-  const auto from_registers = [&](std::size_t side, std::string_view tile, int words) {
+  const auto from_registers = [&](const Inst& inst, std::size_t side, std::string_view tile,
+                                  int words) {
     const std::string value = storage(inst.args[side]);
     const char letter = side == 0 ? 'a' : 'b';
     out_.line(
@@ -210,31 +230,42 @@ void Printer::dot_mma(Id id) {
                     "* {0} + w) * {6});",
                     words, letter, tile, preamble_.pack(inst.dtype), value, steps, word));
   };
+  const auto widen = [&](const Inst& inst, std::size_t side, int tiles) {
+    out_.line("#pragma unroll");
+    out_.line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}(w{3}[{0}], f{3}[{0}]);",
+                          side == 0 ? 'm' : 'n', tiles,
+                          preamble_.widen_fragment(type_of(inst, side), side == 0 ? 4 : 2),
+                          side == 0 ? 'a' : 'b'));
+  };
   out_.line("#pragma unroll");
   out_.line(fmt::format("for (int m = 0; m < {}; ++m)", tiles_m));
-  inst.addresses[0] >= 0 ? out_.line("  " + fragment(inst, 0, "k", "m", steps))
-                         : from_registers(0, "m", 4);
-  out_.line("#pragma unroll");
-  out_.line(fmt::format("for (int n = 0; n < {}; {})", tiles_n,
-                        inst.addresses[1] >= 0 ? "n += 2" : "++n"));
-  inst.addresses[1] >= 0 ? out_.line("  " + fragment(inst, 1, "k", "n", steps))
-                         : from_registers(1, "n", 2);
-  if (word == 4) {
-    out_.line(fmt::format("unsigned wa[{}][8], wb[{}][4];", tiles_m, tiles_n));
+  first.addresses[0] >= 0 ? out_.line("  " + fragment(first, 0, "a", "k", "m", steps))
+                          : from_registers(first, 0, "m", 4);
+  for (std::size_t d = 0; d < ids.size(); ++d) {
+    const Inst& inst = p_.at(ids[d]);
+    // With B's columns in pairs, the sums of two neighbouring fragments alternate.
+    const bool in_pairs = word == 4 && !inst.trans_b;
+    const std::string mma = preamble_.mma(type_of(inst, 0), type_of(inst, 1), in_pairs ? 2 : 1);
     out_.line("#pragma unroll");
-    out_.line(fmt::format("for (int m = 0; m < {}; ++m) {}(wa[m], fa[m]);", tiles_m,
-                          preamble_.widen_fragment(type_a, 4)));
+    out_.line(fmt::format("for (int n = 0; n < {}; {})", tiles_n,
+                          inst.addresses[1] >= 0 ? "n += 2" : "++n"));
+    inst.addresses[1] >= 0 ? out_.line("  " + fragment(inst, 1, right_operand(d), "k", "n", steps))
+                           : from_registers(inst, 1, "n", 2);
+    if (word == 4) {
+      if (d == 0) {
+        out_.line(fmt::format("unsigned wa[{}][8], wb[{}][4];", tiles_m, tiles_n));
+        widen(inst, 0, tiles_m);
+      }
+      widen(inst, 1, tiles_n);
+    }
     out_.line("#pragma unroll");
-    out_.line(fmt::format("for (int n = 0; n < {}; ++n) {}(wb[n], fb[n]);", tiles_n,
-                          preamble_.widen_fragment(type_b, 2)));
+    out_.line(fmt::format("for (int m = 0; m < {}; ++m) {{", tiles_m));
+    out_.line("#pragma unroll");
+    out_.line(fmt::format(
+        "for (int n = 0; n < {0}; ++n) {1}({2} + (m * {0} + {3}, {4}a[m], {4}b[n]);", tiles_n, mma,
+        storage(ids[d]), in_pairs ? "n / 2 * 2) * 4 + n % 2" : "n) * 4", word == 4 ? 'w' : 'f'));
+    out_.line("}");
   }
-  out_.line("#pragma unroll");
-  out_.line(fmt::format("for (int m = 0; m < {}; ++m) {{", tiles_m));
-  out_.line("#pragma unroll");
-  out_.line(fmt::format(
-      "for (int n = 0; n < {0}; ++n) {1}({2} + (m * {0} + {3}, {4}a[m], {4}b[n]);", tiles_n, mma,
-      storage(id), in_pairs ? "n / 2 * 2) * 4 + n % 2" : "n) * 4", word == 4 ? 'w' : 'f'));
-  out_.line("}");
   out_.line("}");
 }
 

@@ -303,6 +303,9 @@ void Printer::block(const std::vector<Id>& ids) {
     if (const std::size_t together = packets_together(rest); together > 1) {
       ll_loads(rest.first(together));
       i += together - 1;
+    } else if (const std::size_t dots = dots_together(rest); dots > 1) {
+      this->dots(rest.first(dots));
+      i += dots - 1;
     } else {
       instruction(ids[i]);
     }
@@ -415,7 +418,7 @@ void Printer::instruction(Id id) {
       convert_layout(id);
       break;
     case Op::kDot:
-      dot(id);
+      dots({&id, 1});
       break;
     case Op::kFor:
       loop(id);

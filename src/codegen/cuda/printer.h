@@ -60,9 +60,16 @@ class Printer {
   void vote() { out_.line("if (__syncthreads_or(lost)) return;"); }
 
   // print_combine.cpp
-  Print reduce, convert_layout, dot, dot_mma, dot_fma;
-  std::string fragment(const Inst& dot, std::size_t side, std::string_view step,
-                       std::string_view tile, int steps);
+  Print reduce, convert_layout, dot_fma;
+  [[nodiscard]] std::size_t dots_together(std::span<const Id> ids) const;
+  void dots(std::span<const Id> ids);
+  void dots_mma(std::span<const Id> ids);
+  /// The variable with the place of a right operand.
+  static std::string right_operand(std::size_t dot) {
+    return dot == 0 ? "b" : fmt::format("b{}", dot);
+  }
+  std::string fragment(const Inst& dot, std::size_t side, std::string_view from,
+                       std::string_view step, std::string_view tile, int steps);
 
   // print_roles.cpp
   void roles(std::span<const Id> ids);

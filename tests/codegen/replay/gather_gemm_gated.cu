@@ -231,6 +231,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into
       {
         const unsigned a = shared + 0 + (int)v240 * 16384;
         const unsigned b = shared + 98304 + (int)v240 * 8192;
+        const unsigned b1 = shared + 147456 + (int)v240 * 8192;
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
           unsigned fa[4][4], fb[4][2];
@@ -245,20 +246,9 @@ extern "C" __global__ void __launch_bounds__(128, 1) gather_gemm_all_gather_into
 #pragma unroll
             for (int n = 0; n < 4; ++n) mma_bf16_bf16(v102 + (m * 4 + n) * 4, fa[m], fb[n]);
           }
-        }
-      }
-      {
-        const unsigned a = shared + 0 + (int)v240 * 16384;
-        const unsigned b = shared + 147456 + (int)v240 * 8192;
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          unsigned fa[4][4], fb[4][2];
-#pragma unroll
-          for (int m = 0; m < 4; ++m)
-            ldmatrix(fa[m], a + ((at7 ^ (k % 4 * 32)) + m % 4 * 2048));
 #pragma unroll
           for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
+            ldmatrix_trans(fb[n], b1 + ((at8 ^ (n / 2 % 2 * 32)) + k % 4 * 2048));
 #pragma unroll
           for (int m = 0; m < 4; ++m) {
 #pragma unroll
