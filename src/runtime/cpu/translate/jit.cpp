@@ -147,11 +147,11 @@ bool has_long_block(const llvm::Module& module) {
   });
 }
 
-/// LLVM asks for an allocator without saying for what: this thread's code has long blocks.
-thread_local bool tls_long_blocks = false;
+/// LLVM asks for an allocator without saying for what: this thread generates code unoptimized.
+thread_local bool tls_unoptimized = false;
 
 llvm::FunctionPass* create_register_allocator() {
-  return tls_long_blocks ? llvm::createFastRegisterAllocator()
+  return tls_unoptimized ? llvm::createFastRegisterAllocator()
                          : llvm::createBasicRegisterAllocator();
 }
 
@@ -301,8 +301,9 @@ std::string Jit::compile(const Program& program, std::size_t entry, bool aligned
   for (llvm::Function& function : out) {
     if (!function.isDeclaration()) passes.run(function, functions);
   }
-  tls_long_blocks = has_long_block(out);
-  if (tls_long_blocks) {
+  // Code that is checked spends its time in the sanitizer.
+  tls_unoptimized = instrumentation_.checks || has_long_block(out);
+  if (tls_unoptimized) {
     machine->setOptLevel(llvm::CodeGenOptLevel::None);
     machine->setO0WantsFastISel(false);  // it would not know most vectors
     machine->setFastISel(false);
