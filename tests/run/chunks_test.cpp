@@ -13,15 +13,18 @@
 namespace braid::testing {
 namespace {
 
-/// Checks the graph in chunks: the reference's values, twice in a row, and the bits of the graph
-/// with its collectives and matmuls separate.
-void expect_right(const Graph& graph, const Bindings& bindings, std::uint64_t seed) {
+/// Checks the graph in chunks, for each of these values of its symbol: the reference's values,
+/// twice in a row, and the bits of the graph with its collectives and matmuls separate.
+void expect_right(const Graph& graph, const std::vector<std::int64_t>& tokens) {
   const World world = World::open(world_options(world_size(graph)));
   Executable in_chunks = Executable::compile(graph, world, chunked());
   EXPECT_NE(in_chunks.program_json().find("event_wait"), std::string::npos);
   Executable apart = Executable::compile(graph, world);
   EXPECT_EQ(apart.program_json().find("event_wait"), std::string::npos);
-  for (const std::uint64_t run : {seed, seed + 1}) {
+  for (std::size_t r = 0; r < 2 * tokens.size(); ++r) {
+    const Bindings bindings{{"T", tokens[r / 2]}};
+    SCOPED_TRACE(fmt::format("{} tokens, run {}", tokens[r / 2], r));
+    const auto run = static_cast<std::uint64_t>(tokens[r / 2]) + r;
     const RankTensors inputs = random_inputs(graph, bindings, run);
     const RankTensors got = run_once(in_chunks, graph, bindings, inputs);
     EXPECT_TRUE(same_as_reference(graph, got, evaluate(graph, inputs, bindings)));
@@ -50,11 +53,7 @@ class Chunks : public ::testing::TestWithParam<Case> {
     return builder_.op(name, std::move(inputs), std::move(attrs));
   }
   void expect_right(const std::vector<ValueId>& outputs) {
-    const Graph graph = builder_.take(outputs);
-    for (const std::int64_t tokens : {1, 7}) {
-      SCOPED_TRACE(tokens);
-      testing::expect_right(graph, {{"T", tokens}}, static_cast<std::uint64_t>(tokens));
-    }
+    testing::expect_right(builder_.take(outputs), {1, 7});
   }
 
   GraphBuilder builder_;
@@ -151,7 +150,7 @@ TEST(MeshChunks, AreThoseOfTheGroup) {
                                           {graph.node(gather).outputs[1], in("v", {4, 8})}, attrs);
     graph.add_output(graph.node(gather).outputs[0]);
     graph.add_output(graph.node(scatter).outputs[0]);
-    expect_right(graph, {{"T", 3}}, 9);
+    expect_right(graph, {3});
   }
 }
 
@@ -197,8 +196,7 @@ TEST_P(ScaledChunks, GatherAndScatter) {
           "fused_scaled_matmul_reduce_scatter",
           {b.in(kF8, {kT * world, 32}), w, scale(b, {rows, 1}), of_w, b.in(kBF16, {24})}, attrs));
     }
-    const Graph graph = b.take(outputs);
-    for (const std::int64_t tokens : {1, 8}) expect_right(graph, {{"T", tokens}}, 3);
+    expect_right(b.take(outputs), {1, 8});
   }
 }
 
