@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "braid/executable.h"
+#include "braid/reference.h"
 #include "runtime/dynamic_library.h"
 #include "runtime/fake_libcuda.h"
 
@@ -129,6 +130,9 @@ int bench(int launches) {
   Executable executable = Executable::compile(chain(launches), world);
   const Executable::Plan one = executable.prepare({{"T", 1}});
   const Executable::Plan all = executable.prepare({{"T", 64}});
+  const RankTensors inputs = random_inputs(chain(launches), all.bindings(), 1);
+  executable.set_input(0, "x", inputs[0][0]);
+  executable.set_input(0, "w", inputs[0][1]);
   if (executable.launches() != launches) throw std::runtime_error("the chain is no chain");
   const std::vector<double> warm =
       in_turns({[&] { (void)Executable::compile(chain(launches), world); }}, 1)[0];

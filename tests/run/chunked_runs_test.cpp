@@ -15,6 +15,7 @@
 #include "run/run_graph.h"
 #include "runtime/compile/compile_program.h"
 #include "runtime/exec/executable_impl.h"
+#include "runtime/prepare_with_zeros.h"
 
 namespace braid::testing {
 namespace {
@@ -58,7 +59,7 @@ TEST(ChunkedTrace, TheOwnChunkDoesNotWaitForTheOthers) {
   // Ranks that share a GPU wait for its multiprocessors, too.
   const World world = World::open(cpu_world_options(3));
   Executable executable = Executable::compile(graph, world, chunked());
-  executable.prepare({{"T", 32}});
+  prepare_with_zeros(executable, world, {{"T", 32}});
   std::set<int> early;
   for (int run = 0; run < 50 && early.size() < 3; ++run) {
     const std::vector<StepTime> steps = executable.trace();

@@ -13,6 +13,7 @@
 #include "run/graph_builder.h"
 #include "run/run_graph.h"
 #include "runtime/device_loader.h"
+#include "runtime/prepare_with_zeros.h"
 
 namespace braid {
 namespace {
@@ -191,14 +192,14 @@ std::vector<StepTime> trace_of_the_first(const Graph& graph, const PassConfig& c
   std::thread second([&] {
     const World world = open(1);
     Executable executable = Executable::compile(graph, world, config);
-    executable.prepare(bindings);
+    prepare_with_zeros(executable, world, bindings);
     std::this_thread::sleep_for(later);
     executable.run();
     executable.synchronize();
   });
   const World world = open(0);
   Executable executable = Executable::compile(graph, world, config);
-  executable.prepare(bindings);
+  prepare_with_zeros(executable, world, bindings);
   std::vector<StepTime> steps = executable.trace();
   second.join();
   return steps;
@@ -253,7 +254,7 @@ TEST(GatherGemmTrace, MarksAreOfOneRun) {
   const auto is_product = [](const StepTime& step) { return step.what == "multiply"; };
   EXPECT_EQ(std::count_if(steps.begin(), steps.end(), is_product), 12);  // 6 on each rank
   Executable another = Executable::compile(graph, world, config);
-  another.prepare(few);
+  prepare_with_zeros(another, world, few);
   EXPECT_EQ(another.trace().size(), steps.size());
 }
 

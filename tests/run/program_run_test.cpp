@@ -22,6 +22,7 @@
 #include "lowering/plan/program.h"
 #include "run/run_graph.h"
 #include "runtime/compile/artifact.h"
+#include "runtime/prepare_with_zeros.h"
 #include "runtime/temporary_directory.h"
 #include "source_directory.h"
 
@@ -232,7 +233,7 @@ TEST(TwoStreams, ATraceSaysWhenEachStepRan) {
   const World world = open_world(1);
   Executable executable = Executable::load(path, world);
   EXPECT_THROW((void)executable.trace(), Error) << "before prepare";
-  executable.prepare({});
+  prepare_with_zeros(executable, world, {});
   for (int run = 0; run < 2; ++run) {
     const std::vector<StepTime> steps = executable.trace();
     ASSERT_EQ(steps.size(), 3);

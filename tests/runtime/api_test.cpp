@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/prepare_with_zeros.h"
+
 namespace {
 
 constexpr std::int64_t kHidden = 96;
@@ -140,7 +142,7 @@ TEST(Stranger, APeerThatIsLateEndsInATimeout) {
   options.timeout_s = 1e-9;  // a rank that is polled at all is late
   auto world = braid::World::open(options);
   auto executable = braid::Executable::compile(build(), world);
-  executable.prepare({{"T", 1}});
+  prepare_with_zeros(executable, world, {{"T", 1}});
   EXPECT_EQ(code_of([&] {
               for (int i = 0; i < 100; ++i) executable.run();
               executable.synchronize();

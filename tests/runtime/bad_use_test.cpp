@@ -140,6 +140,7 @@ TEST_F(BadUse, TensorsThatDoNotFit) {
   HostTensor small = rows(2);
   small.data.pop_back();
   EXPECT_THAT(refused([&] { executable_.set_input(0, "x", small); }), HasSubstr("63 bytes"));
+  executable_.set_input(1, "x", rows(2));
   executable_.run();
   EXPECT_THAT(refused([&] { (void)executable_.output(0, "z"); }), HasSubstr("no output or input"));
   EXPECT_THAT(refused([&] { (void)executable_.output(2, "y"); }), HasSubstr("rank: 2"));

@@ -16,6 +16,7 @@
 #include "runtime/dynamic_library.h"
 #include "runtime/error_of.h"
 #include "runtime/fake_libcuda.h"
+#include "runtime/prepare_with_zeros.h"
 
 namespace braid {
 namespace {
@@ -172,7 +173,7 @@ TEST_F(CudaStandIn, GraphsOfChangingBatchesGiveWhatRunsGive) {
     }
     std::map<std::int64_t, std::vector<std::unique_ptr<RecordedGraph>>> graphs;
     for (const std::int64_t rows : {1, 3}) {
-      const Executable::Plan plan = executable.prepare({{"T", rows}});
+      const Executable::Plan plan = prepare_with_zeros(executable, world, {{"T", rows}});
       executable.run(plan, lanes);  // what is outside of the capture
       for (Stream* lane : lanes) lane->begin_capture();
       executable.run(plan, lanes);

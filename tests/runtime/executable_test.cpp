@@ -18,6 +18,7 @@
 #include "runtime/dynamic_library.h"
 #include "runtime/error_of.h"
 #include "runtime/fake_libcuda.h"
+#include "runtime/prepare_with_zeros.h"
 #include "runtime/temporary_directory.h"
 
 namespace braid {
@@ -129,7 +130,7 @@ TEST_F(ExecutableTest, OrderOfCallsIsChecked) {
   EXPECT_THAT(error_of([&] { (void)executable.output(0, "y"); }).second, HasSubstr("prepare"));
   EXPECT_EQ(error_of([&] { executable.prepare({}); }).first, ErrorCode::kInvalidArgument);
   EXPECT_EQ(error_of([&] { executable.prepare({{"T", 9}}); }).first, ErrorCode::kInvalidArgument);
-  executable.prepare({{"T", 8}});
+  prepare_with_zeros(executable, world, {{"T", 8}});
   EXPECT_THAT(error_of([&] { (void)executable.output(0, "y"); }).second, HasSubstr("before a run"));
   executable.run();
   EXPECT_EQ(executable.output(0, "y").shape, (std::vector<std::int64_t>{8, 64}));
@@ -168,7 +169,7 @@ TEST_F(ExecutableTest, InputHandedThroughAndBoundMemory) {
     EXPECT_THAT(error_of([&] { executable.bind(0, "s", tensor); }).second,
                 HasSubstr("no input or output"));
     executable.bind(1, "x", tensor);
-    executable.prepare({{"T", 2}});
+    prepare_with_zeros(executable, world, {{"T", 2}});
     executable.set_input(0, "x", filled({2, 64}, 1));
     executable.set_input(1, "x", filled({2, 64}, 2));
     executable.run();
@@ -249,7 +250,7 @@ TEST_F(ExecutableTest, APlanForAnotherGpuIsRefused) {
 TEST_F(ExecutableTest, RunOnlyLaunchesInterleaved) {
   World world = open_world();
   Executable executable = Executable::compile(small_graph(), world);
-  executable.prepare({{"T", 8}});
+  prepare_with_zeros(executable, world, {{"T", 8}});
   const std::size_t handles = fake().live_handles;
   for (int i = 0; i < 100; ++i) executable.run();
   EXPECT_EQ(fake().launches, 200);
@@ -261,7 +262,7 @@ TEST_F(ExecutableTest, RunsOfTwoThreadsAreEnqueuedOneAfterTheOther) {
   std::vector<Executable> executables;
   for (int i = 0; i < 2; ++i) {
     executables.push_back(Executable::compile(small_graph(), world));
-    executables.back().prepare({{"T", 8}});
+    prepare_with_zeros(executables.back(), world, {{"T", 8}});
   }
   fake().launch_us = 500;
   std::vector<std::thread> threads;
@@ -282,7 +283,7 @@ TEST_F(ExecutableTest, RunsOfTwoThreadsAreEnqueuedOneAfterTheOther) {
 TEST_F(ExecutableTest, EachRankMayBeEnqueuedByAThreadOfItsOwn) {
   World world = open_world();
   Executable executable = Executable::compile(small_graph(), world);
-  const Executable::Plan plan = executable.prepare({{"T", 8}});
+  const Executable::Plan plan = prepare_with_zeros(executable, world, {{"T", 8}});
   std::vector<std::thread::id> ids(2);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 2; ++rank) {
@@ -304,7 +305,7 @@ TEST_F(ExecutableTest, EachRankMayBeEnqueuedByAThreadOfItsOwn) {
 TEST_F(ExecutableTest, ARankThatCannotBeEnqueuedIsTold) {
   World world = open_world();
   Executable executable = Executable::compile(small_graph(), world);
-  const Executable::Plan plan = executable.prepare({{"T", 8}});
+  const Executable::Plan plan = prepare_with_zeros(executable, world, {{"T", 8}});
   executable.run_rank(plan, 0);
   fake().fail = "cuLaunchKernel";
   EXPECT_THAT(error_of([&] { executable.run_rank(plan, 1); }).second, HasSubstr("cuLaunchKernel"));
@@ -327,7 +328,7 @@ TEST_F(ExecutableTest, AnotherOneLoadsNothing) {
   EXPECT_EQ(fake().modules, modules);
   EXPECT_EQ(world.metrics().kernels_from_cache + world.metrics().kernels_compiled, taken);
   EXPECT_EQ(other.program_hash(), executable.program_hash());
-  other.prepare({{"T", 8}});
+  prepare_with_zeros(other, world, {{"T", 8}});
   other.run();
   other.synchronize();
   EXPECT_EQ(fake().launches, 2);
@@ -336,7 +337,7 @@ TEST_F(ExecutableTest, AnotherOneLoadsNothing) {
 TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
   World world = open_world();
   Executable executable = Executable::compile(small_graph(), world, {.all_reduce = "one_shot"});
-  executable.prepare({{"T", 8}});
+  prepare_with_zeros(executable, world, {{"T", 8}});
   // As the kernel does when rank 1 waits for rank 0 in vain.
   on_launch([](const char* entry, void** args) {
     if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
@@ -380,7 +381,7 @@ TEST_F(ExecutableTest, TimeoutIsNamedAndTheExecutableRecovers) {
 TEST_F(ExecutableTest, AStreamThatFailsLeavesNoFlagsForTheNextRun) {
   World world = open_world();
   Executable executable = Executable::compile(small_graph(), world, {.all_reduce = "one_shot"});
-  executable.prepare({{"T", 8}});
+  prepare_with_zeros(executable, world, {{"T", 8}});
   static bool first = true;
   on_launch([](const char* entry, void** args) {
     if (std::string_view(entry).find("all_reduce") == std::string_view::npos) return;
@@ -441,7 +442,7 @@ TEST_F(ExecutableTest, FailuresLeakNothing) {
   {
     World world = open_world();
     Executable executable = Executable::compile(small_graph(), world);
-    executable.prepare({{"T", 8}});
+    prepare_with_zeros(executable, world, {{"T", 8}});
     fake().fail = "cuLaunchKernel";
     EXPECT_THROW(executable.run(), Error);
     fake().fail.clear();

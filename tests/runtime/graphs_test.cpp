@@ -14,6 +14,7 @@
 #include "run/far_graphs.h"
 #include "runtime/device_loader.h"
 #include "runtime/error_of.h"
+#include "runtime/prepare_with_zeros.h"
 
 namespace braid {
 namespace {
@@ -206,7 +207,7 @@ TEST_F(Graphs, OfEachBatchSizeGiveWhatRunsGive) {
   std::vector<Executable::Plan> plans;
   std::vector<Recorded> recorded;
   for (std::int64_t rows = 1; rows <= 8; ++rows) {
-    plans.push_back(executable_.prepare({{"T", rows}}));
+    plans.push_back(prepare_with_zeros(executable_, world_, {{"T", rows}}));
     if (rows % 3 == 0) executable_.run(plans.back(), lanes_);  // what a capture must not wait for
     recorded.push_back(capture(plans.back()));
   }
@@ -252,7 +253,7 @@ TEST_F(Graphs, OneCaptureMayHoldAllRanks) {
 }
 
 TEST_F(Graphs, SomeStreamsOfARunCannotBeCaptured) {
-  executable_.prepare({{"T", 5}});
+  prepare_with_zeros(executable_, world_, {{"T", 5}});
   lanes_[1]->begin_capture();
   EXPECT_EQ(error_of([&] { executable_.run(lanes_); }),
             std::pair(ErrorCode::kInvalidArgument,
@@ -281,7 +282,7 @@ TEST_F(Graphs, AReplayThatFailsIsAnErrorOfTheExecutable) {
       executable_.set_input(rank, "i", HostTensor::from_doubles(DType::kI64, {3}, {0, 3, last}));
     }
   };
-  const Recorded recorded = capture(executable_.prepare({}));
+  const Recorded recorded = capture(prepare_with_zeros(executable_, world_, {}));
   for (int round = 0; round < 2; ++round) {
     set(9);
     replay(recorded);
@@ -303,7 +304,7 @@ TEST_F(Graphs, CollectivesOfACommunicatorCannotBeCaptured) {
   Executable executable = Executable::compile(far, world_);
   Bindings bindings;
   for (const auto& [name, symbol] : far.symbols()) bindings[name] = 2;
-  executable.prepare(bindings);
+  prepare_with_zeros(executable, world_, bindings);
   for (Stream* lane : lanes_) lane->begin_capture();
   EXPECT_THAT(error_of([&] { executable.run(lanes_); }).second,
               HasSubstr("are a communicator's, whose calls differ from run to run"));

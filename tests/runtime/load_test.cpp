@@ -78,6 +78,7 @@ class Served {
       batch.x = inputs[0][0];
       for (std::size_t rank = 0; rank < 2; ++rank) {
         inputs[rank][1] = parameters[rank][1];
+        executable_.set_input(static_cast<int>(rank), "x", batch.x);
         executable_.set_input(static_cast<int>(rank), "w", inputs[rank][1]);
       }
       batch.expected = evaluate(graph, inputs, bindings)[0][0];

@@ -18,6 +18,7 @@
 #include "runtime/error_of.h"
 #include "runtime/nccl/nccl_api.h"
 #include "runtime/nccl_testing.h"
+#include "runtime/prepare_with_zeros.h"
 
 namespace braid {
 namespace {
@@ -127,7 +128,7 @@ TEST_F(Nccl, AnAllReduceIsOneCallOfEachRank) {
   const Graph graph = small_graph(2);
   World world = open(2);
   Executable executable = Executable::compile(graph, world);
-  executable.prepare({{"T", 3}});
+  prepare_with_zeros(executable, world, {{"T", 3}});
   nccl().ops.clear();
   executable.run();
   executable.synchronize();

@@ -14,6 +14,7 @@
 #include "runtime/compile/compile_program.h"
 #include "runtime/error_of.h"
 #include "runtime/exec/executable_impl.h"
+#include "runtime/prepare_with_zeros.h"
 
 namespace braid {
 namespace {
@@ -205,7 +206,7 @@ TEST_F(Plans, WhatDoesNotFitIsRefused) {
 }
 
 TEST_F(Plans, StreamsAreOfTheRankAndTheDevice) {
-  const Executable::Plan plan = executable_.prepare({{"T", 1}});
+  const Executable::Plan plan = prepare_with_zeros(executable_, world_, {{"T", 1}});
   World elsewhere = World::open(two_ranks());
   const auto zero = world_.device().create_stream(0), one = world_.device().create_stream(1),
              strange = elsewhere.device().create_stream(1);
@@ -316,9 +317,9 @@ TEST(CheckedPlans, OnlyTheCurrentOneIsRunByRank) {
   Executable executable = Executable::compile(sum_graph(), world);
   const Executable::Plan first = executable.prepare({{"T", 3}});
   const Executable::Plan second = executable.prepare({{"T", 4}});
+  for (int rank = 0; rank < 2; ++rank) executable.set_input(rank, "x", filled(4, 1));
   EXPECT_THAT(error_of([&] { executable.run_rank(first, 0); }).second,
               HasSubstr("another plan is the current one"));
-  for (int rank = 0; rank < 2; ++rank) executable.set_input(rank, "x", filled(4, 1));
   for (int rank = 0; rank < 2; ++rank) executable.run_rank(second, rank);
   EXPECT_EQ(executable.output(0, "y").to_doubles(), filled(4, 3).to_doubles());
   EXPECT_TRUE(found_by(world.device()).empty());
@@ -374,6 +375,7 @@ class StateArena : public ::testing::Test {
     context.target = choose_target(graph, "");
     program_ = lower(graph, context);
     program_.arenas.push_back({ArenaKind::kState, "", 8 * 64 * 4});
+    program_.inputs[0].kind = InputKind::kState;
     for (Buffer& buffer : program_.buffers) {
       if (buffer.name == "x") continue;
       buffer.arena = static_cast<int>(program_.arenas.size()) - 1;

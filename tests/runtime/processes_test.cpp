@@ -20,6 +20,7 @@
 #include "braid/reference.h"
 #include "runtime/child.h"
 #include "runtime/free_port.h"
+#include "runtime/prepare_with_zeros.h"
 
 namespace braid {
 namespace {
@@ -247,8 +248,9 @@ TEST(Processes, MayMeetByTheCallersOwnMeans) {
       options.device = DeviceKind::kCpu;
       options.world = 2;
       options.rendezvous = meet_by_callback(rank, 2, exchange);
-      Executable executable = Executable::compile(graph, World::open(options));
-      executable.prepare({{"T", 3}});
+      const World world = World::open(options);
+      Executable executable = Executable::compile(graph, world);
+      prepare_with_zeros(executable, world, {{"T", 3}});
       executable.run();
       executable.synchronize();
       options.rendezvous->barrier();

@@ -15,6 +15,7 @@
 #include "run/far_graphs.h"
 #include "runtime/device_loader.h"
 #include "runtime/error_of.h"
+#include "runtime/prepare_with_zeros.h"
 
 namespace braid {
 namespace {
@@ -209,7 +210,7 @@ TEST_F(Worlds, ARankThatLeavesIsNamed) {
   const Graph graph = small_graph();
   const auto errors = on_both([&](std::size_t rank) {
     Executable executable = Executable::compile(graph, worlds_[rank]);
-    executable.prepare({{"T", 2}});
+    prepare_with_zeros(executable, worlds_[rank], {{"T", 2}});
     if (rank == 1) {
       worlds_.pop_back();
       ends_[1].reset();
@@ -269,7 +270,7 @@ TEST_F(Worlds, RunWithTheSameValues) {
   const auto start = std::chrono::steady_clock::now();
   const auto errors = on_both([&](std::size_t rank) {
     Executable executable = Executable::compile(small_graph(), worlds_[rank]);
-    executable.prepare({{"T", rank == 0 ? 4 : 8}});
+    prepare_with_zeros(executable, worlds_[rank], {{"T", rank == 0 ? 4 : 8}});
     executable.run();
     try {
       executable.synchronize();
@@ -291,7 +292,7 @@ TEST_F(Worlds, PrepareInAnyOrder) {
     std::array<Executable::Plan, 2> plans;
     for (std::size_t i = 0; i < 2; ++i) {
       const std::size_t p = rank == 0 ? i : 1 - i;
-      plans[p] = executable.prepare({{"T", p == 0 ? 4 : 8}});
+      plans[p] = prepare_with_zeros(executable, worlds_[rank], {{"T", p == 0 ? 4 : 8}});
     }
     for (const std::size_t p : {0, 1, 0}) executable.run(plans[p]);
     executable.synchronize();
@@ -315,7 +316,7 @@ TEST_F(Worlds, OfRanksApartRunWithOtherValues) {
     "outputs": ["y"]})");
   const auto errors = on_both([&](std::size_t rank) {
     Executable executable = Executable::compile(graph, worlds_[rank]);
-    executable.prepare({{"T", rank == 0 ? 4 : 8}});
+    prepare_with_zeros(executable, worlds_[rank], {{"T", rank == 0 ? 4 : 8}});
     executable.run();
     executable.synchronize();
     ends_[rank]->barrier();
@@ -409,8 +410,9 @@ TEST(ThreeWorlds, WhatOneGivesUpIsAnErrorOfTheOthers) {
     WorldOptions options;
     options.rendezvous = ends[rank];
     options.timeout_s = rank == 0 ? 0.5 : 60;
-    Executable executable = Executable::compile(small_graph(1e-5, 3), World::open(options, device));
-    executable.prepare({{"T", 2}});
+    const World world = World::open(options, device);
+    Executable executable = Executable::compile(small_graph(1e-5, 3), world);
+    prepare_with_zeros(executable, world, {{"T", 2}});
     std::string error;
     try {
       if (rank != 2) executable.run();
