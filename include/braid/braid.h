@@ -202,7 +202,8 @@ BRAID_API braid_status braid_get_output(braid_executable executable, int32_t ran
 
 /** Enqueues a run on all ranks and returns. `streams` has one stream for each rank, in order: the
  * run follows earlier work on them and precedes later work. With `count` 0 it uses the executable's
- * own streams. */
+ * own streams. BRAID_INVALID_ARGUMENT for the first input that has no value on some rank: it was
+ * neither set, for whatever plan, nor bound before braid_prepare. States begin with zeros. */
 BRAID_API braid_status braid_run(braid_executable executable, braid_plan plan,
                                  const braid_stream* streams, size_t count);
 /** Enqueues one rank's part of a run, from one thread per GPU, all at the same time. Each rank must

@@ -137,7 +137,9 @@ class BRAID_API Executable {
   void set_input(int rank, std::string_view name, const HostTensor& tensor);
 
   /// Enqueues one run of the current plan on every rank of this world and returns. It allocates,
-  /// looks up and compiles nothing.
+  /// looks up and compiles nothing. Throws kInvalidArgument for the first input, parameters
+  /// included, that has no value on one of these ranks: set_input() gives one for all plans, and so
+  /// does bind() for plans prepared after it. States begin with zeros.
   void run();
   /// Enqueues a run on the caller's streams, one for each rank of this world in order
   /// (Device::create_stream, Device::wrap_stream). The run follows earlier work on them and

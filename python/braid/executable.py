@@ -129,7 +129,8 @@ class Executable(library.Owner):
         return result
 
     def launch(self, plan: Plan, streams: "Sequence[Stream]" = ()) -> None:
-        """Enqueues a run on all ranks, on one stream for each of them or on the executable's own."""
+        """Enqueues a run on all ranks, on one stream for each of them or on the executable's own.
+        Every input must be bound, or have been set once; states begin with zeros."""
         handles = (ctypes.c_void_p * len(streams))(*(s._handle for s in streams))
         library.call(
             "braid_run", self._handle, plan._handle, handles, ctypes.c_size_t(len(streams))
@@ -146,8 +147,9 @@ class Executable(library.Owner):
 
     def run(self, inputs: Mapping[str, Any], **symbols: int) -> dict[str, list[np.ndarray]]:
         """Sets inputs, runs, and returns the outputs as one array for each rank. An input is an
-        array for all ranks, or a list of one for each. Symbols that are the whole extent of a dim
-        of an input are found in its shape."""
+        array for all ranks, or a list of one for each; one that is left out keeps its last value,
+        and must have had one. Symbols that are the whole extent of a dim of an input are found in
+        its shape."""
         given: dict[str, list[tensors.HostTensor]] = {}
         for name, value in inputs.items():
             of_ranks = value if isinstance(value, list) else [value]

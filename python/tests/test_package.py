@@ -112,6 +112,11 @@ class Package(unittest.TestCase):
         with self.assertRaises(braid.InvalidArgument) as raised:
             braid.run(sum_graph(), {}, device="cpu", symbols={"T": 3})
         self.assertEqual(str(raised.exception), "x: found no value; expected one for each input")
+        executable = self.executable.another()
+        executable.plan(T=3)
+        executable.set("x", self.x[0], 0)
+        with self.assertRaisesRegex(braid.InvalidArgument, "^x: has no value on rank 1; expected"):
+            executable.launch(executable.plan(T=3))
 
     def test_describes_what_it_takes(self):
         (x,) = self.executable.inputs

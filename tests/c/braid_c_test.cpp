@@ -209,6 +209,20 @@ TEST_F(C, EventsOrderStreamsAndCaptures) {
   for (braid_stream stream : streams) good(braid_stream_destroy(stream));
 }
 
+TEST_F(C, ARunNeedsAValueOfEachInput) {
+  alignas(16) Values values{};
+  const braid_tensor x = tensor(values.data());
+  const braid_plan plan = prepare(4);
+  good(braid_set_input(executable_, 0, "x", &x));
+  const char* const missing =
+      "x: has no value on rank 1; expected set_input(), or bind() before prepare()";
+  EXPECT_EQ(bad(braid_run(executable_, plan, nullptr, 0)), missing);
+  EXPECT_EQ(bad(braid_run_rank(executable_, plan, 1, nullptr)), missing);
+  good(braid_set_input(executable_, 1, "x", &x));
+  good(braid_run(executable_, plan, nullptr, 0));
+  good(braid_synchronize(executable_));
+}
+
 TEST_F(C, AnotherExecutableOfAProgramIsItsOwn) {
   braid_executable another = nullptr;
   EXPECT_THAT(bad(braid_another(nullptr, &another)), HasSubstr("executable: the handle is null"));

@@ -285,6 +285,21 @@ TEST_F(Worlds, RunWithTheSameValues) {
                            "all ranks"));
 }
 
+// Each world looks after its own ranks.
+TEST_F(Worlds, NameTheirOwnRankWithoutAnInput) {
+  const auto errors = on_both([&](std::size_t rank) {
+    Executable executable = Executable::compile(small_graph(), worlds_[rank]);
+    executable.prepare({{"T", 4}});
+    EXPECT_THAT(error_of([&] { executable.run(); }).second,
+                HasSubstr(fmt::format("x: has no value on rank {};", rank)));
+    prepare_with_zeros(executable, worlds_[rank], {{"T", 4}});
+    executable.run();
+    executable.synchronize();
+    ends_[rank]->barrier();
+  });
+  EXPECT_THAT(errors, Each(""));
+}
+
 // Plans may be prepared in any order, and a recovery begins anew.
 TEST_F(Worlds, PrepareInAnyOrder) {
   const auto errors = on_both([&](std::size_t rank) {

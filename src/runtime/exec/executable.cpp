@@ -174,6 +174,12 @@ Executable Executable::Impl::make(const World& world, Program program, ProgramCo
   return make(world, std::move(loaded));
 }
 
+void Executable::Impl::accept_unset(Executable& executable) {
+  for (const auto& of_rank : executable.impl().current->unset) {
+    for (const RankContext::Unset& input : of_rank) *input.is_set = true;
+  }
+}
+
 Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Executable Executable::another() {
@@ -249,10 +255,14 @@ void Executable::set_input(int rank, std::string_view name, const HostTensor& te
     throw_invalid(std::string(name), "has {} bytes of data; expected {}", tensor.data.size(),
                   bytes);
   }
-  if (bytes == 0) return;
-  Stream& stream = impl().ranks[local]->stream_after_runs();
-  stream.copy_from_host(plan.addresses[local][input->buffer], tensor.data.data(), bytes);
-  stream.synchronize();  // the tensor is the caller's and may go away
+  if (bytes != 0) {
+    Stream& stream = impl().ranks[local]->stream_after_runs();
+    stream.copy_from_host(plan.addresses[local][input->buffer], tensor.data.data(), bytes);
+    stream.synchronize();  // the tensor is the caller's and may go away
+  }
+  for (const RankContext::Unset& unset : plan.unset[local]) {
+    if (unset.input == input) *unset.is_set = true;
+  }
 }
 
 void Executable::run() { run(std::span<Stream* const>()); }

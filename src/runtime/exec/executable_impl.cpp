@@ -35,6 +35,15 @@ void synchronize_all(std::span<const std::unique_ptr<RankContext>> ranks) {
 
 }  // namespace
 
+void Executable::Plan::Impl::require_inputs(const RankContext& rank, std::size_t local) const {
+  std::vector<RankContext::Unset>& inputs = unset[local];
+  std::erase_if(inputs, [](const RankContext::Unset& input) { return input.is_set->load(); });
+  if (inputs.empty()) return;
+  throw_invalid(inputs.front().input->name,
+                "has no value on rank {}; expected set_input(), or bind() before prepare()",
+                rank.rank());
+}
+
 Executable::Impl::Impl(std::shared_ptr<World::Impl> world_impl,
                        std::shared_ptr<const LoadedProgram> loaded_program)
     : world(std::move(world_impl)),
@@ -270,6 +279,7 @@ std::shared_ptr<const Executable::Plan::Impl> Executable::Impl::make_plan(
   loaded->load(variant_at(program, plan->bindings));
   for (const auto& rank : ranks) {
     rank->allocate_unbound();
+    plan->unset.push_back(rank->unset());
     places.push_back(rank->places());
     for (const auto& [name, group] : program.groups) {
       Communicator* communicator = communicators.find(name, places.size() - 1);
@@ -310,6 +320,7 @@ void Executable::Impl::run(std::span<Stream* const> streams, std::span<Event* co
   }
   for (std::size_t i = 0; i < streams.size(); ++i) check_stream("run", i, streams[i]);
   const bool recorded = is_recorded(streams);
+  for (std::size_t i = 0; i < ranks.size(); ++i) current->require_inputs(*ranks[i], i);
   const std::size_t width = own.size() / ranks.size();
   ++world->tallies.runs;
   has_run = true;
@@ -340,6 +351,7 @@ void Executable::Impl::run_rank(const std::shared_ptr<const Plan::Impl>& plan, s
   if (failed) throw_invalid("run_rank", "an earlier run failed; expected synchronize() first");
   if (stream != nullptr) check_stream("run_rank", local, stream);
   const bool recorded = stream != nullptr && is_recorded({&stream, 1});
+  plan->require_inputs(*ranks[local], local);
   {
     const std::lock_guard lock(parts);
     if (plan != current && world->device->inspector() != nullptr) {

@@ -27,6 +27,12 @@ struct Executable::Plan::Impl {
   LaunchPlan launches;
   std::vector<std::vector<std::uint64_t>> addresses;  ///< of each buffer, by local rank
   std::vector<RankContext::NamedMemory> memory;       ///< set if there is an inspector
+  /// By local rank, as of prepare() or the last run, so that runs of a plan whose inputs all have
+  /// values check nothing. A thread of run_rank() changes its rank's.
+  mutable std::vector<std::vector<RankContext::Unset>> unset;
+
+  /// Throws kInvalidArgument for an input without a value.
+  void require_inputs(const RankContext& rank, std::size_t local) const;
 };
 
 /// A program on the ranks of this process: what it owns, and the state of its runs.
@@ -36,6 +42,8 @@ struct Executable::Impl : NonCopyable {
                                        std::shared_ptr<const LoadedProgram> loaded);
   /// The same for a plan and code from elsewhere.
   [[nodiscard]] static Executable make(const World& world, Program program, ProgramCode code);
+  /// Takes what is in the memory of the current plan's inputs for their values.
+  static void accept_unset(Executable& executable);
   /// meet() must be called next.
   Impl(std::shared_ptr<World::Impl> world_impl,
        std::shared_ptr<const LoadedProgram> loaded_program);

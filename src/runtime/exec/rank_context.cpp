@@ -65,9 +65,14 @@ RankContext::RankContext(Device& device, const Allocator& allocator, const Loade
       local_(local),
       rank_(rank),
       arenas_(program_.arenas.size()),
-      bound_(program_.buffers.size()) {
+      bound_(program_.buffers.size()),
+      is_set_(program_.buffers.size()) {
   for (int s = 0; s < stream_count(program_); ++s) {
     streams_.push_back(device.create_stream(rank));
+  }
+  for (const ProgramTensor& input : program_.inputs) {
+    is_set_[input.buffer] =
+        std::make_shared<std::atomic<bool>>(input.kind == InputKind::kState);  // to zeros
   }
   for (int e = 0; e < events_needed(program_); ++e) events_.push_back(device.create_event(rank));
   end_of_run_ = device.create_event(rank);
@@ -150,6 +155,15 @@ Stream& RankContext::stream_after_runs() {
   return stream();
 }
 
+std::vector<RankContext::Unset> RankContext::unset() const {
+  std::vector<Unset> inputs;
+  for (const ProgramTensor& input : program_.inputs) {
+    if (bound_[input.buffer] || *is_set_[input.buffer]) continue;
+    inputs.push_back({&input, is_set_[input.buffer]});
+  }
+  return inputs;
+}
+
 void RankContext::share_parameters(RankContext& other) {
   for (const ProgramTensor& input : program_.inputs) {
     if (input.kind != InputKind::kParameter) continue;
@@ -159,6 +173,7 @@ void RankContext::share_parameters(RankContext& other) {
     if (bound_[buffer] || program_.arenas[arena].kind != ArenaKind::kParameters) continue;
     other.allocate(arena);
     arenas_[arena] = other.arenas_[arena];
+    is_set_[buffer] = other.is_set_[buffer];
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -45,6 +46,13 @@ class RankContext {
   }
   /// Throws kInvalidArgument if a bound tensor does not fit at these values.
   void check_bound(const Bindings& bindings) const;
+  /// An input without a value, as far as is known, and whether its memory has got one since.
+  struct Unset {
+    const ProgramTensor* input;
+    std::shared_ptr<std::atomic<bool>> is_set;
+  };
+  /// The inputs without a value at the current addresses. What is bound has the caller's.
+  [[nodiscard]] std::vector<Unset> unset() const;
   /// Shares the parameters of `other`, the same rank of another executable of the program: the
   /// caller's bindings, or its arena.
   void share_parameters(RankContext& other);
@@ -92,6 +100,8 @@ class RankContext {
     DeviceTensor tensor;
   };
   std::vector<std::optional<Bound>> bound_;  ///< for each buffer: the caller's tensor
+  /// For each input's buffer: whether its memory in an arena has a value. Shared as the arena is.
+  std::vector<std::shared_ptr<std::atomic<bool>>> is_set_;
   std::unique_ptr<Event> end_of_run_;  ///< end of the last run, if it was on a caller's stream
   bool foreign_ = false;               ///< the rank's own stream does not wait for it yet
   std::vector<std::unique_ptr<Event>> events_;    ///< as in Lanes

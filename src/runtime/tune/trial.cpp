@@ -61,7 +61,9 @@ Trial count(const TrialRequest& request, Program program, ProgramCode code) {
   const World world = World::open(options);
   Executable executable = Executable::Impl::make(world, std::move(program), std::move(code));
   executable.prepare(request.bindings);
-  // Zeros would say that no group, and no sequence, has a row.
+  // What is counted needs no values: fresh memory is zero, and its pages are not touched in vain.
+  Executable::Impl::accept_unset(executable);
+  // But zeros would say that no group, and no sequence, has a row.
   for (std::size_t i = 0; i < request.graph.inputs().size(); ++i) {
     const auto places = random_places(request.graph, i, request.bindings, /*seed=*/1);
     for (int rank = 0; places && rank < options.world; ++rank) {

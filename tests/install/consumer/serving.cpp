@@ -252,12 +252,17 @@ void ends_early() {
   braid::World world = braid::World::open(options);
   braid::Executable sum = braid::Executable::compile(weighted_sum("cancelled"), world);
   const braid::Executable::Plan plan = sum.prepare({{"T", 1}});
+  check(has(error_of([&] { sum.run(plan); }), "x: has no value on rank 0"));
+  const std::vector<double> ones(kWidth, 1);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    sum.set_input(rank, "x",
+                  braid::HostTensor::from_doubles(braid::DType::kF32, {1, kWidth}, ones));
+    sum.set_input(rank, "w", braid::HostTensor::from_doubles(braid::DType::kF32, {kWidth}, ones));
+  }
   sum.run_rank(plan, 0);  // waits for the other rank
   sum.cancel();
   check(has(error_of([&] { sum.synchronize(); }), "cancel"));
-  sum.set_input(0, "w",
-                braid::HostTensor::from_doubles(braid::DType::kF32, {kWidth},
-                                                std::vector<double>(kWidth, 1)));
+  sum.set_input(0, "w", braid::HostTensor::from_doubles(braid::DType::kF32, {kWidth}, ones));
   sum.run(plan);
   sum.synchronize();
 }
