@@ -190,11 +190,9 @@ class SequenceParallel {
 /// The time of the graph, after micro_pipeline where that is to run.
 double estimate_ns(const Graph& graph, const PassContext& context) {
   PassContext apart = context;
-  const Bindings bindings = max_bindings(graph.symbols());
-  const DeviceModel& device = device_model(context.target);
   const std::optional<Graph> pipelined =
       runs(micro_pipeline, context.config) ? micro_pipeline.run(graph, apart) : std::nullopt;
-  return graph_ns(pipelined ? *pipelined : graph, bindings, device);
+  return graph_ns(pipelined ? *pipelined : graph, context);
 }
 
 /// Whether the split graph is faster; records that in the remarks.

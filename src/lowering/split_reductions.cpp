@@ -1,3 +1,5 @@
+#include "lowering/split_reductions.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -106,12 +108,8 @@ class Splitter {
                          Reason(decodes(node) ? kSegments : kInvariant, kSegment));
         continue;
       }
-      if (!reduces(node) || !graph_.value(node.outputs[0]).comm_group.empty()) continue;
-      const std::int64_t together = is_plain_matmul(node) ? matmuls_together(node) : 1;
-      const auto [choice, is_new] =
-          choices_.try_emplace({kinds_.of(id), together, bytes_for(node)});
-      if (is_new) choice->second = choose(node, together);
-      const Choice& found = choice->second;
+      if (!can_be_cut(node)) continue;
+      const Choice& found = choice_of(id);
       if (found.not_tuned) context_.missed(kPass, node.name, Reason(kNotTuned, found.not_tuned));
       if (found.cut || found.is_tuned) {
         context_.applied(kPass, node.name, found.reason);
@@ -122,6 +120,19 @@ class Splitter {
     }
     if (cuts.empty()) return std::nullopt;
     return cut_up(cuts);
+  }
+
+  std::map<NodeId, double> saved_ns() {
+    std::map<NodeId, double> saved;
+    const Bindings bindings = max_bindings(graph_.symbols());
+    for (std::size_t id = 0; id < graph_.nodes().size(); ++id) {
+      const Node& node = graph_.nodes()[id];
+      if (!is_plain_matmul(node) || !can_be_cut(node)) continue;
+      const Choice& found = choice_of(id);
+      if (!found.cut) continue;
+      saved.emplace(id, std::max(0.0, node_ns(graph_, node, bindings, device_) - found.ns));
+    }
+    return saved;
   }
 
  private:
@@ -135,6 +146,7 @@ class Splitter {
     Reason reason;
     bool is_tuned = false;
     Reason not_tuned = {};  ///< why not, where trials are known
+    double ns = 0;          ///< of the parts and their sum, by the model
   };
 
   Graph cut_up(const std::map<NodeId, Cut>& cuts) {
@@ -162,6 +174,10 @@ class Splitter {
   static bool reduces(const Node& node) {
     const std::string_view op = node.op_name();
     return is_plain_matmul(node) || op == "sum" || op == "mean" || op == "amax" || op == "amin";
+  }
+
+  bool can_be_cut(const Node& node) const {
+    return reduces(node) && graph_.value(node.outputs[0]).comm_group.empty();
   }
 
   /// The dims of the first operand that are reduced.
@@ -209,6 +225,14 @@ class Splitter {
     return count;
   }
 
+  const Choice& choice_of(NodeId id) {
+    const Node& node = graph_.node(id);
+    const std::int64_t together = is_plain_matmul(node) ? matmuls_together(node) : 1;
+    const auto [choice, is_new] = choices_.try_emplace({kinds_.of(id), together, bytes_for(node)});
+    if (is_new) choice->second = choose(node, together);
+    return choice->second;
+  }
+
   Choice choose(const Node& node, std::int64_t together) {
     const std::vector<std::size_t> dims = reduced_dims(node);
     if (dims.empty()) return {};
@@ -249,8 +273,10 @@ class Splitter {
       }
     }
     if (best.parts == 1) return {std::nullopt, Reason(kNoGain, blocks, device_.name)};
-    return {best,
-            Reason(kSplit, blocks, device_.name, best.parts, best.dim, least / 1e3, now / 1e3)};
+    return {.cut = best,
+            .reason =
+                Reason(kSplit, blocks, device_.name, best.parts, best.dim, least / 1e3, now / 1e3),
+            .ns = least};
   }
 
   /// Changes the choice to the number of parts (1, 2, 4, ...) that tuning found fastest, skipping
@@ -590,6 +616,11 @@ constexpr PassOption kOptions[] = {
      .on = "paged_attention in prompts by the segments of decode"}};
 
 }  // namespace
+
+std::map<NodeId, double> saved_by_cuts_ns(const Graph& graph, const PassContext& context) {
+  PassContext apart{.target = context.target, .config = context.config};  // without trials
+  return Splitter(graph, apart).saved_ns();
+}
 
 constinit const Pass split_reductions{
     .name = "split_reductions",

@@ -80,9 +80,9 @@ TEST(SequenceParallelGain, AnOptionAsksForItAnyway) {
 // A gather that goes on while others are multiplied costs less.
 TEST(SequenceParallelGain, CountsOnThePipelinesBehindIt) {
   PassContext context = on_h100();
-  EXPECT_FALSE(outcome(512, context, 512).split);
+  EXPECT_FALSE(outcome(512, context, 256).split);
   context.config.enable = {"micro_pipeline"};
-  EXPECT_TRUE(outcome(512, context, 512).split);
+  EXPECT_TRUE(outcome(512, context, 256).split);
 }
 
 }  // namespace

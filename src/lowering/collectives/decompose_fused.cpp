@@ -79,7 +79,7 @@ class Forms {
 
   [[nodiscard]] double ns(Form form) const {
     return form == kApart    ? estimate_.plain_ns
-           : form == kChunks ? estimate_.pipelined_ns
+           : form == kChunks ? *estimate_.pipelined_ns
                              : *estimate_.in_kernel_ns;
   }
   [[nodiscard]] Reason name(Form form) const {

@@ -35,7 +35,8 @@
 //   - products that someone reads before the reduction, and views that cut the columns;
 //   - products with regrouped rows that are overwritten later: the fused node gives them with other
 //     dims, and no view of that could be read after the write under the product's name;
-//   - cases in which the cost model sees no gain, unless PassConfig::always_pipeline is on;
+//   - cases in which the cost model sees no gain over the matmuls apart, which split_reductions may
+//     cut, unless PassConfig::always_pipeline is on;
 //   - collectives that other matmuls can hide, if UnexposedOptions::leave is on.
 namespace braid {
 namespace {
@@ -235,6 +236,7 @@ PipelineState::PipelineState(const Graph& old, PassContext& pass_context)
       overwritten(overwritten_values(old)),
       device(device_model(pass_context.target)),
       bindings(max_bindings(old.symbols())),
+      saved_ns(saved_apart_ns(old, pass_context)),
       taken_by(old.nodes().size(), -1),
       position(old.nodes().size()) {
   std::iota(position.begin(), position.end(), 0);
@@ -320,10 +322,18 @@ Reason check_profit(PipelineState& state, NodeId candidate,
   const std::vector<NodeId> ids = mapped(matmuls, &PipelinedMatmul::id);
   const PipelineEstimate estimate = estimate_pipeline(state.graph, state.graph.node(candidate), ids,
                                                       dim, state.bindings, state.device);
+  // A fused matmul is never cut.
+  double apart_ns = estimate.plain_ns;
+  for (const NodeId id : ids) {
+    const auto saved = state.saved_ns.find(id);
+    if (saved != state.saved_ns.end()) apart_ns -= saved->second;
+  }
   constexpr double kMicro = 1e3;
-  Reason times(why::kGain, estimate.best_ns() / kMicro, estimate.plain_ns / kMicro,
-               state.device.name);
-  if (estimate.best_ns() < estimate.plain_ns || state.context.config.always_pipeline) return times;
+  const std::optional<double> best_ns = estimate.best_ns();
+  Reason times = best_ns
+                     ? Reason(why::kGain, *best_ns / kMicro, apart_ns / kMicro, state.device.name)
+                     : Reason(why::kNoForm, apart_ns / kMicro, state.device.name);
+  if ((best_ns && *best_ns < apart_ns) || state.context.config.always_pipeline) return times;
   state.missed(candidate,
                Reason(why::kNoGain, std::move(times), estimate.intensity, sizes_of(state, ids)));
   return {};

@@ -77,6 +77,7 @@ struct PipelineState {
   std::vector<int> collectives;        ///< how many collectives stand before each node
   std::map<NodeId, NodeId> hidden_by;  ///< collectives left alone, with the matmul that hides each
   std::set<NodeId> hides;              ///< the matmuls in hidden_by
+  std::map<NodeId, double> saved_ns;   ///< what split_reductions would save of each matmul it cuts
   std::vector<NodeId> taken_by;        ///< for each node: the candidate whose plan replaces it, or
                                        ///< -1
   std::vector<NodeId> position;        ///< for each node: the index at which it will stand

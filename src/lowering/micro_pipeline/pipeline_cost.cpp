@@ -15,6 +15,7 @@
 #include "ir/ops.h"
 #include "ir/views.h"
 #include "lowering/collectives/chunk_fused.h"
+#include "lowering/split_reductions.h"
 
 namespace braid {
 
@@ -76,14 +77,26 @@ double by_algorithm_ns(const Graph& graph, Node node, Algorithm algorithm, const
   return node_ns(graph, node, bindings, device);
 }
 
-/// The time of a collective over symmetric memory as its own kernel, with its fastest algorithm.
-double quickest_ns(const Graph& graph, const Node& node, const Bindings& bindings,
-                   const DeviceModel& device) {
-  double best = by_algorithm_ns(graph, node, Algorithm::kOneShot, bindings, device);
-  if (node.op->collective != CollectiveKind::kAllReduce) return best;
-  best = std::min(best, by_algorithm_ns(graph, node, Algorithm::kTwoShot, bindings, device));
+/// A collective over symmetric memory as its own kernel, with its fastest algorithm.
+struct Quickest {
+  Algorithm algorithm;
+  double ns;
+};
+Quickest quickest(const Graph& graph, const Node& node, const Bindings& bindings,
+                  const DeviceModel& device) {
+  const auto by = [&](Algorithm algorithm) -> Quickest {
+    return {algorithm, by_algorithm_ns(graph, node, algorithm, bindings, device)};
+  };
+  const Quickest one_shot = by(Algorithm::kOneShot);
+  if (node.op->collective != CollectiveKind::kAllReduce) return one_shot;
+  const Quickest best = std::ranges::min(one_shot, by(Algorithm::kTwoShot), {}, &Quickest::ns);
   if (!cannot_send_packets(graph.type(node.inputs[0]), graph.symbols()).empty()) return best;
-  return std::min(best, by_algorithm_ns(graph, node, Algorithm::kPackets, bindings, device));
+  return std::ranges::min(best, by(Algorithm::kPackets), {}, &Quickest::ns);
+}
+
+bool is_open(const Graph& graph, const Node& node) {
+  return node.op->op_class == OpClass::kCollective && algorithm_of(node) == Algorithm::kNone &&
+         group_of(graph, node).symmetric;
 }
 
 /// Whether the rows of all ranks are contiguous and one kernel can hold the matmuls.
@@ -198,6 +211,11 @@ double chunked_ns(const Graph& graph, const Node& collective, std::span<const No
 
 }  // namespace
 
+std::optional<double> PipelineEstimate::best_ns() const {
+  if (!pipelined_ns || !in_kernel_ns) return pipelined_ns ? pipelined_ns : in_kernel_ns;
+  return std::min(*pipelined_ns, *in_kernel_ns);
+}
+
 PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
                                    std::span<const NodeId> matmuls, PipelinedDim dim,
                                    const Bindings& bindings, const DeviceModel& device) {
@@ -209,7 +227,7 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
   const bool has_chunks = dim == PipelinedDim::kM && ranks > 1 && !all_reduce;
 
   PipelineEstimate estimate{
-      .plain_ns = all_reduce ? quickest_ns(graph, collective, bindings, device) : collective_ns,
+      .plain_ns = all_reduce ? quickest(graph, collective, bindings, device).ns : collective_ns,
       .intensity = std::numeric_limits<double>::infinity()};
   double chunk_ns = 0;
   for (NodeId id : matmuls) {
@@ -228,9 +246,10 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
                                                           static_cast<double>(product.k)));
     if (has_chunks) chunk_ns += product.ns(device) * (whole_ns / model_ns);
   }
-  estimate.pipelined_ns =
-      has_chunks ? chunked_ns(graph, collective, matmuls, chunk_ns, collective_ns, bindings, device)
-                 : estimate.plain_ns;
+  if (has_chunks) {
+    estimate.pipelined_ns =
+        chunked_ns(graph, collective, matmuls, chunk_ns, collective_ns, bindings, device);
+  }
   if (ranks > 1 && (all_reduce || dim == PipelinedDim::kM) &&
       has_one_kernel(graph, collective, matmuls)) {
     estimate.in_kernel_ns = in_kernel_ns(graph, collective, matmuls, bindings, device);
@@ -257,7 +276,7 @@ PipelineEstimate estimate_fused(const Graph& graph, const Node& node, const Bind
   }
   PipelineEstimate estimate =
       estimate_pipeline(parts, *collective, matmuls, PipelinedDim::kM, bindings, device);
-  if (cannot_chunk(graph, node)) estimate.pipelined_ns = estimate.plain_ns;
+  if (cannot_chunk(graph, node)) estimate.pipelined_ns.reset();
   const auto* returns_product = node.attr<bool>("return_mm");
   if (!group_of(graph, node).symmetric || (returns_product != nullptr && *returns_product)) {
     estimate.in_kernel_ns.reset();
@@ -265,14 +284,29 @@ PipelineEstimate estimate_fused(const Graph& graph, const Node& node, const Bind
   return estimate;
 }
 
-double graph_ns(const Graph& graph, const Bindings& bindings, const DeviceModel& device) {
+std::map<NodeId, double> saved_apart_ns(const Graph& graph, const PassContext& context) {
+  std::map<NodeId, double> saved = saved_by_cuts_ns(graph, context);
+  const Bindings bindings = max_bindings(graph.symbols());
+  const DeviceModel& device = device_model(context.target);
+  for (const Node& node : graph.nodes()) {
+    if (!is_open(graph, node)) continue;
+    const auto cut = saved.find(graph.value(node.inputs[0]).producer);
+    if (cut == saved.end()) continue;
+    const Algorithm algorithm = quickest(graph, node, bindings, device).algorithm;
+    if (algorithm == Algorithm::kPackets) cut->second += device.launch_ns;
+  }
+  return saved;
+}
+
+double graph_ns(const Graph& graph, const PassContext& context) {
+  const Bindings bindings = max_bindings(graph.symbols());
+  const DeviceModel& device = device_model(context.target);
   double ns = 0;
   for (const Node& node : graph.nodes()) {
-    const bool open = node.op->op_class == OpClass::kCollective &&
-                      algorithm_of(node) == Algorithm::kNone && group_of(graph, node).symmetric;
-    ns +=
-        open ? quickest_ns(graph, node, bindings, device) : node_ns(graph, node, bindings, device);
+    ns += is_open(graph, node) ? quickest(graph, node, bindings, device).ns
+                               : node_ns(graph, node, bindings, device);
   }
+  for (const auto& [matmul, saved_ns] : saved_apart_ns(graph, context)) ns -= saved_ns;
   return ns;
 }
 

@@ -25,6 +25,9 @@ inline constexpr ReasonCode kRegrouped{"micro_pipeline.regrouped",
                                        "'{value}', whose rows are regrouped, is overwritten"};
 inline constexpr ReasonCode kGain{"micro_pipeline.gain",
                                   "{us:.1f} us instead of {plain_us:.1f} on {device}"};
+inline constexpr ReasonCode kNoForm{
+    "micro_pipeline.no_form",
+    "{us:.1f} us on {device} either way, as it has neither chunks nor a kernel"};
 inline constexpr ReasonCode kNoGain{"micro_pipeline.no_gain",
                                     "no gain: {times}, with {intensity:.0f} multiplications for "
                                     "each element of a chunk, for {sizes}"};
