@@ -131,6 +131,35 @@ TEST(PipelineCost, FusesNothingThatIsQuickerInParts) {
   EXPECT_GT(fused, 3);
 }
 
+// A kernel that multiplies has too few warps for rows of 4096 elements. Apart, the kernel of the
+// all-reduce computes the norm.
+TEST(PipelineCost, CountsTheNormThatTheKernelOfAMatmulCannotTake) {
+  const auto totals = [](std::int64_t columns) {
+    Graph graph("test");
+    graph.add_group("tp", {2, true, {}});
+    const auto in = [&](const char* name, Shape shape) {
+      return graph.add_input(
+          {.name = name, .type = {DType::kBF16, std::move(shape)}, .per_rank = true});
+    };
+    const NodeId m = graph.add_node("m", "mm", {in("x", {8, 1024}), in("w", {1024, columns})});
+    const NodeId c =
+        graph.add_node("c", "all_reduce", graph.node(m).outputs,
+                       {{"group", std::string("tp")}, {"reduce_op", std::string("sum")}});
+    const NodeId y = graph.add_node("y", "wait_tensor", graph.node(c).outputs);
+    const NodeId r = graph.add_node("r", "add", {graph.node(y).outputs[0], in("s", {8, columns})});
+    const NodeId n = graph.add_node("n", "rms_norm", {graph.node(r).outputs[0], in("g", {columns})},
+                                    {{"eps", 1e-5}});
+    graph.add_output(graph.node(n).outputs[0]);
+    graph.add_output(graph.node(r).outputs[0]);
+    return std::pair(lowered_ns(graph, {&lower_collectives, &fuse}),
+                     lowered_ns(graph, {&micro_pipeline, &lower_collectives, &fuse}));
+  };
+  const auto [apart, together] = totals(4096);
+  EXPECT_LE(together, apart);
+  const auto [short_apart, short_together] = totals(2048);
+  EXPECT_LT(short_together, short_apart);
+}
+
 TEST(PipelineCost, OfAGraphCountsTheCutOfItsMatmuls) {
   const Graph graph = decode_of("all_reduce", 1, 2048, 2048);
   const PassContext context{.target = Target::parse("H100")};

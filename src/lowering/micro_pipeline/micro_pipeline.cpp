@@ -315,13 +315,39 @@ std::string sizes_of(const PipelineState& state, const std::vector<NodeId>& matm
   return text;
 }
 
+/// The first node of whole rows behind a collective, with elementwise ones in between, which its
+/// own kernel would compute; null where there is none.
+const Node* rows_behind(const PipelineState& state, const Node& collective) {
+  std::vector<ValueId> next = collective.outputs;
+  std::set<NodeId> seen;
+  while (!next.empty()) {
+    const ValueId value = next.back();
+    next.pop_back();
+    for (const NodeId user : state.uses.of(value)) {
+      const Node& node = state.graph.node(user);
+      const OpClass c = node.op->op_class;
+      if (c == OpClass::kNorm || c == OpClass::kReduction) return &node;
+      const bool goes_on = c == OpClass::kWait || c == OpClass::kPointwise;
+      if (goes_on && seen.insert(user).second) next.push_back(node.outputs[0]);
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Reason check_profit(PipelineState& state, NodeId candidate,
                     const std::vector<PipelinedMatmul>& matmuls, PipelinedDim dim) {
   const std::vector<NodeId> ids = mapped(matmuls, &PipelinedMatmul::id);
-  const PipelineEstimate estimate = estimate_pipeline(state.graph, state.graph.node(candidate), ids,
-                                                      dim, state.bindings, state.device);
+  const Node& collective = state.graph.node(candidate);
+  PipelineEstimate estimate =
+      estimate_pipeline(state.graph, collective, ids, dim, state.bindings, state.device);
+  if (estimate.in_kernel_ns && !estimate.rows_in_kernel) {
+    const Node* rows = rows_behind(state, collective);
+    if (rows != nullptr) {
+      *estimate.in_kernel_ns += node_ns(state.graph, *rows, state.bindings, state.device);
+    }
+  }
   // A fused matmul is never cut.
   double apart_ns = estimate.plain_ns;
   for (const NodeId id : ids) {

@@ -155,9 +155,9 @@ Product product_of(const Graph& graph, const Node& matmul, const Bindings& bindi
           .k = k};
 }
 
-/// The time of one kernel with the collective and its matmuls.
-double in_kernel_ns(const Graph& graph, const Node& collective, std::span<const NodeId> matmuls,
-                    const Bindings& bindings, const DeviceModel& device) {
+/// One kernel with the collective and its matmuls.
+std::shared_ptr<Graph> in_kernel(const Graph& graph, const Node& collective,
+                                 std::span<const NodeId> matmuls, const Bindings& bindings) {
   const std::string& name = *collective.attr<std::string>("group");
   const Group& group = graph.groups().find(name)->second;
   auto body = std::make_shared<Graph>();
@@ -186,8 +186,17 @@ double in_kernel_ns(const Graph& graph, const Node& collective, std::span<const 
     }
     add_collective(body->outputs()[0], std::move(attrs));
   }
-  const Config config = default_config(*body, Target::parse(device.name));
-  return kernel_ns({std::move(body), config}, {}, device);
+  return body;
+}
+
+/// Whether the kernel could compute a norm of its last result, too.
+bool takes_norm(Graph body) {
+  const ValueId result = body.outputs().back();
+  const TensorType& type = body.type(result);
+  const ValueId weight = body.add_input({.name = "g", .type = {type.dtype, {type.shape.back()}}});
+  const NodeId norm = body.add_node("", "rms_norm", {result, weight}, {{"eps", 1e-5}});
+  body.add_output(body.node(norm).outputs[0]);
+  return cannot_fuse(body).empty();
 }
 
 /// The time in one chunk per rank, given the time of a chunk's matmuls.
@@ -252,7 +261,11 @@ PipelineEstimate estimate_pipeline(const Graph& graph, const Node& collective,
   }
   if (ranks > 1 && (all_reduce || dim == PipelinedDim::kM) &&
       has_one_kernel(graph, collective, matmuls)) {
-    estimate.in_kernel_ns = in_kernel_ns(graph, collective, matmuls, bindings, device);
+    const std::shared_ptr<Graph> body = in_kernel(graph, collective, matmuls, bindings);
+    const Config config = default_config(*body, Target::parse(device.name));
+    estimate.in_kernel_ns = kernel_ns({body, config}, {}, device);
+    const bool gathers = collective.op->collective == CollectiveKind::kAllGather;
+    estimate.rows_in_kernel = gathers || takes_norm(*body);
   }
   return estimate;
 }

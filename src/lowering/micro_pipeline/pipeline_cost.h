@@ -34,7 +34,8 @@ struct PipelineEstimate {
   std::optional<double> pipelined_ns;
   /// The collective inside the kernel of the matmuls; nothing where there is no such kernel.
   std::optional<double> in_kernel_ns;
-  double intensity = 0;  ///< the smallest arithmetic intensity among a chunk's matmuls
+  bool rows_in_kernel = true;  ///< it could go on to whole rows of what is reduced, such as a norm
+  double intensity = 0;        ///< the smallest arithmetic intensity among a chunk's matmuls
   /// The quicker one of the two; nothing where there is neither.
   [[nodiscard]] std::optional<double> best_ns() const;
   [[nodiscard]] double least_ns() const { return std::min(plain_ns, best_ns().value_or(plain_ns)); }
