@@ -233,6 +233,43 @@ TEST(GemmReduceKernel, AnAllReduceOfAMatmulBecomesOne) {
   }
 }
 
+/// A product that split_reductions cuts along K, summed over two ranks; whole where `algorithm` is
+/// given, for then the product lies in a communication buffer.
+Graph of_long_rows(const char* op, const char* algorithm) {
+  GraphBuilder b(64, 2);
+  const ValueId product =
+      b.op("mm", {b.in(DType::kF32, {kT * 2, 4096}), b.in(DType::kF32, {4096, 64})});
+  Attrs attrs{{"group", std::string("tp")}, {"reduce_op", std::string("sum")}};
+  if (*algorithm == 0) {
+    return b.take({b.op("wait_tensor", {b.op(op, {product}, std::move(attrs))})});
+  }
+  b.graph().set_comm_group(product, "tp");
+  attrs.emplace("algorithm", std::string(algorithm));
+  return b.take({b.op(op, {product}, std::move(attrs))});
+}
+
+// Apart it may be cut, which gives other bits.
+TEST(GemmReduceKernel, AFusedMatmulIsOneChainHoweverItRuns) {
+  const World world = World::open(testing::world_options(2));
+  const Bindings bindings{{"T", 9}};
+  const auto bits = [&](const Graph& graph, const PassConfig& config) {
+    Executable executable = Executable::compile(graph, world, config);
+    return testing::run_once(executable, graph, bindings, random_inputs(graph, bindings, 5))[0][0]
+        .data;
+  };
+  for (const char* op : {"reduce_scatter_tensor", "all_reduce"}) {
+    const Graph graph = of_long_rows(op, "");
+    const auto whole = bits(of_long_rows(op, "one_shot"), {});
+    EXPECT_NE(bits(graph, {}), whole) << op << " is not cut";
+    PassConfig config;
+    config.enable = {"micro_pipeline"};
+    config.always_pipeline = true;  // in chunks, where there are any
+    EXPECT_EQ(bits(graph, config), whole) << op;
+    config.in_kernel = true;
+    EXPECT_EQ(bits(graph, config), whole) << op;
+  }
+}
+
 /// Gathers and scatters within the kernels of their matmuls, in turn.
 Graph layers(std::int64_t world) {
   const Case c{.world = world, .reduce_op = "sum"};
