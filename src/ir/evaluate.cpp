@@ -87,6 +87,11 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
   const std::size_t world = inputs.size();
   const std::vector<std::size_t> last = last_uses(graph);
   const std::vector<ValueId> storage = storages(graph);
+  std::vector<std::vector<ValueId>> names(storage.size());  // of each storage, also after a write
+  for (std::size_t value = 0; value < storage.size(); ++value) {
+    const auto id = static_cast<ValueId>(value);
+    if (names_storage(graph, id, storage[value])) names[storage[value]].push_back(id);
+  }
   std::vector<std::vector<EvalTensor>> values(world);  // [rank][value]
   for (std::size_t rank = 0; rank < world; ++rank) {
     values[rank].resize(graph.values().size());
@@ -124,13 +129,14 @@ EvalTensors evaluate_nodes(const Graph& graph, EvalTensors inputs, const Binding
       }
     }
     for (ValueId value : mutated_results(node)) {
-      const std::size_t written = storage[value];
-      if (last[written] <= id) continue;  // nobody looks
       const auto elements = storage_elements(graph, value, bindings);
-      for (std::vector<EvalTensor>& of_rank : values) {
-        move_elements(of_rank[written], of_rank[value], [&](auto& to, const auto& from) {
-          for (std::size_t e = 0; e < elements.size(); ++e) to[elements[e]] = from[e];
-        });
+      for (const std::size_t name : names[storage[value]]) {
+        if (last[name] <= id) continue;  // nobody looks
+        for (std::vector<EvalTensor>& of_rank : values) {
+          move_elements(of_rank[name], of_rank[value], [&](auto& to, const auto& from) {
+            for (std::size_t e = 0; e < elements.size(); ++e) to[elements[e]] = from[e];
+          });
+        }
       }
     }
   }

@@ -184,7 +184,7 @@ class Verifier {
   /// Refuses a name, other than the storage's own, that is older than the last write.
   void check_name(ValueId value, const std::string& where) {
     const NodeId written = memory(value).written;
-    if (storage_[value] == value) return;
+    if (names_storage(graph_, value, storage_[value])) return;
     if (graph_.value(value).producer >= written) return;
     throw_invalid(where,
                   "{} names memory that {} overwrote; expected the result of that, or a view of it",
@@ -198,6 +198,13 @@ class Verifier {
 };
 
 }  // namespace
+
+bool names_storage(const Graph& graph, ValueId value, ValueId storage) {
+  const NodeId producer = graph.value(value).producer;
+  return value == storage ||
+         (producer >= 0 && graph.node(producer).op->op_class == OpClass::kWait &&
+          graph.node(producer).inputs[0] == storage);
+}
 
 std::span<const ValueId> mutated_operands(const Node& node) {
   const std::span<const ValueId> operands = node.inputs;

@@ -16,6 +16,8 @@ namespace braid {
 //     s = view(x)          s and x name the memory of x
 //     c = all_reduce_(s)   so does c: x now holds other values
 //     w = wait_tensor(c)   from here on, x may be read, and w, but s no more
+//
+// What a collective computes can be read by a wait alone, so a wait of it is its name at any time.
 
 /// The operands that the node overwrites, and for each the result that holds the new value: the
 /// node's last results.
@@ -27,6 +29,9 @@ namespace braid {
 
 /// For each value the value whose storage it aliases, often itself.
 [[nodiscard]] std::vector<ValueId> storages(const Graph& graph);
+
+/// Whether the value is its storage, or a wait of that: a name of it also after a write.
+[[nodiscard]] bool names_storage(const Graph& graph, ValueId value, ValueId storage);
 
 /// For each value whether some node overwrites its storage. Linear time.
 [[nodiscard]] std::vector<bool> overwritten_values(const Graph& graph);

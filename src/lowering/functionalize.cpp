@@ -41,7 +41,11 @@ constexpr ReasonCode kSavedFirst{"functionalize.saved_first",
 class Functionalizer {
  public:
   Functionalizer(const Graph& graph, PassContext& context)
-      : graph_(graph), context_(context), storage_(storages(graph)), rewrite_(graph) {
+      : graph_(graph),
+        context_(context),
+        storage_(storages(graph)),
+        users_(graph.users()),
+        rewrite_(graph) {
     written_.resize(graph.values().size());
   }
 
@@ -165,6 +169,10 @@ class Functionalizer {
       value = *named_operand(node, v.result);
     }
     rewrite_.map(target, now);
+    for (const NodeId user : users_[target]) {
+      const Node& node = graph_.node(user);
+      if (node.op->op_class == OpClass::kWait) rewrite_.map(node.outputs[0], now);
+    }
     written_[target].by_node = true;
   }
 
@@ -267,8 +275,9 @@ class Functionalizer {
   const Graph& graph_;
   PassContext& context_;
   std::vector<ValueId> storage_;
-  std::vector<Written> written_;  ///< for each storage
-  const Node* tail_ = nullptr;    ///< from here on nodes only overwrite inputs
+  std::vector<std::vector<NodeId>> users_;  ///< of each value
+  std::vector<Written> written_;            ///< for each storage
+  const Node* tail_ = nullptr;              ///< from here on nodes only overwrite inputs
   Rewriter rewrite_;
 };
 

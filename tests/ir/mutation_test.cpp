@@ -89,6 +89,20 @@ TEST_F(Mutation, RefusesAnOlderNameOfOverwrittenMemory) {
       is_error(error(), "/nodes/2/inputs/0", "\"t\" names memory that copy_ \"k\" overwrote"));
 }
 
+// Nobody can read what a collective computes by another name.
+TEST_F(Mutation, AWaitOfAComputedValueIsItsName) {
+  const ValueId w = add("w", "wait_tensor", {add("c", "all_reduce", {x_}, kSum)});
+  const ValueId row = add("row", "slice", {w}, {{"end", std::int64_t{1}}});
+  const ValueId of_y = add("of_y", "slice", {y_}, {{"end", std::int64_t{1}}});
+  const ValueId t = transposed("t", w);
+  add("k", "copy_", {row, of_y});
+  graph_.add_output(add("n", "neg", {w}));
+  graph_.add_output(w);
+  EXPECT_EQ(outputs(), (std::vector<Values>{{0, 0, 0, -44, -55, -66}, {0, 0, 0, 44, 55, 66}}));
+  graph_.add_output(add("late", "neg", {t}));
+  EXPECT_TRUE(is_error(error(), "/nodes/7/inputs/0", "\"t\" names memory that copy_ \"k\""));
+}
+
 TEST_F(Mutation, RefusesToOverwriteThroughAnotherDType) {
   const ValueId v = add("v", "view", {x_}, {{"dtype", DType::kI32}});
   const ValueId y = add("w", "view", {y_}, {{"dtype", DType::kI32}});

@@ -53,6 +53,18 @@ TEST(Functionalize, AGraphInputIsWrittenBackAtTheEnd) {
                   "-> z, w"));
 }
 
+TEST(Functionalize, AWaitNamesWhatItWaitsForAfterAWrite) {
+  const std::string slice = node("s", "slice", R"("w")", R"("dim": 0, "start": 0, "end": 1)");
+  const std::string part = node("p", "slice", R"("y")", R"("dim": 0, "start": 0, "end": 1)");
+  const std::string write = node("k", "copy_", R"("s", "p")");
+  EXPECT_THAT(functional(all_reduce("c", "x") + "," + wait("w", "c") + "," + slice + "," + part +
+                             "," + write + "," + node("z", "neg", R"("w")"),
+                         R"("z", "w")"),
+              ElementsAre("c = all_reduce(x)", "w = wait_tensor(c)", "s = slice(w)", "p = slice(y)",
+                          "s_back = slice(w)", "s_back1 = cat(p, s_back)", "z = neg(s_back1)",
+                          "-> z, s_back1"));
+}
+
 // The dim that a select takes comes back on the way.
 TEST(Functionalize, ASelectedPartIsPutBack) {
   EXPECT_THAT(functional(node("s", "select", R"("x")", R"("dim": 0, "index": 3)") + "," +

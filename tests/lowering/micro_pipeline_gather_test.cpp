@@ -216,6 +216,12 @@ TEST_P(PipelineGather, MutationsInBetween) {
   };
   refused(node("c", "copy_", R"("w", "u")"), "w",
           "reads 'w', which is overwritten after the gather");
+  expect_refused(
+      graph(join(inputs, input("z", "1, 4")),
+            join(gather("g", "x"), node("s", "slice", R"("g_w")", R"("dim": 0, "end": 1)"),
+                 node("c", "copy_", R"("s", "z")"), mm("m", "g_w", "w")),
+            R"("m")"),
+      "g", "reads 'g_w', which is overwritten after the gather");
   refused(join(node("c", "copy_", R"("w", "u")"), node("a", "relu", R"("w")")), "a",
           "whose operand 'w' is overwritten after the gather");
   expect_refused(

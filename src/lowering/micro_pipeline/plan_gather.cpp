@@ -148,6 +148,9 @@ class GatherPlanner {
   /// must not be moved. Else adds those nodes to the plan.
   Reason why_not_earlier(const PipelinedMatmul& matmul) {
     const std::string& name = state_.graph.node(matmul.id).name;
+    if (state_.writes.between(a_, plan_.gather, matmul.id)) {
+      return Reason(why::kOverwrittenAfter, name, state_.name(a_));
+    }
     std::vector<ValueId> operands{matmul.b};
     if (matmul.scaled())
       operands.insert(operands.end(), {scales_[matmul.id].value, matmul.b_scale});
