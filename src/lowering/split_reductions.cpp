@@ -57,11 +57,12 @@ constexpr std::int64_t kMostParts = 64;
 constexpr std::int64_t kMostMatmulParts = 16;
 
 constexpr ReasonCode kNoGain{"split_reductions.no_gain",
-                             "{blocks} block(s) leave {device} idle, but no equal parts of what it "
-                             "reduces would make up for their sum"};
+                             "{blocks} block(s) take longer than their memory traffic on {device}, "
+                             "but no equal parts of what it reduces would make up for their sum"};
 constexpr ReasonCode kSplit{"split_reductions.split",
-                            "{blocks} block(s) leave {device} idle: {parts} parts of dim {dim} "
-                            "take about {us:.1f} us instead of {now_us:.1f}"};
+                            "{blocks} block(s) take longer than their memory traffic on {device}: "
+                            "{parts} parts of dim {dim} take about {us:.1f} us instead of "
+                            "{now_us:.1f}"};
 
 constexpr ReasonCode kSegments{"split_reductions.segments",
                                "one token of each sequence: segments of {keys} keys"};
@@ -75,6 +76,8 @@ constexpr ReasonCode kNotTuned{"split_reductions.not_tuned", "not tuned: {why}"}
 
 /// The least K of one part of a matmul: enough to fill its pipeline.
 constexpr std::int64_t kLeastK = 256;
+/// The least gain that is told, and worth another kernel.
+constexpr double kLeastGainNs = 100;
 /// The least elements of one part of a reduction: a thread has so many under way anyway, and what
 /// computes them would fuse with their sum.
 constexpr std::int64_t kLeastElements = 8;
@@ -266,7 +269,7 @@ class Splitter {
         const double traffic = result * static_cast<double>(parts);
         const double time =
             time_ns(bytes + traffic, {dim, parts}) + device_.launch_ns + adding_ns(result, parts);
-        if (time < least) {
+        if (time < least && time <= now - kLeastGainNs) {
           least = time;
           best = {dim, parts};
         }

@@ -83,6 +83,20 @@ TEST(LowerCollectives, AllReducesTakeTheQuickestAlgorithm) {
 
 // Trials take precedence over the model, but not over explicit requests and prohibitions.
 // Whose packets would tell no rank how far its peers are.
+// All times of algorithms are the model's; a measured one stands beside them.
+TEST(LowerCollectives, AHintIsToldApartFromTheModelsTimes) {
+  Graph graph = graph_of(kX, all_reduce("c", "x") + "," + kWait, R"("s")");
+  PassContext context = sm80();
+  lower_collectives(graph, context);
+  const std::string without = remarks_of(context, "c").at(0);
+  graph.set_hint(0, "runtime_ns", 50000);
+  PassContext hinted = sm80();
+  lower_collectives(graph, hinted);
+  std::string expected = without;
+  expected.insert(expected.find("; the wait"), " (its runtime_ns hint: 50.0 us)");
+  EXPECT_THAT(remarks_of(hinted, "c"), Contains(expected));
+}
+
 TEST(LowerCollectives, WhatCanBeEmptyIsNotSentAsPackets) {
   for (const char* asked : {"", "ll"}) {
     PassContext context;

@@ -1,4 +1,7 @@
+#include <cstdio>
+
 #include "lowering/micro_pipeline_testing.h"
+#include "lowering/plan/cost.h"
 
 namespace braid::testing {
 namespace {
@@ -46,6 +49,37 @@ TEST_P(PipelineScatter, AnAllReduceOfAMatmul) {
       pipelined(graph(kInputs, join(mm("m", "a", "b"), sum("m")), R"("r_w", "m")"), context);
   EXPECT_THAT(lines(both), ElementsAre("r_fused:0, r_fused:1 = fused_matmul_all_reduce(a, b)",
                                        "-> r_fused:0, r_fused:1"));
+}
+
+// It has no chunks; what it takes within the kernel is told.
+TEST_P(PipelineScatter, AnAllReduceThatDoesNotGainTellsBothTimes) {
+  PassContext context{.target = Target::parse("H100")};
+  micro_pipeline(
+      graph(join(input("a", "128, 4096"), input("b", "4096, 1024")),
+            join(mm("m", "a", "b"), all_reduce("r", "m"), node("r_w", "wait_tensor", R"("r")")),
+            R"("r_w")"),
+      context);
+  const std::string remark = pipeline_remarks(context).at(0);
+  double us = 0, apart_us = 0;
+  ASSERT_EQ(std::sscanf(remark.c_str(), "r missed: no gain: %lf us instead of %lf", &us, &apart_us),
+            2)
+      << remark;
+  EXPECT_GT(us, apart_us);
+}
+
+// A measured time of the collective counts, before and after.
+TEST_P(PipelineScatter, TheHintOfTheCollectiveStays) {
+  PassContext context = eager();
+  Graph hinted = graph(join(input("a", "64, 64"), input("b", "64, 64")),
+                       join(mm("m", "a", "b"), scatter("r", "m")), R"("r_w")");
+  hinted.set_hint(1, "runtime_ns", 50000);
+  const Graph fused = micro_pipeline(hinted, context);
+  ASSERT_EQ(fused.nodes().size(), 1U);
+  const DeviceModel& device = device_model(context.target);
+  EXPECT_GT(node_ns(fused, fused.nodes()[0], {}, device), 50000);
+  context.config.always_pipeline = false;
+  const Graph lowered = lower_collectives(fused, context);
+  EXPECT_EQ(lowered.nodes().back().hints.at("runtime_ns"), 50000);
 }
 
 // A0-13, X-4

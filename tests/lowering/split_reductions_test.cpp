@@ -51,8 +51,10 @@ TEST(SplitReductions, MatmulOfFewTiles) {
                                    [](const Node& n) { return n.op_name() == "matmul"; });
   ASSERT_NE(matmul, nodes.end());
   EXPECT_EQ(result.type(matmul->outputs[0]).str(), "f32[16, T, 128]");
-  EXPECT_THAT(remarks_of(context, "y"),
-              Contains(HasSubstr("applied: 8 block(s) leave A100 idle: 16 parts of dim 1")));
+  EXPECT_THAT(
+      remarks_of(context, "y"),
+      Contains(HasSubstr(
+          "applied: 8 block(s) take longer than their memory traffic on A100: 16 parts of dim 1")));
   expect_close(graph, result);
 }
 
@@ -207,8 +209,10 @@ TEST(SplitReductions, RefusesAndSaysWhy) {
   EXPECT_THAT(remarks(input16("x", "4096, 4096"), node("y", "sum", R"("x")", R"("dim": [1])")),
               ElementsAre());
   // No power of two divides 16383; T is nobody's to divide.
-  EXPECT_THAT(remarks(input16("x", "16383, 1025"), node("y", "sum", R"("x")", R"("dim": [0])")),
-              Contains(HasSubstr("missed: 2 block(s) leave A100 idle, but no equal parts")));
+  EXPECT_THAT(
+      remarks(input16("x", "16383, 1025"), node("y", "sum", R"("x")", R"("dim": [0])")),
+      Contains(HasSubstr(
+          "missed: 2 block(s) take longer than their memory traffic on A100, but no equal parts")));
   EXPECT_THAT(remarks(input16("x", R"("T", 16)"), node("y", "sum", R"("x")", R"("dim": [0])")),
               ElementsAre());
   // The results of a token's experts: a thread has eight loads under way.
@@ -219,6 +223,26 @@ TEST(SplitReductions, RefusesAndSaysWhy) {
   EXPECT_THAT(remarks(input16("x", R"("T", 512)") + "," + input16("w", "512, 128"),
                       node("y", "mm", R"("x", "w")")),
               Contains(HasSubstr("missed")));
+}
+
+// Times have one decimal.
+TEST(SplitReductions, AGainBelowWhatIsToldIsNone) {
+  PassContext context{.target = Target::parse("H100")};
+  const Graph graph = graph_of(input16("x", "8, 1024") + "," + input16("w", "1024, 1024"),
+                               node("y", "mm", R"("x", "w")"), R"("y")");
+  EXPECT_EQ(lines(split(graph, context)), lines(graph));
+  EXPECT_THAT(remarks_of(context, "y"), ElementsAre(HasSubstr("but no equal parts")));
+}
+
+// An H100 has 132 multiprocessors.
+TEST(SplitReductions, SaysNothingOfIdleOnesWhereEachHasABlock) {
+  PassContext context{.target = Target::parse("H100")};
+  split(graph_of(input16("x", "2048, 3584") + "," + input16("w", "3584, 4096"),
+                 node("y", "mm", R"("x", "w")"), R"("y")"),
+        context);
+  EXPECT_THAT(
+      remarks_of(context, "y"),
+      ElementsAre(HasSubstr("132 block(s) take longer than their memory traffic on H100, but")));
 }
 
 /// How often a graph's matmul is cut.
@@ -278,9 +302,12 @@ TEST_F(TunedParts, NeedThatTheOrderOfASumMayChange) {
 TEST_F(TunedParts, AreTheModelsWhereATimeIsMissing) {
   adding_ns_.erase(2);
   EXPECT_EQ(parts(), 16);
-  EXPECT_THAT(remarks_of(context_, "y"),
-              ElementsAre("missed: not tuned: the database has no time of 2 parts",
-                          HasSubstr("applied: 8 block(s) leave A100 idle: 16 parts")));
+  EXPECT_THAT(
+      remarks_of(context_, "y"),
+      ElementsAre(
+          "missed: not tuned: the database has no time of 2 parts",
+          HasSubstr(
+              "applied: 8 block(s) take longer than their memory traffic on A100: 16 parts")));
   ns_.clear(), adding_ns_.clear();
   EXPECT_EQ(parts(), 16);
   EXPECT_THAT(remarks_of(context_, "y"), ElementsAre(HasSubstr("16 parts of dim 1")));

@@ -107,6 +107,14 @@ class Forms {
   Form best_;
 };
 
+/// Gives the collective of a fused node its hint again, among the nodes from `first` on.
+void keep_hint(const Node& fused, NodeId first, Graph& graph) {
+  const auto hint = fused.hints.find(kCollectiveHint);
+  if (hint == fused.hints.end()) return;
+  while (graph.node(first).op->op_class != OpClass::kCollective) ++first;
+  graph.set_hint(first, "runtime_ns", hint->second);
+}
+
 }  // namespace
 
 std::optional<Decomposed> decompose_fused(const Graph& graph, PassContext& context) {
@@ -127,11 +135,13 @@ std::optional<Decomposed> decompose_fused(const Graph& graph, PassContext& conte
       if (forms.in_kernel() && collective) result.in_kernel.insert(fresh);
       return fresh;
     };
+    const auto first = static_cast<NodeId>(rewrite.graph().nodes().size());
     const std::vector<ValueId> results =
         forms.in_chunks() ? add_chunks(rewrite.graph(), node, rewrite(node.inputs), name)
                           : add_composition(rewrite.graph(), node, rewrite(node.inputs), name);
     for (std::size_t i = 0; i < results.size(); ++i) rewrite.map(node.outputs[i], results[i]);
     any_chunks = any_chunks || forms.in_chunks();
+    if (!forms.in_chunks()) keep_hint(node, first, rewrite.graph());
     context.applied("lower_collectives", node.name, forms.remark());
   }
   result.graph = rewrite.finish();

@@ -69,6 +69,7 @@ constexpr ReasonCode kOther{"lower_collectives.other", " ({algorithm}: {us:.1f} 
 constexpr ReasonCode kExposed{
     "lower_collectives.exposed",
     " ({algorithm}: {us:.1f} us, {exposed:.1f} until the result is there)"};
+constexpr ReasonCode kHinted{"lower_collectives.hinted", " (its runtime_ns hint: {us:.1f} us)"};
 constexpr ReasonCode kReadElsewhere{
     "lower_collectives.read_elsewhere",
     " ({algorithm}: {us:.1f} us, but its operand is read elsewhere, too)"};
@@ -220,8 +221,14 @@ class Lowering {
     const Node& lowered = rewrite_.graph().nodes().back();
     std::int64_t bytes = 0;
     for (ValueId value : node.outputs) bytes += max_bytes(graph_.type(value), graph_.symbols());
-    const double ns = static_cast<double>(node.outputs.size()) *
-                      node_ns(rewrite_.graph(), lowered, max_bindings(graph_.symbols()), device_);
+    // The others' times are the model's, too.
+    const double ns =
+        static_cast<double>(node.outputs.size()) *
+        (device_.launch_ns + collective_node_ns(rewrite_.graph(), lowered, choice.algorithm,
+                                                max_bindings(graph_.symbols()), device_));
+    if (const auto hint = node.hints.find("runtime_ns"); hint != node.hints.end()) {
+      choice.others.emplace_back(kHinted, hint->second / 1e3);
+    }
     context_.applied(kPass, node.name,
                      Reason(kRuns, algorithm_name(choice.algorithm), group.size, name, bytes,
                             ns / 1e3, device_.name, std::move(choice.others)));

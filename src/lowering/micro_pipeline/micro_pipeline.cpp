@@ -37,7 +37,8 @@
 //     dims, and no view of that could be read after the write under the product's name;
 //   - cases in which the cost model sees no gain over the matmuls apart, which split_reductions may
 //     cut, unless PassConfig::always_pipeline is on;
-//   - collectives that other matmuls can hide, if UnexposedOptions::leave is on.
+//   - collectives that other matmuls can hide, if UnexposedOptions::leave is on. Only copies run
+//     beside a matmul, and lower_collectives decides whether they do.
 namespace braid {
 namespace {
 
@@ -183,6 +184,8 @@ class Emitter {
     Graph& graph = rewrite_.graph();
     const NodeId id = graph.add_node(rewrite_.fresh_name(collective.name + "_fused", results), op,
                                      std::move(inputs), std::move(attrs));
+    const auto hint = collective.hints.find("runtime_ns");
+    if (hint != collective.hints.end()) graph.set_hint(id, kCollectiveHint, hint->second);
     return graph.node(id).outputs;
   }
 
@@ -449,7 +452,7 @@ constexpr PassOption kOptions[] = {
      .on = "always"},
     {.name = "leave-unexposed",
      .variable = kVariable<&UnexposedOptions::leave>,
-     .meaning = "leave collectives alone that other matmuls can hide",
+     .meaning = "leave collectives alone that other matmuls can hide, should they run as copies",
      .said = "{}",
      .off = "",
      .on = "not around what other matmuls hide"},

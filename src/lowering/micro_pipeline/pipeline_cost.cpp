@@ -285,7 +285,10 @@ PipelineEstimate estimate_fused(const Graph& graph, const Node& node, const Bind
   for (std::size_t id = 0; id < parts.nodes().size(); ++id) {
     const Node& part = parts.nodes()[id];
     if (part.op->op_class == OpClass::kMatmul) matmuls.push_back(id);
-    if (part.op->op_class == OpClass::kCollective && collective == nullptr) collective = &part;
+    if (part.op->op_class != OpClass::kCollective || collective != nullptr) continue;
+    collective = &part;
+    const auto hint = node.hints.find(kCollectiveHint);
+    if (hint != node.hints.end()) parts.set_hint(id, "runtime_ns", hint->second);
   }
   PipelineEstimate estimate =
       estimate_pipeline(parts, *collective, matmuls, PipelinedDim::kM, bindings, device);

@@ -47,6 +47,8 @@ struct PipelineEstimate {
                                                  std::span<const NodeId> matmuls, PipelinedDim dim,
                                                  const Bindings& bindings,
                                                  const DeviceModel& device);
+/// The hint of a fused node that has the `runtime_ns` of its collective.
+inline constexpr const char* kCollectiveHint = "collective_ns";
 /// Estimates a fused node in its possible forms.
 [[nodiscard]] PipelineEstimate estimate_fused(const Graph& graph, const Node& node,
                                               const Bindings& bindings, const DeviceModel& device);

@@ -16,7 +16,8 @@ inline constexpr ReasonCode kNotSymmetric{
     "group '{group}' has no symmetric memory; expected \"symmetric\": true"};
 inline constexpr ReasonCode kSeveralWaits{"micro_pipeline.several_waits",
                                           "it is waited for {waits} times; expected once"};
-inline constexpr ReasonCode kHidden{"micro_pipeline.hidden", "'{matmul}' can hide it"};
+inline constexpr ReasonCode kHidden{"micro_pipeline.hidden",
+                                    "'{matmul}' can hide it if it runs as copies"};
 inline constexpr ReasonCode kNoMatrix{
     "micro_pipeline.no_matrix", "the right operand of '{matmul}' is {type}; expected a matrix"};
 inline constexpr ReasonCode kHidesAnother{"micro_pipeline.hides_another",
