@@ -120,7 +120,7 @@ class Verifier {
     }
     check_apart(node, here);
     const std::span<const ValueId> mutated = mutated_operands(node);
-    for (ValueId value : mutated) check_dtype(node, value, here);
+    for (ValueId value : mutated) check_views(node, value, here);
     for (ValueId value : mutated) {
       Memory& m = memory(value);
       if (!m.in_use.empty()) {
@@ -153,9 +153,16 @@ class Verifier {
     }
   }
 
-  /// Refuses writes through a view_dtype: the storage would mix values of two dtypes.
-  void check_dtype(const Node& node, ValueId value, const std::string& here) const {
+  /// Refuses writes through a view_dtype, where the storage would mix values of two dtypes, and
+  /// through an expand, whose elements share memory.
+  void check_views(const Node& node, ValueId value, const std::string& here) const {
     for (const Step& step : steps_to(graph_, value)) {
+      if (step.node->op->view == View::kExpand) {
+        throw_invalid(here,
+                      "{} overwrites {} through {}, whose elements share memory; expected the "
+                      "tensor itself",
+                      node.op_name(), quoted(step.node->inputs[0]), quoted(step.node->outputs[0]));
+      }
       if (step.node->op->view != View::kBytes) continue;
       throw_invalid(here,
                     "{} overwrites {} through {}, which reads it as {}; expected the tensor itself",

@@ -38,8 +38,8 @@ void verify_waits(const Graph& graph, const std::string& place) {
       const auto& readers = users[value];
       if (readers.empty()) {
         throw_invalid(fmt::format("{}/nodes/{}", place, id),
-                      "nothing waits for the result of {} {}; expected a wait_tensor",
-                      node.op_name(), quote(node.name));
+                      "nothing waits for the result {} of {}; expected a wait_tensor",
+                      quote(graph.value(value).name), node.op_name());
       }
       for (NodeId reader : readers) {
         if (graph.node(reader).op->op_class == OpClass::kWait) continue;

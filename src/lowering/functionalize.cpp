@@ -22,7 +22,7 @@
 // The mutations that the caller sees remain: one `copy_` into each graph input that was
 // overwritten, at the end of the graph, whose result nobody reads. Of an input that was overwritten
 // in parts, it copies what became of it by updates (index_copy, slice_scatter): a plan makes these
-// in place, and the copy is nothing (plan/updates.h). Throws for overwritten expanded values.
+// in place, and the copy is nothing (plan/updates.h).
 // The idea and the name are PyTorch's.
 namespace braid {
 namespace {
@@ -198,9 +198,6 @@ class Functionalizer {
         now = add(view, "view", {now}, {{"shape", std::move(with_dim)}});
       }
       return put(view, rewrite_(operand), shape, range, now);
-    }
-    if (op == "expand") {
-      throw_invalid(view.name, "an expanded value is overwritten, whose elements share memory");
     }
     return add(view, "view", {now}, {{"shape", shape}});
   }

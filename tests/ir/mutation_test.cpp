@@ -111,6 +111,14 @@ TEST_F(Mutation, RefusesToOverwriteThroughAnotherDType) {
                        "copy_ overwrites \"a\" through \"v\", which reads it as i32[2, 3]"));
 }
 
+TEST_F(Mutation, RefusesToOverwriteElementsThatShareMemory) {
+  const ValueId e = add("e", "expand", {x_}, {{"shape", Shape{4, 2, 3}}});
+  add("w", "wait_tensor", {add("c", "all_reduce_", {e}, kSum)});
+  graph_.add_output(x_);
+  EXPECT_TRUE(is_error(error(), "/nodes/1",
+                       "all_reduce_ overwrites \"a\" through \"e\", whose elements share memory"));
+}
+
 TEST_F(Mutation, AnotherDTypeIsANameForItsOperand) {
   const ValueId v = add("v", "view", {x_}, {{"dtype", DType::kI32}});
   add("c", "copy_", {x_, y_});

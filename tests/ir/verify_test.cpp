@@ -50,7 +50,19 @@ TEST(Verify, RefusesAnUnwaitedCollective) {
   Graph graph = with_collective();
   graph.add_output(0);
   EXPECT_TRUE(is_error(verify_error(graph), "/nodes/0",
-                       "nothing waits for the result of all_reduce \"c\""));
+                       "nothing waits for the result \"c\" of all_reduce"));
+}
+
+TEST(Verify, NamesTheResultThatNothingWaitsFor) {
+  Graph graph = with_collective();
+  graph.add_node("s", "wait_tensor", {1});
+  const NodeId both =
+      graph.add_node("d", "all_reduce_coalesced", {0, 0},
+                     {{"reduce_op", std::string("sum")}, {"group", std::string("tp")}});
+  graph.add_node("t", "wait_tensor", {graph.node(both).outputs[0]});
+  graph.add_output(2);
+  EXPECT_TRUE(is_error(verify_error(graph), "/nodes/2",
+                       "nothing waits for the result \"d:1\" of all_reduce_coalesced"));
 }
 
 TEST(Verify, RefusesACollectiveAsOutput) {

@@ -183,23 +183,6 @@ TEST(Functionalize, WhatNobodyOverwritesStays) {
   EXPECT_TRUE(context.remarks.empty());
 }
 
-TEST(Functionalize, RefusesPartsThatCannotBePutBack) {
-  const auto error = [](const std::string& view, const std::string& op, const std::string& attrs) {
-    const Graph graph = graph_of(
-        kInputs, node(view, op, R"("x")", attrs) + "," + in_place("c", view) + "," + wait("w", "c"),
-        R"("x")");
-    PassContext context = sm80();
-    try {
-      functionalize(graph, context);
-    } catch (const std::exception& e) {
-      return std::string(e.what());
-    }
-    return std::string("no error");
-  };
-  EXPECT_EQ(error("e", "expand", R"("shape": [3, 4, 6])"),
-            "e: an expanded value is overwritten, whose elements share memory");
-}
-
 TEST(Functionalize, RefusesWhatDecomposeFsdpTakesApart) {
   const Graph graph = graph_of(
       input("a", "4, 2") + "," + input("buffer", "32"),
