@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,8 +30,7 @@ Graph graph() {
 
 HostTensor filled(std::vector<std::int64_t> shape, double value) {
   const auto count = static_cast<std::size_t>(shape.size() == 1 ? shape[0] : shape[0] * shape[1]);
-  return HostTensor::from_doubles(DType::kF32, std::move(shape),
-                                  std::vector<double>(count, value));
+  return HostTensor::from_doubles(DType::kF32, std::move(shape), std::vector<double>(count, value));
 }
 
 class UnsetInputs : public ::testing::Test {
@@ -45,10 +47,9 @@ class UnsetInputs : public ::testing::Test {
   }
   template <class Call>
   static void expect_refused(Call call, const std::string& name, int rank) {
-    EXPECT_EQ(error_of(call),
-              std::pair(ErrorCode::kInvalidArgument,
-                        name + ": has no value on rank " + std::to_string(rank) +
-                            "; expected set_input(), or bind() before prepare()"));
+    EXPECT_EQ(error_of(call), std::pair(ErrorCode::kInvalidArgument,
+                                        name + ": has no value on rank " + std::to_string(rank) +
+                                            "; expected set_input(), or bind() before prepare()"));
   }
   static void expect_runs(Executable& executable, const Executable::Plan& plan) {
     executable.poison_outputs();
@@ -81,11 +82,7 @@ TEST_F(UnsetInputs, AreRefusedWhereARunIsRecorded) {
   for (int rank = 0; rank < 2; ++rank) streams.push_back(world_.device().create_stream(rank));
   executable_.prepare({{"T", 2}});
   for (const auto& stream : streams) stream->begin_capture();
-  expect_refused(
-      [&] {
-        executable_.run(std::vector{streams[0].get(), streams[1].get()});
-      },
-      "x", 0);
+  expect_refused([&] { executable_.run(std::vector{streams[0].get(), streams[1].get()}); }, "x", 0);
   for (const auto& stream : streams) (void)stream->end_capture();
 }
 
