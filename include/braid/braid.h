@@ -1,13 +1,14 @@
 /** @file
  * The C interface of braid: compiles a graph and runs it on the caller's streams.
  *
- * Every function but the first two returns a status; braid_last_error() has the message. Handles
- * are names, not pointers: a null, destroyed or wrong kind of handle gives BRAID_INVALID_ARGUMENT.
- * Threads may use different executables at the same time. One executable may be used by one thread
- * at a time, except for braid_run_rank and braid_cancel. Nothing here prints or exits; warnings go
- * to the world's callback, or nowhere. A child forked after a world was opened must not use braid
- * before exec; the world's handles refuse it. No function may be called after main has returned
- * (from atexit handlers, or destructors of static objects).
+ * Every function but the first two returns a status; braid_last_error() has the message. A call
+ * that fails sets the handle that it would have returned to null. Handles are names, not pointers:
+ * a null, destroyed or wrong kind of handle gives BRAID_INVALID_ARGUMENT. Threads may use different
+ * executables at the same time. One executable may be used by one thread at a time, except for
+ * braid_run_rank and braid_cancel. Nothing here prints or exits; warnings go to the world's
+ * callback, or nowhere. A child forked after a world was opened must not use braid before exec; the
+ * world's handles refuse it. No function may be called after main has returned (from atexit
+ * handlers, or destructors of static objects).
  *
  * docs/embedding.md shows how the calls fit together and names an example. */
 #ifndef BRAID_BRAID_H_

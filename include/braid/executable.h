@@ -191,8 +191,8 @@ class BRAID_API Executable {
   /// which relative_error never accepts), so that unwritten elements show. Call it after prepare().
   void poison_outputs();
 
-  /// A copy of an output of a rank, or of an input, which the run may have overwritten.
-  /// Synchronizes first.
+  /// A copy of an output of a rank, or of an input, which the run may have overwritten: of the last
+  /// run, whatever was prepared since. Synchronizes first.
   [[nodiscard]] HostTensor output(int rank, std::string_view name);
 
   /// The inputs (with the parameters), the outputs and the symbols, in the graph's order.

@@ -66,7 +66,8 @@ TEST_F(BadUse, CallsBeforePrepare) {
   EXPECT_THAT(refused([&] { executable_.set_input(0, "x", rows(2)); }), first);
   EXPECT_THAT(refused([&] { executable_.poison_outputs(); }), first);
   EXPECT_THAT(refused([&] { (void)executable_.trace(); }), first);
-  EXPECT_THAT(refused([&] { (void)executable_.output(0, "y"); }), first);
+  EXPECT_THAT(refused([&] { (void)executable_.output(0, "y"); }),
+              HasSubstr("there is no output before a run"));
   executable_.prepare({{"T", 2}});
   // Where a tensor lies elsewhere now, a plan is due.
   executable_.bind(0, "x", {memory_->address(), DType::kF32, {4, 8}});

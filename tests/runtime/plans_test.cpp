@@ -98,6 +98,17 @@ TEST_F(Plans, LiveSideBySide) {
   EXPECT_EQ(executable_.output(1, "y").to_doubles()[0], 12 + 23);
 }
 
+TEST_F(Plans, OutputsAreThoseOfTheLastRun) {
+  executable_.prepare({{"T", 2}});
+  for (const int rank : {0, 1}) executable_.set_input(rank, "x", filled(2, rank + 1));
+  executable_.run();
+  const Executable::Plan next = executable_.prepare({{"T", 3}});
+  for (const int rank : {0, 1}) executable_.set_input(rank, "x", filled(3, 10));
+  EXPECT_EQ(executable_.output(0, "y").data, filled(2, 1 + 3).data);
+  executable_.run(next);
+  EXPECT_EQ(executable_.output(0, "y").data, filled(3, 10 + 20).data);
+}
+
 TEST_F(Plans, ChangesOfAddressesAndSymbolsWaitForNothing) {
   Device& device = world_.device();
   const auto word = device.allocate(0, 4);

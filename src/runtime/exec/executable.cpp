@@ -226,7 +226,7 @@ void Executable::bind(int rank, std::string_view name, const DeviceTensor& tenso
   }
   impl().ranks[local]->bind(*bound, tensor);
   impl().current = nullptr;
-  impl().has_run = false;
+  impl().last_run = nullptr;
 }
 
 Executable::Plan Executable::prepare(const Bindings& bindings) {
@@ -322,8 +322,10 @@ HostTensor Executable::output(int rank, std::string_view name) {
   if (output == nullptr) output = find(impl().program.inputs, name);
   if (output == nullptr) throw_invalid(std::string(name), "is no output or input of the program");
   impl().synchronize();
-  const Plan::Impl& plan = impl().require_prepared("output");
-  if (!impl().has_run) throw_invalid(std::string(name), "there is no output before a run");
+  if (impl().last_run == nullptr) {
+    throw_invalid(std::string(name), "there is no output before a run");
+  }
+  const Plan::Impl& plan = *impl().last_run;
   HostTensor tensor;
   tensor.dtype = output->type.dtype;
   tensor.shape = shape_of(output->type, plan.bindings);

@@ -160,7 +160,7 @@ void Executable::Impl::drain(std::uint64_t patience_ns) {
 }
 
 void Executable::Impl::recover() {
-  has_run = false;
+  last_run = nullptr;
   try {
     drain(0);
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
@@ -183,7 +183,7 @@ void Executable::Impl::recover() {
 
 void Executable::Impl::fail() {
   ++world->tallies.failures;
-  has_run = false;
+  last_run = nullptr;
   failed = true;
   if (!world->all_here()) return;  // other worlds do not know of the failure yet
   try {
@@ -303,7 +303,6 @@ void Executable::Impl::make_current(std::shared_ptr<const Plan::Impl> plan) {
     world->device->inspector()->name_parts(memory.address, memory.parts);
   }
   current = std::move(plan);
-  has_run = false;
 }
 
 void Executable::Impl::run(std::span<Stream* const> streams, std::span<Event* const> times) {
@@ -323,7 +322,7 @@ void Executable::Impl::run(std::span<Stream* const> streams, std::span<Event* co
   for (std::size_t i = 0; i < ranks.size(); ++i) current->require_inputs(*ranks[i], i);
   const std::size_t width = own.size() / ranks.size();
   ++world->tallies.runs;
-  has_run = true;
+  last_run = current;
   values.state(current->bindings, number, *world->rendezvous);
   const std::lock_guard lock(world->enqueue);
   try {
@@ -360,7 +359,7 @@ void Executable::Impl::run_rank(const std::shared_ptr<const Plan::Impl>& plan, s
                     "that checks or counts");
     }
     current = plan;
-    has_run = true;
+    last_run = plan;
     if (local == 0) ++world->tallies.runs;
   }
   values.state(plan->bindings, number, *world->rendezvous);

@@ -117,8 +117,9 @@ struct Executable::Impl : NonCopyable {
   std::vector<Stream*> lanes;                       ///< for the run being enqueued
   std::mutex parts;                                 ///< held while run_rank() changes the next two
   std::shared_ptr<const Plan::Impl> current;        ///< null if prepare() is required
-  bool has_run = false;                             ///< outputs exist, or are being computed
-  std::atomic<bool> failed = false;                 ///< a run failed, and recover() is required
+  /// Of the last run, whose outputs exist or are being computed; null for none.
+  std::shared_ptr<const Plan::Impl> last_run;
+  std::atomic<bool> failed = false;  ///< a run failed, and recover() is required
 };
 
 }  // namespace braid
