@@ -275,13 +275,17 @@ KernelCase guessed_sum() {
   return {"guessed_sum",
           R"(
 extern "C" __global__ void k(const float* x, int* sum) {
-  int old = sum[0];  // finds 1 // finds 2 // finds 3
+  int old = sum[0];  // finds 1 // finds 2 // finds 3 // finds 4
+#if BUG == 4
+  asm volatile("{.reg .pred p; setp.lt.u32 p, %1, 40; selp.b32 %0, %0, 0, p;}"
+               : "+r"(old) : "r"(threadIdx.x));
+#endif
 #if BUG == 1
   if (old > 100) return;
 #endif
   for (int expected = old + 1; expected != old;) {
     expected = old;
-#if BUG == 2
+#if BUG == 2 || BUG == 4
     atomicAdd(sum, 1);
     old = atomicCAS(sum + 1, expected, __float_as_int(__int_as_float(expected) + x[threadIdx.x]));
 #elif BUG == 3
@@ -300,7 +304,7 @@ extern "C" __global__ void k(const float* x, int* sum) {
             return Buffers{ramp(64), zeros(2)};
           },
           [](Buffers& b) { b[1][0] = 64 * 65 / 2.0F; },
-          {"race", "race", "race"},
+          {"race", "race", "race", "race"},
           1,
           nullptr,
           "as a guess that a swap verifies"};

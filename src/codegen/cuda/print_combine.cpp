@@ -140,26 +140,28 @@ void Printer::convert_layout(Id id) {
   }
 }
 
-/// The number of products in a row that read the fragments of one left operand.
+/// The number of independent products in a row that read the fragments of one left operand.
 std::size_t Printer::dots_together(std::span<const Id> ids) const {
   const auto is_dot = [&](Id id) {
     return p_.at(id).op == Op::kDot && unit_of(p_, p_.at(id)) == &units::kMmaSync;
   };
   if (!is_dot(ids[0])) return 0;
   const Inst& first = p_.at(ids[0]);
+  const bool in_memory = first.addresses[0] >= 0;
   const auto joins = [&](Id id) {
     if (!is_dot(id)) return false;
     const Inst& inst = p_.at(id);
-    // Of their own, and not one after the other.
-    const bool beside = inst.place == Place::kAlias && inst.args[2] != ids[0];
-    const bool in_memory = first.addresses[0] >= 0;
-    return beside && inst.args[0] == first.args[0] && inst.addresses[0] == first.addresses[0] &&
+    return inst.place == Place::kAlias && inst.args[0] == first.args[0] &&
+           inst.addresses[0] == first.addresses[0] &&
            (!in_memory || inst.args[3] == first.args[3]) && inst.trans_a == first.trans_a &&
            inst.dtype == first.dtype && inst.first == first.first && inst.last == first.last &&
            registers(id) == registers(ids[0]);
   };
-  return static_cast<std::size_t>(std::find_if_not(ids.begin() + 1, ids.end(), joins) -
-                                  ids.begin());
+  std::size_t count = 1;
+  while (count < ids.size() && joins(ids[count]) && !needs_any(ids[count], ids.first(count))) {
+    ++count;
+  }
+  return count;
 }
 
 /// Products that share a left operand: one, or dots_together().

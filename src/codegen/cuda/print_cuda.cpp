@@ -303,9 +303,9 @@ void Printer::block(const std::vector<Id>& ids) {
     if (const std::size_t together = packets_together(rest); together > 1) {
       ll_loads(rest.first(together));
       i += together - 1;
-    } else if (const std::size_t dots = dots_together(rest); dots > 1) {
-      this->dots(rest.first(dots));
-      i += dots - 1;
+    } else if (const std::size_t products = dots_together(rest); products > 1) {
+      dots(rest.first(products));
+      i += products - 1;
     } else {
       instruction(ids[i]);
     }
@@ -316,13 +316,14 @@ void Printer::block(const std::vector<Id>& ids) {
 std::size_t Printer::packets_together(std::span<const Id> ids) const {
   std::size_t count = 0;
   for (; count < ids.size() && p_.at(ids[count]).op == Op::kLlLoad; ++count) {
-    const auto first = ids.first(count);
-    const bool needs = std::any_of(
-        p_.at(ids[count]).args.begin(), p_.at(ids[count]).args.end(),
-        [&](Id arg) { return std::find(first.begin(), first.end(), arg) != first.end(); });
-    if (needs) break;
+    if (needs_any(ids[count], ids.first(count))) break;
   }
   return count;
+}
+
+bool Printer::needs_any(Id id, std::span<const Id> of) const {
+  return std::ranges::any_of(p_.at(id).args,
+                             [&](Id arg) { return std::ranges::find(of, arg) != of.end(); });
 }
 
 void Printer::instruction(Id id) {

@@ -50,6 +50,8 @@ class Printer {
   std::string stored(const Inst& inst, std::string_view reg);
   /// The register `distance` after `reg`.
   static std::string beside(std::string_view reg, int distance);
+  /// Whether it has one of these as an operand.
+  [[nodiscard]] bool needs_any(Id id, std::span<const Id> of) const;
   [[nodiscard]] std::size_t packets_together(std::span<const Id> ids) const;
   void ll_loads(std::span<const Id> ids);
   void need_packets() {

@@ -92,7 +92,7 @@ class Follower {
   /// read. What it returns is read anew.
   [[nodiscard]] bool verifies(const Instruction& i) const {
     if (!i.is(Op::kAtom) || !ptx::has_modifier(i, "cas") || !holds(i.operands[2])) return false;
-    return i.guard < 0 && !holds_address(i) &&
+    return i.guard < 0 && !holds_address(i) && !reads_.empty() &&
            std::ranges::all_of(reads_, [&](const Instruction* read) {
              return is_word(*read, i) && same_place(read->operands[1], i.operands[1]);
            });
@@ -217,7 +217,10 @@ class Holders {
         held.remove(reg);
       }
     }
-    if (reads && i.is(Op::kSt)) use_.moved_by.push_back(i.line);
+    // Of a vector other elements may be written.
+    if (i.is(Op::kSt) && i.operands[1].is_register() && held.has(i.operands[1].index)) {
+      use_.moved_by.push_back(i.line);
+    }
     return reads && !moves;
   }
 

@@ -116,9 +116,9 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
   }
   AgentInfo& agent = agents_[warp.agent];
   if (undefined != 0) {
-    agent.unwritten[line] = undefined;
-  } else if (!writes && !agent.unwritten.empty()) {
-    agent.unwritten.erase(line);
+    agent.undefined_loads[line] = undefined;
+  } else if (!writes && !agent.undefined_loads.empty()) {
+    agent.undefined_loads.erase(line);
   }
   for (const Fresh& read : std::exchange(suspected_, {})) {
     *read.lanes |= lanes_that_read(read.start, read.end, code.bytes - code.unread);

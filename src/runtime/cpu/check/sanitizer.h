@@ -107,7 +107,7 @@ struct WarpCheck {
   std::uint32_t warp = 0;
   std::uint32_t agent = 0;
   std::uint32_t time = 0;
-  std::uint32_t unwritten = 0;  ///< reads so far of bytes that nobody wrote
+  std::uint32_t unwritten_reads = 0;  ///< so far, of bytes that nobody wrote
   VectorClock seen;
   /// Knowledge acquired by relaxed loads, effective from the next fence whose scope reaches the
   /// writer: in the block (1), on the device (2), elsewhere (3).
@@ -187,8 +187,8 @@ class Sanitizer {
   void end_launch(LaunchCheck& launch);
   void start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch, std::uint64_t block,
                   std::uint32_t index);
-  /// `entered`: for each basic block of the code WarpCheck::unwritten when the warp last entered
-  /// it.
+  /// `entered`: for each basic block of the code WarpCheck::unwritten_reads when the warp last
+  /// entered it.
   void end_warp(WarpCheck& warp, const std::uint32_t* entered);
 
   /// The values of a store: `count` elements of `bytes` per lane.
@@ -395,7 +395,7 @@ class Sanitizer {
       std::uint32_t width;
       std::uint32_t time;
       std::uint32_t lanes;  ///< lanes that read some of it
-      std::uint32_t index;  ///< WarpCheck::unwritten
+      std::uint32_t index;  ///< WarpCheck::unwritten_reads
     };
     std::vector<Bytes> bytes;
     std::uint64_t origin = 0;  ///< address of the finding's offset 0
@@ -497,7 +497,7 @@ class Sanitizer {
     std::unordered_map<std::uint32_t, Stored> stores;   ///< by line
     std::unordered_map<std::uint32_t, Chosen> choices;  ///< likewise
     /// Loads, by line, that read bytes which nobody wrote when they last ran, and in which lanes.
-    std::map<std::uint32_t, std::uint32_t> unwritten;
+    std::map<std::uint32_t, std::uint32_t> undefined_loads;
     enum Role : std::uint8_t { kWarp, kCopies, kInits, kTwin };
     Role role = kWarp;       ///< other roles: its copies, its mbarrier.inits, or its stores as seen
                              ///< by copies

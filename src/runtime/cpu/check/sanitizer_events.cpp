@@ -209,10 +209,10 @@ void Sanitizer::start_warp(WarpCheck& warp, std::shared_ptr<LaunchCheck> launch,
   agent.launch = warp.launch.get();
   agent.ended = false;
   agent.start = warp.time;
-  warp.unwritten = 0;
+  warp.unwritten_reads = 0;
   agent.stores.clear();
   agent.choices.clear();
-  agent.unwritten.clear();
+  agent.undefined_loads.clear();
   agent.groups.clear();
 }
 

@@ -183,7 +183,7 @@ std::uint32_t Sanitizer::pass_on(const WarpCheck& warp, const std::uint64_t* add
                                  std::uint32_t mask, std::uint32_t bytes, std::uint32_t line) {
   const AgentInfo& agent = agents_[warp.agent];
   std::uint32_t lanes = 0;
-  for (const auto& [load, read] : agent.unwritten) {
+  for (const auto& [load, read] : agent.undefined_loads) {
     const ReadUse* const use = use_of(agent, agent.start, load);
     if (use == nullptr || use->crosses_lanes) continue;
     if (std::ranges::find(use->moved_by, line) != use->moved_by.end()) lanes |= read & mask;
@@ -233,7 +233,7 @@ void Sanitizer::add_unwritten(const Lane& lane, const Stretch& at) {
   }
   fresh_.emplace_back(&read, read.bytes.size());
   read.bytes.push_back({at.address, at.address + at.bytes, lane.lane, lane.code.bytes,
-                        lane.warp.time, 0, ++lane.warp.unwritten});
+                        lane.warp.time, 0, ++lane.warp.unwritten_reads});
 }
 
 /// The uninitialized bytes were to be written by another warp, with a barrier in between.

@@ -46,7 +46,7 @@ void BlockRunner::start_checks(Warp& warp, std::uint32_t index) {
                                  32ULL * launch.kernel.info.local_bytes, "local memory", false,
                                  launch.kernel.info.local_bytes);
   }
-  warp.unwritten = 0;
+  warp.unwritten_reads = 0;
   warp.registers_seen.clear();
   warp.stopped = false;
   warp.done = {};
@@ -65,7 +65,7 @@ void BlockRunner::check_access(Warp& warp, std::span<const std::uint64_t* const>
       refusal = sanitizer()->access(warp.check, addresses, mask, code, line, values);
       if (!refusal.empty()) break;
     }
-    warp.unwritten = warp.check.unwritten;
+    warp.unwritten_reads = warp.check.unwritten_reads;
     if (refusal.empty()) {
       if (scheduled) warp.done = {line, warp.operation.words, values_at(warp.operation.words)};
       return;

@@ -38,7 +38,7 @@ struct WarpContext {
   const std::uint8_t* leader = nullptr;
   std::uint32_t resume = 0;                   ///< where generated code continues; 0: at the start
   std::uint32_t acted = 0;                    ///< it did more than read memory: see stands()
-  std::uint32_t unwritten = 0;                ///< as WarpCheck's
+  std::uint32_t unwritten_reads = 0;          ///< as WarpCheck's
   alignas(64) std::uint32_t tid[3][32] = {};  ///< per lane; only if warps are not full rows
   alignas(64) std::uint8_t dump[64] = {};     ///< readable memory for masked-off lanes
 };
@@ -46,8 +46,8 @@ struct WarpContext {
 inline constexpr std::uint32_t kMaxParameterBytes = 32764;
 
 /// What the launcher must know of generated code, stored in the object beside it. The register file
-/// of a kernel that is checked begins with a word for each basic block: WarpContext::unwritten when
-/// the warp last entered it.
+/// of a kernel that is checked begins with a word for each basic block:
+/// WarpContext::unwritten_reads when the warp last entered it.
 struct KernelInfo {
   std::uint32_t register_bytes = 0;  ///< size of the register file, scratch included
   std::uint32_t local_bytes = 0;     ///< local memory of one lane

@@ -183,9 +183,9 @@ void Translator::emit_body(int index) {
   const Block& block = flow_.block(index);
   if (e_.instrumentation.counts) count_block(e_, index);
   if (e_.instrumentation.checks) {
-    Value* unwritten =
-        ir_.CreateLoad(ir_.getInt32Ty(), e_.context_field(offsetof(WarpContext, unwritten)));
-    ir_.CreateStore(unwritten, e_.register_file(4U * static_cast<std::uint32_t>(index)));
+    Value* reads =
+        ir_.CreateLoad(ir_.getInt32Ty(), e_.context_field(offsetof(WarpContext, unwritten_reads)));
+    ir_.CreateStore(reads, e_.register_file(4U * static_cast<std::uint32_t>(index)));
   }
   e_.looks = block.looks;
   e_.tell_action();
