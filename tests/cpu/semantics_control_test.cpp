@@ -541,5 +541,30 @@ TEST(SemanticsTrap, EndsTheKernel) {
   }
 }
 
+// Warps with roles, told apart by the numbers of threads: lanes of one that part, some of them for
+// longer, meet again before its barrier.
+TEST(SemanticsBarrier, LanesMeetInARoleOfWarps) {
+  for (const char* is_other :
+       {"setp.ge.u32 %p0, %i, 64;", "setp.gt.s32 %p0, %i, 63;", "setp.hi.u32 %p0, %i, 63;",
+        "setp.lt.u32 %p3, %i, 64; not.pred %p0, %p3;"}) {
+    const std::string body = std::string(is_other) + R"(
+@%p0 bra OTHER;
+and.b32 %r1, %i, 7; mov.u32 %r2, 0;
+setp.eq.u32 %p1, %r1, 0; @%p1 bra MET;
+LOOP: ld.volatile.global.u32 %r3, [%I]; add.u32 %r2, %r2, %r3; add.u32 %r1, %r1, -1;
+setp.ne.u32 %p1, %r1, 0; @%p1 bra LOOP;
+MET: setp.eq.u32 %p1, %r2, 0;
+bar.red.or.pred %p2, 1, 64, %p1;
+selp.u64 %d0, 1, 2, %p2;
+st.global.u64 [%O], %d0;
+bra.uni DONE;
+OTHER: st.global.u64 [%O], %x;
+DONE:
+)";
+    const Launched r = run("", body, 128, 71);
+    for (std::size_t i = 0; i < 128; ++i) EXPECT_EQ(r.out[i], i < 64 ? 1 : r.in[i]) << i;
+  }
+}
+
 }  // namespace
 }  // namespace braid::cpu_test

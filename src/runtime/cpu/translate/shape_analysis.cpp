@@ -487,8 +487,25 @@ Shape ShapeAnalysis::table_shape(const Instruction& instruction, ptx::ShapeRule 
       return wraps && !uniform ? Shape::vector() : a;
     }
     default:
-      return same;
+      return compares_alike(instruction) ? Shape::uniform() : same;
   }
+}
+
+/// Whether all lanes compare alike with a constant, which their run of values does not meet: thread
+/// numbers with a multiple of 32, where warps have roles.
+bool ShapeAnalysis::compares_alike(const Instruction& instruction) const {
+  const auto type = instruction.type();
+  if (!instruction.is(ptx::Op::kSetp) || !type || type->is_float() || type->lanes != 1) return false;
+  const Shape a = operand_shape(instruction.operands[1]);
+  const auto constant = known_value(instruction.operands[2]);
+  if (!constant || a.min() < 0 || !a.is_disjoint()) return false;
+  const std::uint64_t run = std::bit_ceil(static_cast<std::uint64_t>(a.max()) + 1);
+  const auto is_any = [&](std::initializer_list<const char*> comparisons) {
+    return std::ranges::any_of(comparisons,
+                               [&](const char* name) { return has_modifier(instruction, name); });
+  };
+  return (is_any({"lt", "ge", "lo", "hs"}) && *constant % run == 0) ||
+         (is_any({"gt", "le", "hi", "ls"}) && (*constant + 1) % run == 0);
 }
 
 }  // namespace braid::cpu

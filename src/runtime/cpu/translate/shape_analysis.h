@@ -71,6 +71,7 @@ class ShapeAnalysis {
   void join_touching_components();
   [[nodiscard]] Shape bitwise(const ptx::Instruction& instruction, const Shape& a,
                               const Shape& b) const;
+  [[nodiscard]] bool compares_alike(const ptx::Instruction& instruction) const;
   [[nodiscard]] Shape product(const ptx::Instruction& instruction, ptx::Type type) const;
   [[nodiscard]] Shape sum(const ptx::Instruction& instruction, ptx::Type type) const;
   [[nodiscard]] std::optional<Shape> shift(const ptx::Instruction& instruction) const;
