@@ -194,9 +194,9 @@ TEST(ChunkedProgram, TheCostModelChooses) {
                               "scatter: about "),
                     HasSubstr(" us on H100; as its collective and 1 matmuls: "),
                     HasSubstr(" us; in 4 chunks: ")));
-  EXPECT_THAT(remark("16384", 0), AllOf(HasSubstr("runs in 4 chunks: about "),
+  EXPECT_THAT(remark("16384", 0), AllOf(HasSubstr("runs as one kernel with its scatter: about "),
                                         HasSubstr(" us on H100; as its collective and 1 matmuls: "),
-                                        HasSubstr(" us; as one kernel with its scatter: ")));
+                                        HasSubstr(" us; in 4 chunks: ")));
   const std::string both = R"("r:0", "r:1")";
   EXPECT_THAT(remark("16384", 0, both),
               AllOf(HasSubstr("runs in 4 chunks: about "),

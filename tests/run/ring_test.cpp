@@ -63,8 +63,8 @@ Graph product(const Case& c) {
 Executable compile(const Graph& graph, const World& world) {
   return Executable::compile(graph, world);
 }
-World open(const std::string& target, Checks checks) {
-  WorldOptions options = testing::world_options(1);
+World open(const std::string& target, Checks checks, std::int64_t world = 1) {
+  WorldOptions options = testing::world_options(world);
   if (options.device == DeviceKind::kCpu) options.sanitize = checks;
   options.target = target;
   return World::open(options);
@@ -86,8 +86,9 @@ void expect_right_on(const Units& units, const Graph& graph, const Bindings& bin
                      Checks checks) {
   SCOPED_TRACE(units.by_ring);
   const RankTensors inputs = random_inputs(graph, bindings, 5);
-  World world = open(units.by_ring, checks);
-  const Graph alone = by_ring(graph, Target::parse(units.by_ring));
+  World world = open(units.by_ring, checks, world_size(graph));
+  // What is reduced over ranks is large enough, and its product belongs to the kernel alone.
+  const Graph alone = graph.groups().empty() ? by_ring(graph, Target::parse(units.by_ring)) : graph;
   Executable executable = compile(alone, world);
   EXPECT_EQ(executable.kernels().size(), 1);
   // Those that compute, and the group of the one that copies.
@@ -96,11 +97,13 @@ void expect_right_on(const Units& units, const Graph& graph, const Bindings& bin
   const RankTensors got = testing::run_once(executable, alone, bindings, inputs);
   for (const Finding& finding : found_by(world.device())) ADD_FAILURE() << finding.text();
   EXPECT_TRUE(testing::same_as_reference(graph, got, evaluate(graph, inputs, bindings)));
-  World other_world = open(units.others, kCheckNothing);
+  World other_world = open(units.others, kCheckNothing, world_size(graph));
   Executable other = compile(graph, other_world);
   const RankTensors peers = testing::run_once(other, graph, bindings, inputs);
-  for (std::size_t i = 0; i < got[0].size(); ++i) {
-    EXPECT_EQ(got[0][i].data, peers[0][i].data) << "output " << i;
+  for (std::size_t rank = 0; rank < got.size(); ++rank) {
+    for (std::size_t i = 0; i < got[rank].size(); ++i) {
+      EXPECT_EQ(got[rank][i].data, peers[rank][i].data) << "rank " << rank << ", output " << i;
+    }
   }
 }
 void expect_right(const Graph& graph, const Bindings& bindings, Checks checks = kCheckAll,
@@ -252,6 +255,47 @@ TEST(RingRun, BiasAndResidual) {
                                          b.in(DType::kF16, {520, 72})});
   expect_right(b.take({b.op("add", {product, b.in(DType::kF16, {kT, 72})})}), {{"T", 65}});
 }
+
+// A product that is reduced over ranks, by those that have multiplied.
+
+struct Reduced {
+  std::string name;
+  DType dtype;
+  bool all, norms;  ///< an all-reduce; a norm follows
+  std::int64_t world, n;
+};
+void PrintTo(const Reduced& c, std::ostream* out) { *out << c.name; }
+
+Graph reduced(const Reduced& c) {
+  GraphBuilder b(300, c.world);
+  const Dim rows = c.all ? kT : kT * c.world;
+  const ValueId product = b.op("mm", {b.in(c.dtype, {rows, 136}), b.in(c.dtype, {136, c.n})});
+  b.graph().set_comm_group(product, "tp");
+  const ValueId sum = b.op(c.all ? "all_reduce" : "reduce_scatter_tensor", {product},
+                           {{"group", std::string("tp")},
+                            {"reduce_op", std::string("sum")},
+                            {"algorithm", std::string("in_kernel")}});
+  const ValueId y = b.op("add", {sum, b.in(c.dtype, {kT, c.n})});
+  if (!c.norms) return b.take({b.op("silu", {y}), y});
+  return b.take({b.op("rms_norm", {y, b.in(c.dtype, {c.n})}, {{"eps", 1e-5}}), y});
+}
+
+class RingOfRanks : public ::testing::TestWithParam<Reduced> {};
+
+TEST_P(RingOfRanks, EqualsTheReferenceAndOtherUnits) {
+  expect_right_on(kOf16Bits[0], reduced(GetParam()), {{"T", 130}}, kCheckAll);
+}
+
+// A norm of up to 1024 elements is added up by four warps, one of 2048 by eight.
+INSTANTIATE_TEST_SUITE_P(
+    Forms, RingOfRanks,
+    ::testing::Values(Reduced{"scatter", DType::kBF16, false, false, 2, 264},
+                      Reduced{"scatter_of_three", DType::kF16, false, false, 3, 200},
+                      Reduced{"scatter_and_norm", DType::kBF16, false, true, 2, 136},
+                      Reduced{"scatter_and_long_norm", DType::kF16, false, true, 2, 1160},
+                      Reduced{"all", DType::kF16, true, false, 2, 200},
+                      Reduced{"all_and_norm", DType::kBF16, true, true, 2, 520}),
+    [](const auto& info) { return info.param.name; });
 
 // 8-bit floats: sums begin anew every 128 products, and are added up in f32.
 

@@ -111,6 +111,22 @@ constexpr std::string_view kCopyByRegisters =
   asm volatile("st.shared.{4};" :: "r"(to), {5} : "memory");
 }}
 )";
+// {0} threads: barrier 1 is theirs
+constexpr std::string_view kMeet = R"(
+// The threads that compute meet, without those of other roles.
+__device__ __forceinline__ void meet() {{ asm volatile("bar.sync 1, {0};" ::: "memory"); }}
+__device__ __forceinline__ bool meet_or(bool any) {{
+  int met;
+  asm volatile("{{\n"
+               ".reg .pred own, all;\n"
+               "setp.ne.s32 own, %1, 0;\n"
+               "bar.red.or.pred all, 1, {0}, own;\n"
+               "selp.s32 %0, 1, 0, all;\n"
+               "}}" : "=r"(met) : "r"((int)any) : "memory");
+  return met != 0;
+}}
+)";
+
 constexpr std::string_view kCommitGroup =
     R"(__device__ __forceinline__ void commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 )";
@@ -521,6 +537,17 @@ std::string Preamble::mma(DType a, DType b, int step) {
                           units::kMmaSync.multiplies->widens_below));
 }
 
+namespace {
+
+void replace_all(std::string& text, std::string_view from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+}
+
+}  // namespace
+
 std::string Preamble::widen_fragment(DType dtype, int words) {
   const std::string_view type = ptx_name(dtype);
   const std::string pair = fmt::format("widen_pair_{}", type);
@@ -540,7 +567,16 @@ std::string Preamble::pack(DType dtype) {
                   narrowed_word(dtype, 0, 4 / static_cast<int>(dtype_size(dtype)))));
 }
 
+void Preamble::meet_by_role(int threads) {
+  need(kTypes, "meet", fmt::format(kMeet, threads));
+  meeting_ = threads;
+}
+
 std::string Preamble::need(Section section, const std::string& name, std::string text) {
+  if (meeting_ != 0) {
+    replace_all(text, "__syncthreads_or(", vote() + "(");
+    replace_all(text, "__syncthreads(", barrier() + "(");
+  }
   texts_.emplace(std::pair(section, name), std::move(text));
   return name;
 }

@@ -42,6 +42,12 @@ class Preamble {
   std::string abs_of(Kind kind);
   std::string exp2();
 
+  /// The names of what meets, `void f()`, and of what votes, `bool f(bool)`: for all threads of the
+  /// block or, after `meet_by_role`, for so many, which are the first ones.
+  std::string barrier() const { return meeting_ == 0 ? "__syncthreads" : "meet"; }
+  std::string vote() const { return meeting_ == 0 ? "__syncthreads_or" : "meet_or"; }
+  void meet_by_role(int threads);
+
   /// Declares dynamic shared memory as `smem`.
   void shared();
   /// `unsigned f(const void* p)`: a shared-window address.
@@ -153,6 +159,7 @@ class Preamble {
   std::string need(Section section, const std::string& name, std::string text);
 
   std::map<std::pair<Section, std::string>, std::string> texts_;
+  int meeting_ = 0;  ///< threads; 0: all
 };
 
 }  // namespace braid::tile

@@ -53,7 +53,7 @@ void Printer::reduce(Id id) {
   const std::string scratch = fmt::format("s{}", id);
   out_.line(fmt::format("{0}* const {1} = ({0}*)(smem + {2});", c_type(kind), scratch,
                         inst.shared_offset));
-  if (inst.barrier) out_.line("__syncthreads();");
+  if (inst.barrier) meet();
   out_.line(fmt::format("if ((lane & {}) == 0) {{", inst.lanes));
   for (int k = 0; k < further; ++k) {
     each(rows, 1, [&](std::string_view i) {
@@ -64,7 +64,7 @@ void Printer::reduce(Id id) {
     });
   }
   out_.line("}");
-  out_.line("__syncthreads();");
+  meet();
   each(rows, 1, [&](std::string_view i) {
     return fmt::format("{}[{}] = {}[{}];", name(id), i, scratch, offset(inst.addresses[1], i));
   });
@@ -110,7 +110,7 @@ void Printer::convert_layout(Id id) {
       const std::string scratch = fmt::format("s{}", id);
       out_.line(fmt::format("{0}* const {1} = ({0}*)(smem + {2});",
                             floats ? memory_type(dtype) : type, scratch, inst.shared_offset));
-      if (inst.barrier) out_.line("__syncthreads();");
+      if (inst.barrier) meet();
       const std::string first = first_copy(inst);
       if (floats) {
         const std::string store = preamble_.store(dtype, inst.width_in);
@@ -118,7 +118,7 @@ void Printer::convert_layout(Id id) {
           return fmt::format("{}({} + {}, {} + {}, {});", store, scratch,
                              offset(inst.addresses[0], i), from, i, first.empty() ? "true" : first);
         });
-        out_.line("__syncthreads();");
+        meet();
         const std::string load = preamble_.load(dtype, inst.width);
         each(registers(id), inst.width, [&](std::string_view i) {
           return fmt::format("{}({} + {}, {} + {}, true);", load, name(id), i, scratch,
@@ -131,7 +131,7 @@ void Printer::convert_layout(Id id) {
         return fmt::format("{}[{}] = {}[{}];", scratch, offset(inst.addresses[0], i), from, i);
       });
       if (!first.empty()) out_.line("}");
-      out_.line("__syncthreads();");
+      meet();
       assign([&](std::string_view i) {
         return fmt::format("{}[{}]", scratch, offset(inst.addresses[1], i));
       });

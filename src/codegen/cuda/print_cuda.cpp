@@ -20,12 +20,14 @@ constexpr std::int64_t kSmall = 1 << 22;
 
 std::string Printer::print() {
   out_.indent();
+  const auto role = std::ranges::find(p_.body, Op::kRole, [&](Id id) { return p_.at(id).op; });
+  if (p_.communicates && role != p_.body.end()) preamble_.meet_by_role(32 * p_.at(*role).warps);
   block(p_.body);
   // The epoch is updated next, so all threads must have read it.
   if (packets_) {
     vote();
   } else if (p_.communicates && !always_meets()) {
-    out_.line("__syncthreads();");
+    meet();
   }
   const std::string body = out_.take();
   TextWriter kernel;
@@ -51,6 +53,7 @@ std::string Printer::print() {
 bool Printer::always_meets() const {
   return std::any_of(p_.body.begin(), p_.body.end(), [this](Id id) {
     const Inst& inst = p_.at(id);
+    if (inst.op == Op::kRole) return true;  // in front of roles
     const OpInfo& info = op_info(inst.op);
     return info.needs_all_warps && info.condition >= 0 && inst.args[info.condition] == kNone;
   });
@@ -441,7 +444,7 @@ void Printer::instruction(Id id) {
       break;
     case Op::kWaitGroup:
       out_.line(copies_in_groups(p_.target) ? preamble_.wait_group(inst.index) + "();"
-                                            : "__syncthreads();");
+                                            : preamble_.barrier() + "();");
       break;
     case Op::kSignal:
       if (inst.barrier) vote();

@@ -59,7 +59,9 @@ class Printer {
     packets_ = true;
   }
   /// All threads leave the block where packets are missing.
-  void vote() { out_.line("if (__syncthreads_or(lost)) return;"); }
+  void vote() { out_.line(fmt::format("if ({}(lost)) return;", preamble_.vote())); }
+  /// All threads that compute.
+  void meet() { out_.line(preamble_.barrier() + "();"); }
 
   // print_combine.cpp
   Print reduce, convert_layout, dot_fma;

@@ -47,26 +47,12 @@ class Assembly {
     if (program_.communicates) b_.communicate(facts().group(), static_cast<int>(facts().world()));
     Id closing = stage_->kernel.closes && some_ == 0 ? is_closing() : kNone;
     if (some_ != 0) choose_some();
-    for (const Part& part : parts_) {
-      stage_ = &part.stage;
-      b_.set_operands(stage_->operands);
-      meet(part);
-      if (!part.pieces) continue;
-      if (has_ring(stage_->config)) {
-        run_roles(*part.phase.work, one_each_ ? Numbers{} : dealt(part.phase, *part.pieces));
-      } else {
-        run(part.phase, *part.pieces);
-      }
+    // After a phase by a ring those who compute there do the rest.
+    if (has_ring(stage_->config)) {
+      run_roles(parts_.front(), [&] { run_parts(std::span(parts_).subspan(1), closing); });
+    } else {
+      run_parts(parts_, closing);
     }
-    if (stage_->kernel.closes) {
-      if (closing == kNone) closing = is_closing();
-      mark(Mark::kMeet);
-      if (some_ != 0) {
-        closing = b_.both(is_some_, b_.less(b_.integer(0), closing));
-      }
-      meet_alike(b_.program_id(), closing);
-    }
-    mark(Mark::kEnd);
     return std::move(program_);
   }
 
@@ -77,6 +63,24 @@ class Assembly {
     Meet meet;
     std::optional<Pieces> pieces;
   };
+
+  void run_parts(std::span<const Part> parts, Id closing) {
+    for (const Part& part : parts) {
+      stage_ = &part.stage;
+      b_.set_operands(stage_->operands);
+      meet(part);
+      if (part.pieces) run(part.phase, *part.pieces);
+    }
+    if (stage_->kernel.closes) {
+      if (closing == kNone) closing = is_closing();
+      mark(Mark::kMeet);
+      if (some_ != 0) {
+        closing = b_.both(is_some_, b_.less(b_.integer(0), closing));
+      }
+      meet_alike(b_.program_id(), closing);
+    }
+    mark(Mark::kEnd);
+  }
 
   const BodyFacts& facts() const { return stage_->facts; }
   Id world() { return b_.integer(facts().world()); }
@@ -207,10 +211,16 @@ class Assembly {
     b_.end_for(loop, {});
   }
 
-  /// All do the same pieces in the same order, each its part of them.
-  void run_roles(const Work& work, const Numbers& numbers) {
+  /// All do the same pieces in the same order, each its part of them; `rest` follows in the role
+  /// that computes.
+  void run_roles(const Part& ringed, const auto& rest) {
+    const Phase& phase = ringed.phase;
+    const Work& work = *phase.work;
     const RingWork& by_ring = *work.by_ring;
+    const Numbers numbers = one_each_ ? Numbers{} : dealt(phase, *ringed.pieces);
+    if (work.prepare != nullptr) work.prepare(b_, facts());
     const std::vector<Id> shared = by_ring.allocate(b_, facts(), stage_->config);
+    bool is_first = true;
     /// `part` is given the steps of so many rings, and returns those that follow.
     const auto role = [&](int warps, int registers, std::size_t rings, const auto& part) {
       const Id role = b_.begin_role(warps, registers);
@@ -223,8 +233,10 @@ class Assembly {
         for (std::size_t i = 0; i < rings; ++i) {
           steps.push_back(b_.carried(loop, static_cast<int>(i)));
         }
-        b_.end_for(loop, part(piece(b_.induction(loop)), steps));
+        b_.end_for(loop, part(piece_of(phase.order, b_.induction(loop), numbers.of_rank), steps));
       }
+      if (is_first) rest();
+      is_first = false;
       b_.end_role(role);
     };
     const auto by_one = [&](auto part) {

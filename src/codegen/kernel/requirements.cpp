@@ -34,13 +34,8 @@ static_assert(std::size(kParamNames) ==
 std::string refuse_ring(const Kernel& kernel, const BodyFacts& facts, const Config& config,
                         const Target& target) {
   if (!has_ring(config)) return "";
-  for (const Phase& phase : kernel.phases) {
-    if (phase.work->by_ring == nullptr) return "it has no form with a ring";
-    if (std::string reason = phase.work->by_ring->refuse(facts, config, target); !reason.empty()) {
-      return reason;
-    }
-  }
-  return "";
+  const RingWork* const by_ring = kernel.phases.front().work->by_ring;
+  return by_ring == nullptr ? "it has no form with a ring" : by_ring->refuse(facts, config, target);
 }
 
 /// The pieces that have a block each in a program of one kernel.

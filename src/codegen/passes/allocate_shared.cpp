@@ -9,7 +9,8 @@
 // inserts where the pipeliner has put none.
 //
 // A reduction keeps its few bytes for itself, because sharing them would cost a barrier. Roles run
-// side by side, so there nothing is shared.
+// side by side, so there nothing is shared. The warps of the first role, which compute, meet by a
+// barrier of their own.
 
 #include "codegen/passes/allocate_shared.h"
 
@@ -72,7 +73,7 @@ class Allocator {
   explicit Allocator(Program& p) : p_(p) {}
 
   void run() {
-    visit(p_.body, kNone, /*in_role=*/false);
+    visit(p_.body, kNone, /*meets=*/true);
     keep();
     place();
     for (const Owner& owner : owners_) guard(owner);
@@ -80,7 +81,9 @@ class Allocator {
   }
 
  private:
-  void visit(const std::vector<Id>& block, Id loop, bool in_role) {
+  /// `meets`: the warps that run it can meet.
+  void visit(const std::vector<Id>& block, Id loop, bool meets) {
+    bool first_role = true;
     for (Id id : block) {
       const Inst& inst = p_.at(id);
       const std::int64_t at = now_++;
@@ -88,9 +91,9 @@ class Allocator {
         if (Owner* const tile = find_tile(arg)) tile->live.upper = now_;
       }
       if (const int bytes = scratch_bytes(p_, inst); bytes > 0) {
-        if (in_role) {
+        if (!meets) {
           throw_invalid(std::string(op_info(inst.op).name),
-                        "needs all warps of the block; expected none such in a role");
+                        "needs all warps that compute; expected none such in a role of one thread");
         }
         // Where the hardware's swizzle begins anew.
         const bool panels = inst.op == Op::kAllocShared && inst.index == SharedLayout::kPanels;
@@ -100,7 +103,8 @@ class Allocator {
       if (inst.body.empty()) continue;
       const std::size_t outside = owners_.size();
       visit(inst.body, loop == kNone && inst.op == Op::kFor ? id : loop,
-            in_role || inst.op == Op::kRole);
+            meets && (inst.op != Op::kRole || first_role));
+      first_role = first_role && inst.op != Op::kRole;
       // The next turn uses again what this one has used.
       for (std::size_t i = 0; i < outside; ++i) {
         if (owners_[i].live.upper > at + 1) owners_[i].live.upper = now_;

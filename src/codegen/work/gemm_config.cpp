@@ -44,6 +44,9 @@ constexpr std::size_t kMostCandidates = 96;
 constexpr std::int64_t kGroup = 8;
 constexpr std::int64_t kOtherGroups[] = {1, 16};
 
+/// Shared memory of the other work of a kernel with rows that follow.
+constexpr std::int64_t kReductions = 4096;
+
 /// Parts of a multiprocessor.
 constexpr std::int64_t kParts = 4;
 
@@ -60,7 +63,8 @@ struct Copied {
 };
 
 struct Product {
-  std::int64_t tiles;  ///< products of these extents, side by side
+  std::int64_t tiles;   ///< products of these extents, side by side
+  std::int64_t chunks;  ///< so many of them in a row share their right operands
   std::int64_t m, n, k;
   std::int64_t right;    ///< number of right operands
   std::int64_t weights;  ///< elements of the right operands
@@ -214,6 +218,7 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
   auto weights = static_cast<std::int64_t>(matmuls.size());
   for (const Dim& dim : body.type(mm.inputs[first + 1]).shape) weights *= extent(dim);
   return {.tiles = tiles,
+          .chunks = use.chunks,
           .m = divide_up(extent(use.rows), groups),
           .n = extent(result.back()),
           .k = extent(left.shape.back()),
@@ -252,7 +257,6 @@ std::int64_t warps_along_m(std::int64_t m, std::int64_t n, std::int64_t warps) {
 }
 
 std::int64_t shared_bytes(const Product& p, const Tile& t, const GemmUse& use) {
-  constexpr std::int64_t kReductions = 4096;  // shared memory of the kernel's other work
   std::int64_t slot = 0;
   for (const Copied& copied : p.copies) {
     const auto runs = [](std::int64_t extent, std::int64_t run) {
@@ -362,8 +366,9 @@ double memory_bytes(const Product& p, const Tile& t, double at_once, const Devic
   const double written = number(p.tiles * p.m * p.n) * element;
   const double least = operand_bytes(p);
   if (!exceeds_cache(p, device)) return least + written;
-  const double down = number(divide_up(p.m, t.m)), across = number(divide_up(p.n, t.n));
-  const double group = std::min(number(t.group), down);
+  const double down = number(p.chunks * divide_up(p.m, t.m));
+  const double across = number(divide_up(p.n, t.n));
+  const double group = std::min(number(t.group), number(divide_up(p.m, t.m)));
   const auto read_by = [&](double blocks) {
     const double rows = std::max(group, blocks / across);
     const double columns = std::min(across, blocks / group);
@@ -374,7 +379,8 @@ double memory_bytes(const Product& p, const Tile& t, double at_once, const Devic
   while (2 * blocks <= down * across && read_by(2 * blocks) <= device.l2_mib * 1024 * 1024) {
     blocks *= 2;
   }
-  return written + std::max(least, number(p.tiles) * down * across / blocks * read_by(blocks));
+  return written +
+         std::max(least, number(p.tiles / p.chunks) * down * across / blocks * read_by(blocks));
 }
 
 /// Whether sums have a memory of their own.
@@ -442,7 +448,7 @@ double clocks(const Product& p, const Tile& t, const Target& target, const GemmU
 }
 
 /// Tiles of whole groups of warps, each with as long a ring as there is room for.
-std::vector<Tile> ring_tiles(const Product& p, const Target& target) {
+std::vector<Tile> ring_tiles(const Product& p, const Target& target, const GemmUse& use) {
   constexpr std::int64_t kBytes = 128;         // of a row of operands
   constexpr std::int64_t kMostSums = 128;      // of a thread, with the values that meet them
   constexpr std::int64_t kMostOfChains = 192;  // with a part's products, or what meets these
@@ -465,10 +471,14 @@ std::vector<Tile> ring_tiles(const Product& p, const Target& target) {
           : p.chain == 0               ? sums * (1 + p.met) <= kMostSums
                          : sums + sums / parts * std::max<std::int64_t>(1, p.met) + of_columns <=
                                kMostOfChains;
-      if (!fits || !has_columns || !has_registers) continue;
+      // Other numbers of warps would add up rows that follow in another order.
+      const bool has_warps = use.warps == 0 || use.warps == 4 * groups;
+      if (!fits || !has_columns || !has_registers || !has_warps) continue;
       const std::int64_t taken =
           has_slots(p) ? columns_taken(m, n, 4 * groups, p.right) : std::min(n, kStagedColumns);
-      const std::int64_t staged = m * taken * p.result;
+      // What rows that follow need: a whole tile changes its layout.
+      const std::int64_t staged =
+          use.rows_follow ? m * n * p.result + kReductions : m * taken * p.result;
       const std::int64_t stage = (m + p.right * n) * kBytes;
       const std::int64_t room = (target.max_shared_bytes() - staged - kSignals) / stage;
       const std::int64_t stages = std::min(kMostStages, room);
@@ -532,8 +542,8 @@ std::vector<std::pair<double, Tile>> tiles_of(const Product& p, const Target& ta
     }
   };
   const auto add_rings = [&] {
-    if (!use.rings || p.beside == nullptr) return;
-    for (const Tile& tile : ring_tiles(p, target)) add(tile);
+    if (!use.rings || p.beside == nullptr || (use.rows_follow && has_slots(p))) return;
+    for (const Tile& tile : ring_tiles(p, target, use)) add(tile);
   };
   // Other units may have other sums on a GPU: in chains all rows are for rings, or none.
   if (p.chain != 0) add_rings();

@@ -61,12 +61,16 @@ inline constexpr Setting kWaitingGemmSettings[] = {
 };
 inline constexpr std::span kGemmSettings =
     std::span<const Setting>(kWaitingGemmSettings).first(std::size(kWaitingGemmSettings) - 1);
-inline constexpr auto kRingGemmSettings = [] {
-  std::array<Setting, kGemmSettings.size() + 1> all{};
-  std::ranges::copy(kGemmSettings, all.begin());
+template <std::size_t kCount>
+constexpr std::array<Setting, kCount + 1> with_ring(std::span<const Setting, kCount> settings) {
+  std::array<Setting, kCount + 1> all{};
+  std::ranges::copy(settings, all.begin());
   all.back() = {kRingSetting, 0, 1, false};
   return all;
-}();
+}
+inline constexpr auto kRingGemmSettings =
+    with_ring(std::span(kWaitingGemmSettings).first<std::size(kWaitingGemmSettings) - 1>());
+inline constexpr auto kWaitingRingSettings = with_ring(std::span(kWaitingGemmSettings));
 
 /// So many products along K are one sum of their own, of the body's matmuls: those of a chain
 /// (units.h), or of a block that has a scale; else 0.

@@ -190,7 +190,7 @@ class Gemm {
       }
     }
     for (const ValueId output : body.outputs()) {
-      if (!is_pushed(body, output)) continue;
+      if (facts.collective != nullptr || !is_pushed(body, output)) continue;
       shared.push_back(b.alloc_panels(body.type(output).dtype, block("BLOCK_M"), columns, 1));
       break;
     }
@@ -271,7 +271,8 @@ class Gemm {
     const Id step = b_.carried(loop, 0);
     const Id depth = b_.induction(loop);
     b_.acquire(shared[0], step, all);
-    copy(shared[1], step, matmuls_[0]->inputs[first_], place_.row, depth);
+    const Id row = place_.chunk ? b_.plus(place_.row, place_.chunk->first_row) : place_.row;
+    copy(shared[1], step, matmuls_[0]->inputs[first_], row, depth);
     for (int i = 0; i < count; ++i) {
       copy(right(i), step, matmul_of(i).inputs[first_ + 1], depth, column_of(i));
     }

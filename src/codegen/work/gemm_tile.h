@@ -55,7 +55,7 @@ void emit_gemm_tile(const Piece& piece, const GemmPlace& place);
 
 /// Of a work whose pieces are at `kPlace`, which checks what it reads if it is told to: a role that
 /// fills cannot.
-template <GemmPlace (*kPlace)(const Piece& piece, bool checks)>
+template <GemmPlace (*kPlace)(const Piece& piece, bool computes)>
 inline constexpr RingWork kGemmByRing{
     .refuse = refuse_gemm_ring,
     .allocate = allocate_gemm_ring,

@@ -84,6 +84,14 @@ std::string refuse(const BodyFacts& facts) {
   return "";
 }
 
+/// What 8-bit floats multiply comes in chains, whose sums a ring takes in parts.
+bool has_ring_form(const BodyFacts& facts) {
+  const Graph& body = facts.body;
+  const Node& matmul = *matmuls_of(body)[0];
+  return can_use_ring(facts) &&
+         dtype_size(body.type(matmul.inputs[first_matrix(matmul)]).dtype) == 2;
+}
+
 GemmUse use_of(const BodyFacts& facts, const Config&) {
   const Collective form = form_of(facts);
   // Other numbers of warps add a row in another order.
@@ -92,7 +100,8 @@ GemmUse use_of(const BodyFacts& facts, const Config&) {
           .chunks = form.scatter_dim ? form.ranks : 1,
           .warps = reduces ? row_warps(facts) : 0,
           .rows_follow = true,
-          .waits = true};
+          .waits = true,
+          .rings = has_ring_form(facts)};
 }
 
 /// Of the rows of one rank.
@@ -108,16 +117,16 @@ Id product_pointer(tile::Builder& b, const BodyFacts& facts) {
   return output_pointer(b, facts.output_apart());
 }
 
-void emit_own(const Piece& piece) {
+GemmPlace own_place(const Piece& piece, bool stores) {
   tile::Builder& b = piece.b;
   const Raster raster = raster_of(piece.facts, piece.config);
   const Id number = b.map(Fn::kToI32, {piece.number});
   GemmPlace place = raster.place(b, raster.tile(piece, number));
-  place.product = product_pointer(b, piece.facts);
-  emit_gemm_tile(piece, place);
+  if (stores) place.product = product_pointer(b, piece.facts);
+  return place;
 }
 
-void emit_pushed(const Piece& piece) {
+GemmPlace pushed_place(const Piece& piece, bool stores) {
   tile::Builder& b = piece.b;
   const BodyFacts& facts = piece.facts;
   const Raster raster = raster_of(facts, piece.config);
@@ -127,10 +136,11 @@ void emit_pushed(const Piece& piece) {
   const Id chunk = b.map(Fn::kMul, {rows, piece.scalar(product.shape[1])});
   GemmPlace place = raster.place(b, raster.tile(piece, piece.number));
   place.chunk = {*rows_of_rank(facts), b.map(Fn::kMul, {owner, rows})};
+  if (!stores) return place;
   const Id before = b.map(Fn::kMul, {own_rank(b, facts.group()), chunk});
   const Id all = b.peer(operand_offset(b, facts), owner);
   place.product = b.ptr_add(all, before, product.dtype);
-  emit_gemm_tile(piece, place);
+  return place;
 }
 
 /// Where the ranks have put their parts of this rank's chunk one after the other into its own
@@ -147,25 +157,26 @@ Id from_parts(const RowPlace& place) {
   });
 }
 
+template <GemmPlace (*kPlace)(const Piece& piece, bool stores)>
 Work tile_work(bool (*matches)(const Graph& body),
-               Id (*prepare)(tile::Builder& b, const BodyFacts& facts),
-               void (*emit)(const Piece& piece)) {
-  return {.settings = kWaitingGemmSettings,
+               Id (*prepare)(tile::Builder& b, const BodyFacts& facts)) {
+  return {.settings = kWaitingRingSettings,
           .matches = matches,
           .refuse = refuse,
           .configs = gemm_configs<use_of>,
           .rough_ns = gemm_rough_ns<use_of>,
           .pieces = pieces_of,
           .prepare = prepare,
-          .emit = emit};
+          .emit = [](const Piece& piece) { emit_gemm_tile(piece, kPlace(piece, true)); },
+          .by_ring = &kGemmByRing<kPlace>};
 }
 
 }  // namespace
 
 /// Into this rank's own arena.
-extern const Work kOwnTile = tile_work(matches, product_pointer, emit_own);
+extern const Work kOwnTile = tile_work<own_place>(matches, product_pointer);
 /// To the owner of its rows.
-extern const Work kPushedTile = tile_work(matches_scatter, operand_offset, emit_pushed);
+extern const Work kPushedTile = tile_work<pushed_place>(matches_scatter, operand_offset);
 
 /// The rest of the body, with the sum of what was pushed here.
 extern const Work kRowsOfParts =

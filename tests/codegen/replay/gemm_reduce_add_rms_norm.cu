@@ -1,503 +1,402 @@
-// narrow_bf16, narrow_pair_bf16, load_bf16_8, round_bf16, store_bf16_2, store_bf16_8, smem, shared_address, commit_group, copy_async_16, wait_group_0, wait_group_4, ldmatrix, ldmatrix_trans, mma_bf16_bf16, Record, claim, Peers 3, Comm, epoch_at, flag_at 3, fence, load_flag, store_flag, global_timer, open_comm 3, close_comm, signal 3, give_up 3, await_relaxed, await, wait 3, wait_slots
-extern "C" __global__ void __launch_bounds__(256, 1) gemm_reduce_mm_reduce_scatter_tensor_add_rms_norm(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, unsigned char* p11, unsigned char* p12, unsigned char* p13, long long p14, unsigned char* p15, unsigned char* p16, unsigned char* p17, unsigned char* p18) {
+// Bytes128_64, meet, meet_or, narrow_bf16, narrow_pair_bf16, load_bf16_8, round_bf16, store_bf16_2, store_bf16_8, smem, shared_address, copy_tile, init_mbarrier, arrive, arrive_expecting, await_phase, wgmma_fence, wgmma_commit, descriptor, wgmma_128_bf16_tb, wgmma_wait_0, wgmma_wait_1, Record, claim, Peers 3, Comm, epoch_at, flag_at 3, fence, load_flag, store_flag, global_timer, open_comm 3, close_comm, signal 9, give_up 3, await_relaxed, await, wait 9, wait_slots
+extern "C" __global__ void __launch_bounds__(384, 1) gemm_reduce_mm_reduce_scatter_tensor_add_rms_norm(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, long long p8, long long p9, long long p10, unsigned char* p11, long long p12, unsigned char* p13, unsigned char* p14, unsigned char* p15, unsigned char* p16, const __grid_constant__ Bytes128_64 p17, const __grid_constant__ Bytes128_64 p18) {
   const unsigned shared = shared_address(smem);
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;
-  const int row0 = lane / 8 % 4 + warp % 8 * 4;
-  const int col0 = lane % 8 * 8;
   const int row1 = lane / 16 % 2 + warp % 8 * 2;
-  const int col1 = lane % 16 * 8;
-  const int row3 = lane / 16 % 2 + warp % 8 * 2;
-  const int col4 = lane % 16 * 8;
-  const int col5 = lane % 32 * 8 + warp % 8 * 256;
-  const int at7 = ((lane % 32 * 16) ^ (lane / 8 % 4 * 16) ^ (warp % 2 * 64)) + warp % 8 * 512;
-  const int at8 = ((lane % 32 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 4 * 32)) + warp % 8 * 512;
-  const int at9 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16)) + lane % 16 * 128 + warp / 4 % 2 * 8192;
-  const int at10 = ((lane % 8 * 16) ^ (lane / 16 % 2 * 16) ^ (warp % 4 * 64)) + lane % 16 * 256;
-  const int at11 = ((lane % 32 * 2) ^ (warp % 4 * 32)) + lane / 4 % 8 * 128 + warp / 4 % 2 * 8192;
-  const int at12 = ((lane % 32 * 8) ^ (lane / 16 % 2 * 8) ^ (warp % 4 * 16)) + warp % 8 * 256;
-  const int at13 = warp % 8;
+  const int col2 = lane % 16 * 8;
+  const int col3 = lane % 32 * 8 + warp % 8 * 256;
+  const int at5 = lane % 32 * 2 + lane / 4 % 8 * 128 + warp % 8 * 2048;
+  const int at6 = ((lane % 32 * 8) ^ (lane / 16 % 2 * 8) ^ (warp % 4 * 16)) + warp % 8 * 256;
+  const int at7 = warp % 8;
   Comm comm = open_comm(peers, rank, flags, step, record, timeout);
   const long long v9 = 8 * p7;
-  for (long long v13 = (long long)blockIdx.x; v13 < v9; v13 += (long long)gridDim.x) {
-    const int v15 = (int)v13;
-    const int v16 = (int)p7;
-    const int v18 = v15 % v16;
-    const long long v22 = (((long long)rank + 1) + (v15 / v16)) % 8;
-    const int v27 = (int)p10;
-    const int v32 = (v18 % v27) * 128;
-    const int v33 = (v18 / v27) * 128;
-    unsigned char* const v36 = peers.base[v22] + p8;
-    unsigned char* const v39 = v36 + (((long long)rank * (p9 * 2048)) * 2);
-    wait_group_0();
-    const int v178 = (int)(v22 * p9);
-    const int v179 = (int)v32;
-    const int v184 = (int)0;
-    const int v192 = (int)v33;
-    const bool v196 = 0 < 1024;
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 128 + (at7 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)p11 + (((v178 + (v179 + (row0 + i / 8 % 4 * 32))) * 1024) + (v184 + (col0 + i % 8))), v196 && ((v179 + (row0 + i / 8 % 4 * 32)) < p9));
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 98432 + (at8 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)p12 + (((v184 + (row1 + i / 8 % 4 * 16)) * 2048) + (v192 + (col1 + i % 8))), v196);
-    commit_group();
-    const bool v205 = 64 < 1024;
-    unsigned char* const v207 = p11 + 128;
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 128 + (int)1 * 16384 + (at7 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v207 + (((v178 + (v179 + (row0 + i / 8 % 4 * 32))) * 1024) + (v184 + (col0 + i % 8))), v205 && ((v179 + (row0 + i / 8 % 4 * 32)) < p9));
-    unsigned char* const v211 = p12 + 262144;
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 98432 + (int)1 * 16384 + (at8 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v211 + (((v184 + (row1 + i / 8 % 4 * 16)) * 2048) + (v192 + (col1 + i % 8))), v205);
-    commit_group();
-    const bool v214 = 128 < 1024;
-    unsigned char* const v216 = p11 + 256;
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 128 + (int)2 * 16384 + (at7 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v216 + (((v178 + (v179 + (row0 + i / 8 % 4 * 32))) * 1024) + (v184 + (col0 + i % 8))), v214 && ((v179 + (row0 + i / 8 % 4 * 32)) < p9));
-    unsigned char* const v219 = p12 + 524288;
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 98432 + (int)2 * 16384 + (at8 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v219 + (((v184 + (row1 + i / 8 % 4 * 16)) * 2048) + (v192 + (col1 + i % 8))), v214);
-    commit_group();
-    const bool v224 = 192 < 1024;
-    unsigned char* const v226 = p11 + 384;
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 128 + (int)3 * 16384 + (at7 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v226 + (((v178 + (v179 + (row0 + i / 8 % 4 * 32))) * 1024) + (v184 + (col0 + i % 8))), v224 && ((v179 + (row0 + i / 8 % 4 * 32)) < p9));
-    unsigned char* const v230 = p12 + 786432;
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 98432 + (int)3 * 16384 + (at8 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v230 + (((v184 + (row1 + i / 8 % 4 * 16)) * 2048) + (v192 + (col1 + i % 8))), v224);
-    commit_group();
-    const bool v234 = 256 < 1024;
-    unsigned char* const v236 = p11 + 512;
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 128 + (int)4 * 16384 + (at7 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v236 + (((v178 + (v179 + (row0 + i / 8 % 4 * 32))) * 1024) + (v184 + (col0 + i % 8))), v234 && ((v179 + (row0 + i / 8 % 4 * 32)) < p9));
-    unsigned char* const v239 = p12 + 1048576;
-#pragma unroll
-    for (int i = 0; i < 32; i += 8)
-      copy_async_16(shared + 98432 + (int)4 * 16384 + (at8 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v239 + (((v184 + (row1 + i / 8 % 4 * 16)) * 2048) + (v192 + (col1 + i % 8))), v234);
-    commit_group();
-    float v44[64];
-#pragma unroll
-    for (int i = 0; i < 64; ++i)
-      v44[i] = 0.0f;
-    int v243 = 0;
-    int v245 = 5;
-    for (long long v43 = 0; v43 < 1024; v43 += 64) {
-      wait_group_4();
-      const long long v249 = v43 + 320;
-      const bool v250 = v249 < 1024;
-      unsigned char* const v254 = p11 + (v249 * 2);
-      const int v255 = (int)v32;
-      unsigned char* const v263 = p12 + ((v249 * 2048) * 2);
-      {
-        const unsigned a = shared + 128 + (int)v243 * 16384;
-        const unsigned b = shared + 98432 + (int)v243 * 16384;
-#pragma unroll
-        for (int k = 0; k < 1; ++k) {
-          unsigned fa[4][4], fb[4][2];
-#pragma unroll
-          for (int m = 0; m < 4; ++m)
-            ldmatrix(fa[m], a + ((at9 ^ (k % 4 * 32)) + m % 4 * 2048));
-#pragma unroll
-          for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at10 ^ (n / 2 % 2 * 32)) + k % 4 * 4096));
-#pragma unroll
-          for (int m = 0; m < 4; ++m) {
-#pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v44 + (m * 4 + n) * 4, fa[m], fb[n]);
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < 16; i += 8)
-        copy_async_16(shared + 128 + (int)v245 * 16384 + (at7 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v254 + (((v178 + (v179 + (row0 + i / 8 % 4 * 32))) * 1024) + (v184 + (col0 + i % 8))), v250 && ((v255 + (row0 + i / 8 % 4 * 32)) < p9));
-      {
-        const unsigned a = shared + 128 + (int)v243 * 16384;
-        const unsigned b = shared + 98432 + (int)v243 * 16384;
-#pragma unroll
-        for (int k = 1; k < 2; ++k) {
-          unsigned fa[4][4], fb[4][2];
-#pragma unroll
-          for (int m = 0; m < 4; ++m)
-            ldmatrix(fa[m], a + ((at9 ^ (k % 4 * 32)) + m % 4 * 2048));
-#pragma unroll
-          for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at10 ^ (n / 2 % 2 * 32)) + k % 4 * 4096));
-#pragma unroll
-          for (int m = 0; m < 4; ++m) {
-#pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v44 + (m * 4 + n) * 4, fa[m], fb[n]);
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 16; i < 32; i += 8)
-        copy_async_16(shared + 128 + (int)v245 * 16384 + (at7 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v254 + (((v178 + (v179 + (row0 + i / 8 % 4 * 32))) * 1024) + (v184 + (col0 + i % 8))), v250 && ((v255 + (row0 + i / 8 % 4 * 32)) < p9));
-      {
-        const unsigned a = shared + 128 + (int)v243 * 16384;
-        const unsigned b = shared + 98432 + (int)v243 * 16384;
-#pragma unroll
-        for (int k = 2; k < 3; ++k) {
-          unsigned fa[4][4], fb[4][2];
-#pragma unroll
-          for (int m = 0; m < 4; ++m)
-            ldmatrix(fa[m], a + ((at9 ^ (k % 4 * 32)) + m % 4 * 2048));
-#pragma unroll
-          for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at10 ^ (n / 2 % 2 * 32)) + k % 4 * 4096));
-#pragma unroll
-          for (int m = 0; m < 4; ++m) {
-#pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v44 + (m * 4 + n) * 4, fa[m], fb[n]);
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < 16; i += 8)
-        copy_async_16(shared + 98432 + (int)v245 * 16384 + (at8 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v263 + (((v184 + (row1 + i / 8 % 4 * 16)) * 2048) + (v192 + (col1 + i % 8))), v250);
-      {
-        const unsigned a = shared + 128 + (int)v243 * 16384;
-        const unsigned b = shared + 98432 + (int)v243 * 16384;
-#pragma unroll
-        for (int k = 3; k < 4; ++k) {
-          unsigned fa[4][4], fb[4][2];
-#pragma unroll
-          for (int m = 0; m < 4; ++m)
-            ldmatrix(fa[m], a + ((at9 ^ (k % 4 * 32)) + m % 4 * 2048));
-#pragma unroll
-          for (int n = 0; n < 4; n += 2)
-            ldmatrix_trans(fb[n], b + ((at10 ^ (n / 2 % 2 * 32)) + k % 4 * 4096));
-#pragma unroll
-          for (int m = 0; m < 4; ++m) {
-#pragma unroll
-            for (int n = 0; n < 4; ++n) mma_bf16_bf16(v44 + (m * 4 + n) * 4, fa[m], fb[n]);
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 16; i < 32; i += 8)
-        copy_async_16(shared + 98432 + (int)v245 * 16384 + (at8 + i % 8 * 2 + i / 8 % 4 * 4096), (const unsigned short*)v263 + (((v184 + (row1 + i / 8 % 4 * 16)) * 2048) + (v192 + (col1 + i % 8))), v250);
-      commit_group();
-      const int v268 = v243 + 1;
-      const int v272 = (v268 < 6) ? v268 : 0;
-      const int v273 = v245 + 1;
-      const int v275 = (v273 < 6) ? v273 : 0;
-      v243 = v272;
-      v245 = v275;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < 5; ++i) {
+      init_mbarrier(shared + 196608 + 8 * i, 1);
+      init_mbarrier(shared + 196648 + 8 * i, 2);
     }
-    const int v70 = (int)v32;
-    int v72[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v72[i] = v70 + (row3 + i % 8 * 16);
-    bool v73[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v73[i] = v72[i] < p9;
-    const int v74 = (int)v33;
-    wait_group_0();
-    float v80[64];
-    unsigned short* const s80 = (unsigned short*)(smem + 128);
-#pragma unroll
-    for (int i = 0; i < 64; i += 2)
-      store_bf16_2(s80 + ((at11 ^ (i / 4 % 4 * 8)) + i % 2 + i / 2 % 2 * 1024 + i / 16 % 4 * 2048), v44 + i, true);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 64; i += 8)
-      load_bf16_8(v80 + i, s80 + (at12 + i % 8 + i / 8 % 8 * 2048), true);
-    int v81[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i)
-      v81[i] = v72[i] * 2048;
-#pragma unroll
-    for (int i = 0; i < 64; i += 8)
-      store_bf16_8((unsigned short*)v39 + (v81[i / 8 % 8] + (v74 + (col4 + i % 8))), v80 + i, v73[i / 8 % 8]);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
-  signal(comm, peers, (long long)blockIdx.x);
-  if (!wait_slots(comm, peers, 0, (long long)gridDim.x)) return;
-  float v161[8];
-  load_bf16_8(v161 + 0, (const unsigned short*)p16 + col5, true);
-  const bool v278 = (long long)blockIdx.x < p9;
-  const long long v283 = ((long long)blockIdx.x * 2048) * 2;
-  unsigned char* const v284 = p13 + v283;
-  float v285[8];
-  load_bf16_8(v285 + 0, (const unsigned short*)v284 + col5, v278);
-  unsigned char* const v288 = p13 + (p14 * 2);
-  unsigned char* const v289 = v288 + v283;
-  float v290[8];
-  load_bf16_8(v290 + 0, (const unsigned short*)v289 + col5, v278);
-  unsigned char* const v293 = p13 + ((2 * p14) * 2);
-  unsigned char* const v294 = v293 + v283;
-  float v295[8];
-  load_bf16_8(v295 + 0, (const unsigned short*)v294 + col5, v278);
-  unsigned char* const v299 = p13 + ((3 * p14) * 2);
-  unsigned char* const v300 = v299 + v283;
-  float v301[8];
-  load_bf16_8(v301 + 0, (const unsigned short*)v300 + col5, v278);
-  unsigned char* const v305 = p13 + ((4 * p14) * 2);
-  unsigned char* const v306 = v305 + v283;
-  float v307[8];
-  load_bf16_8(v307 + 0, (const unsigned short*)v306 + col5, v278);
-  unsigned char* const v311 = p13 + ((5 * p14) * 2);
-  unsigned char* const v312 = v311 + v283;
-  float v313[8];
-  load_bf16_8(v313 + 0, (const unsigned short*)v312 + col5, v278);
-  unsigned char* const v317 = p13 + ((6 * p14) * 2);
-  unsigned char* const v318 = v317 + v283;
-  float v319[8];
-  load_bf16_8(v319 + 0, (const unsigned short*)v318 + col5, v278);
-  unsigned char* const v323 = p13 + ((7 * p14) * 2);
-  unsigned char* const v324 = v323 + v283;
-  float v325[8];
-  load_bf16_8(v325 + 0, (const unsigned short*)v324 + col5, v278);
-  unsigned char* const v327 = p15 + v283;
-  float v328[8];
-  load_bf16_8(v328 + 0, (const unsigned short*)v327 + col5, v278);
-  const long long v329 = (long long)blockIdx.x + (long long)gridDim.x;
-  const bool v330 = v329 < p9;
-  const long long v332 = (v329 * 2048) * 2;
-  unsigned char* const v333 = p13 + v332;
-  float v334[8];
-  load_bf16_8(v334 + 0, (const unsigned short*)v333 + col5, v330);
-  unsigned char* const v335 = v288 + v332;
-  float v336[8];
-  load_bf16_8(v336 + 0, (const unsigned short*)v335 + col5, v330);
-  unsigned char* const v337 = v293 + v332;
-  float v338[8];
-  load_bf16_8(v338 + 0, (const unsigned short*)v337 + col5, v330);
-  unsigned char* const v339 = v299 + v332;
-  float v340[8];
-  load_bf16_8(v340 + 0, (const unsigned short*)v339 + col5, v330);
-  unsigned char* const v341 = v305 + v332;
-  float v342[8];
-  load_bf16_8(v342 + 0, (const unsigned short*)v341 + col5, v330);
-  unsigned char* const v343 = v311 + v332;
-  float v344[8];
-  load_bf16_8(v344 + 0, (const unsigned short*)v343 + col5, v330);
-  unsigned char* const v345 = v317 + v332;
-  float v346[8];
-  load_bf16_8(v346 + 0, (const unsigned short*)v345 + col5, v330);
-  unsigned char* const v347 = v323 + v332;
-  float v348[8];
-  load_bf16_8(v348 + 0, (const unsigned short*)v347 + col5, v330);
-  unsigned char* const v349 = p15 + v332;
-  float v350[8];
-  load_bf16_8(v350 + 0, (const unsigned short*)v349 + col5, v330);
-  float v99[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v99[i] = v285[i];
-  float v405[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v405[i] = v334[i];
-  float v103[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v103[i] = v290[i];
-  float v406[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v406[i] = v336[i];
-  float v109[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v109[i] = v295[i];
-  float v407[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v407[i] = v338[i];
-  float v116[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v116[i] = v301[i];
-  float v408[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v408[i] = v340[i];
-  float v123[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v123[i] = v307[i];
-  float v409[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v409[i] = v342[i];
-  float v130[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v130[i] = v313[i];
-  float v410[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v410[i] = v344[i];
-  float v137[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v137[i] = v319[i];
-  float v411[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v411[i] = v346[i];
-  float v144[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v144[i] = v325[i];
-  float v412[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v412[i] = v348[i];
-  float v149[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v149[i] = v328[i];
-  float v413[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    v413[i] = v350[i];
-  for (long long v88 = (long long)blockIdx.x; v88 < p9;) {
-#pragma unroll
-    for (int turn = 0; turn < 3; ++turn, v88 += (long long)gridDim.x) {
-      if (turn > 0 && !(v88 < p9)) goto after_v88;
-      const long long v353 = v88 + ((long long)gridDim.x * 2);
-      const bool v354 = v353 < p9;
-      const long long v358 = (v353 * 2048) * 2;
-      unsigned char* const v359 = p13 + v358;
-      float v361[8];
-      load_bf16_8(v361 + 0, (const unsigned short*)v359 + col5, v354);
-      unsigned char* const v364 = p13 + (p14 * 2);
-      unsigned char* const v365 = v364 + v358;
-      float v366[8];
-      load_bf16_8(v366 + 0, (const unsigned short*)v365 + col5, v354);
-      unsigned char* const v369 = p13 + ((2 * p14) * 2);
-      unsigned char* const v370 = v369 + v358;
-      float v371[8];
-      load_bf16_8(v371 + 0, (const unsigned short*)v370 + col5, v354);
-      unsigned char* const v375 = p13 + ((3 * p14) * 2);
-      unsigned char* const v376 = v375 + v358;
-      float v377[8];
-      load_bf16_8(v377 + 0, (const unsigned short*)v376 + col5, v354);
-      unsigned char* const v381 = p13 + ((4 * p14) * 2);
-      unsigned char* const v382 = v381 + v358;
-      float v383[8];
-      load_bf16_8(v383 + 0, (const unsigned short*)v382 + col5, v354);
-      unsigned char* const v387 = p13 + ((5 * p14) * 2);
-      unsigned char* const v388 = v387 + v358;
-      float v389[8];
-      load_bf16_8(v389 + 0, (const unsigned short*)v388 + col5, v354);
-      unsigned char* const v393 = p13 + ((6 * p14) * 2);
-      unsigned char* const v394 = v393 + v358;
-      float v395[8];
-      load_bf16_8(v395 + 0, (const unsigned short*)v394 + col5, v354);
-      unsigned char* const v399 = p13 + ((7 * p14) * 2);
-      unsigned char* const v400 = v399 + v358;
-      float v401[8];
-      load_bf16_8(v401 + 0, (const unsigned short*)v400 + col5, v354);
-      unsigned char* const v403 = p15 + v358;
-      float v404[8];
-      load_bf16_8(v404 + 0, (const unsigned short*)v403 + col5, v354);
-      const long long v97 = (v88 * 2048) * 2;
-      float v151[8];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v151[i] = round_bf16(((round_bf16((((((((v99[i] + v103[i]) + v109[i]) + v116[i]) + v123[i]) + v130[i]) + v137[i]) + v144[i]))) + v149[i]));
-      float v153[1];
-      v153[0] = 0.0f;
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v153[0] = v153[0] + (v151[i] * v151[i]);
-      v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 1);
-      v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 2);
-      v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 4);
-      v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 8);
-      v153[0] = v153[0] + __shfl_xor_sync(0xffffffffu, v153[0], 16);
-      float* const s153 = (float*)(smem + 0);
-      __syncthreads();
-      if ((lane & 31) == 0) {
-        s153[at13] = v153[0];
+  __syncthreads();
+  if (warp < 8) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    int v19 = 0;
+    for (long long v18 = (long long)blockIdx.x; v18 < v9; v18 += (long long)gridDim.x) {
+      const int v21 = (int)v18;
+      const int v22 = (int)p7;
+      const int v24 = v21 % v22;
+      const long long v28 = (((long long)rank + 1) + (v21 / v22)) % 8;
+      const int v33 = (int)p10;
+      unsigned char* const v42 = peers.base[v28] + p8;
+      unsigned char* const v45 = v42 + (((long long)rank * (p9 * 2048)) * 2);
+      float v51[64];
+      int v52 = v19;
+      for (long long v50 = 0; v50 < 1024; v50 += 64) {
+        await_phase(shared + 196608 + (unsigned)v52 % 5 * 8, (unsigned)v52 / 5 & 1);
+        const int v56 = v52 % 5;
+        const bool v57 = 0 < v50;
+        {
+          const unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+          const unsigned long long a = descriptor(shared + 0 + (int)v56 * 16384 + (group % 2) * 8192, 16);
+          const unsigned long long b = descriptor(shared + 81920 + (int)v56 * 16384, 8192);
+          wgmma_fence();
+          wgmma_128_bf16_tb(v51 + 0, a + 0, b + 0, v57);
+          wgmma_128_bf16_tb(v51 + 0, a + 2, b + 128, true);
+          wgmma_128_bf16_tb(v51 + 0, a + 4, b + 256, true);
+          wgmma_128_bf16_tb(v51 + 0, a + 6, b + 384, true);
+          wgmma_commit();
+        }
+        wgmma_wait_1();
+        const int v60 = v52 - 1;
+        if (threadIdx.x % 128 == 0 && v57) arrive(shared + 196648 + (unsigned)v60 % 5 * 8);
+        const int v62 = v52 + 1;
+        v52 = v62;
       }
-      __syncthreads();
-      v153[0] = s153[0];
 #pragma unroll
-      for (int w = 1; w < 8; ++w) {
-        v153[0] = v153[0] + s153[0 + w];
+      for (int i = 0; i < 64; ++i)
+        asm volatile("" : "+f"(v51[i]) :: "memory");
+      wgmma_wait_0();
+#pragma unroll
+      for (int i = 0; i < 64; ++i)
+        asm volatile("" : "+f"(v51[i]) :: "memory");
+      const int v66 = v52 - 1;
+      if (threadIdx.x % 128 == 0) arrive(shared + 196648 + (unsigned)v66 % 5 * 8);
+      const int v68 = (int)((v24 % v33) * 128);
+      int v70[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v70[i] = v68 + (row1 + i % 8 * 16);
+      bool v71[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v71[i] = v70[i] < p9;
+      const int v72 = (int)((v24 / v33) * 128);
+      float v78[64];
+      unsigned short* const s78 = (unsigned short*)(smem + 163840);
+      meet();
+#pragma unroll
+      for (int i = 0; i < 64; i += 2)
+        store_bf16_2(s78 + ((at5 ^ (i / 4 % 16 * 8)) + i % 2 + i / 2 % 2 * 1024), v51 + i, true);
+      meet();
+#pragma unroll
+      for (int i = 0; i < 64; i += 8)
+        load_bf16_8(v78 + i, s78 + (at6 + i % 8 + i / 8 % 8 * 2048), true);
+      int v79[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        v79[i] = v70[i] * 2048;
+#pragma unroll
+      for (int i = 0; i < 64; i += 8)
+        store_bf16_8((unsigned short*)v45 + (v79[i / 8 % 8] + (v72 + (col2 + i % 8))), v78 + i, v71[i / 8 % 8]);
+      v19 = v52;
+    }
+    signal(comm, peers, (long long)blockIdx.x);
+    if (!wait_slots(comm, peers, 0, (long long)gridDim.x)) return;
+    float v160[8];
+    load_bf16_8(v160 + 0, (const unsigned short*)p14 + col3, true);
+    const bool v214 = (long long)blockIdx.x < p9;
+    const long long v219 = ((long long)blockIdx.x * 2048) * 2;
+    unsigned char* const v220 = p11 + v219;
+    float v221[8];
+    load_bf16_8(v221 + 0, (const unsigned short*)v220 + col3, v214);
+    unsigned char* const v224 = p11 + (p12 * 2);
+    unsigned char* const v225 = v224 + v219;
+    float v226[8];
+    load_bf16_8(v226 + 0, (const unsigned short*)v225 + col3, v214);
+    unsigned char* const v229 = p11 + ((2 * p12) * 2);
+    unsigned char* const v230 = v229 + v219;
+    float v231[8];
+    load_bf16_8(v231 + 0, (const unsigned short*)v230 + col3, v214);
+    unsigned char* const v235 = p11 + ((3 * p12) * 2);
+    unsigned char* const v236 = v235 + v219;
+    float v237[8];
+    load_bf16_8(v237 + 0, (const unsigned short*)v236 + col3, v214);
+    unsigned char* const v241 = p11 + ((4 * p12) * 2);
+    unsigned char* const v242 = v241 + v219;
+    float v243[8];
+    load_bf16_8(v243 + 0, (const unsigned short*)v242 + col3, v214);
+    unsigned char* const v247 = p11 + ((5 * p12) * 2);
+    unsigned char* const v248 = v247 + v219;
+    float v249[8];
+    load_bf16_8(v249 + 0, (const unsigned short*)v248 + col3, v214);
+    unsigned char* const v253 = p11 + ((6 * p12) * 2);
+    unsigned char* const v254 = v253 + v219;
+    float v255[8];
+    load_bf16_8(v255 + 0, (const unsigned short*)v254 + col3, v214);
+    unsigned char* const v259 = p11 + ((7 * p12) * 2);
+    unsigned char* const v260 = v259 + v219;
+    float v261[8];
+    load_bf16_8(v261 + 0, (const unsigned short*)v260 + col3, v214);
+    unsigned char* const v263 = p13 + v219;
+    float v264[8];
+    load_bf16_8(v264 + 0, (const unsigned short*)v263 + col3, v214);
+    const long long v265 = (long long)blockIdx.x + (long long)gridDim.x;
+    const bool v266 = v265 < p9;
+    const long long v268 = (v265 * 2048) * 2;
+    unsigned char* const v269 = p11 + v268;
+    float v270[8];
+    load_bf16_8(v270 + 0, (const unsigned short*)v269 + col3, v266);
+    unsigned char* const v271 = v224 + v268;
+    float v272[8];
+    load_bf16_8(v272 + 0, (const unsigned short*)v271 + col3, v266);
+    unsigned char* const v273 = v229 + v268;
+    float v274[8];
+    load_bf16_8(v274 + 0, (const unsigned short*)v273 + col3, v266);
+    unsigned char* const v275 = v235 + v268;
+    float v276[8];
+    load_bf16_8(v276 + 0, (const unsigned short*)v275 + col3, v266);
+    unsigned char* const v277 = v241 + v268;
+    float v278[8];
+    load_bf16_8(v278 + 0, (const unsigned short*)v277 + col3, v266);
+    unsigned char* const v279 = v247 + v268;
+    float v280[8];
+    load_bf16_8(v280 + 0, (const unsigned short*)v279 + col3, v266);
+    unsigned char* const v281 = v253 + v268;
+    float v282[8];
+    load_bf16_8(v282 + 0, (const unsigned short*)v281 + col3, v266);
+    unsigned char* const v283 = v259 + v268;
+    float v284[8];
+    load_bf16_8(v284 + 0, (const unsigned short*)v283 + col3, v266);
+    unsigned char* const v285 = p13 + v268;
+    float v286[8];
+    load_bf16_8(v286 + 0, (const unsigned short*)v285 + col3, v266);
+    float v98[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v98[i] = v221[i];
+    float v341[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v341[i] = v270[i];
+    float v102[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v102[i] = v226[i];
+    float v342[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v342[i] = v272[i];
+    float v108[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v108[i] = v231[i];
+    float v343[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v343[i] = v274[i];
+    float v115[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v115[i] = v237[i];
+    float v344[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v344[i] = v276[i];
+    float v122[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v122[i] = v243[i];
+    float v345[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v345[i] = v278[i];
+    float v129[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v129[i] = v249[i];
+    float v346[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v346[i] = v280[i];
+    float v136[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v136[i] = v255[i];
+    float v347[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v347[i] = v282[i];
+    float v143[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v143[i] = v261[i];
+    float v348[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v348[i] = v284[i];
+    float v148[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v148[i] = v264[i];
+    float v349[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      v349[i] = v286[i];
+    for (long long v87 = (long long)blockIdx.x; v87 < p9;) {
+#pragma unroll
+      for (int turn = 0; turn < 3; ++turn, v87 += (long long)gridDim.x) {
+        if (turn > 0 && !(v87 < p9)) goto after_v87;
+        const long long v289 = v87 + ((long long)gridDim.x * 2);
+        const bool v290 = v289 < p9;
+        const long long v294 = (v289 * 2048) * 2;
+        unsigned char* const v295 = p11 + v294;
+        float v297[8];
+        load_bf16_8(v297 + 0, (const unsigned short*)v295 + col3, v290);
+        unsigned char* const v300 = p11 + (p12 * 2);
+        unsigned char* const v301 = v300 + v294;
+        float v302[8];
+        load_bf16_8(v302 + 0, (const unsigned short*)v301 + col3, v290);
+        unsigned char* const v305 = p11 + ((2 * p12) * 2);
+        unsigned char* const v306 = v305 + v294;
+        float v307[8];
+        load_bf16_8(v307 + 0, (const unsigned short*)v306 + col3, v290);
+        unsigned char* const v311 = p11 + ((3 * p12) * 2);
+        unsigned char* const v312 = v311 + v294;
+        float v313[8];
+        load_bf16_8(v313 + 0, (const unsigned short*)v312 + col3, v290);
+        unsigned char* const v317 = p11 + ((4 * p12) * 2);
+        unsigned char* const v318 = v317 + v294;
+        float v319[8];
+        load_bf16_8(v319 + 0, (const unsigned short*)v318 + col3, v290);
+        unsigned char* const v323 = p11 + ((5 * p12) * 2);
+        unsigned char* const v324 = v323 + v294;
+        float v325[8];
+        load_bf16_8(v325 + 0, (const unsigned short*)v324 + col3, v290);
+        unsigned char* const v329 = p11 + ((6 * p12) * 2);
+        unsigned char* const v330 = v329 + v294;
+        float v331[8];
+        load_bf16_8(v331 + 0, (const unsigned short*)v330 + col3, v290);
+        unsigned char* const v335 = p11 + ((7 * p12) * 2);
+        unsigned char* const v336 = v335 + v294;
+        float v337[8];
+        load_bf16_8(v337 + 0, (const unsigned short*)v336 + col3, v290);
+        unsigned char* const v339 = p13 + v294;
+        float v340[8];
+        load_bf16_8(v340 + 0, (const unsigned short*)v339 + col3, v290);
+        const long long v96 = (v87 * 2048) * 2;
+        float v150[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v150[i] = round_bf16(((round_bf16((((((((v98[i] + v102[i]) + v108[i]) + v115[i]) + v122[i]) + v129[i]) + v136[i]) + v143[i]))) + v148[i]));
+        float v152[1];
+        v152[0] = 0.0f;
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v152[0] = v152[0] + (v150[i] * v150[i]);
+        v152[0] = v152[0] + __shfl_xor_sync(0xffffffffu, v152[0], 1);
+        v152[0] = v152[0] + __shfl_xor_sync(0xffffffffu, v152[0], 2);
+        v152[0] = v152[0] + __shfl_xor_sync(0xffffffffu, v152[0], 4);
+        v152[0] = v152[0] + __shfl_xor_sync(0xffffffffu, v152[0], 8);
+        v152[0] = v152[0] + __shfl_xor_sync(0xffffffffu, v152[0], 16);
+        float* const s152 = (float*)(smem + 196736);
+        meet();
+        if ((lane & 31) == 0) {
+          s152[at7] = v152[0];
+        }
+        meet();
+        v152[0] = s152[0];
+#pragma unroll
+        for (int w = 1; w < 8; ++w) {
+          v152[0] = v152[0] + s152[0 + w];
+        }
+        const float v154 = (float)2048;
+        float v157[1];
+        v157[0] = rsqrtf(((v152[0] / v154) + 1e-05f));
+        float v161[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v161[i] = (v150[i] * v157[0]) * v160[i];
+        unsigned char* const v164 = p15 + v96;
+        store_bf16_8((unsigned short*)v164 + col3, v161 + 0, true);
+        unsigned char* const v167 = p16 + v96;
+        store_bf16_8((unsigned short*)v167 + col3, v150 + 0, true);
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v98[i] = v341[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v341[i] = v297[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v102[i] = v342[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v342[i] = v302[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v108[i] = v343[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v343[i] = v307[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v115[i] = v344[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v344[i] = v313[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v122[i] = v345[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v345[i] = v319[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v129[i] = v346[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v346[i] = v325[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v136[i] = v347[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v347[i] = v331[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v143[i] = v348[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v348[i] = v337[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v148[i] = v349[i];
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          v349[i] = v340[i];
       }
-      const float v155 = (float)2048;
-      float v158[1];
-      v158[0] = rsqrtf(((v153[0] / v155) + 1e-05f));
-      float v162[8];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v162[i] = (v151[i] * v158[0]) * v161[i];
-      unsigned char* const v165 = p17 + v97;
-      store_bf16_8((unsigned short*)v165 + col5, v162 + 0, true);
-      unsigned char* const v168 = p18 + v97;
-      store_bf16_8((unsigned short*)v168 + col5, v151 + 0, true);
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v99[i] = v405[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v405[i] = v361[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v103[i] = v406[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v406[i] = v366[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v109[i] = v407[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v407[i] = v371[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v116[i] = v408[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v408[i] = v377[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v123[i] = v409[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v409[i] = v383[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v130[i] = v410[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v410[i] = v389[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v137[i] = v411[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v411[i] = v395[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v144[i] = v412[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v412[i] = v401[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v149[i] = v413[i];
-#pragma unroll
-      for (int i = 0; i < 8; ++i)
-        v413[i] = v404[i];
+    }
+    after_v87:;
+    const long long v169 = (long long)gridDim.x + (long long)blockIdx.x;
+    if (p6) signal(comm, peers, v169);
+    if (p6 && !wait(comm, peers, v169)) return;
+  } else {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (threadIdx.x == 256) {
+      int v175 = 0;
+      for (long long v174 = (long long)blockIdx.x; v174 < v9; v174 += (long long)gridDim.x) {
+        const int v177 = (int)v174;
+        const int v178 = (int)p7;
+        const int v180 = v177 % v178;
+        const int v189 = (int)p10;
+        const int v194 = (v180 % v189) * 128;
+        const int v195 = (v180 / v189) * 128;
+        const long long v196 = ((((long long)rank + 1) + (v177 / v178)) % 8) * p9;
+        int v200 = v175;
+        for (long long v199 = 0; v199 < 1024; v199 += 64) {
+          await_phase(shared + 196648 + (unsigned)v200 % 5 * 8, (unsigned)v200 / 5 & 1 ^ 1);
+          arrive_expecting(shared + 196608 + (unsigned)v200 % 5 * 8, 32768);
+          const long long v203 = v194 + v196;
+          copy_tile(shared + 0 + (int)((unsigned)v200 % 5) * 16384 + 0, ((unsigned char*)p17.bytes), shared + 196608 + (unsigned)v200 % 5 * 8, (int)v199 + 0, (int)v203 + 0);
+          copy_tile(shared + 81920 + (int)((unsigned)v200 % 5) * 16384 + 0, ((unsigned char*)p18.bytes), shared + 196608 + (unsigned)v200 % 5 * 8, (int)v195 + 0, (int)v199 + 0);
+          copy_tile(shared + 81920 + (int)((unsigned)v200 % 5) * 16384 + 8192, ((unsigned char*)p18.bytes), shared + 196608 + (unsigned)v200 % 5 * 8, (int)v195 + 64, (int)v199 + 0);
+          const int v209 = v200 + 1;
+          v200 = v209;
+        }
+        v175 = v200;
+      }
     }
   }
-  after_v88:;
-  const long long v170 = (long long)gridDim.x + (long long)blockIdx.x;
-  if (p6) signal(comm, peers, v170);
-  if (p6 && !wait(comm, peers, v170)) return;
   close_comm(comm);
 }

@@ -405,6 +405,9 @@ __device__ __forceinline__ float max_f32(float a, float b) {
 
 __device__ __forceinline__ long long max_i64(long long a, long long b) { return a > b ? a : b; }
 
+// The threads that compute meet, without those of other roles.
+__device__ __forceinline__ void meet() { asm volatile("bar.sync 1, 256;" ::: "memory"); }
+
 // All blocks of the grid meet. False when one did not come in time; then the block must leave.
 __device__ __forceinline__ bool meet_blocks(unsigned* counter, Record* record, int step,
                                             long long timeout) {
@@ -433,6 +436,17 @@ __device__ __forceinline__ bool meet_blocks(unsigned* counter, Record* record, i
     }
   }
   return !__syncthreads_or(lost);
+}
+
+__device__ __forceinline__ bool meet_or(bool any) {
+  int met;
+  asm volatile("{\n"
+               ".reg .pred own, all;\n"
+               "setp.ne.s32 own, %1, 0;\n"
+               "bar.red.or.pred all, 1, 256, own;\n"
+               "selp.s32 %0, 1, 0, all;\n"
+               "}" : "=r"(met) : "r"((int)any) : "memory");
+  return met != 0;
 }
 
 __device__ __forceinline__ long long min_i64(long long a, long long b) { return a < b ? a : b; }
@@ -791,6 +805,17 @@ __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int sl
 // Everything this block did before is visible to a peer that sees the flag. Where there are more
 // peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int slot) {
+  meet();
+  if (threadIdx.x < 8) fence();
+#pragma unroll 1
+  for (int r = threadIdx.x; r < 8; r += 256) {
+    store_flag(flag_at(c, peers.base[r], slot, c.rank), c.epoch);
+  }
+}
+
+// Everything this block did before is visible to a peer that sees the flag. Where there are more
+// peers than threads, a thread has several.
+__device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int slot) {
   __syncthreads();
   if (threadIdx.x < 2) fence();
 #pragma unroll 1
@@ -1029,6 +1054,18 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot
 __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot) {
   bool lost = false;
 #pragma unroll 1
+  for (int first = 0; first < 8; first += 256) {
+    const int peer = first + threadIdx.x;
+    if (peer >= 8 || lost) break;
+    lost = await(c, peers, slot, peer);
+  }
+  return !meet_or(lost);
+}
+
+// False when the run is lost; then the block must leave.
+__device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot) {
+  bool lost = false;
+#pragma unroll 1
   for (int first = 0; first < 2; first += 128) {
     const int peer = first + threadIdx.x;
     if (peer >= 2 || lost) break;
@@ -1096,7 +1133,7 @@ __device__ __forceinline__ bool wait_slots(const Comm& c, const Peers& peers, in
     lost = await_relaxed(c, peers, slot + i / 8, i % 8);
   }
   fence();
-  return !__syncthreads_or(lost);
+  return !meet_or(lost);
 }
 
 __device__ __forceinline__ void wgmma_128_bf16_tb(float* d, unsigned long long a, unsigned long long b, bool adds) {

@@ -495,7 +495,8 @@ Shape ShapeAnalysis::table_shape(const Instruction& instruction, ptx::ShapeRule 
 /// numbers with a multiple of 32, where warps have roles.
 bool ShapeAnalysis::compares_alike(const Instruction& instruction) const {
   const auto type = instruction.type();
-  if (!instruction.is(ptx::Op::kSetp) || !type || type->is_float() || type->lanes != 1) return false;
+  if (!instruction.is(ptx::Op::kSetp) || !type || type->is_float() || type->lanes != 1)
+    return false;
   const Shape a = operand_shape(instruction.operands[1]);
   const auto constant = known_value(instruction.operands[2]);
   if (!constant || a.min() < 0 || !a.is_disjoint()) return false;
