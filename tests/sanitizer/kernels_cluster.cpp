@@ -138,7 +138,7 @@ extern "C" __global__ void k(const int* x, int* out) {
   __shared__ alignas(8) u64 full;
   if (threadIdx.x == 0) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" :: "r"(at(&full)) : "memory");
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" :: "r"(at(&full)) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], 128;" :: "r"(at(&full)) : "memory");
   }
   asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
   if (threadIdx.x == 0 && rank_here() == 0) {

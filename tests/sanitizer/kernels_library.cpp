@@ -310,11 +310,89 @@ extern "C" __global__ void k(const float* x, int* sum) {
           "as a guess that a swap verifies"};
 }
 
+/// As FlashInfer's prefill and llama.cpp's products leave rows of a tile that nobody needs: a row
+/// of the result is made of the same row of the left operand, in four lanes.
+KernelCase rows_of_a_product() {
+  return {"rows_of_a_product",
+          R"(
+extern "C" __global__ void k(const float* x, float* out) {
+  __shared__ alignas(16) unsigned rows[16][8];
+  const int lane = threadIdx.x;
+  unsigned both;  // of rows 0 to 3
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(x[2 * lane + 1]), "f"(x[2 * lane]));
+  rows[lane / 8][lane % 8] = both;
+  __syncwarp();
+  unsigned a[4];
+  const unsigned at = (unsigned)__cvta_generic_to_shared(&rows[lane % 16][lane / 16 * 4]);
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3]) : "r"(at));  // finds 1 // finds 2 // finds 3
+  float d[4] = {};
+  const unsigned ones = 0x3c003c00;
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, {%8, %8}, {%0, %1, %2, %3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(ones));
+  d[0] += __shfl_xor_sync(~0u, d[0], BUG == 3 ? 16 : 1);
+  if (lane < (BUG == 2 ? 20 : 16)) out[lane] = BUG == 1 ? d[2] : d[0];
+}
+)",
+          {1},
+          {32},
+          {buffer(0), buffer(1)},
+          [] {
+            return Buffers{small_integers(64, 5), zeros(32)};
+          },
+          [](Buffers& b) {
+            for (std::size_t i = 0; i < 64; ++i) {
+              for (std::size_t lane = 0; lane < 4; ++lane) b[1][i / 16 * 4 + lane] += 2 * b[0][i];
+            }
+          },
+          {"uninitialized", "uninitialized", "uninitialized"}};
+}
+
+/// A merge reads a key past the end of its part, and does not take it.
+KernelCase guarded_compare() {
+  return {"guarded_compare",
+          R"(
+extern "C" __global__ void k(const int* x, int* out, int n) {
+  __shared__ int keys[64];
+  const int t = threadIdx.x;
+  keys[t] = x[t];
+  int key = 5;
+#if BUG == 1
+  n += 8;
+#endif
+#pragma unroll 1
+  for (int i = t; i < t + 64; i += 32) {
+    __syncthreads();
+    const int other = keys[i];  // finds 1
+    const bool takes = i < n && other > key;
+    key = takes ? other : key;
+  }
+  out[t] = key;
+}
+)",
+          {1},
+          {32},
+          {buffer(0), output(1), scalar(32)},
+          [] {
+            std::vector<std::int32_t> keys;
+            for (std::int32_t i = 0; i < 32; ++i) keys.push_back(i);
+            return Buffers{ints(keys), zeros(32)};
+          },
+          [](Buffers& b) {
+            for (std::size_t i = 0; i < 32; ++i) {
+              b[1][i] = int_bits(std::max(5, static_cast<std::int32_t>(i)));
+            }
+          },
+          {"uninitialized"}};
+}
+
 }  // namespace
 
 std::vector<KernelCase> library_kernels() {
-  return {block_radix_sort(), cooperative_grid(), labeled_groups(), barrier_stages(),
-          staged_tail(),      dropped_prefetch(), guessed_sum()};
+  return {block_radix_sort(), cooperative_grid(),  labeled_groups(),
+          barrier_stages(),   staged_tail(),       dropped_prefetch(),
+          guessed_sum(),      rows_of_a_product(), guarded_compare()};
 }
 
 }  // namespace braid::testing

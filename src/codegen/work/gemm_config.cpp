@@ -549,7 +549,7 @@ std::vector<std::pair<double, Tile>> tiles_of(const Product& p, const Target& ta
   if (p.chain != 0) add_rings();
   if (all.empty()) add_others();
   // Few rows leave most of its products' 64 idle, and it has few blocks, which memory can wait for.
-  if (p.chain == 0 && (p.m > kFewRows || all.empty())) add_rings();
+  if (p.chain == 0 && (p.chunks * p.m > kFewRows || all.empty())) add_rings();
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   return all;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -24,10 +25,18 @@ class Follower {
   explicit Follower(const ptx::Function& function)
       : function_(function), followed_(function.registers.size()) {}
 
-  ReadUse run(std::uint32_t line) {
+  ReadUse run(std::uint32_t line, int matrix) {
     for (const Instruction& i : function_.body) {
       if (i.line != line || i.entry == nullptr || !has_result(i)) continue;
       if (!i.entry->has_address() && !ptx::is_choice(i)) continue;
+      if (i.is(Op::kLdmatrix)) {
+        use_.matrices = static_cast<int>(std::max<std::size_t>(1, i.operands[0].elements.size()));
+        use_.transposed = ptx::has_modifier(i, "trans");
+        if (matrix != kAllMatrices) {
+          add(use_.matrices == 1 ? i.operands[0] : i.operands[0].elements[matrix]);
+          continue;
+        }
+      }
       take(i);
       if (i.is(Op::kLd)) reads_.push_back(&i);
       if (!i.is(Op::kLd) && !i.is(Op::kStrongLd) && !ptx::is_choice(i)) use_.crosses_lanes = true;
@@ -50,11 +59,62 @@ class Follower {
 
   /// Its results depend on followed values.
   void take(const Instruction& i) {
-    for (const int reg : register_use(i).writes) {
-      if (followed_.has(reg)) continue;
-      followed_.add(reg);
-      grew_ = true;
+    for (const int reg : register_use(i).writes) add(reg);
+  }
+  void add(int reg) {
+    if (followed_.has(reg)) return;
+    followed_.add(reg);
+    grew_ = true;
+  }
+  void add(const Operand& operand) {
+    if (operand.is_register()) add(operand.index);
+  }
+
+  /// Of a product m16n8: the elements of A are of the lane's row g and of row g + 8 in turns; the
+  /// first half of D is of row g (PTX ISA, 9.7.15, fragments). Whether it is one.
+  bool take_product(const Instruction& i) {
+    if (i.name != "mma" || i.operands.size() != 4) return false;
+    const bool is_known = std::ranges::any_of(
+        i.modifiers, [](const std::string& m) { return m.starts_with("m16n8k"); });
+    if (!is_known || ptx::is_sparse(i) || i.operands[0].elements.size() % 2 != 0) return false;
+    const std::vector<Operand>& d = i.operands[0].elements;
+    const auto take_half = [&](std::size_t half) {
+      for (std::size_t e = half * d.size() / 2; e < (half + 1) * d.size() / 2; ++e) add(d[e]);
+    };
+    const std::vector<Operand>& a = i.operands[1].elements;
+    for (std::size_t e = 0; e < a.size(); ++e) {
+      if (!holds(a[e])) continue;
+      use_.crosses_quads = true;
+      take_half(e % 2);
     }
+    if (holds(i.operands[2])) {
+      use_.crosses_columns = true;
+      take(i);
+    }
+    const std::vector<Operand>& c = i.operands[3].elements;
+    for (std::size_t e = 0; e < c.size(); ++e) {
+      if (holds(c[e])) add(d[e]);
+    }
+    return true;
+  }
+  /// Whether it exchanges values within groups of four lanes.
+  [[nodiscard]] bool stays_in_quad(const Instruction& i) const {
+    if (!i.is(Op::kShfl) && !i.is(Op::kShflSync)) return false;
+    const std::optional<std::uint64_t> by = constant(i.operands[2]);
+    return ptx::has_modifier(i, "bfly") && by && *by < 4;
+  }
+  /// An integer, or what a register is set to once.
+  [[nodiscard]] std::optional<std::uint64_t> constant(const Operand& operand) const {
+    if (operand.form == Operand::Form::kInteger) return operand.bits;
+    if (!operand.is_register()) return std::nullopt;
+    const Instruction* only = nullptr;
+    for (const Instruction& i : function_.body) {
+      if (std::ranges::count(register_use(i).writes, operand.index) == 0) continue;
+      if (only != nullptr || !i.is(Op::kMov) || i.guard >= 0) return std::nullopt;
+      only = &i;
+    }
+    if (only == nullptr || only->operands[1].form != Operand::Form::kInteger) return std::nullopt;
+    return only->operands[1].bits;
   }
 
   void visit(const Instruction& i) {
@@ -82,9 +142,10 @@ class Follower {
       for (std::uint32_t value = 0; value < 2; ++value) {
         if (holds(i.operands[1 + value])) choice(i.line, value);
       }
-    } else {
+    } else if (guarded || !take_product(i)) {
       take(i);
-      if (unit == ptx::Unit::kWarp || unit == ptx::Unit::kMatrix) use_.crosses_lanes = true;
+      if (unit != ptx::Unit::kWarp && unit != ptx::Unit::kMatrix) return;
+      (stays_in_quad(i) ? use_.crosses_quads : use_.crosses_lanes) = true;
     }
   }
 
@@ -233,8 +294,28 @@ class Holders {
 
 }  // namespace
 
-ReadUse use_of_reads(const ptx::Function& function, std::uint32_t line) {
-  ReadUse use = Follower(function).run(line);
+std::uint32_t ReadUse::reached(std::uint32_t lanes) const {
+  if (lanes == 0 || crosses_lanes || (crosses_quads && crosses_columns))
+    return lanes == 0 ? 0 : ~0U;
+  std::uint32_t all = lanes;
+  for (std::uint32_t l = 0; l < 32 && (crosses_quads || crosses_columns); ++l) {
+    if ((lanes >> l & 1) == 0) continue;
+    all |= crosses_quads ? 0xfU << (l & ~3U) : 0x11111111U << (l / 8);
+  }
+  return all;
+}
+
+std::uint32_t ReadUse::receiving(std::uint32_t lanes, int matrix) const {
+  std::uint32_t all = 0;
+  for (std::uint32_t row = 0; row < 8; ++row) {
+    if ((lanes >> (8 * matrix + static_cast<int>(row)) & 1) == 0) continue;
+    all |= transposed ? 0x11111111U << (row / 2) : 0xfU << (4 * row);
+  }
+  return all;
+}
+
+ReadUse use_of_reads(const ptx::Function& function, std::uint32_t line, int matrix) {
+  ReadUse use = Follower(function).run(line, matrix);
   Holders(function, use).run(line);
   return use;
 }

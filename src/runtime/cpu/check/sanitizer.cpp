@@ -124,9 +124,7 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
     *read.lanes |= lanes_that_read(read.start, read.end, code.bytes - code.unread);
   }
   if (writes && mask != 0) {
-    Stored& stored = agent.stores[line];
-    stored.time = warp.time;
-    stored.lanes |= mask & ~pass_on(warp, addresses, mask, code.bytes, line);
+    agent.stores[line].note(mask & ~pass_on(warp, addresses, mask, code.bytes, line), warp);
   }
   if (writes && !atomic) ++progress_;
   return "";

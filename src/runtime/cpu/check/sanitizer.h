@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -90,10 +91,10 @@ struct LaunchCheck {
   Dim3 grid, block;
   SourceLines source;
   std::shared_ptr<const ptx::Function> code;
-  std::map<std::uint32_t, ReadUse> uses;         ///< by line, computed on demand
-  std::map<std::uint32_t, StoredFloats> floats;  ///< likewise
-  VectorClock start;                             ///< what happened before the launch
-  VectorClock end;                               ///< what its finished warps know
+  std::map<std::pair<std::uint32_t, int>, ReadUse> uses;  ///< by line and matrix, on demand
+  std::map<std::uint32_t, StoredFloats> floats;           ///< by line, likewise
+  VectorClock start;                                      ///< what happened before the launch
+  VectorClock end;                                        ///< what its finished warps know
   /// The last copy of an agent that completes on an mbarrier, by block and agent.
   struct InFlight {
     std::uint32_t time, warp, lane, line;
@@ -401,16 +402,38 @@ class Sanitizer {
     std::uint64_t origin = 0;  ///< address of the finding's offset 0
     bool counts = false;       ///< it counts whatever becomes of the values
   };
-  /// The last store of a line by a warp, and all lanes that have stored there.
-  struct Stored {
+  /// A moment of a warp. Its time passes at barriers and the like; the other number tells reads
+  /// between these apart.
+  struct Moment {
     std::uint32_t time = 0;
-    std::uint32_t lanes = 0;
+    std::uint32_t unwritten_reads = 0;  ///< WarpCheck::unwritten_reads
   };
-  /// The last choice of a `selp` by a warp, and all lanes that have chosen each of its values.
-  struct Chosen {
-    std::uint32_t time = 0;
-    std::array<std::uint32_t, 2> lanes{};
+  /// When each lane of a warp did something last.
+  class LaneMoments {
+   public:
+    void note(std::uint32_t lanes, const WarpCheck& warp) {
+      done_ |= lanes;
+      for (; lanes != 0; lanes &= lanes - 1) {
+        last_[std::countr_zero(lanes)] = {warp.time, warp.unwritten_reads};
+      }
+    }
+    /// The lanes that did so then or later.
+    [[nodiscard]] std::uint32_t since(const Moment& then) const {
+      std::uint32_t lanes = 0;
+      for (std::uint32_t l = 0; l < 32; ++l) {
+        const bool later =
+            last_[l].time >= then.time && last_[l].unwritten_reads >= then.unwritten_reads;
+        lanes |= (later ? 1U : 0U) << l;
+      }
+      return lanes & done_;
+    }
+
+   private:
+    std::uint32_t done_ = 0;
+    std::array<Moment, 32> last_{};
   };
+  using Stored = LaneMoments;                 ///< stores of a line
+  using Chosen = std::array<LaneMoments, 2>;  ///< choices of each value of a `selp`
   /// How a write compares to unordered ones: different, the same value, or equal up to rounding.
   enum class Same : std::uint8_t { kNo, kValue, kRounded };
   struct Reader {
@@ -453,8 +476,9 @@ class Sanitizer {
   [[nodiscard]] bool in_block(const WarpCheck& warp, const Access& before) const;
   [[nodiscard]] std::optional<Reader> reader(const Lane& lane, const Access& before,
                                              std::string_view what, std::size_t bytes) const;
-  const ReadUse* use_of(const AgentInfo& agent, std::uint32_t time, std::uint32_t line);
-  [[nodiscard]] bool is_used(const AgentInfo& reader, const ReadUse& use, std::uint32_t time,
+  const ReadUse* use_of(const AgentInfo& agent, std::uint32_t time, std::uint32_t line,
+                        int matrix = kAllMatrices);
+  [[nodiscard]] bool is_used(const AgentInfo& reader, const ReadUse& use, const Moment& then,
                              std::uint32_t lanes);
   void await_lanes(const Lane& lane, Suspect& suspect, const Reader& reader, std::size_t bytes);
   void settle_values(std::uint32_t agent, const std::uint32_t* entered);

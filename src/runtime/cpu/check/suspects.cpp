@@ -36,10 +36,11 @@ std::optional<Sanitizer::Reader> Sanitizer::reader(const Lane& lane, const Acces
 
 /// How the agent uses a value that it read, or chose, at that time and line; null if that is no
 /// longer known.
-const ReadUse* Sanitizer::use_of(const AgentInfo& agent, std::uint32_t time, std::uint32_t line) {
+const ReadUse* Sanitizer::use_of(const AgentInfo& agent, std::uint32_t time, std::uint32_t line,
+                                 int matrix) {
   if (agent.launch == nullptr || time < agent.start) return nullptr;
-  const auto [known, is_new] = agent.launch->uses.try_emplace(line);
-  if (is_new) known->second = use_of_reads(*agent.launch->code, line);
+  const auto [known, is_new] = agent.launch->uses.try_emplace({line, matrix});
+  if (is_new) known->second = use_of_reads(*agent.launch->code, line, matrix);
   return &known->second;
 }
 
@@ -86,26 +87,25 @@ void Sanitizer::race(const Lane& lane, const Region& region, const Access& befor
 }
 
 /// Whether one of `lanes` has stored at a place that depends on the values since it read them.
-bool Sanitizer::is_used(const AgentInfo& reader, const ReadUse& use, std::uint32_t time,
+bool Sanitizer::is_used(const AgentInfo& reader, const ReadUse& use, const Moment& then,
                         std::uint32_t lanes) {
   std::map<std::uint32_t, std::uint32_t> followed;  // by line of a selp: lanes of its result
   const auto reaches = [&](const ReadUse& from, std::uint32_t of, const auto& next) -> bool {
     if (from.always) return true;
-    if (from.crosses_lanes) of = ~0U;
+    of = from.reached(of);
     const bool stored = std::ranges::any_of(from.stores, [&](std::uint32_t line) {
       const auto found = reader.stores.find(line);
-      return found != reader.stores.end() && found->second.time >= time &&
-             (found->second.lanes & of) != 0;
+      return found != reader.stores.end() && (found->second.since(then) & of) != 0;
     });
     if (stored) return true;
     return std::ranges::any_of(from.choices, [&](const ReadUse::Choice& choice) {
       const auto found = reader.choices.find(choice.line);
-      if (found == reader.choices.end() || found->second.time < time) return false;
-      const std::uint32_t taken = found->second.lanes[choice.value] & of;
+      if (found == reader.choices.end()) return false;
+      const std::uint32_t taken = found->second[choice.value].since(then) & of;
       std::uint32_t& before = followed[choice.line];
       if ((taken & ~before) == 0) return false;
       before |= taken;
-      const ReadUse* const result = use_of(reader, time, choice.line);
+      const ReadUse* const result = use_of(reader, then.time, choice.line);
       return result == nullptr || next(*result, taken, next);
     });
   };
@@ -116,15 +116,14 @@ void Sanitizer::chose(WarpCheck& warp, std::uint32_t first, std::uint32_t second
                       std::uint32_t line) {
   const std::lock_guard lock(mutex_);
   Chosen& chosen = agents_[warp.agent].choices[line];
-  chosen.time = warp.time;
-  chosen.lanes[0] |= first;
-  chosen.lanes[1] |= second;
+  chosen[0].note(first, warp);
+  chosen[1].note(second, warp);
 }
 
 /// Decides a suspect whose reader is done with the value, or never will be.
 void Sanitizer::judge(std::uint32_t agent, const Suspect& suspect) {
   const AgentInfo& reader = agents_[agent];
-  if (!reader.ended || is_used(reader, *suspect.use, suspect.time, suspect.lanes)) {
+  if (!reader.ended || is_used(reader, *suspect.use, {suspect.time, 0}, suspect.lanes)) {
     return keep(suspect.known, suspect.finding);
   }
   const auto [note, is_new] = notes_.try_emplace(suspect.known, suspect.finding);
@@ -151,12 +150,21 @@ void Sanitizer::settle_values(std::uint32_t agent, const std::uint32_t* entered)
     Unwritten& unwritten = read->second;
     const ReadUse* const use =
         unwritten.counts ? nullptr : use_of(reader, reader.start, unwritten.known.line);
-    if (use != nullptr && !use->always) {
+    if (use != nullptr) {
       std::erase_if(unwritten.bytes, [&](const Unwritten::Bytes& bytes) {
         const auto later = [&](int block) { return entered[block] >= bytes.index; };
         const bool reached =
             use->in_block || entered == nullptr || std::ranges::any_of(use->blocks, later);
-        return !reached || !is_used(reader, *use, bytes.time, bytes.lanes);
+        const auto counts = [&](const ReadUse& of, std::uint32_t lanes) {
+          return of.always || (reached && is_used(reader, of, {bytes.time, bytes.index}, lanes));
+        };
+        if (use->matrices == 0) return !counts(*use, bytes.lanes);
+        for (int matrix = 0; matrix < use->matrices; ++matrix) {
+          const std::uint32_t lanes = use->receiving(bytes.lanes, matrix);
+          const ReadUse& of = *use_of(reader, reader.start, unwritten.known.line, matrix);
+          if (lanes != 0 && counts(of, lanes)) return false;
+        }
+        return true;
       });
     }
     read = unwritten.bytes.empty() ? unwritten_.erase(read) : std::next(read);
@@ -185,7 +193,7 @@ std::uint32_t Sanitizer::pass_on(const WarpCheck& warp, const std::uint64_t* add
   std::uint32_t lanes = 0;
   for (const auto& [load, read] : agent.undefined_loads) {
     const ReadUse* const use = use_of(agent, agent.start, load);
-    if (use == nullptr || use->crosses_lanes) continue;
+    if (use == nullptr || use->reached(1) != 1) continue;
     if (std::ranges::find(use->moved_by, line) != use->moved_by.end()) lanes |= read & mask;
   }
   std::uint32_t passed = 0;

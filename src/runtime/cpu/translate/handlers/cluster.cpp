@@ -56,8 +56,8 @@ Address barrier_address(Emitter& e, const Instruction& i, const Operand& operand
                                              : Space::kGeneric);
 }
 
-/// Without a scope it is the cluster's: code that arrives at barriers of other blocks leaves it
-/// out.
+/// Operations on an mbarrier are atomic for the cluster. A scope, of the block by default, says for
+/// whom they order other accesses; code that arrives at barriers of other blocks leaves it out.
 Value* op_mbarrier(Emitter& e, const Instruction& i) {
   const Choices mods(i);
   const bool returns = i.entry->has_result();
@@ -66,7 +66,7 @@ Value* op_mbarrier(Emitter& e, const Instruction& i) {
   MbarrierCode code;
   AccessCode access{.kind = AccessCode::kAtomic,
                     .order = mods.has("relaxed") ? AccessCode::kRelaxed : AccessCode::kRelease,
-                    .scope = static_cast<std::uint8_t>(mods.of("cta") == 0 ? 1 : 2),
+                    .scope = 2,
                     .bytes = 8};
   code.expects = i.is(Op::kMbarrierArriveExpect) || i.is(Op::kMbarrierDropExpect);
   code.keeps_phase = mods.has("noComplete");
