@@ -147,6 +147,35 @@ TEST(AttentionRows, ThatSeeNothingAreZero) {
   }
 }
 
+// As models hide keys: of a row that sees none the weights are equal.
+TEST(AttentionRows, AreMaskedByTheLeastNumberOfADtype) {
+  for (const auto& [dtype, least] :
+       {std::pair(DType::kF32, -3.4028234663852886e38),
+        std::pair(DType::kBF16, -3.3895313892515355e38), std::pair(DType::kF16, -65504.0)}) {
+    GraphBuilder b(200);
+    const auto heads = [&, of = dtype] { return b.in(of, {1, 2, kT, 64}); };
+    const Graph graph = b.take({b.op("scaled_dot_product_attention",
+                                     {heads(), heads(), heads(), b.in(dtype, {kT, kT}, "mask")})});
+    constexpr std::int64_t kRows = 150, kHidden = 140;
+    const Bindings bindings{{"T", kRows}};
+    RankTensors inputs = random_inputs(graph, bindings, 5);
+    std::vector<double> mask(kRows * kRows, 0);
+    for (std::int64_t i = 0; i < kRows * kRows; ++i) {
+      if (i % kRows < kHidden || i < kRows) mask[static_cast<std::size_t>(i)] = least;
+    }
+    inputs[0][3] = HostTensor::from_doubles(dtype, {kRows, kRows}, mask);
+    for (const char* target : {"", "H100"}) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + target);
+      WorldOptions options = testing::world_options(1);
+      if (*target != 0) options.target = target;
+      Executable executable = Executable::compile(graph, World::open(options));
+      EXPECT_TRUE(testing::same_as_reference(graph,
+                                             testing::run_once(executable, graph, bindings, inputs),
+                                             evaluate(graph, inputs, bindings)));
+    }
+  }
+}
+
 TEST(AttentionKernel, IsOneWithWhatFollowsAndReadsViews) {
   GraphBuilder b(100);
   const auto heads = [&](const char* name) {

@@ -50,6 +50,7 @@ class DenseTile : public AttentionTile {
     const Shape& value = type(2).shape;
     all_keys_ = value[value.size() - 2];
     if (!adds_mask()) unit_ *= form_.scale;
+    are_far_ = adds_mask();
     // 32-bit: a 64-bit division is a call.
     const Id blocks = narrow(extent(ceil_div(Expr(queries_), Expr(block_))));
     const Id number = narrow(piece.number);

@@ -9,7 +9,8 @@
 //     output = output · e^(most - most') + weights · values
 //
 // Powers are of 2, and the factor log2(e), with the scale where nothing is added to the scores, is
-// part of the multiply-add in front of them.
+// part of the multiply-add in front of them. Where a mask is added, the largest score is subtracted
+// first.
 //
 // What a row adds up, and in which order, depends on the keys, the extents of a head and the dtype
 // alone: the tiles of keys begin at key 0 and have one width, and a warp has whole rows.
@@ -193,11 +194,14 @@ Carried AttentionTile::over(Id queries, const Keys& keys, const Carried& start) 
   // A row that has seen nothing yet has no largest score.
   const Id none = b_.map(Fn::kEq, {new_most, number(-kInfinity)});
   const Id base = b_.map(Fn::kSelect, {none, number(0), new_most});
-  const Id down = b_.times(base, number(-unit_));
-  const Id weights = power(scores, down);
+  const auto by_one_fma = [&] {
+    const Id down = b_.times(base, number(-unit_));
+    return b_.map(Fn::kExp2, {b_.map(Fn::kFma, {scores, number(unit_), down})});
+  };
+  const Id weights = are_far_ ? power(scores, base) : by_one_fma();
   // Exactly 1 where a tile leaves the largest score as it is, as one that the row does not see
   // does.
-  const Id factor = b_.map(Fn::kExp2, {b_.times(b_.map(Fn::kSub, {most, base}), number(unit_))});
+  const Id factor = power(most, base);
   const Id sum =
       b_.map(Fn::kAdd, {b_.times(b_.carried(loop, 1), factor), b_.reduce(Fn::kAdd, weights)});
   const Id output = by_values(weights, first, b_.times(b_.carried(loop, 2), factor));

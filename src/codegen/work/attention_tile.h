@@ -175,16 +175,19 @@ class AttentionTile {
   BodyEmitter rows_;                   ///< of tiles with a row for each query
   BodyEmitter keys_;                   ///< with a row for each key
   double unit_ = std::numbers::log2e;  ///< of scores, in powers of 2
-  bool are_whole_ = false;             ///< the tiles of keys at hand
+  /// Scores may be as large as floats are, as masks of the least float make them: a product with
+  /// `unit_` is not exact enough to be subtracted from another one, or overflows.
+  bool are_far_ = false;
+  bool are_whole_ = false;  ///< the tiles of keys at hand
 
  private:
   /// What rows have after the keys, one tile of them after the other.
   Carried over(tile::Id queries, const Keys& keys, const Carried& start);
   /// The same, but segment by segment.
   Carried over_segments(tile::Id queries, const Keys& keys);
-  /// 2^(score * unit + down)
-  tile::Id power(tile::Id score, tile::Id down) {
-    return b_.map(tile::Fn::kExp2, {b_.map(tile::Fn::kFma, {score, number(unit_), down})});
+  /// 2^((score - base) * unit)
+  tile::Id power(tile::Id score, tile::Id base) {
+    return b_.map(tile::Fn::kExp2, {b_.times(b_.minus(score, base), number(unit_))});
   }
 };
 
