@@ -4,6 +4,7 @@ Pools are the same without weights."""
 
 import itertools
 import math
+import re
 from typing import Any
 
 from ..graph import Extent
@@ -181,7 +182,7 @@ def _max_pool(
     tensor = node.meta["val"][0] if with_indices else node.meta["val"]
     x = low.whole(node.args[0], self_)
     made = _pooled(
-        low, x, "maximum", -math.inf, kernel_size, stride, padding, dilation, ceil_mode, tensor
+        low, node, x, "maximum", -math.inf, kernel_size, stride, padding, dilation, ceil_mode, tensor
     )
     return [made, None] if with_indices else made
 
@@ -196,9 +197,9 @@ def _avg_pool(
 
     def total(of: Value) -> Value:
         how = (kernel_size, stride, padding, [1], ceil_mode, node.meta["val"])
-        return _pooled(low, of, "add", 0, *how)
+        return _pooled(low, node, of, "add", 0, *how)
 
-    count: Any = divisor_override or math.prod(_each(kernel_size, len(node.meta["val"].shape) - 2))
+    count: Any = divisor_override or math.prod(_each(kernel_size, _dims_of(node)))
     if not count_include_pad and not divisor_override and any(padding):
         shape = low.shapes[x.name]
         ones = low.emit("full", [], "f32", shape, value=1, dtype="f32", shape=shape)
@@ -214,18 +215,24 @@ def _each(given: Any, dims: int) -> list[int]:
     return given * dims if len(given) == 1 else given
 
 
+def _dims_of(node: Any) -> int:
+    """Along how many dims a pool goes, which its op's name says."""
+    return int(re.findall(r"pool(\d)d", node.target.name())[0])
+
+
 def _pooled(
-    low: Lowering, x: Value, op: str, outside: float, kernel: Any, stride: Any, padding: Any,
-    dilation: Any, ceil_mode: bool, tensor: Any,
+    low: Lowering, node: Any, x: Value, op: str, outside: float, kernel: Any, stride: Any,
+    padding: Any, dilation: Any, ceil_mode: bool, tensor: Any,
 ) -> Value:  # fmt: skip
     """The elements that a kernel sees from each place, taken together."""
-    if len(tensor.shape) < 3:
-        raise Unsupported("a pool without a batch")
-    dims = len(tensor.shape) - 2
+    dims = _dims_of(node)
     kernel, padding, dilation = (_each(each, dims) for each in (kernel, padding, dilation))
     stride = _each(stride or kernel, dims)
     shape = low.extents(tensor.shape)
     dtype = low.dtypes[x.name]
+    if len(shape) == dims + 1:  # no batch
+        x = low.viewed(x, [1, *low.shapes[x.name]], range(dims + 2))
+        shape = [1, *shape]
     name = _padded(low, x.name, padding, outside)
     seen = zip(low.shapes[name][2:], shape[2:], kernel, stride, dilation)
     if ceil_mode and any((n - 1) * s + (k - 1) * d >= size for size, n, k, s, d in seen):
@@ -233,6 +240,8 @@ def _pooled(
     result = None
     for _, part in _taps(low, name, kernel, stride, dilation, shape[2:]):
         result = part if result is None else low.emit(op, [result, part], dtype, shape)
+    if len(shape) > len(tensor.shape):
+        return low.viewed(Value(result, ()), shape[1:], range(dims + 1))
     return Value(result, x.axes)
 
 

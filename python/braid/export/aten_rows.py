@@ -267,7 +267,8 @@ def _batch_norm(
     **_: Any,
 ) -> list[Any]:
     """With the mean and variance of each channel that the module keeps, in f32 as well."""
-    mean, var = (low.cast(each, "f32").name for each in (running_mean, running_var))
+    stats = low.wholes(node, running_mean=running_mean, running_var=running_var)
+    mean, var = (low.cast(each, "f32").name for each in stats)
     shape = low.shapes[var]
     var = low.emit("add", [var, eps], "f32", shape)
     scale = Value(low.emit("rsqrt", [var], "f32", shape), (0,))

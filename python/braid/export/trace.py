@@ -166,35 +166,55 @@ class _Constants(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, kinds: Any, given: Any = (), named: Any = None) -> Any:
         named = named or {}
-        if func is torch.tensor and isinstance(given[0] if given else None, (bool, int, float)):
-            dtype = named.get("dtype") or torch.tensor(given[0], device="cpu").dtype
-            return torch.full((), given[0], dtype=dtype, device=named.get("device"))
-        if func is torch.tensor and given and _is_list(given[0], (bool, int, float)):
-            return _listed(given[0], named.get("dtype"))
-        if func in FUNCTIONS:
-            return FUNCTIONS[func](*given, **named)
-        if func is torch.Tensor.__getitem__:
+        if func in _MAKERS and given and _is_data(given[0]):
+            return _made(given[0], named.get("dtype"))
+        if func is torch.Tensor.new_tensor and _is_data(given[1]):
+            return _made(given[1], named.get("dtype") or given[0].dtype)
+        if getattr(func, "__name__", "") in ("__getitem__", "__setitem__"):
             at = given[1] if isinstance(given[1], tuple) else (given[1],)
-            if any(_is_list(each, (int,)) for each in at):
-                at = tuple(_listed(each, None) if _is_list(each, (int,)) else each for each in at)
-                return func(given[0], at)
-        return func(*given, **named)
+            if any(_is_indices(each) for each in at):
+                at = tuple(_made(_indices(each), None) if _is_indices(each) else each for each in at)
+                given = (given[0], at, *given[2:])
+        return FUNCTIONS.get(func, func)(*given, **named)
+
+
+_MAKERS = (torch.tensor, torch.as_tensor, torch.asarray, torch.from_numpy)
+_NUMBERS = (bool, int, float, np.generic)
+
+
+def _is_data(value: Any) -> bool:
+    return isinstance(value, _NUMBERS) or _is_list(value, _NUMBERS)
+
+
+def _is_indices(value: Any) -> bool:
+    return not isinstance(value, _NUMBERS) and _is_list(value, (bool, int, np.integer, np.bool_))
+
+
+def _indices(value: Any) -> Any:
+    """Bools say which are taken."""
+    numbers = np.array(value)
+    return np.nonzero(numbers)[0].tolist() if numbers.dtype == bool and numbers.ndim == 1 else value
 
 
 def _is_list(value: Any, kinds: tuple[type, ...]) -> bool:
     """Of numbers, perhaps of lists of these, that is short enough to be a node for each."""
-    if not isinstance(value, (list, tuple)) or not value:
+    if not isinstance(value, (list, tuple, np.ndarray)):
         return False
     found = np.array(value, dtype=object)
-    return found.size <= 32 and all(type(each) in kinds for each in found.flat)
+    return found.size <= 32 and all(isinstance(each, kinds) for each in found.flat)
 
 
-def _listed(value: Any, dtype: torch.dtype | None) -> torch.Tensor:
+def _made(value: Any, dtype: torch.dtype | None) -> torch.Tensor:
+    """The numbers as nodes, one for each run of equal ones."""
     numbers = np.array(value)
+    if dtype is None and isinstance(value, (np.ndarray, np.generic)):
+        dtype = torch.from_numpy(np.atleast_1d(numbers)).dtype
     if dtype is None:
         narrow = {"f": torch.get_default_dtype(), "b": torch.bool}
         dtype = narrow.get(numbers.dtype.kind, torch.int64)
     runs = [list(run) for _, run in itertools.groupby(numbers.flatten().tolist(), repr)]
+    if len(runs) < 2:
+        return torch.full(numbers.shape, runs[0][0] if runs else 0, dtype=dtype)
     parts = [torch.full((len(run),), run[0], dtype=dtype) for run in runs]
     return torch.cat(parts).reshape(numbers.shape)
 

@@ -5,6 +5,7 @@ import tempfile
 import unittest
 
 import braid
+import numpy as np
 import torch
 import torch.nn.functional as F
 from checks import Checked, Many
@@ -365,6 +366,14 @@ class Ops(Checked):
             runs, {name: {0: b, 2: t} for name in "qkv"}, 1e-5, 1e-6,
         )  # fmt: skip
 
+    def test_attention_behind_the_least_number(self):
+        def hidden(q):
+            rows = torch.arange(140)
+            mask = ((rows < 130) | (rows[:, None] < 2)) * torch.finfo(q.dtype).min
+            return F.scaled_dot_product_attention(q, q, q, attn_mask=mask)
+
+        self.check({"hidden": hidden}, 1e-5, 1e-6, q=torch.randn(1, 2, 140, 16))
+
     def test_values_that_a_mask_puts(self):
         def put(x, at, values):
             x = x.clone()
@@ -548,6 +557,8 @@ class Ops(Checked):
                 "most": lambda x: F.max_pool2d(x, 3, 2, padding=1),
                 "most_apart": lambda x: F.max_pool2d(x, (2, 3), (1, 5), dilation=(3, 1), ceil_mode=True),
                 "most_of_rows": lambda x: F.max_pool1d(x[0], 4),
+                "most_without_a_batch": lambda x: F.max_pool2d(x[1], 3, 2, padding=1),
+                "mean_without_a_batch": lambda x: F.avg_pool2d(x[1], 2, count_include_pad=False),
                 "most_of_few": lambda x: F.max_pool2d(x.masked_fill(x > -2, low), 2),
                 "mean": lambda x: F.avg_pool2d(x, (3, 2), padding=1),
                 "mean_of_some": lambda x: F.avg_pool2d(x, 3, 1, padding=1, count_include_pad=False),
@@ -616,6 +627,27 @@ class Ops(Checked):
                 "arange_of_halves": lambda x: x + torch.arange(0.5, 4.5),
                 "arange_in_steps": lambda x: x + torch.arange(1, 0.05, -0.3),
                 "arange_in_f16": lambda x: torch.arange(0, 3.2, dtype=torch.float16),
+            },
+            x=torch.randn(3, 4),
+        )
+
+    def test_tensors_that_a_module_makes_of_numbers(self):
+        def put(x, at):
+            made = x.clone()
+            made[:, at] = x[:, [1, 2]]
+            return made
+
+        self.check(
+            {
+                "new": lambda x: x * x.new_tensor([1, 2, 3, 4]),
+                "as_tensor": lambda x: x * torch.as_tensor([1.0, 2, 2, 4]) + torch.as_tensor(0.5),
+                "of_numpy": lambda x: x * torch.tensor(np.arange(4, dtype=np.float32)),
+                "of_a_number": lambda x: x * torch.tensor(np.float32(2.5)),
+                "of_nothing": lambda x: torch.cat([torch.tensor([]), x, x], dim=-1),
+                "put": lambda x: put(x, [0, 3]),
+                "put_by_array": lambda x: put(x, np.array([0, 3])),
+                "taken": lambda x: x[[True, False, True]],
+                "stats": lambda x: F.batch_norm(x, torch.zeros(4), torch.full((4,), 2.0)),
             },
             x=torch.randn(3, 4),
         )
