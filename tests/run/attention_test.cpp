@@ -147,6 +147,22 @@ TEST(AttentionRows, ThatSeeNothingAreZero) {
   }
 }
 
+// Queries that are one number, and values that are one column.
+TEST(AttentionRows, OfOperandsWhoseElementsAreAlike) {
+  GraphBuilder b(100);
+  const auto expanded = [&](ValueId of, Shape shape) {
+    return b.op("expand", {of}, {{"shape", std::move(shape)}});
+  };
+  const ValueId one = b.op("full", {}, {{"value", 0.5}, {"dtype", DType::kF32}});
+  const ValueId q = expanded(b.op("view", {one}, {{"shape", Shape{1, 1, 1, 1}}}), {1, 2, kT, 9});
+  const ValueId k = b.in(DType::kF32, {1, 2, kT, 9});
+  const ValueId v = expanded(b.in(DType::kF32, {1, 2, kT, 1}), {1, 2, kT, 3});
+  EXPECT_TRUE(testing::matches_reference(
+      b.take({b.op("scaled_dot_product_attention", {q, k, v}),
+              b.op("scaled_dot_product_attention", {q, k, b.in(DType::kF32, {1, 2, kT, 9})})}),
+      {{"T", 70}}, 3));
+}
+
 // As models hide keys: of a row that sees none the weights are equal.
 TEST(AttentionRows, AreMaskedByTheLeastNumberOfADtype) {
   for (const auto& [dtype, least] :

@@ -68,6 +68,15 @@ Id BodyEmitter::value(ValueId value, const Coords& at, const Mask& mask, int row
   return id;
 }
 
+Id BodyEmitter::whole(Id tile, int rows, int cols, const Mask& mask) {
+  if (b_.type(tile).cols == cols && b_.type(tile).rows == rows) return tile;
+  tile = b_.spread(tile, rows, cols);
+  for (const Id inside : mask) {
+    tile = b_.map(Fn::kSelect, {inside, tile, b_.constant(Kind::kF32, 0)});
+  }
+  return tile;
+}
+
 Id BodyEmitter::scalar(ValueId value, const Coords& at, const Mask& mask) {
   as_scalars_ = true;
   const Id id = this->value(value, at, mask);

@@ -35,6 +35,9 @@ class BodyEmitter {
   [[nodiscard]] tile::Id value(ValueId value, const Coords& at, const Mask& mask);
   /// The same for a tile of so many other rows, as constants have no coordinates that say so.
   [[nodiscard]] tile::Id value(ValueId value, const Coords& at, const Mask& mask, int rows);
+  /// The tile as one of that shape: what has fewer rows or columns, for its elements are alike, is
+  /// spread, and zero where a condition does not hold.
+  [[nodiscard]] tile::Id whole(tile::Id tile, int rows, int cols, const Mask& mask);
   /// One element of an input, perhaps seen through movements, at coordinates that are scalars; it
   /// is the same for all threads. The conditions are scalars, too.
   [[nodiscard]] tile::Id scalar(ValueId value, const Coords& at, const Mask& mask = {});

@@ -173,7 +173,7 @@ class DenseTile : public AttentionTile {
     Coords at = batch_of(input);
     at.push_back({row, {rows.dim}});
     at.push_back({col, {width}});
-    return emitter.value(node_.inputs[input], at, mask);
+    return emitter.whole(emitter.value(node_.inputs[input], at, mask), rows.block, columns, mask);
   }
 
   Coords batch_of(std::size_t input) {

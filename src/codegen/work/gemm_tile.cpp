@@ -560,14 +560,8 @@ class Gemm {
     Coords at = matrix_at(value);
     at.push_back({transposed ? along_inner : along_outer, {shape[rank - 2]}});
     at.push_back({transposed ? along_outer : along_inner, {shape[rank - 1]}});
-    Id tile = emitter_.value(value, at, mask, outer.block);
-    if (b_.type(tile).cols != inner.block || b_.type(tile).rows != outer.block) {
-      // One element per tile or per row: nothing to mask beyond the bounds.
-      tile = b_.spread(tile, outer.block, inner.block);
-      for (Id inside : mask) {
-        tile = b_.map(Fn::kSelect, {inside, tile, b_.constant(Kind::kF32, 0)});
-      }
-    }
+    const Id tile = emitter_.whole(emitter_.value(value, at, mask, outer.block), outer.block,
+                                   inner.block, mask);
     return {tile, transposed};
   }
 

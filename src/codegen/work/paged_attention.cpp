@@ -206,7 +206,8 @@ class PagedTile : public AttentionTile {
     Mask mask = row.mask;
     const Dim& width = type(0).shape[2];
     const Id col = column(width, block_, heads_.key_columns, mask);
-    return rows_.value(node_.inputs[0], {row.token, row.head, {col, {width}}}, mask);
+    const Id tile = rows_.value(node_.inputs[0], {row.token, row.head, {col, {width}}}, mask);
+    return rows_.whole(tile, block_, heads_.key_columns, mask);
   }
 
   /// A sink's weight is 1 where it is the largest score.
