@@ -20,6 +20,7 @@
 
 #include "braid/error.h"
 #include "cpu/cpu_harness.h"
+#include "findings.h"
 
 namespace braid::cpu_test {
 namespace {
@@ -82,6 +83,21 @@ TEST(Fault, EndsTheKernelAndNothingElse) {
     EXPECT_THAT(error_of(bench, p, none + 4096 - p), HasSubstr(" bytes of memory"));
     EXPECT_THAT(error_of(bench, p, none + 4096 - p), Not(HasSubstr(" 0 bytes of memory")));
     EXPECT_EQ(bench.download<std::uint32_t>(p, 17)[16], 64U);
+  }
+}
+
+// What its warps did is over when the next kernel of the stream begins.
+TEST(Fault, ACheckedKernelThatIsStoppedRacesWithNoLaterOne) {
+  for (const char* way : kWays) {
+    Bench bench =
+        Bench::from_ptx(text("st.global.u32 [%rd1+8], %r1; st.global.u32 [%rd3], %r1;", way),
+                        {.threads = 1, .checks = kCheckRace | kCheckBounds});
+    const std::uint64_t p = bench.upload(std::vector<std::uint32_t>(100));
+    const auto run = [&](std::uint64_t offset) { bench.run({1}, {1}, 0, p, offset); };
+    EXPECT_NE(cpu_test::error_of([&] { run(1U << 20); }), "");
+    bench.device().inspector()->forget();
+    run(64);
+    for (const Finding& finding : found_by(bench.device())) ADD_FAILURE() << finding.text();
   }
 }
 

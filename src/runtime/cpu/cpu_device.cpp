@@ -279,7 +279,8 @@ class CpuModule final : public Module {
     }
     std::string names;
     for (const Program::Entry& known : entries) names += (names.empty() ? "" : ", ") + known.name;
-    throw_invalid(std::string(entry), "the module has no such entry; it has " + names);
+    throw_invalid(std::string(entry),
+                  "the module has no such entry; it has " + (names.empty() ? "none" : names));
   }
 
  private:

@@ -191,6 +191,8 @@ class Sanitizer {
   /// `entered`: for each basic block of the code WarpCheck::unwritten_reads when the warp last
   /// entered it.
   void end_warp(WarpCheck& warp, const std::uint32_t* entered);
+  /// The warp's block is stopped by an error. What it did is over for later kernels, too.
+  void stop_warp(const WarpCheck& warp);
 
   /// The values of a store: `count` elements of `bytes` per lane.
   struct Values {

@@ -226,6 +226,13 @@ void Sanitizer::end_warp(WarpCheck& warp, const std::uint32_t* entered) {
   settle(warp.agent, entered);
 }
 
+void Sanitizer::stop_warp(const WarpCheck& warp) {
+  const std::lock_guard lock(mutex_);
+  if (warp.launch == nullptr || agents_[warp.agent].ended) return;
+  warp.launch->end.join(warp.seen);
+  warp.launch->end.add({warp.agent, warp.time});
+}
+
 // --- what orders warps ------------------------------------------------------------------------
 
 void Sanitizer::fence(WarpCheck& warp, std::uint8_t scope) {

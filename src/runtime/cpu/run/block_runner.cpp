@@ -346,6 +346,7 @@ BlockRunner::State BlockRunner::run() {
        ++rank) {
     s->end_block(launch_->check, number_of(*blocks_[rank]));
   }
+  if (state == State::kFailed) stop_checks();
   if (state == State::kDone || state == State::kFailed) end_block();
   return state;
 }
@@ -615,7 +616,14 @@ void BlockRunner::leave_for_good(Warp& warp) {
 
 void BlockRunner::abandon() {
   for (std::uint32_t w = 0; w < warp_count_; ++w) warps_[w]->fiber.reset();
+  stop_checks();
   end_block();
+}
+
+void BlockRunner::stop_checks() {
+  Sanitizer* const s = sanitizer();
+  if (s == nullptr) return;
+  for (const auto& warp : warps_) s->stop_warp(warp->check);
 }
 
 void BlockRunner::end_block() {

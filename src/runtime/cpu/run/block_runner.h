@@ -284,6 +284,7 @@ class BlockRunner {
   bool keeps_tensor_memory();
   void end_block();
   void end_checks(Warp& warp);
+  void stop_checks();
   void stop(Warp& warp, std::span<const std::uint64_t* const> places, std::uint32_t mask,
             AccessCode code, std::uint32_t line);
   static void note_done(Warp& warp);
