@@ -53,8 +53,8 @@ void emit_gemm_tile(const Piece& piece, const GemmPlace& place);
 [[nodiscard]] tile::Id fill_gemm_tile(const Piece& piece, const GemmPlace& place,
                                       std::span<const tile::Id> shared, tile::Id step);
 
-/// Of a work whose pieces are at `kPlace`, which checks what it reads if it is told to: a role that
-/// fills cannot.
+/// Of a work whose pieces are at `kPlace`, which checks what it reads, and says where the product
+/// goes, for the role that computes: one that fills cannot.
 template <GemmPlace (*kPlace)(const Piece& piece, bool computes)>
 inline constexpr RingWork kGemmByRing{
     .refuse = refuse_gemm_ring,
