@@ -263,13 +263,21 @@ struct Reduced {
   DType dtype;
   bool all, norms;  ///< an all-reduce; a norm follows
   std::int64_t world, n;
+  bool narrow = false;  ///< of 8-bit floats
 };
 void PrintTo(const Reduced& c, std::ostream* out) { *out << c.name; }
 
 Graph reduced(const Reduced& c) {
   GraphBuilder b(300, c.world);
   const Dim rows = c.all ? kT : kT * c.world;
-  const ValueId product = b.op("mm", {b.in(c.dtype, {rows, 136}), b.in(c.dtype, {136, c.n})});
+  const ValueId product = c.narrow
+                              ? b.op("scaled_mm",
+                                     {b.in(DType::kF8E4M3, {rows, 144}),
+                                      b.op("transpose", {b.in(DType::kF8E4M3, {c.n, 144})},
+                                           {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}}),
+                                      b.in(DType::kF32, {rows, 1}), b.in(DType::kF32, {1, c.n})},
+                                     {{"out_dtype", c.dtype}})
+                              : b.op("mm", {b.in(c.dtype, {rows, 136}), b.in(c.dtype, {136, c.n})});
   b.graph().set_comm_group(product, "tp");
   const ValueId sum = b.op(c.all ? "all_reduce" : "reduce_scatter_tensor", {product},
                            {{"group", std::string("tp")},
@@ -283,7 +291,8 @@ Graph reduced(const Reduced& c) {
 class RingOfRanks : public ::testing::TestWithParam<Reduced> {};
 
 TEST_P(RingOfRanks, EqualsTheReferenceAndOtherUnits) {
-  expect_right_on(kOf16Bits[0], reduced(GetParam()), {{"T", 130}}, kCheckAll);
+  const Units& units = GetParam().narrow ? kOf8Bits[0] : kOf16Bits[0];
+  expect_right_on(units, reduced(GetParam()), {{"T", 130}}, kCheckAll);
 }
 
 // A norm of up to 1024 elements is added up by four warps, one of 2048 by eight.
@@ -293,6 +302,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Reduced{"scatter_of_three", DType::kF16, false, false, 3, 200},
                       Reduced{"scatter_and_norm", DType::kBF16, false, true, 2, 136},
                       Reduced{"scatter_and_long_norm", DType::kF16, false, true, 2, 1160},
+                      Reduced{"scatter_of_8_bits", DType::kBF16, false, false, 2, 392, true},
                       Reduced{"all", DType::kF16, true, false, 2, 200},
                       Reduced{"all_and_norm", DType::kBF16, true, true, 2, 520}),
     [](const auto& info) { return info.param.name; });

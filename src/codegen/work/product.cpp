@@ -84,14 +84,6 @@ std::string refuse(const BodyFacts& facts) {
   return "";
 }
 
-/// What 8-bit floats multiply comes in chains, whose sums a ring takes in parts.
-bool has_ring_form(const BodyFacts& facts) {
-  const Graph& body = facts.body;
-  const Node& matmul = *matmuls_of(body)[0];
-  return can_use_ring(facts) &&
-         dtype_size(body.type(matmul.inputs[first_matrix(matmul)]).dtype) == 2;
-}
-
 GemmUse use_of(const BodyFacts& facts, const Config&) {
   const Collective form = form_of(facts);
   // Other numbers of warps add a row in another order.
@@ -101,7 +93,7 @@ GemmUse use_of(const BodyFacts& facts, const Config&) {
           .warps = reduces ? row_warps(facts) : 0,
           .rows_follow = true,
           .waits = true,
-          .rings = has_ring_form(facts)};
+          .rings = can_use_ring(facts)};
 }
 
 /// Of the rows of one rank.
