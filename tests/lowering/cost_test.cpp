@@ -154,6 +154,7 @@ TEST(Cost, PassesAndKernelsHaveOnePrice) {
     const char* op;  // "": of a matmul alone
     DType dtype;
     std::int64_t m, k, n;
+    bool transposed = false;  ///< the right operand lies as [n, k]
   };
   for (const Case& c :
        {Case{"decode", "", DType::kBF16, 1, 4096, 4096},
@@ -165,7 +166,10 @@ TEST(Cost, PassesAndKernelsHaveOnePrice) {
         Case{"f8 gather", "all_gather_into_tensor", DType::kF8E4M3, 2048, 4096, 512},
         Case{"scatter", "reduce_scatter_tensor", DType::kBF16, 4096, 1024, 4096},
         Case{"f32 scatter", "reduce_scatter_tensor", DType::kF32, 256, 512, 512},
-        Case{"reduce", "all_reduce", DType::kBF16, 16, 4096, 4096}}) {
+        Case{"reduce", "all_reduce", DType::kBF16, 16, 4096, 4096},
+        Case{"f8 by rows", "", DType::kF8E4M3, 1024, 4096, 4096, true},
+        Case{"f8 scatter by rows", "reduce_scatter_tensor", DType::kF8E4M3, 2048, 1024, 4096, true},
+        Case{"gather by rows", "all_gather_into_tensor", DType::kBF16, 4096, 4096, 4096, true}}) {
     Graph graph("test");
     graph.add_group("tp", {8, true, {}});
     const std::string op = c.op;
@@ -173,7 +177,13 @@ TEST(Cost, PassesAndKernelsHaveOnePrice) {
     const bool f8 = dtype_size(c.dtype) == 1;
     const ValueId x = graph.add_input(
         {"x", {c.dtype, {gathers ? c.m / 8 : c.m, c.k}}, InputKind::kActivation, true});
-    const ValueId w = graph.add_input({"w", {c.dtype, {c.k, c.n}}});
+    ValueId w = graph.add_input({"w", {c.dtype, {c.k, c.n}}});
+    if (c.transposed) {
+      const ValueId stored = graph.add_input({"stored", {c.dtype, {c.n, c.k}}});
+      const NodeId id = graph.add_node("by_rows", "transpose", {stored},
+                                       {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
+      w = graph.node(id).outputs[0];
+    }
     const auto collective = [&](ValueId of) {
       Attrs attrs{{"group", std::string("tp")}};
       if (!gathers) attrs.emplace("reduce_op", std::string("sum"));
@@ -196,8 +206,8 @@ TEST(Cost, PassesAndKernelsHaveOnePrice) {
     if (!op.empty()) {
       context.config.always_pipeline = context.config.in_kernel = true;
       lowered = micro_pipeline(graph, context);
-      ASSERT_EQ(lowered.nodes().size(), 1U) << c.name;
-      told = estimate_fused(lowered, lowered.nodes()[0], {}, h100).in_kernel_ns.value();
+      ASSERT_EQ(lowered.nodes().size(), c.transposed ? 2U : 1U) << c.name;
+      told = estimate_fused(lowered, lowered.nodes().back(), {}, h100).in_kernel_ns.value();
       lowered = lower_collectives(lowered, context);
     }
     lowered = fuse(lowered, context);

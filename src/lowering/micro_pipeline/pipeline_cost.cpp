@@ -115,11 +115,25 @@ bool has_one_kernel(const Graph& graph, const Node& collective, std::span<const 
          graph.type(one.inputs[1]) == graph.type(other.inputs[1]);
 }
 
+/// Whether a matrix is the transpose of one in memory.
+bool lies_transposed(const Graph& graph, ValueId value) {
+  const NodeId producer = graph.value(value).producer;
+  return producer >= 0 && graph.type(value).shape.size() == 2 &&
+         graph.node(producer).op->view == View::kPermute;
+}
+
+ValueId transpose_of(Graph& graph, ValueId matrix) {
+  const NodeId id = graph.add_node("", "transpose", {matrix},
+                                   {{"dim0", std::int64_t{0}}, {"dim1", std::int64_t{1}}});
+  return graph.node(id).outputs[0];
+}
+
 /// A matmul [m, k] x [k, n] for given symbol values.
 struct Product {
   Matmul kind;
   DType left, right, result;
   std::int64_t m, n, k;
+  bool transposed;  ///< the right operand lies as [n, k]
 
   /// Appends it to a graph that has its left operand; adds a right operand.
   ValueId add_to(Graph& graph, ValueId a) const {
@@ -127,7 +141,8 @@ struct Product {
       return graph.add_input({.name = fmt::format("i{}", graph.inputs().size()), .type = type});
     };
     const bool scaled = kind == Matmul::kScaled;
-    std::vector<ValueId> operands{a, input({right, {k, n}})};
+    std::vector<ValueId> operands{
+        a, transposed ? transpose_of(graph, input({right, {n, k}})) : input({right, {k, n}})};
     if (scaled)
       operands.insert(operands.end(), {input({DType::kF32, {}}), input({DType::kF32, {}})});
     const NodeId id =
@@ -152,7 +167,8 @@ Product product_of(const Graph& graph, const Node& matmul, const Bindings& bindi
           .result = graph.type(matmul.outputs[0]).dtype,
           .m = static_cast<std::int64_t>(rows),
           .n = b.shape.back().evaluate(bindings),
-          .k = k};
+          .k = k,
+          .transposed = lies_transposed(graph, matmul.inputs[1])};
 }
 
 /// One kernel with the collective and its matmuls.
@@ -276,8 +292,12 @@ PipelineEstimate estimate_fused(const Graph& graph, const Node& node, const Bind
   add_tables(parts, graph.symbols(), graph.groups());
   std::vector<ValueId> operands;
   for (ValueId input : node.inputs) {
-    operands.push_back(
-        parts.add_input({.name = fmt::format("i{}", operands.size()), .type = graph.type(input)}));
+    const bool transposed = lies_transposed(graph, input);
+    TensorType type = graph.type(input);
+    if (transposed) std::swap(type.shape[0], type.shape[1]);
+    const ValueId operand =
+        parts.add_input({.name = fmt::format("i{}", operands.size()), .type = std::move(type)});
+    operands.push_back(transposed ? transpose_of(parts, operand) : operand);
   }
   static_cast<void>(add_composition(parts, node, operands, [](auto) { return std::string(); }));
   const Node* collective = nullptr;

@@ -167,17 +167,29 @@ double beside_scatter_ns(const Graph& body, const Node& scatter, double scatter_
   return std::max(matmul_ns, sent_ns) + device.barrier_ns + sum_ns;
 }
 
-/// The time of a node as a kernel of its own. Only matmuls ask for a configuration.
+/// The time of a node as a kernel of its own. Only matmuls ask for a configuration. How the
+/// operands of one lie in memory is part of its kernel: movements in front of it, which cost
+/// nothing there.
 double lone_kernel_ns(const Graph& graph, const Node& node, const Bindings& bindings,
                       const DeviceModel& device) {
-  std::vector<ValueId> inputs;
-  for (const ValueId input : node.inputs) {
-    if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(input);
-  }
-  const NodeId id = graph.value(node.outputs[0]).producer;
-  const auto body = make_body(graph, std::span(&id, 1), inputs, node.outputs);
   const OpClass c = node.op->op_class;
   const bool multiplies = c == OpClass::kMatmul || c == OpClass::kAttention;
+  std::vector<ValueId> inputs;
+  std::vector<NodeId> nodes;
+  const auto add_once = [](auto& to, auto id) {
+    if (std::ranges::find(to, id) == to.end()) to.push_back(id);
+  };
+  const auto take = [&](ValueId value, const auto& self) -> void {
+    const NodeId producer = graph.value(value).producer;
+    const bool moves =
+        c == OpClass::kMatmul && producer >= 0 && graph.node(producer).op->view == View::kPermute;
+    if (!moves) return add_once(inputs, value);
+    self(graph.node(producer).inputs[0], self);
+    add_once(nodes, producer);
+  };
+  for (const ValueId input : node.inputs) take(input, take);
+  nodes.push_back(graph.value(node.outputs[0]).producer);
+  const auto body = make_body(graph, nodes, inputs, node.outputs);
   return kernel_ns(
       {body, multiplies ? default_config(*body, Target::parse(device.name)) : Config{}}, bindings,
       device);
