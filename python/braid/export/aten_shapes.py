@@ -100,6 +100,8 @@ def _slice(low: Lowering, node, self_: Value, dim=0, start=None, end=None, step=
     if end is not None and not (isinstance(end, int) and end >= 2**62):
         attrs["end"] = low.extent(end)
     if step != 1:
+        if "//" in str(low.extent(after)):
+            raise Unsupported(f"a slice in steps of {step} along {low.extent(before)}, which rounds")
         attrs["step"] = step
     return low.emit_like(node, "slice", [self_.name], self_, **attrs)
 

@@ -1023,6 +1023,11 @@ class Ops(Checked):
             with self.assertRaisesRegex(braid.CannotExport, text):
                 self.check({"refused": function}, x=torch.randn(1, 3, 4))
 
+    def test_steps_along_a_symbol_are_refused_where_they_stand(self):
+        runs, dims = [{"x": torch.randn(2, 9)}], {"x": {1: torch.export.Dim("T", min=4, max=99)}}
+        with self.assertRaisesRegex(braid.CannotExport, "steps of 2 along T, which rounds; .*test_ops.py"):
+            self.check_runs({"some": lambda x: x[:, ::2]}, runs, dims)
+
     def test_what_is_not_exact_is_refused(self):
         x = torch.ones(3)
         for function in (lambda x: x % 0.3, lambda x: torch.fmod(x, x), lambda x: x % 0.5):
