@@ -1025,7 +1025,7 @@ class Ops(Checked):
 
     def test_steps_along_a_symbol_are_refused_where_they_stand(self):
         runs, dims = [{"x": torch.randn(2, 9)}], {"x": {1: torch.export.Dim("T", min=4, max=99)}}
-        with self.assertRaisesRegex(braid.CannotExport, "steps of 2 along T, which rounds; .*test_ops.py"):
+        with self.assertRaisesRegex(braid.CannotExport, "steps of 2 along T, which rounds; .*py:[0-9]+: "):
             self.check_runs({"some": lambda x: x[:, ::2]}, runs, dims)
 
     def test_what_is_not_exact_is_refused(self):
