@@ -1,8 +1,13 @@
 """A causal language model of transformers as one graph of ATen ops over flat tokens, and any other
 module as it is."""
 
+import contextlib
 import dataclasses
+import io
 import itertools
+import os
+import sys
+import traceback
 from typing import Any, Mapping
 from unittest import mock
 
@@ -323,11 +328,14 @@ def _decompositions() -> dict[Any, Any]:
 def _exported(
     model: nn.Module, inputs: Mapping[str, Any], shapes: Mapping[str, Any]
 ) -> torch.export.ExportedProgram:
+    said = io.StringIO()  # of a model that it refuses: the graph so far
     try:
         with torch.no_grad():
-            program = torch.export.export(
-                model.eval(), (), dict(inputs), dynamic_shapes=shapes, strict=False
-            )
+            with contextlib.redirect_stderr(said):
+                program = torch.export.export(
+                    model.eval(), (), dict(inputs), dynamic_shapes=shapes, strict=False
+                )
+            sys.stderr.write(said.getvalue())
             program = program.run_decompositions(_decompositions())  # without writes in place
             unfold(program)
         signature = program.graph_signature
@@ -340,5 +348,15 @@ def _exported(
     except CannotExport as problem:
         raise CannotExport(f"{type(model.model).__name__}: {problem}") from None
     except Exception as error:  # whatever the model's code does with what is no plain tensor
-        name = type(model.model).__name__
-        raise CannotExport(f"{name}: torch.export: {type(error).__name__}: {error}") from error
+        first = str(error).strip().partition("\n")[0]
+        text = f"torch.export: {type(error).__name__}: {first}{_where(error)}"
+        raise CannotExport(f"{type(model.model).__name__}: {text}") from error
+
+
+def _where(error: Exception) -> str:
+    """The innermost line that is neither PyTorch's nor this package's."""
+    ours = tuple(os.path.dirname(path) + os.sep for path in (torch.__file__, __file__))
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith(ours) and os.path.exists(frame.filename):
+            return f"; {frame.filename}:{frame.lineno}: {frame.line}"
+    return ""

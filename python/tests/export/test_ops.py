@@ -1028,6 +1028,11 @@ class Ops(Checked):
         with self.assertRaisesRegex(braid.CannotExport, "steps of 2 along T, which rounds; .*py:[0-9]+: "):
             self.check_runs({"some": lambda x: x[:, ::2]}, runs, dims)
 
+    def test_what_pytorch_refuses_is_one_line_with_its_place(self):
+        line = r"^Many: torch\.export: \w+: [^\n]*; [^\n]*test_ops\.py:\d+: [^\n]*x\.sum\(\) > 0[^\n]*$"
+        with self.assertRaisesRegex(braid.CannotExport, line):
+            self.check({"decides": lambda x: x + 1 if x.sum() > 0 else x}, x=torch.randn(2, 3))
+
     def test_what_is_not_exact_is_refused(self):
         x = torch.ones(3)
         for function in (lambda x: x % 0.3, lambda x: torch.fmod(x, x), lambda x: x % 0.5):
