@@ -111,7 +111,7 @@ Value* op_copy_arrive(Emitter& e, const Instruction& i) {
            {e.context, e.to_scratch(0, address_lanes(e, where)), e.execution_bits()});
   }
   const AccessCode access{
-      .kind = AccessCode::kAtomic, .order = AccessCode::kRelease, .scope = 1, .bytes = 8};
+      .kind = AccessCode::kAtomic, .order = AccessCode::kRelease, .scope = 2, .bytes = 8};
   const MbarrierCode none{.what = MbarrierCode::kExpect};
   const bool counts = Choices(i).has("noinc");
   mbarrier(e, where, counts ? MbarrierCode{} : none, access,
