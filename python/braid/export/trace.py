@@ -178,7 +178,7 @@ class _Constants(TorchFunctionMode):
         if getattr(func, "__name__", "") in ("__getitem__", "__setitem__"):
             at = given[1] if isinstance(given[1], tuple) else (given[1],)
             if any(_is_indices(each) for each in at):
-                at = tuple(_made(_indices(each), None) if _is_indices(each) else each for each in at)
+                at = tuple(_indices(each) if _is_indices(each) else each for each in at)
                 given = (given[0], at, *given[2:])
         return FUNCTIONS.get(func, func)(*given, **named)
 
@@ -195,15 +195,19 @@ def _is_indices(value: Any) -> bool:
     return not isinstance(value, _NUMBERS) and _is_list(value, (bool, int, np.integer, np.bool_))
 
 
-def _indices(value: Any) -> Any:
+def _indices(value: Any) -> torch.Tensor:
     """Bools say which are taken."""
     numbers = np.array(value)
-    return np.nonzero(numbers)[0].tolist() if numbers.dtype == bool and numbers.ndim == 1 else value
+    taken = np.nonzero(numbers)[0] if numbers.dtype == bool and numbers.ndim == 1 else numbers
+    return _made(taken, torch.int64)
 
 
 def _is_list(value: Any, kinds: tuple[type, ...]) -> bool:
     """Of numbers, perhaps of lists of these, that is short enough to be a node for each."""
-    if not isinstance(value, (list, tuple, np.ndarray)):
+    if isinstance(value, (list, tuple)):
+        if not all(isinstance(each, kinds) or _is_list(each, kinds) for each in value):
+            return False  # numpy would look into tensors
+    elif not isinstance(value, np.ndarray):
         return False
     found = np.array(value, dtype=object)
     return found.size <= 32 and all(isinstance(each, kinds) for each in found.flat)
