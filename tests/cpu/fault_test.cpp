@@ -86,14 +86,18 @@ TEST(Fault, EndsTheKernelAndNothingElse) {
   }
 }
 
-// What its warps did is over when the next kernel of the stream begins.
+// What its warps did is over when the next kernel of the stream begins: block 0 writes in the one
+// that is stopped, block 1 in the other one.
 TEST(Fault, ACheckedKernelThatIsStoppedRacesWithNoLaterOne) {
   for (const char* way : kWays) {
     Bench bench =
-        Bench::from_ptx(text("st.global.u32 [%rd1+8], %r1; st.global.u32 [%rd3], %r1;", way),
+        Bench::from_ptx(text("mov.u32 %r3, %ctaid.x; shr.u64 %rd4, %rd2, 20; cvt.u32.u64 %r4, %rd4;"
+                             "setp.ne.u32 %p1, %r3, %r4; @%p1 st.global.u32 [%rd1+8], %r3;"
+                             "@%p1 st.global.u32 [%rd3], %r1;",
+                             way),
                         {.threads = 1, .checks = kCheckRace | kCheckBounds});
     const std::uint64_t p = bench.upload(std::vector<std::uint32_t>(100));
-    const auto run = [&](std::uint64_t offset) { bench.run({1}, {1}, 0, p, offset); };
+    const auto run = [&](std::uint64_t offset) { bench.run({2}, {1}, 0, p, offset); };
     EXPECT_NE(cpu_test::error_of([&] { run(1U << 20); }), "");
     bench.device().inspector()->forget();
     run(64);

@@ -183,7 +183,7 @@ class _Constants(TorchFunctionMode):
         return FUNCTIONS.get(func, func)(*given, **named)
 
 
-_MAKERS = (torch.tensor, torch.as_tensor, torch.asarray, torch.from_numpy)
+_MAKERS = (torch.tensor, torch.as_tensor, torch.asarray)
 _NUMBERS = (bool, int, float, np.generic)
 
 

@@ -212,6 +212,13 @@ std::string word(int bytes, int index) {
   return bytes == 4 ? "w" : fmt::format("w.{}", "xyzw"[index]);
 }
 
+void replace_all(std::string& text, std::string_view from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+}
+
 }  // namespace
 
 std::string Preamble::widened(DType dtype, const std::string& element) {
@@ -536,17 +543,6 @@ std::string Preamble::mma(DType a, DType b, int step) {
                           units::kMmaSync.multiplies->widens_from,
                           units::kMmaSync.multiplies->widens_below));
 }
-
-namespace {
-
-void replace_all(std::string& text, std::string_view from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
-    text.replace(at, from.size(), to);
-    at += to.size();
-  }
-}
-
-}  // namespace
 
 std::string Preamble::widen_fragment(DType dtype, int words) {
   const std::string_view type = ptx_name(dtype);
