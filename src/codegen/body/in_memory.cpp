@@ -45,14 +45,14 @@ std::optional<InMemory> in_memory(const Graph& body, ValueId value) {
   return std::nullopt;
 }
 
-std::optional<MatrixInMemory> matrix_in_memory(const Graph& body, ValueId value) {
+namespace {
+
+std::optional<MatrixInMemory> as_matrix(InMemory memory, DType dtype, const SymbolTable& symbols) {
   constexpr std::int64_t kBytes = 16, kMost = std::int64_t{1} << 31;
-  const std::optional<InMemory> memory = in_memory(body, value);
-  if (!memory || memory->dims.size() < 2 || memory->dims.size() > kMostOuter + 2) return {};
-  MatrixInMemory matrix{*memory, false};
+  if (memory.dims.size() < 2 || memory.dims.size() > kMostOuter + 2) return {};
+  MatrixInMemory matrix{std::move(memory), false};
   matrix.transposed = matrix.from_end(2).place > matrix.from_end(1).place;
-  const SymbolTable& symbols = body.symbols();
-  const auto bytes = static_cast<std::int64_t>(dtype_size(body.type(value).dtype));
+  const auto bytes = static_cast<std::int64_t>(dtype_size(dtype));
   for (const InMemory::Along& along : matrix.memory.dims) {
     if (along.extent.max(symbols) >= kMost) return {};
     if (&along == &matrix.columns() ? along.stride != Expr(1)
@@ -61,6 +61,19 @@ std::optional<MatrixInMemory> matrix_in_memory(const Graph& body, ValueId value)
     }
   }
   return matrix;
+}
+
+}  // namespace
+
+std::optional<MatrixInMemory> matrix_in_memory(const Graph& body, ValueId value) {
+  std::optional<InMemory> memory = in_memory(body, value);
+  if (!memory) return std::nullopt;
+  return as_matrix(*std::move(memory), body.type(value).dtype, body.symbols());
+}
+
+bool has_rows_for_maps(const TensorType& type, const SymbolTable& symbols) {
+  constexpr int kNoInput = -1;
+  return as_matrix(dense(kNoInput, type.shape), type.dtype, symbols).has_value();
 }
 
 TileMap MatrixInMemory::map(int box, DType dtype) const {

@@ -48,5 +48,7 @@ struct MatrixInMemory {
 /// Nothing where rows do not begin at multiples of 16 bytes, 32 bits do not count them, or a map
 /// does not have as many dims.
 [[nodiscard]] std::optional<MatrixInMemory> matrix_in_memory(const Graph& body, ValueId value);
+/// Whether a dense matrix of this type, which need be no input, is one.
+[[nodiscard]] bool has_rows_for_maps(const TensorType& type, const SymbolTable& symbols);
 
 }  // namespace braid

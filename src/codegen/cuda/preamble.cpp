@@ -207,6 +207,14 @@ __device__ __forceinline__ bool wait_one(const Comm& c, const Peers& peers, int 
 }
 )";
 
+constexpr std::string_view kCommAlone = R"(
+// For bulk copies of what the peer wrote. Who is alone cannot leave: others wait for what it brings.
+__device__ __forceinline__ void await_alone(const Comm& c, const Peers& peers, int slot, int rank) {
+  await(c, peers, slot, rank);
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+)";
+
 // {0} ranks, {1} threads
 constexpr std::string_view kCommSlots = R"(
 // One fence for all the flags that a thread waits for.
@@ -301,6 +309,8 @@ void Preamble::comm(int world, int threads) {
 }
 
 void Preamble::comm_one() { need(kCommunicating, "comm_one", std::string(kCommOne)); }
+
+void Preamble::comm_alone() { need(kCommunicating, "comm_alone", std::string(kCommAlone)); }
 
 void Preamble::comm_slots(int world, int threads) {
   need(kCommunicating, "comm_slots", fmt::format(kCommSlots, world, threads));

@@ -112,6 +112,8 @@ class Preamble {
   void comm(int world, int threads);
   /// signal_one and wait_one, for one rank; needs comm.
   void comm_one();
+  /// await_alone, of a role of one thread.
+  void comm_alone();
   /// wait_slots, for all ranks in several slots; needs comm.
   void comm_slots(int world, int threads);
   /// The definition of packets; needs comm.

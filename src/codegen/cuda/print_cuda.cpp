@@ -453,9 +453,17 @@ void Printer::instruction(Id id) {
                     : fmt::format("if ({}) {};", ref(inst.args[2]), to_peers(inst, "signal")));
       break;
     case Op::kWait:
-      out_.line(fmt::format("if ({}!{}) return;",
+      if (one_thread_) {
+        preamble_.comm_alone();
+        out_.line(
+            fmt::format("{}await_alone(comm, peers, {}, {});",
+                        inst.args[2] == kNone ? "" : fmt::format("if ({}) ", ref(inst.args[2])),
+                        ref(inst.args[0]), ref(inst.args[1])));
+        break;
+      }
+      out_.line(fmt::format("if ({}!{}) {}",
                             inst.args[2] == kNone ? "" : ref(inst.args[2]) + " && ",
-                            to_peers(inst, "wait")));
+                            to_peers(inst, "wait"), leave()));
       break;
     case Op::kMeetBlocks:
       preamble_.meet_blocks();

@@ -101,6 +101,7 @@ void Printer::roles(std::span<const Id> ids) {
   }
   out_.line("}");
   if (!has_sums_) return;
+  if (leaves_) out_.line("free:");
   out_.line("before_meeting();");
   out_.line("__syncthreads();");
   out_.line("after_meeting();");

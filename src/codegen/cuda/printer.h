@@ -59,7 +59,12 @@ class Printer {
     packets_ = true;
   }
   /// All threads leave the block where packets are missing.
-  void vote() { out_.line(fmt::format("if ({}(lost)) return;", preamble_.vote())); }
+  void vote() { out_.line(fmt::format("if ({}(lost)) {}", preamble_.vote(), leave())); }
+  /// How threads leave a block: sums in a memory of their own are freed first.
+  std::string_view leave() {
+    leaves_ = true;
+    return has_sums_ ? "goto free;" : "return;";
+  }
   /// All threads that compute.
   void meet() { out_.line(preamble_.barrier() + "();"); }
 
@@ -149,6 +154,7 @@ class Printer {
   bool pushes_ = false;
   int role_threads_ = 0;
   bool one_thread_ = false;              ///< of the role that is printed
+  bool leaves_ = false;                  ///< threads leave the block where its run is lost
   bool has_sums_ = false;                ///< products have a memory of their own
   std::set<std::pair<int, int>> bases_;  ///< (layout, axis) that the text names
 };

@@ -47,12 +47,24 @@ class Assembly {
     if (program_.communicates) b_.communicate(facts().group(), static_cast<int>(facts().world()));
     Id closing = stage_->kernel.closes && some_ == 0 ? is_closing() : kNone;
     if (some_ != 0) choose_some();
-    // After a phase by a ring those who compute there do the rest.
-    if (has_ring(stage_->config)) {
-      run_roles(parts_.front(), [&] { run_parts(std::span(parts_).subspan(1), closing); });
-    } else {
-      run_parts(parts_, closing);
+    const std::span<const Part> parts(parts_);
+    if (!has_ring(stage_->config)) {
+      run_parts(parts);
+      close(closing);
+      return std::move(program_);
     }
+    // Those who compute in the phase by a ring do all others, too.
+    const auto ringed = std::ranges::find_if(
+        parts, [](const Part& part) { return part.phase.work->by_ring != nullptr; });
+    run_roles(
+        *ringed,
+        [&] {
+          run_parts({parts.begin(), ringed});
+        },
+        [&] {
+          run_parts({ringed + 1, parts.end()});
+          close(closing);
+        });
     return std::move(program_);
   }
 
@@ -64,13 +76,16 @@ class Assembly {
     std::optional<Pieces> pieces;
   };
 
-  void run_parts(std::span<const Part> parts, Id closing) {
+  void run_parts(std::span<const Part> parts) {
     for (const Part& part : parts) {
       stage_ = &part.stage;
       b_.set_operands(stage_->operands);
       meet(part);
       if (part.pieces) run(part.phase, *part.pieces);
     }
+  }
+
+  void close(Id closing) {
     if (stage_->kernel.closes) {
       if (closing == kNone) closing = is_closing();
       mark(Mark::kMeet);
@@ -88,9 +103,8 @@ class Assembly {
   Id is_closing() {
     return b_.param({.kind = KernelParam::Kind::kClosing, .group = facts().group()});
   }
-  void mark(Mark::What what, Id rank = kNone, Id number = kNone) {
-    if (!marks_) return;
-    b_.mark(what, rank == kNone ? b_.integer(0) : rank, number == kNone ? b_.integer(0) : number);
+  void mark(Mark::What what) {
+    if (marks_) b_.mark(what, b_.integer(0), b_.integer(0));
   }
 
   // --- sizes -------------------------------------------------------------------------------------
@@ -211,9 +225,9 @@ class Assembly {
     b_.end_for(loop, {});
   }
 
-  /// All do the same pieces in the same order, each its part of them; `rest` follows in the role
-  /// that computes.
-  void run_roles(const Part& ringed, const auto& rest) {
+  /// All do the same pieces in the same order, each its part of them; what is before and after them
+  /// is the role's that computes.
+  void run_roles(const Part& ringed, const auto& before, const auto& after) {
     const Phase& phase = ringed.phase;
     const Work& work = *phase.work;
     const RingWork& by_ring = *work.by_ring;
@@ -224,6 +238,7 @@ class Assembly {
     /// `part` is given the steps of so many rings, and returns those that follow.
     const auto role = [&](int warps, int registers, std::size_t rings, const auto& part) {
       const Id role = b_.begin_role(warps, registers);
+      if (is_first) before();
       const std::vector<Id> none(rings, b_.integer(0, tile::Kind::kI32));
       if (one_each_) {
         part(piece(b_.program_id()), none);
@@ -235,7 +250,7 @@ class Assembly {
         }
         b_.end_for(loop, part(piece_of(phase.order, b_.induction(loop), numbers.of_rank), steps));
       }
-      if (is_first) rest();
+      if (is_first) after();
       is_first = false;
       b_.end_role(role);
     };
@@ -247,8 +262,10 @@ class Assembly {
     const auto warps = static_cast<int>(stage_->config.at("num_warps"));
     const bool has_sums = std::ranges::any_of(
         shared, [&](Id id) { return program_.at(id).op == tile::Op::kAllocSums; });
-    // Of two groups of warps that compute, each thread takes registers of the third one.
-    const bool moves = warps > tile::kWarpsOfGroup;
+    // Of two groups of warps that hold sums, each thread takes registers of the third one.
+    const bool moves =
+        warps > tile::kWarpsOfGroup &&
+        (by_ring.holds_sums == nullptr || by_ring.holds_sums(facts(), program_.target));
     const int few = !moves ? 0 : has_sums ? 56 : 40;
     role(warps, !moves ? 0 : has_sums ? 224 : 232, 1, by_one(by_ring.compute));
     role(has_sums ? 1 : tile::kWarpsOfGroup, few, 1, by_one(by_ring.fill));
@@ -300,7 +317,7 @@ class Assembly {
         return rank_of(
             b_.plus(order == Order::kOwnFirst ? own : b_.plus(own, b_.integer(1)), turn));
       };
-      result.await = [this, turn](Id rank, Id number) { await(turn, rank, number); };
+      result.await = [this, turn](Id number) { await(turn, number); };
     }
     return result;
   }
@@ -314,13 +331,11 @@ class Assembly {
     b_.signal(b_.plus(b_.integer(first_flag_), number), own_rank(b_, facts().group()), is_awaited);
   }
 
-  void await(Id turn, Id rank, Id piece) {
+  void await(Id turn, Id piece) {
     const Id remote = b_.less(b_.integer(0), turn);
     const Id of_rank = b_.integer(pieces_for(Role::Who::kSome) / facts().world());
     const Id arrival = b_.plus(b_.times(b_.minus(turn, b_.integer(1)), of_rank), piece);
-    mark(Mark::kWait, rank, piece);
     b_.wait(b_.plus(b_.integer(first_flag_), arrival), own_rank(b_, facts().group()), remote);
-    mark(Mark::kMultiply, rank, piece);
   }
 
   const Stage* stage_;  ///< whose phases are emitted

@@ -34,8 +34,12 @@ static_assert(std::size(kParamNames) ==
 std::string refuse_ring(const Kernel& kernel, const BodyFacts& facts, const Config& config,
                         const Target& target) {
   if (!has_ring(config)) return "";
-  const RingWork* const by_ring = kernel.phases.front().work->by_ring;
-  return by_ring == nullptr ? "it has no form with a ring" : by_ring->refuse(facts, config, target);
+  for (const Phase& phase : kernel.phases) {
+    if (const RingWork* const by_ring = phase.work->by_ring) {
+      return by_ring->refuse(facts, config, target);
+    }
+  }
+  return "it has no form with a ring";
 }
 
 /// The pieces that have a block each in a program of one kernel.

@@ -538,15 +538,23 @@ class Verifier {
     }
   }
   void tensor_map(Id map) const {
-    const Inst& param = p_.at(map);
+    const Inst& inst = p_.at(map);
+    if (inst.op == Op::kMap && inst.fn == Fn::kSelect) {
+      tensor_map(inst.args[1]);
+      return tensor_map(inst.args[2]);
+    }
     const auto is_map = [&](const KernelParam& what) {
       return what.is_map() || what.kind == KernelParam::Kind::kBytes;
     };
-    const bool good = param.op == Op::kParam && is_map(p_.params[param.index].what);
-    expect(good, map, "the tensor map", "a parameter of bytes, or a map");
+    const bool good = inst.op == Op::kParam && is_map(p_.params[inst.index].what);
+    expect(good, map, "the tensor map", "a parameter of bytes, a map, or one of two");
   }
   /// That a tile of one of several matrices says of which, by as many coordinates.
   void dims(Id map, std::size_t outer) const {
+    if (p_.at(map).op == Op::kMap) {
+      dims(p_.at(map).args[1], outer);
+      return dims(p_.at(map).args[2], outer);
+    }
     const KernelParam& what = p_.params[p_.at(map).index].what;
     if (what.is_map() && what.map.outer.size() != outer) {
       fail(fmt::format("{} outer coordinates", outer),

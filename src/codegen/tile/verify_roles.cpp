@@ -140,9 +140,10 @@ class Roles {
     const bool scalar =
         inst.type.is_scalar() && inst.type.kind != Kind::kShared && op_info(inst.op).pure;
     const bool loop = inst.op == Op::kFor || inst.op == Op::kForResult;
-    if (!moves && !multiplies && !scalar && !loop && inst.op != Op::kLoadScalar) {
+    const bool waits = inst.op == Op::kWait && inst.args[1] != kNone;
+    if (!moves && !multiplies && !scalar && !loop && !waits && inst.op != Op::kLoadScalar) {
       fail(id, "it in a role of one thread",
-           "scalars, loops, dot_to_sums, and what fills and reads rings");
+           "scalars, loops, dot_to_sums, waits for one rank, and what fills and reads rings");
     }
     if (fills(inst.op) && filler_.try_emplace(inst.args[0], role).first->second != role) {
       fail(id, fmt::format("two roles that fill %{}", inst.args[0]), "one");

@@ -38,6 +38,16 @@ struct Gathered {
   std::int64_t block_m;
   std::int64_t panels;  ///< of one rank, at most
 
+  /// The rows of `ranks`, in panels.
+  [[nodiscard]] TileMap map(DType dtype, std::int64_t ranks) const {
+    const Expr chunk = Expr(rows) * Expr(width);
+    return {.rows = Expr(rows),
+            .columns = Expr(width),
+            .box = static_cast<int>(block_m),
+            .dtype = dtype,
+            .outer = {{Expr(ranks), chunk}}};
+  }
+
   /// Where the rows of a rank are put.
   [[nodiscard]] Id target(const Piece& piece, Id rank) const {
     tile::Builder& b = piece.b;
@@ -50,8 +60,7 @@ struct Gathered {
 };
 
 /// The elements [begin, end).
-void copy(const Piece& piece, Id source, Id target, Id begin, Id end) {
-  const DType dtype = piece.facts.operand().dtype;
+void copy(const Piece& piece, DType dtype, Id source, Id target, Id begin, Id end) {
   constexpr int kBytesOfThread = 64;  // in flight at one time
   const int size = static_cast<int>(piece.config.at("num_warps")) * 32 * kBytesOfThread /
                    static_cast<int>(dtype_size(dtype));
@@ -63,6 +72,10 @@ void copy(const Piece& piece, Id source, Id target, Id begin, Id end) {
   const Id value = b.load(b.ptr_add(source, start, dtype), column, inside, dtype);
   b.store(b.ptr_add(target, start, dtype), column, value, inside, dtype);
   b.end_for(loop, {});
+}
+
+void mark(const Piece& piece, Mark::What what, Id rank, Id number) {
+  if (piece.config.at(kMarksSetting) != 0) piece.b.mark(what, rank, number);
 }
 
 /// Panels rank by rank, from the next rank's on; nobody waits for this one's own, which are last.
@@ -78,12 +91,20 @@ void copy_panel(const Piece& piece) {
   const Id source = b.peer(operand_offset(b, piece.facts), from);
   const Id target = all.target(piece, from);
   const Id panel = b.map(Fn::kRem, {piece.number, panels});
-  if (piece.config.at(kMarksSetting) != 0) b.mark(Mark::kCopy, from, panel);
+  mark(piece, Mark::kCopy, from, panel);
   const Id row = times(panel, b.integer(all.block_m));
-  const Id width = piece.scalar(all.width);
+  // As words, where rows are whole ones: a thread has fewer registers for them, and converts none.
+  DType dtype = piece.facts.operand().dtype;
+  Dim columns = all.width;
+  const auto of_word = static_cast<std::int64_t>(dtype_size(DType::kF32) / dtype_size(dtype));
+  if (const auto words = columns.divide_exactly(of_word, piece.facts.body.symbols())) {
+    dtype = DType::kF32;
+    columns = *words;
+  }
+  const Id width = piece.scalar(columns);
   const Id last = b.map(Fn::kMin, {plus(row, b.integer(all.block_m)), piece.scalar(all.rows)});
   const Id end = times(last, width);
-  copy(piece, source, target, times(row, width), end);
+  copy(piece, dtype, source, target, times(row, width), end);
 }
 
 constexpr Setting kCopySettings[] = {{kCopyBlocksSetting, 1, 64, false},
@@ -120,26 +141,79 @@ GemmUse use_of(const BodyFacts& facts, const Config& config) {
           .chunks = facts.world(),
           .gathers = true,
           .waits = true,
-          .copying = copying == config.end() ? kGatherGemmCopyBlocks : copying->second};
+          .copying = copying == config.end() ? kGatherGemmCopyBlocks : copying->second,
+          .rings = can_use_ring(facts)};
 }
+
+/// A tile of what is made of a rank's rows.
+struct OfRank {
+  Gathered all;
+  Id from;  ///< the rank
+  Raster::Tile tile;
+  GemmPlace place;
+
+  explicit OfRank(const Piece& piece) : all(piece.facts, piece.config), from(piece.rank()) {
+    const Raster raster(piece.config, all.rows, piece.facts.space[1]);
+    tile = raster.tile(piece, piece.number);
+    place = raster.place(piece.b, tile);
+    place.chunk = {all.rows, piece.b.map(Fn::kMul, {from, piece.scalar(all.rows)})};
+  }
+};
+
+Id is_remote(const Piece& piece) { return piece.b.map(Fn::kLt, {piece.b.integer(0), piece.turn}); }
+int operand(const BodyFacts& facts) { return facts.body.value(facts.collective->inputs[0]).result; }
 
 void multiply_tile(const Piece& piece) {
   tile::Builder& b = piece.b;
-  const BodyFacts& facts = piece.facts;
-  const Gathered all(facts, piece.config);
-  const Raster raster(piece.config, all.rows, facts.space[1]);
-  const Raster::Tile tile = raster.tile(piece, piece.number);
-  const Id from = piece.rank();
-  piece.await(from, tile.down);
-  const int operand = facts.body.value(facts.collective->inputs[0]).result;
-  const Id own = b.param({.kind = KernelParam::Kind::kInput, .index = operand, .group = {}}, 16);
+  auto [all, from, tile, place] = OfRank(piece);
+  mark(piece, Mark::kWait, from, tile.down);
+  piece.await(tile.down);
+  mark(piece, Mark::kMultiply, from, tile.down);
+  const Id own =
+      b.param({.kind = KernelParam::Kind::kInput, .index = operand(piece.facts), .group = {}}, 16);
   const Id copied = all.target(piece, from);
-  GemmPlace place = raster.place(b, tile);
-  place.chunk = {all.rows, b.map(Fn::kMul, {from, piece.scalar(all.rows)})};
-  const Id is_remote = b.map(Fn::kLt, {b.integer(0), piece.turn});
-  place.gathered = b.map(Fn::kSelect, {is_remote, copied, own});
+  place.gathered = {b.map(Fn::kSelect, {is_remote(piece), copied, own})};
   emit_gemm_tile(piece, place);
 }
+
+Id compute(const Piece& piece, std::span<const Id> shared, Id step) {
+  const OfRank of(piece);
+  mark(piece, Mark::kMultiply, of.from, of.tile.down);
+  return compute_gemm_tile(piece, of.place, shared, step);
+}
+
+/// The thread that fills the ring waits, so tiles to come wait while others are multiplied.
+Id fill(const Piece& piece, std::span<const Id> shared, Id step) {
+  tile::Builder& b = piece.b;
+  OfRank of(piece);
+  piece.await(of.tile.down);
+  const DType dtype = piece.facts.operand().dtype;
+  const auto map = [&](KernelParam::Kind kind, std::size_t index, std::int64_t ranks) {
+    return b.param({.kind = kind,
+                    .index = static_cast<int>(index),
+                    .group = {},
+                    .map = of.all.map(dtype, ranks)});
+  };
+  const Id own = map(KernelParam::Kind::kInputMap, operand(piece.facts), 1);
+  const Id copied =
+      map(KernelParam::Kind::kOutputMap, piece.facts.output_apart(), piece.facts.world());
+  const Id remote = is_remote(piece);
+  of.place.gathered = {b.map(Fn::kSelect, {remote, copied, own}),
+                       b.map(Fn::kSelect, {remote, of.from, b.integer(0)})};
+  return fill_gemm_tile(piece, of.place, shared, step);
+}
+
+constexpr RingWork kByRing{
+    .refuse = refuse_gemm_ring,
+    .allocate = allocate_gemm_ring,
+    .compute = compute,
+    .fill = fill,
+    .multiply =
+        [](const Piece& piece, std::span<const Id> shared, const RingWork::Steps& steps) {
+          return multiply_gemm_tile(piece, OfRank(piece).place, shared, steps);
+        },
+    .holds_sums = holds_gemm_sums,
+};
 
 }  // namespace
 
@@ -161,7 +235,7 @@ extern const Work kCopiedPanel{
 };
 
 extern const Work kGatheredTile{
-    .settings = kWaitingGemmSettings,
+    .settings = kWaitingRingSettings,
     .matches = has_matmul,
     .refuse = refuse,
     .configs = gemm_configs<use_of>,
@@ -171,6 +245,7 @@ extern const Work kGatheredTile{
       return raster.pieces(facts, config);
     },
     .emit = multiply_tile,
+    .by_ring = &kByRing,
 };
 
 }  // namespace braid

@@ -388,7 +388,7 @@ bool has_slots(const Product& p) { return p.beside != nullptr && has_own_sums(*p
 
 /// Of tiles whose copies and products are beside the threads: on each multiprocessor a block goes
 /// from tile to tile, and the slowest of its units holds it up; its results are stored in between.
-double ring_clocks(const Product& p, const Tile& t, const DeviceModel& device) {
+double ring_clocks(const Product& p, const Tile& t, const DeviceModel& device, double sms) {
   constexpr double kBlock = 1500;    // the first copies and the last stores
   constexpr double kL2Share = 0.85;  // of its rate, as an H100's copies for tiles of 128 x 128 take
   const Architecture& known = architecture(device.sm);
@@ -407,14 +407,14 @@ double ring_clocks(const Product& p, const Tile& t, const DeviceModel& device) {
   const double sums = steps * std::max({matrix, shared, l2, latency});
   const double results = number(t.m * t.n * p.result) / 64;
   const double tiles = number(p.tiles * divide_up(p.m, t.m) * divide_up(p.n, t.n));
-  const double turns = std::ceil(tiles / device.sms);
+  const double turns = std::ceil(tiles / sms);
   // With two slots for sums the next ones are made while results are stored.
   const bool overlaps = has_slots(p) && slots_of_sums(t.m, t.n, p.right) > 1;
   const double all =
       overlaps ? turns * std::max(sums, results) + std::min(sums, results) + known.memory_clocks
                : turns * (sums + results + known.memory_clocks);
   const double memory =
-      memory_bytes(p, t, number(device.sms), device) / (kMemoryShare * device.hbm_gbs) * device.ghz;
+      memory_bytes(p, t, sms, device) / (kMemoryShare * device.hbm_gbs) * device.ghz;
   return std::max(all, memory) + kBlock;
 }
 
@@ -422,10 +422,10 @@ double ring_clocks(const Product& p, const Tile& t, const DeviceModel& device) {
 double clocks(const Product& p, const Tile& t, const Target& target, const GemmUse& use) {
   constexpr double kBlock = 1500;  // first loads and last stores of a block
   const DeviceModel& device = device_model(target);
-  if (t.ring != 0) return ring_clocks(p, t, device);
+  const auto sms = static_cast<double>(device.sms - use.copying);
+  if (t.ring != 0) return ring_clocks(p, t, device, sms);
   const TileWork work = work_of(p, t, device, use);
   const auto warps = static_cast<double>(t.warps);
-  const auto sms = static_cast<double>(device.sms - use.copying);
   const double most = work.at_once * sms;
   const double memory =
       memory_bytes(p, t, most, device) / (kMemoryShare * device.hbm_gbs) * device.ghz;

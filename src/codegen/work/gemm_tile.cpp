@@ -31,15 +31,29 @@ bool is_plain(const Graph& body, ValueId value) {
          is_plain(body, node.inputs[0]);
 }
 
-/// Whether all outputs are computed from a product.
-bool all_meet_a_product(const Graph& body) {
+/// Whether all outputs that the tiles make are computed from a product.
+bool all_meet_a_product(const BodyFacts& facts) {
+  const Graph& body = facts.body;
   std::vector<bool> meets(body.values().size(), false);
   for (const Node& node : body.nodes()) {
     const bool does =
         is_matmul(node) || std::ranges::any_of(node.inputs, [&](ValueId v) { return meets[v]; });
     for (const ValueId output : node.outputs) meets[output] = does;
   }
-  return std::ranges::all_of(body.outputs(), [&](ValueId v) { return meets[v]; });
+  return std::ranges::all_of(body.outputs(),
+                             [&](ValueId v) { return meets[v] || v == facts.apart; });
+}
+
+/// Whether the left operand comes from other ranks while the kernel runs.
+bool is_gathered(const BodyFacts& facts, const Node& matmul) {
+  return facts.apart >= 0 &&
+         is_reshaped(facts.body, matmul.inputs[first_matrix(matmul)], facts.apart);
+}
+
+/// Whether the tile of an operand lies in a ring as its columns do.
+bool lies_transposed(const Graph& body, ValueId value) {
+  const std::optional<MatrixInMemory> matrix = matrix_in_memory(body, value);
+  return matrix && matrix->transposed;  // gathered rows are no input
 }
 
 int slots_in(const Graph& body, const Config& config) {
@@ -52,9 +66,14 @@ bool can_use_ring(const BodyFacts& facts) {
   const Graph& body = facts.body;
   for (const Node* matmul : matmuls_of(body)) {
     const std::size_t first = first_matrix(*matmul);
-    const Dim& depth = body.type(matmul->inputs[first]).shape.back();
+    const TensorType& left = body.type(matmul->inputs[first]);
+    const Dim& depth = left.shape.back();
     if (depth.max(body.symbols()) < 1 || !depth.is_constant()) return false;
     for (const std::size_t i : {first, first + 1}) {
+      if (i == first && is_gathered(facts, *matmul)) {
+        if (!has_rows_for_maps(left, body.symbols())) return false;
+        continue;
+      }
       const std::optional<MatrixInMemory> matrix = matrix_in_memory(body, matmul->inputs[i]);
       // A copy fills with zeros what is past the matrix, not what is past a part of it along K.
       if (!matrix || matrix->from_end(i == first ? 1 : 2).cut) return false;
@@ -64,7 +83,7 @@ bool can_use_ring(const BodyFacts& facts) {
     }
   }
   // Values that meet no product have layouts of their own.
-  return all_meet_a_product(body);
+  return all_meet_a_product(facts);
 }
 
 std::string refuse_gemm_ring(const BodyFacts& facts, const Config& config, const Target& target) {
@@ -95,6 +114,13 @@ std::string refuse_gemm_ring(const BodyFacts& facts, const Config& config, const
                        unit->name);
   }
   return "";
+}
+
+bool holds_gemm_sums(const BodyFacts& facts, const Target& target) {
+  const Node& matmul = *matmuls_of(facts.body)[0];
+  const DType dtype = facts.body.type(matmul.inputs[first_matrix(matmul)]).dtype;
+  const Unit* const unit = multiplier(target, dtype, /*asynchronous=*/true);
+  return unit == nullptr || !has_own_sums(*unit) || chain_of(facts.body, target) != 0;
 }
 
 namespace {
@@ -140,8 +166,8 @@ class Gemm {
         chain_ == 0 ? tile::kNone : b_.splat(Kind::kF32, block("BLOCK_M"), block("BLOCK_N"), 0);
     emitter_.open_scope();
     const Extent along_k{k_, block("BLOCK_K"), b_.induction(loop)};
-    const Operand left = place_.gathered != tile::kNone ? gathered(along_k)
-                                                        : operand(mm.inputs[first_], m_, along_k);
+    const Operand left =
+        place_.gathered ? gathered(along_k) : operand(mm.inputs[first_], m_, along_k);
     std::vector<Id> products;
     for (std::size_t i = 0; i < matmuls_.size(); ++i) {
       const Operand right = operand(matmuls_[i]->inputs[first_ + 1], along_k, n_);
@@ -164,7 +190,7 @@ class Gemm {
     const int stages = block("num_stages");
     std::vector<Id> shared{b.alloc_ring(stages)};
     const auto add = [&](ValueId value, int rows, int cols) {
-      const bool transposed = matrix_in_memory(body, value)->transposed;
+      const bool transposed = lies_transposed(body, value);
       shared.push_back(b.alloc_panels(body.type(value).dtype, transposed ? cols : rows,
                                       transposed ? rows : cols, stages));
     };
@@ -271,8 +297,12 @@ class Gemm {
     const Id step = b_.carried(loop, 0);
     const Id depth = b_.induction(loop);
     b_.acquire(shared[0], step, all);
-    const Id row = place_.chunk ? b_.plus(place_.row, place_.chunk->first_row) : place_.row;
-    copy(shared[1], step, matmuls_[0]->inputs[first_], row, depth);
+    if (const auto& of = place_.gathered) {
+      b_.copy_tile(shared[0], step, shared[1], of->from, place_.row, depth, {of->chunk});
+    } else {
+      const Id row = place_.chunk ? b_.plus(place_.row, place_.chunk->first_row) : place_.row;
+      copy(shared[1], step, matmuls_[0]->inputs[first_], row, depth);
+    }
     for (int i = 0; i < count; ++i) {
       copy(right(i), step, matmul_of(i).inputs[first_ + 1], depth, column_of(i));
     }
@@ -316,7 +346,7 @@ class Gemm {
     return part == 0 ? place_.col : b_.plus(place_.col, b_.integer(part * n_.block));
   }
   [[nodiscard]] bool is_transposed(std::size_t input, int tile) const {
-    return matrix_in_memory(body_, matmul_of(tile).inputs[input])->transposed;
+    return lies_transposed(body_, matmul_of(tile).inputs[input]);
   }
 
   Id slot_of(Id step) {
@@ -581,7 +611,7 @@ class Gemm {
     const Id col = index(along_k, m_.block, along_k.block, 1, mask);
     const DType dtype = body_.type(matmuls_[0]->inputs[first_]).dtype;
     const Coords at{{row, {m_.dim}}, {col, {k_}}};
-    return {emitter_.load(place_.gathered, at, dtype, mask), false};
+    return {emitter_.load(place_.gathered->from, at, dtype, mask), false};
   }
 
   /// Whether a thread's part of the result is large, and its pieces of 16 bytes are whole. A matrix

@@ -23,7 +23,12 @@ struct GemmPlace {
     tile::Id depth;   ///< so much of K is added up: all of it, or nothing
   };
   std::optional<Group> group;
-  tile::Id gathered = tile::kNone;  ///< pointer to the chunk's rows of the left operand
+  /// The chunk's rows of the left operand, of one that is gathered.
+  struct Gathered {
+    tile::Id from;  ///< pointer; for a ring a map of chunks, and which of these
+    tile::Id chunk = tile::kNone;
+  };
+  std::optional<Gathered> gathered;
   /// Pointer to the chunk's rows, or all, of the one matmul's result, which goes there alone: what
   /// follows it, and the body's outputs, are another work's.
   tile::Id product = tile::kNone;
@@ -41,6 +46,7 @@ void emit_gemm_tile(const Piece& piece, const GemmPlace& place);
 [[nodiscard]] bool can_use_ring(const BodyFacts& facts);
 [[nodiscard]] std::string refuse_gemm_ring(const BodyFacts& facts, const Config& config,
                                            const Target& target);
+[[nodiscard]] bool holds_gemm_sums(const BodyFacts& facts, const Target& target);
 /// The ring, the tile of the left operand and those of the right ones; for a unit that has a memory
 /// for sums a ring of these, and the sums; and a tile for results.
 [[nodiscard]] std::vector<tile::Id> allocate_gemm_ring(tile::Builder& b, const BodyFacts& facts,
@@ -69,6 +75,7 @@ inline constexpr RingWork kGemmByRing{
         [](const Piece& piece, std::span<const tile::Id> shared, const RingWork::Steps& steps) {
           return multiply_gemm_tile(piece, kPlace(piece, false), shared, steps);
         },
+    .holds_sums = holds_gemm_sums,
 };
 
 /// How the tiles of a result, or of one rank's rows of it, are numbered: down GROUP_M of them, then

@@ -31,8 +31,8 @@ struct Piece {
   tile::Id turn = tile::kNone;  ///< number of that rank in the order of dealing
   /// Whose it is, where the order says so.
   std::function<tile::Id()> rank = {};
-  /// Returns once piece `number` of those of `rank` that an earlier phase makes is there.
-  std::function<void(tile::Id rank, tile::Id number)> await = {};
+  /// Returns once piece `number` of those of that rank that an earlier phase makes is there.
+  std::function<void(tile::Id number)> await = {};
 
   /// An extent as an i64 scalar.
   [[nodiscard]] tile::Id scalar(const Dim& dim) const {
@@ -61,6 +61,8 @@ struct RingWork {
   /// Null where threads that compute always multiply.
   Steps (*multiply)(const Piece& piece, std::span<const tile::Id> shared,
                     const Steps& steps) = nullptr;
+  /// Whether those that compute have all sums of a piece in registers at one time; null: they do.
+  bool (*holds_sums)(const BodyFacts& facts, const Target& target) = nullptr;
 };
 
 [[nodiscard]] inline bool has_ring(const Config& config) {

@@ -1,4 +1,4 @@
-// narrow_pair_bf16, load_bf16_8, store_bf16_8, Record, claim, Peers, Comm, epoch_at, flag_at, fence, load_flag, store_flag, global_timer, open_comm, close_comm, signal 10, give_up, await_relaxed, await, wait 10
+// narrow_pair_bf16, load_bf16_8, store_bf16_8, Record, claim, Peers, Comm, epoch_at, flag_at, fence, load_flag, store_flag, global_timer, open_comm, close_comm, signal 9, give_up, await_relaxed, await, wait 9
 extern "C" __global__ void __launch_bounds__(128, 1) all_to_all_single(const __grid_constant__ Peers peers, int rank, long long flags, long long timeout, Record* record, int step, int p6, long long p7, unsigned char* p8) {
   const int lane = threadIdx.x & 31;
   const int warp = threadIdx.x >> 5;

@@ -52,6 +52,12 @@ __device__ __forceinline__ bool await(const Comm& c, const Peers& peers, int slo
   return lost;
 }
 
+// For bulk copies of what the peer wrote. Who is alone cannot leave: others wait for what it brings.
+__device__ __forceinline__ void await_alone(const Comm& c, const Peers& peers, int slot, int rank) {
+  await(c, peers, slot, rank);
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+
 // Until the phase of this parity has ended.
 __device__ __forceinline__ void await_phase(unsigned at, unsigned parity) {
   unsigned ended;
@@ -794,17 +800,6 @@ __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int sl
 // Everything this block did before is visible to a peer that sees the flag. Where there are more
 // peers than threads, a thread has several.
 __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int slot) {
-  __syncthreads();
-  if (threadIdx.x < 8) fence();
-#pragma unroll 1
-  for (int r = threadIdx.x; r < 8; r += 128) {
-    store_flag(flag_at(c, peers.base[r], slot, c.rank), c.epoch);
-  }
-}
-
-// Everything this block did before is visible to a peer that sees the flag. Where there are more
-// peers than threads, a thread has several.
-__device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int slot) {
   meet();
   if (threadIdx.x < 8) fence();
 #pragma unroll 1
@@ -836,7 +831,7 @@ __device__ __forceinline__ void signal(const Comm& c, const Peers& peers, int sl
 }
 
 __device__ __forceinline__ void signal_one(const Comm& c, const Peers& peers, int slot, int rank) {
-  __syncthreads();
+  meet();
   if (threadIdx.x != 0) return;
   fence();
   store_flag(flag_at(c, peers.base[rank], slot, c.rank), c.epoch);
@@ -905,6 +900,15 @@ __device__ __forceinline__ void store_f32_2(float* p, const float* v, bool ok) {
   w.x = __float_as_uint(v[0]);
   w.y = __float_as_uint(v[1]);
   if (ok) *(uint2*)p = w;
+}
+
+__device__ __forceinline__ void store_f32_4(float* p, const float* v, bool ok) {
+  uint4 w;
+  w.x = __float_as_uint(v[0]);
+  w.y = __float_as_uint(v[1]);
+  w.z = __float_as_uint(v[2]);
+  w.w = __float_as_uint(v[3]);
+  if (ok) *(uint4*)p = w;
 }
 
 __device__ __forceinline__ void store_flag(unsigned* p, unsigned v) {
@@ -1042,18 +1046,6 @@ __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot
 __device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot) {
   bool lost = false;
 #pragma unroll 1
-  for (int first = 0; first < 8; first += 128) {
-    const int peer = first + threadIdx.x;
-    if (peer >= 8 || lost) break;
-    lost = await(c, peers, slot, peer);
-  }
-  return !__syncthreads_or(lost);
-}
-
-// False when the run is lost; then the block must leave.
-__device__ __forceinline__ bool wait(const Comm& c, const Peers& peers, int slot) {
-  bool lost = false;
-#pragma unroll 1
   for (int first = 0; first < 8; first += 256) {
     const int peer = first + threadIdx.x;
     if (peer >= 8 || lost) break;
@@ -1096,11 +1088,6 @@ __device__ __forceinline__ void wait_group_1() {
   __syncthreads();
 }
 
-__device__ __forceinline__ void wait_group_4() {
-  asm volatile("cp.async.wait_group 4;" ::: "memory");
-  __syncthreads();
-}
-
 __device__ __forceinline__ void wait_group_6() {
   asm volatile("cp.async.wait_group 6;" ::: "memory");
   __syncthreads();
@@ -1122,7 +1109,7 @@ __device__ __forceinline__ bool wait_more(const Comm& c, const Peers& peers, con
 __device__ __forceinline__ bool wait_one(const Comm& c, const Peers& peers, int slot, int rank) {
   bool lost = false;
   if (threadIdx.x == 0) lost = await(c, peers, slot, rank);
-  return !__syncthreads_or(lost);
+  return !meet_or(lost);
 }
 
 // One fence for all the flags that a thread waits for.
