@@ -458,7 +458,9 @@ std::vector<Tile> ring_tiles(const Product& p, const Target& target, const GemmU
   std::vector<Tile> tiles;
   for (std::int64_t m = rows; m <= 256; m *= 2) {
     for (std::int64_t n = 64; n <= 256; n *= 2) {
-      const std::int64_t groups = has_slots(p) ? 2 : std::min<std::int64_t>(2, m / rows);
+      const std::int64_t of_sums = use.warps == tile::kWarpsOfGroup ? 1 : 2;
+      const std::int64_t groups = has_slots(p) ? of_sums : std::min<std::int64_t>(2, m / rows);
+      const std::int64_t warps = tile::kWarpsOfGroup * groups;
       const std::int64_t sums = m * n * p.right / (groups * 128);
       const bool fits = (m == rows || m < 2 * p.m) && (n == 64 || n < 2 * p.n);
       // Of chains each step has sums of its own.
@@ -472,17 +474,17 @@ std::vector<Tile> ring_tiles(const Product& p, const Target& target, const GemmU
                          : sums + sums / parts * std::max<std::int64_t>(1, p.met) + of_columns <=
                                kMostOfChains;
       // Other numbers of warps would add up rows that follow in another order.
-      const bool has_warps = use.warps == 0 || use.warps == 4 * groups;
+      const bool has_warps = use.warps == 0 || use.warps == warps;
       if (!fits || !has_columns || !has_registers || !has_warps) continue;
       const std::int64_t taken =
-          has_slots(p) ? columns_taken(m, n, 4 * groups, p.right) : std::min(n, kStagedColumns);
+          has_slots(p) ? columns_taken(m, n, warps, p.right) : std::min(n, kStagedColumns);
       // What rows that follow need: a whole tile changes its layout.
       const std::int64_t staged =
           use.rows_follow ? m * n * p.result + kReductions : m * taken * p.result;
       const std::int64_t stage = (m + p.right * n) * kBytes;
       const std::int64_t room = (target.max_shared_bytes() - staged - kSignals) / stage;
       const std::int64_t stages = std::min(kMostStages, room);
-      if (stages >= 2) tiles.push_back({m, n, kBytes / p.element, stages, 4 * groups, kGroup, 1});
+      if (stages >= 2) tiles.push_back({m, n, kBytes / p.element, stages, warps, kGroup, 1});
     }
   }
   return tiles;
@@ -542,7 +544,7 @@ std::vector<std::pair<double, Tile>> tiles_of(const Product& p, const Target& ta
     }
   };
   const auto add_rings = [&] {
-    if (!use.rings || p.beside == nullptr || (use.rows_follow && has_slots(p))) return;
+    if (!use.rings || p.beside == nullptr) return;
     for (const Tile& tile : ring_tiles(p, target, use)) add(tile);
   };
   // Other units may have other sums on a GPU: in chains all rows are for rings, or none.
