@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/body/analysis.h"
+#include "codegen/work/attention_tile.h"
 #include "ir/attributes.h"
 #include "ir/groups.h"
 #include "ir/numel.h"
@@ -177,6 +178,13 @@ constexpr PlainForm kForms[] = {{"moe_experts", write_experts},
                                 {"sort", sort},
                                 {"argsort", argsort}};
 
+/// Whether no kernel holds its heads.
+bool has_wide_heads(const Graph& graph, const Node& node) {
+  if (node.op_name() != "scaled_dot_product_attention") return false;
+  return std::max(padded_head(graph.type(node.inputs[0]).shape.back()),
+                  padded_head(graph.type(node.inputs[2]).shape.back())) > kWidestHead;
+}
+
 /// Parts of a long row that is looked through: so wide, which blocks do side by side.
 constexpr std::int64_t kWidestPart = 4096;
 
@@ -288,8 +296,8 @@ const PlainForm* form_of(const Node& node) {
 
 bool has_plain_form(const Graph& graph, const Node& node) {
   return form_of(node) != nullptr || is_scatter_of_value(node) || has_shaped_indices(graph, node) ||
-         has_whole_table(graph, node) || parts_of_topk(graph, node).has_value() ||
-         chain_of_cumsum(graph, node).has_value();
+         has_whole_table(graph, node) || has_wide_heads(graph, node) ||
+         parts_of_topk(graph, node).has_value() || chain_of_cumsum(graph, node).has_value();
 }
 
 bool write_plain(const Graph& graph, const Node& node, Rewriter& rewrite) {
@@ -300,6 +308,8 @@ bool write_plain(const Graph& graph, const Node& node, Rewriter& rewrite) {
     scatter_of_value(writer);
   } else if (has_whole_table(graph, node)) {
     writer.finish("embedding", {writer.operand(0), writer.operand(1)}, {});
+  } else if (has_wide_heads(graph, node)) {
+    write_wide_attention(writer, attention_of(graph, node));
   } else if (has_shaped_indices(graph, node)) {
     index_put_of_list(writer, node.inputs.size());
   } else if (const auto parts = parts_of_topk(graph, node)) {

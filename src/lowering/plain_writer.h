@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/attention.h"
 #include "ir/views.h"
 #include "lowering/rewrite.h"
 
@@ -64,6 +65,8 @@ class Writer {
   Rewriter& rewrite_;
 };
 
+/// An attention as matmuls and a softmax (plain_attention.cpp).
+void write_wide_attention(Writer& writer, const Attention& form);
 /// moe_experts as a routing, grouped matmuls and a sum (plain_moe.cpp).
 void write_experts(Writer& writer);
 

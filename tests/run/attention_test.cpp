@@ -84,7 +84,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{DType::kF16, 2, 2, 16, 40, Sees::kBoolMask, {3, 97}},
                       Case{DType::kBF16, 2, 1, 192, 128, Sees::kAddedMask, {66}},
                       Case{DType::kF32, 4, 2, 40, 64, Sees::kCausal, {1, 70}},
-                      Case{DType::kF32, 2, 2, 64, 64, Sees::kAddedMask, {33}}),
+                      Case{DType::kF32, 2, 2, 64, 64, Sees::kAddedMask, {33}},
+                      // Heads that no kernel holds.
+                      Case{DType::kBF16, 4, 2, 320, 512, Sees::kCausal, {33}},
+                      Case{DType::kF32, 2, 2, 264, 40, Sees::kAddedMask, {33}}),
     [](const auto& info) { return ::testing::PrintToString(info.param); });
 
 /// The bytes of the first `rows` queries of each head.

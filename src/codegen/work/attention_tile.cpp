@@ -32,9 +32,6 @@ using tile::Fn;
 using tile::Id;
 using tile::Kind;
 
-/// Of whose output a warp's registers hold 16 rows.
-constexpr int kWidestHead = 256;
-
 bool is_attention(const Node& node) { return node.op->op_class == OpClass::kAttention; }
 
 }  // namespace

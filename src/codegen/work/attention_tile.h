@@ -18,6 +18,8 @@ namespace braid {
 /// That of a body that has one.
 [[nodiscard]] const Node& attention_in(const Graph& body);
 
+/// Of whose output a warp's registers hold 16 rows.
+inline constexpr int kWidestHead = 256;
 /// The columns of a tile that holds a head.
 [[nodiscard]] int padded_head(const Dim& extent);
 
