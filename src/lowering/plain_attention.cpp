@@ -72,9 +72,8 @@ class WideAttention {
     const ValueId mask = w_.operand(*form_.mask);
     const DType dtype = w_.type(*form_.mask).dtype;
     if (dtype == DType::kBool) return hidden_unless(mask, scores);
-    return map("add", {scores, dtype == DType::kF32
-                                   ? mask
-                                   : map("to", {mask}, {{"dtype", DType::kF32}})});
+    return map("add",
+               {scores, dtype == DType::kF32 ? mask : map("to", {mask}, {{"dtype", DType::kF32}})});
   }
   /// A row that sees no key has no weights; only a mask makes one.
   ValueId weigh(ValueId scores) {
@@ -83,8 +82,7 @@ class WideAttention {
     const ValueId none = number(-std::numeric_limits<double>::infinity());
     const ValueId seen = map("sum", {map("ne", {scores, none})},
                              {{"dim", std::vector<std::int64_t>{dim(1)}}, {"keepdim", true}});
-    const ValueId nothing =
-        map("full", {}, {{"value", std::int64_t{0}}, {"dtype", DType::kI64}});
+    const ValueId nothing = map("full", {}, {{"value", std::int64_t{0}}, {"dtype", DType::kI64}});
     return map("where", {map("ne", {seen, nothing}), weights, number(0)});
   }
 
