@@ -432,11 +432,50 @@ extern "C" __global__ void k(const __grid_constant__ Map a, const __grid_constan
        {"race", "race"}});
 }
 
+/// The copy releases by itself, so its thread's arrival, behind it, need not; nor need a wait
+/// acquire in front of a fence.
+KernelCase relaxed_arrival() {
+  return on_hopper({"relaxed_arrival",
+                    R"(
+extern "C" __global__ void k(const float* x, float* out) {
+  __shared__ __align__(128) float tile[256];
+  __shared__ unsigned long long full[1];
+  if (threadIdx.x == 0) INIT(full, 1);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    COPY_IN(tile, x, 1024, full);  // finds 1 // finds 2
+#if BUG != 2
+    asm volatile("mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [%0], 1024;"
+                 :: "r"(at(full)) : "memory");
+#endif
+  }
+#if BUG != 2
+  for (int done = 0; done == 0;) {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 p, [%1], 0; "
+                 "selp.b32 %0, 1, 0, p; }" : "=r"(done) : "r"(at(full)) : "memory");
+  }
+#endif
+#if BUG != 1
+  asm volatile("fence.acq_rel.cta;" ::: "memory");
+#endif
+  out[threadIdx.x] = tile[threadIdx.x];  // finds 1 // finds 2
+}
+)",
+                    {1},
+                    {256},
+                    {buffer(0), output(1)},
+                    [] {
+                      return Buffers{random_floats(256), zeros(256)};
+                    },
+                    [](Buffers& b) { b[1] = b[0]; },
+                    {"race", "race"}});
+}
+
 }  // namespace
 
 std::vector<KernelCase> async_kernels() {
-  return {tensor_transpose(), bulk_ring(),      bulk_store(),
-          bulk_replicas(),    multicast_pair(), tensor_gemm()};
+  return {tensor_transpose(), bulk_ring(),   bulk_store(),     bulk_replicas(),
+          multicast_pair(),   tensor_gemm(), relaxed_arrival()};
 }
 
 }  // namespace braid::testing

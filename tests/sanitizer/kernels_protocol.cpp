@@ -309,11 +309,51 @@ extern "C" __global__ void k(volatile int* flag, int* out, int n) {
           {"deadlock", "deadlock"}};
 }
 
+/// A flag that its reader puts back by a plain store: what it has observed is over.
+KernelCase flag_put_back() {
+  return {"flag_put_back",
+          R"(
+extern "C" __global__ void k(const float* x, float* flags, float* part, float* out) {
+  unsigned* flag = (unsigned*)flags;
+  if (threadIdx.x > 0) return;
+  if (blockIdx.x == 1) {
+    part[0] = x[0];  // finds 1
+#if BUG == 2
+    *flag = 1;  // finds 2
+#elif BUG == 1
+    asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" :: "l"(flag) : "memory");
+#else
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" :: "l"(flag) : "memory");  // finds 3
+#endif
+  } else {
+#if BUG == 3
+    *flag = 0;  // finds 3
+#else
+    unsigned seen = 0;
+    while (seen != 1) {
+      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");  // finds 2
+    }
+    out[0] = part[0];  // finds 1
+    *flag = 0;
+#endif
+  }
+}
+)",
+          {2},
+          {64},
+          {buffer(0), buffer(1), buffer(2), output(3)},
+          [] {
+            return Buffers{ramp(1), zeros(1), zeros(1), zeros(1)};
+          },
+          [](Buffers& b) { b[3][0] = b[2][0] = b[0][0]; },
+          {"race", "race", "race"}};
+}
+
 }  // namespace
 
 std::vector<KernelCase> protocol_kernels() {
-  return {bounded_poll(), warp_specialized(), look_back(),
-          ring_buffer(),  two_fences(),       ticket_lock()};
+  return {bounded_poll(), warp_specialized(), look_back(),    ring_buffer(),
+          two_fences(),   ticket_lock(),      flag_put_back()};
 }
 
 }  // namespace braid::testing

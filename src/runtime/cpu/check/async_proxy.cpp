@@ -315,11 +315,12 @@ void Sanitizer::reset_phases(std::uint64_t barrier) {
   phases_.erase(barrier);
 }
 
-void Sanitizer::arrive_at(WarpCheck& warp, std::uint64_t barrier, bool wide, bool completes) {
+void Sanitizer::arrive_at(WarpCheck& warp, std::uint64_t barrier, bool wide, bool completes,
+                          bool releases) {
   const std::lock_guard lock(mutex_);
   Phases& phases = phases_[barrier];
-  phases.now.join(now(warp), warp.block, wide);
-  ++warp.time;
+  phases.now.join(releases ? now(warp) : warp.fenced[wide ? 2 : 1], warp.block, wide);
+  if (releases) ++warp.time;
   if (completes) phases.done = phases.now;
 }
 
@@ -344,11 +345,14 @@ void Sanitizer::wait_for(WarpCheck& warp, std::uint64_t barrier, bool wide, bool
     land(agent, group, {});
   }
   const Phases::Known& done = phases->second.done;
-  VectorClock& learns = acquires ? warp.seen : warp.unfenced;
-  if (wide) learns.join(done.all);
-  if (const auto mine = done.by_block.find(warp.block); mine != done.by_block.end()) {
-    learns.join(mine->second);
-  }
+  const auto mine = done.by_block.find(warp.block);
+  const auto learn = [&](VectorClock& all, VectorClock& of_block) {
+    if (wide) all.join(done.all);
+    if (mine != done.by_block.end()) of_block.join(mine->second);
+  };
+  if (acquires) return learn(warp.seen, warp.seen);
+  learn(warp.acquired[2], warp.acquired[1]);
+  learn(warp.unfenced, warp.unfenced);
 }
 
 }  // namespace braid::cpu

@@ -78,12 +78,13 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
       bytes = code.bytes;
       if (std::string refusal = judge_place(lane, region, bytes); !refusal.empty()) return refusal;
     }
-    if (code.scope != 0) synchronize(lane, lane.address, loads, writes);
+    const bool releases = code.scope != 0 && synchronize(lane, lane.address, loads, writes);
     lane.by_several = code.scope == 0 && !writes && next_is_at(lane.address);
     const auto visit = [&](Cell& cell, std::uint64_t address, std::size_t size) {
       check_cell(lane, {*region, cell, address, size}, writes, values);
     };
     region->shadow->visit(lane.address, bytes, visit);
+    if (releases) ++warp.time;
     if (code.kind == AccessCode::kCopyTo) {
       warp.open.push_back({lane.address, static_cast<std::uint32_t>(bytes)});
     }
@@ -269,8 +270,11 @@ void Sanitizer::keep_read(const Stretch& at, const WarpCheck& warp, const Access
 /// hold. Returns whether it writes over unordered writes of others.
 bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, Same same) {
   const Cell& cell = at.cell;
+  const auto observed = lane.warp.observed.find(at.address);
   const auto races = [&](const Access& before) {
-    return !ordered(lane.warp, before) && !both_strong(lane, before);
+    if (ordered(lane.warp, before) || both_strong(lane, before)) return false;
+    return observed == lane.warp.observed.end() || before.scope == 0 ||
+           !observed->second.knows(before.when);
   };
   // If several unordered writes have one value, a read needs to follow only one of them.
   bool known = false;
@@ -309,7 +313,7 @@ bool Sanitizer::check_races(const Lane& lane, const Stretch& at, bool writes, Sa
 
 /// Synchronization by strong accesses: a release publishes what its warp knows, an acquire learns
 /// it, if each is within the other's scope. Relaxed accesses do the same together with fences.
-void Sanitizer::synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores) {
+bool Sanitizer::synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores) {
   WarpCheck& warp = lane.warp;
   const AccessCode code = lane.code;
   const bool acquires =
@@ -329,17 +333,20 @@ void Sanitizer::synchronize(const Lane& lane, std::uint64_t address, bool loads,
   }
   if (distance != 0) {
     (acquires ? warp.seen : warp.acquired[distance]).join(found->second.clocks[distance]);
+    warp.observed[address] = found->second.writes;
   }
-  if (!stores) return;
-  Published next{{}, rank, warp.block, warp.launch.get()};
+  if (!stores) return false;
+  Published next{{}, {}, rank, warp.block, warp.launch.get()};
+  if (distance != 0) next.writes = found->second.writes;
+  next.writes.add({warp.agent, warp.time});
   const VectorClock all = releases ? now(warp) : VectorClock();
   for (std::size_t reach = 1; reach <= code.scope; ++reach) {
     next.clocks[reach] = releases ? all : warp.fenced[reach];
     // A read-modify-write continues the release sequence that it read.
     if (distance != 0) next.clocks[reach].join(found->second.clocks[std::max(reach, distance)]);
   }
-  if (releases) ++warp.time;
   published_.insert_or_assign(address, std::move(next));
+  return releases;
 }
 
 /// A byte of the elements that a lane stores.

@@ -115,6 +115,9 @@ struct WarpCheck {
   std::array<VectorClock, 4> acquired;
   /// Knowledge up to the last fence whose scope reaches that far, which a relaxed store publishes.
   std::array<VectorClock, 4> fenced;
+  /// The strong writes that its strong loads have observed, by address: they precede what it does
+  /// there later.
+  std::unordered_map<std::uint64_t, VectorClock> observed;
   // cp.async: bytes of the open group; those before it are its agent's.
   struct Copy {
     std::uint64_t address;
@@ -286,10 +289,10 @@ class Sanitizer {
   void end_block(const std::shared_ptr<LaunchCheck>& launch, std::uint64_t block);
   /// mbarriers: initialization and invalidation; a releasing arrival, and the completion of a copy;
   /// a test that found the phase complete. `wide` means cluster scope; `completes` means
-  /// that it completes the phase.
+  /// that it completes the phase; one that does not order is relaxed.
   void initialize(WarpCheck& warp, std::uint64_t barrier);
   void reset_phases(std::uint64_t barrier);
-  void arrive_at(WarpCheck& warp, std::uint64_t barrier, bool wide, bool completes);
+  void arrive_at(WarpCheck& warp, std::uint64_t barrier, bool wide, bool completes, bool releases);
   void copied_to(WarpCheck& warp, std::uint64_t barrier, bool completes);
   void wait_for(WarpCheck& warp, std::uint64_t barrier, bool wide, bool acquires);
 
@@ -339,6 +342,7 @@ class Sanitizer {
   /// What a release published at an address.
   struct Published {
     std::array<VectorClock, 4> clocks;  ///< by the reader's distance, as in WarpCheck::acquired
+    VectorClock writes;  ///< of the address: the last one, and what read-modify-writes followed
     int rank = 0;
     std::uint64_t block = 0;
     const LaunchCheck* launch = nullptr;
@@ -497,7 +501,8 @@ class Sanitizer {
   [[nodiscard]] bool ordered(const WarpCheck& warp, const Access& before) const;
   [[nodiscard]] bool both_strong(const Lane& lane, const Access& before) const;
   [[nodiscard]] bool in_scope(const WarpCheck& warp, std::uint8_t scope, std::uint32_t agent) const;
-  void synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores);
+  /// Whether it releases: what it does is part of that.
+  [[nodiscard]] bool synchronize(const Lane& lane, std::uint64_t address, bool loads, bool stores);
   /// Adds a finding, one per kind, kernel, line and other side.
   void add(const Lane& lane, std::string_view kind, std::string message, const Region* region,
            std::string other = "", std::uint64_t side = 0);

@@ -58,8 +58,8 @@ void tell(Warp& warp, MbarrierCode what, std::uint64_t address, bool done, bool 
     s->copied_to(warp.check, address, done);
   } else if (what.what == MbarrierCode::kTest) {
     if (done) s->wait_for(warp.check, address, what.wide, what.orders);
-  } else if (what.orders) {
-    s->arrive_at(warp.check, address, what.wide, done);
+  } else {
+    s->arrive_at(warp.check, address, what.wide, done, what.orders);
   }
 }
 
