@@ -213,7 +213,8 @@ def _pow(low: Lowering, node, self_: Any, exponent: Any) -> Value:
 def _of_numbers(low: Lowering, node, self_: Value, other: Value) -> Value:
     """A NaN gives way to the other."""
     op = "maximum" if node.target._schema.name == "aten::fmax" else "minimum"
-    (x, y), axes = low.aligned(low.promoted([self_, other]), node.meta["val"].ndim)
+    whole = low.extents(node.meta["val"].shape)
+    (x, y), axes = low.aligned(low.promoted([self_, other]), whole)
     value = Value("", axes)
     best = low.emit_like(node, op, [x, y], value).name
     dtype, shape = DTYPES[node.meta["val"].dtype], low.shapes[best]

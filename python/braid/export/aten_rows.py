@@ -365,8 +365,8 @@ def _index_places(low: Lowering, node, self_: Value, given: dict[int, Value]) ->
         from_the_front(low, node.args[1][dim], low.cast(index, "i64"), extent)
         for (dim, index), extent in zip(given.items(), extents)
     ]
-    names, axes = low.aligned(indices, rank)
     made = low.extents(node.meta["val"].shape[at : at + rank])
+    names, axes = low.aligned(indices, made)
     shape = [made[dim] for dim in Value("", axes).order()]
     tail = [len(shape) + i for i in range(len(rest))]
     axes = [*tail[:at], *axes, *tail[at:]]

@@ -597,11 +597,24 @@ class Lowering:
         name = self.emit("expand", [value.name], self.dtypes[value.name], wanted, shape=wanted)
         return Value(name, every)
 
+    def spread(self, values: Sequence[Value], shape: Sequence[Extent]) -> list[Value]:
+        """As they broadcast to this shape: a dim is not there in memory where all elements along it
+        are equal."""
+        values = [Value(v.name, (None,) * (len(shape) - v.rank) + v.axes) for v in values]
+
+        def is_alike(dim: int) -> bool:
+            there = [v for v in values if v.axes[dim] is not None]
+            return all(self.shapes[v.name][v.axes[dim]] == 1 for v in there)
+
+        gone = {dim for dim, extent in enumerate(shape) if extent != 1 and is_alike(dim)}
+        return [self.without(value, gone & set(value.order())) for value in values]
+
     def aligned(
-        self, values: Sequence[Value], rank: int
+        self, values: Sequence[Value], shape: Sequence[Extent]
     ) -> tuple[list[str], tuple[int | None, ...]]:
-        """The names of operands that broadcast against each other, and the result's axes."""
-        values = [Value(v.name, (None,) * (rank - v.rank) + v.axes) for v in values]
+        """The names of operands that broadcast to this shape, and the result's axes."""
+        rank = len(shape)
+        values = self.spread(values, shape)
         order = max((value.order() for value in values), key=len)
         for value in values:
             for dim in set(value.order()) - set(order):
@@ -647,12 +660,13 @@ class Lowering:
             tensors = [v for v in operands if isinstance(v, Value)]
         if op in ("floor", "round") and dtype in INTEGERS:
             return operands[0]
+        shape = self.extents(node.meta["val"].shape)
         # Of floats 0 is none to add: -0.0 + 0 is 0.0.
         identity = {"mul": 1, "div": 1, "sub": 0, "add": None if dtype in FLOATS else 0}.get(op)
         if len(operands) == 2 and operands[1] == identity and not isinstance(operands[1], Value):
             if self.dtypes[operands[0].name] == dtype:
-                return operands[0]
-        names, axes = self.aligned(tensors, node.meta["val"].ndim)
+                return self.spread(operands[:1], shape)[0]
+        names, axes = self.aligned(tensors, shape)
         given = iter(names)
         inputs = [next(given) if isinstance(v, Value) else number(v) for v in operands]
         return self.emit_like(node, op, inputs, Value("", axes), **attrs)
@@ -678,11 +692,11 @@ class Lowering:
             return self.cast(each, wide)
 
         operands = list(map(widened, operands))
-        rank = node.meta["val"].ndim
-        names, axes = self.aligned([v for v in operands if isinstance(v, Value)], rank)
+        whole = self.extents(node.meta["val"].shape)
+        names, axes = self.aligned([v for v in operands if isinstance(v, Value)], whole)
         found = iter(names)
         inputs = [next(found) if isinstance(v, Value) else number(v) for v in operands]
-        shape = [self.extent(node.meta["val"].shape[dim]) for dim in Value("", axes).order()]
+        shape = [whole[dim] for dim in Value("", axes).order()]
         made = self.emit(op, inputs, "bool" if result == "bool" else wide, shape, **attrs)
         return self.cast(Value(made, axes), result)
 

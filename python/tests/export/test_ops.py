@@ -652,6 +652,25 @@ class Ops(Checked):
             x=torch.randn(3, 4),
         )
 
+    def test_equal_elements_that_are_more_than_what_they_meet(self):
+        self.check(
+            {
+                "sum": lambda x, y: (x + torch.zeros(2, 5)).sum(),
+                "sum_of_rows": lambda x, y: (torch.ones(4, 5) * y[:1]).sum(0),
+                "like": lambda x, y: x * torch.ones_like(y),
+                "difference": lambda x, y: x - torch.zeros(1).expand(2, 5),
+                "integers": lambda x, y: x.long() + torch.zeros(2, 5, dtype=torch.int64),
+                "masked": lambda x, y: torch.zeros(2, 5).masked_fill(x > 0, -1e9),
+                "joined": lambda x, y: torch.cat([x + torch.zeros(2, 5), y], 1),
+                "product": lambda x, y: (x + torch.zeros(2, 5)) @ y.T,
+                "length": lambda x, y: (x * x.shape[0] + torch.zeros(2, 5)).sum(1),
+                "least": lambda x, y: torch.fmin(x, torch.full((2, 5), 0.5)).sum(1),
+                "chosen": lambda x, y: y[torch.tensor([[1], [0]]), torch.full((2, 3), 2)],
+            },
+            x=torch.randn(2, 1),
+            y=torch.randn(2, 5),
+        )
+
     def test_matmuls(self):
         self.check(
             {
