@@ -27,7 +27,7 @@ def _copy(low: Lowering, node, self_: Value, src: Value, **_: Any) -> Value:
 
 @lowers("aten::rsub")
 def _rsub(low: Lowering, node, self_: Value, other: Any, alpha: float = 1) -> Value:
-    return low.elementwise(node, op="sub", self_=other, other=low.scaled(node, self_, alpha))
+    return low.elementwise(node, op="sub", self_=other, other=self_, alpha=alpha)
 
 
 @lowers("aten::div")

@@ -719,12 +719,13 @@ class Lowering:
         return operands
 
     def scaled(self, node: torch.fx.Node, operand: Any, by: float) -> Any:
+        """In the dtype of the result, which a product in a narrower one may not fit."""
         if not isinstance(operand, Value):
             return operand * by
-        name = operand.name
-        return Value(
-            self.emit("mul", [name, by], self.dtypes[name], self.shapes[name]), operand.axes
-        )
+        dtype = DTYPES[node.meta["val"].dtype]
+        name = self.cast_name(operand.name, dtype)
+        made = self.emit("mul", [name, by], dtype, self.shapes[name])
+        return Value(made, operand.axes)
 
     def cast_name(self, name: str, dtype: str) -> str:
         if self.dtypes[name] == dtype:

@@ -78,6 +78,21 @@ class Ops(Checked):
             n=torch.tensor(1),
         )
 
+    def test_multiples_of_narrower_tensors(self):
+        self.check(
+            {
+                "of_8_bits": lambda x, h, u, m: torch.add(x, u, alpha=2),
+                "of_signed_ones": lambda x, h, u, m: torch.sub(u.long(), u.to(torch.int8), alpha=3),
+                "of_f16": lambda x, h, u, m: torch.add(x, h, alpha=2000),
+                "less": lambda x, h, u, m: torch.rsub(u, x, alpha=3),
+                "of_bools": lambda x, h, u, m: torch.add(u.to(torch.int8), m, alpha=2),
+            },
+            x=torch.tensor([0.5, -0.5]),
+            h=torch.tensor([60.0, 1.0]).half(),
+            u=torch.tensor([200, 100], dtype=torch.uint8),
+            m=torch.tensor([True, False]),
+        )
+
     def test_narrow_floats_with_wide_weights(self):
         self.check(
             {
