@@ -59,7 +59,8 @@ def _is_power_of_two(given: Any) -> bool:
 
 @lowers("aten::square")
 def _square(low: Lowering, node, self_: Value) -> Value:
-    return low.emit_like(node, "mul", [self_.name, self_.name], self_)
+    name = low.cast_name(self_.name, DTYPES[node.meta["val"].dtype])  # of bools it is i64
+    return low.emit_like(node, "mul", [name, name], self_)
 
 
 @lowers("aten::reciprocal")
@@ -72,7 +73,10 @@ def _clamp(low: Lowering, node, self_: Value, **limits: Any) -> Value:
     for name, op in (("min", "maximum"), ("max", "minimum")):
         if isinstance(limits.get(name), (Value, torch.SymInt, torch.SymFloat)):
             self_ = low.elementwise(node, op=op, self_=self_, other=limits.pop(name))
-    attrs = {name: number(value) for name, value in limits.items() if value is not None}
+    given = {name: number(value) for name, value in limits.items() if value is not None}
+    # What the dtype does not hold cuts nothing: PyTorch refuses what would cut all.
+    dtype = low.dtypes[self_.name]
+    attrs = {name: value for name, value in given.items() if value == number(value, dtype)}
     if not attrs:
         return self_
     return low.emit_like(node, "clamp", [self_.name], self_, **attrs)
@@ -94,7 +98,7 @@ def _filled(low: Lowering, node, value: Any) -> Value:
     value = low.scalar(value)
     if isinstance(value, Value):
         return Value(low.cast(value, dtype).name, (None,) * tensor.ndim)
-    value = number(value)
+    value = number(value, dtype)
     return Value(low.emit("full", [], dtype, [], value=value, dtype=dtype), (None,) * tensor.ndim)
 
 
@@ -213,15 +217,16 @@ def _pow(low: Lowering, node, self_: Any, exponent: Any) -> Value:
 def _of_numbers(low: Lowering, node, self_: Value, other: Value) -> Value:
     """A NaN gives way to the other."""
     op = "maximum" if node.target._schema.name == "aten::fmax" else "minimum"
+    dtype = DTYPES[node.meta["val"].dtype]
+    if dtype not in FLOATS:
+        return low.elementwise(node, op=op, self_=self_, other=other)
     whole = low.extents(node.meta["val"].shape)
     (x, y), axes = low.aligned(low.promoted([self_, other]), whole)
     value = Value("", axes)
     best = low.emit_like(node, op, [x, y], value).name
-    dtype, shape = DTYPES[node.meta["val"].dtype], low.shapes[best]
-    if dtype in FLOATS:
-        for each, rest in ((x, y), (y, x)):
-            is_none = low.emit("isnan", [each], "bool", low.shapes[each])
-            best = low.emit("where", [is_none, rest, best], dtype, shape)
+    for each, rest in ((x, y), (y, x)):
+        is_none = low.emit("isnan", [each], "bool", low.shapes[each])
+        best = low.emit("where", [is_none, rest, best], dtype, low.shapes[best])
     return Value(best, axes)
 
 

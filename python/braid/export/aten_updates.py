@@ -54,7 +54,7 @@ def _scatter(low: Lowering, node, self_: Value, dim: int, index: Value, **of: An
         [self_.name, index.name],
         self_,
         dim=dim_of(dim, self_.rank),
-        value=number(of["value"]),
+        value=number(of["value"], low.dtypes[self_.name]),
     )
 
 
@@ -162,7 +162,7 @@ def _index_fill(low: Lowering, node, self_: Value, dim: int, index: Value, value
     places = low.shapes[index.name] or [1]
     index_name = expanded(low, index.name, places)
     if not isinstance(value, Value):
-        value = Value(low.emit("full", [], dtype, [], value=number(value), dtype=dtype), ())
+        value = Value(low.emit("full", [], dtype, [], value=number(value, dtype), dtype=dtype), ())
     filled = expanded(low, low.cast(value, dtype).name, [*shape[:dim], *places, *shape[dim + 1 :]])
     return low.emit_like(node, "index_copy", [whole.name, index_name, filled], whole, dim=dim)
 

@@ -101,6 +101,9 @@ def _seen(self, dim):
 def _extreme_so_far(most):
     def composed(self, dim):
         """With the last place that has it."""
+        if self.dtype == torch.bool:
+            values, at = composed(self.to(torch.uint8), dim)
+            return values.bool(), at
         own, places, seen = _seen(self, dim)
         limits = torch.finfo if self.is_floating_point() else torch.iinfo
         none = limits(self.dtype).min if most else limits(self.dtype).max

@@ -656,9 +656,9 @@ class Lowering:
         if dtype == "bool":
             op = _OF_BOOLS.get(op, op)
         if op in _COMPARISONS and all(self.dtypes[v.name] == "bool" for v in tensors):
-            operands = [self.cast(v, "u8") if isinstance(v, Value) else int(v) for v in operands]
+            operands = [self.cast(v, "i64") if isinstance(v, Value) else int(v) for v in operands]
             tensors = [v for v in operands if isinstance(v, Value)]
-        if op in ("floor", "round") and dtype in INTEGERS:
+        if (op in ("floor", "round") and dtype in INTEGERS) or (op == "sign" and dtype == "bool"):
             return operands[0]
         shape = self.extents(node.meta["val"].shape)
         # Of floats 0 is none to add: -0.0 + 0 is 0.0.
@@ -668,7 +668,9 @@ class Lowering:
                 return self.spread(operands[:1], shape)[0]
         names, axes = self.aligned(tensors, shape)
         given = iter(names)
-        inputs = [next(given) if isinstance(v, Value) else number(v) for v in operands]
+        kinds = [dtype, *(self.dtypes[name] for name in names)]
+        own = next((kind for kind in kinds if kind != "bool"), dtype)  # that of what is compared
+        inputs = [next(given) if isinstance(v, Value) else number(v, own) for v in operands]
         return self.emit_like(node, op, inputs, Value("", axes), **attrs)
 
     def _with_lengths(
@@ -709,7 +711,7 @@ class Lowering:
             if wide:
                 mixed = {("bf16", "f16"): "f32", ("i8", "u8"): "i32"}  # what holds both
                 dtype = mixed.get(tuple(sorted(wide)), min(wide, key=kind.index))
-                bare = any(not self.shapes[v.name] for v in own)
+                bare = dtype not in wide or any(not self.shapes[v.name] for v in own)
                 return [
                     self.cast(v, dtype) if v in own and (bare or v.rank == 0) else v
                     for v in operands
@@ -724,7 +726,7 @@ class Lowering:
             return operand * by
         dtype = DTYPES[node.meta["val"].dtype]
         name = self.cast_name(operand.name, dtype)
-        made = self.emit("mul", [name, by], dtype, self.shapes[name])
+        made = self.emit("mul", [name, number(by, dtype)], dtype, self.shapes[name])
         return Value(made, operand.axes)
 
     def cast_name(self, name: str, dtype: str) -> str:
@@ -882,11 +884,16 @@ def is_product(extent: sympy.Expr) -> bool:
     return False
 
 
-def number(value: Any) -> Any:
-    """A number that a graph may have as an operand."""
-    if isinstance(value, (int, float, bool)):
+def number(value: Any, dtype: str = "") -> Any:
+    """A number that a graph may have as an operand. Beside integers of this dtype it has the last bits of
+    one that they do not hold, as in PyTorch."""
+    if not isinstance(value, (int, float, bool)):
+        raise Unsupported(f"the operand {value}")
+    if dtype not in INTEGERS or not isinstance(value, int) or isinstance(value, bool):
         return value
-    raise Unsupported(f"the operand {value}")
+    count = 2 ** int(dtype[1:])
+    below = 0 if dtype == "u8" else count // 2
+    return (value + below) % count - below
 
 
 def broadcast(a: list[Extent], b: list[Extent]) -> list[Extent]:

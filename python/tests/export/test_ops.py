@@ -93,6 +93,35 @@ class Ops(Checked):
             m=torch.tensor([True, False]),
         )
 
+    def test_numbers_that_integers_do_not_hold(self):
+        self.check(
+            {
+                "above_less": lambda u, s, n, m: u > -1,
+                "below_more": lambda u, s, n, m: s < 1000,
+                "wide": lambda u, s, n, m: n == 2**40,
+                "same_bits": lambda u, s, n, m: n == 2**32 + 1,
+                "next": lambda u, s, n, m: n + 2**31,
+                "filled": lambda u, s, n, m: u.masked_fill(m, -1),
+                "chosen": lambda u, s, n, m: torch.where(m, u, -1),
+                "rest": lambda u, s, n, m: u % -3,
+                "quotient": lambda u, s, n, m: s // 1000,
+                "ratio": lambda u, s, n, m: u / -1000,
+                "less": lambda u, s, n, m: 300 - u,
+                "multiple": lambda u, s, n, m: torch.sub(u, u, alpha=-1),
+                "like": lambda u, s, n, m: torch.full_like(u, -1) + u,
+                "cut": lambda u, s, n, m: u.clamp(-1, 20) + u.clamp(3, 1000),
+                "cut_of_signed": lambda u, s, n, m: s.clamp(-1000, 50),
+                "scattered": lambda u, s, n, m: u.scatter(0, n[:1].long() - 1, -1),
+                "put": lambda u, s, n, m: u.index_fill(0, n[:1].long(), -1),
+                "bools": lambda u, s, n, m: (m > -1) == (m < 1000),
+                "of_both_signs": lambda u, s, n, m: (u == s) | (u < s),
+            },
+            u=torch.tensor([1, 200], dtype=torch.uint8),
+            s=torch.tensor([1, -56], dtype=torch.int8),
+            n=torch.tensor([1, -5], dtype=torch.int32),
+            m=torch.tensor([False, True]),
+        )
+
     def test_narrow_floats_with_wide_weights(self):
         self.check(
             {
@@ -266,6 +295,11 @@ class Ops(Checked):
                 "sorted": lambda m: m.sort(-1).values,
                 "places": lambda m: m.sort(dim=-1, descending=True, stable=True).indices,
                 "topk": lambda m: m.long().topk(1).values,
+                "square": lambda m: m.square(),
+                "sign": lambda m: m.sign(),
+                "most": lambda m: torch.fmax(m, ~m[:1]),
+                "so_far": lambda m: m.cummax(1).values,
+                "places_so_far": lambda m: m.cummin(0).indices,
             },
             m=torch.tensor([[0, 1, 0, 1], [1, 1, 1, 1], [0, 0, 0, 0]]).bool(),
         )
