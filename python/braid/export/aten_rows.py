@@ -75,11 +75,8 @@ def _without(low: Lowering, value: Value, gone: set[int]) -> Value:
 
 def _along(low: Lowering, node, value: Value, dim: int) -> tuple[Value, int]:
     """The first operand, and its axis for a dim along which rows lie."""
-    if value.rank == 0:
-        name = node.target._schema.name.removeprefix("aten::")
-        raise Unsupported(f"{name} of a tensor without dims")
-    dim = dim_of(dim, value.rank)
     low.check_apart(node, value, dim)
+    dim = dim_of(dim, value.rank)
     if not node.target._schema.name.startswith("braid::"):  # a gather has all parts
         low.check_part(node, value, dim)
     if value.axes[dim] is None:

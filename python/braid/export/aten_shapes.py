@@ -329,8 +329,6 @@ def _unfold(low: Lowering, node, self_: Value, dimension: int, size: int, step: 
     """Windows along a dim, in its place; what each has is the last dim."""
     low.check_apart(node, self_, dimension)
     whole = low.whole(node.args[0], self_)
-    if whole.rank == 0:
-        return Value(whole.name, (None,))
     shape, dim = low.shapes[whole.name], dim_of(dimension, whole.rank)
     count = low.extent(node.meta["val"].shape[dim])
     begins = _range(low, count, 0, step)

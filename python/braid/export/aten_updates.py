@@ -31,13 +31,20 @@ def indexed_dims(rank: int, indexed: list[int]) -> tuple[list[int], int]:
     return order, indexed[0] if are_neighbours else 0
 
 
+def _row_of(low: Lowering, value: Value) -> Value:
+    """What has no dims as one of one element, which ops along a row want."""
+    return value if value.rank else low.viewed(value, [1], (0,))
+
+
 @lowers("aten::gather")
 def _gather(low: Lowering, node, self_: Value, dim: int, index: Value, **_: Any) -> Value:
     low.check_apart(node, self_, dim)
     whole, index = low.wholes(node, self_=self_, index=index)
-    return low.emit_like(
-        node, "gather", [whole.name, index.name], whole, dim=dim_of(dim, whole.rank)
-    )
+    index, made = _row_of(low, index), low.extents(node.meta["val"].shape)
+    dtype, shape = low.dtypes[whole.name], low.shapes[index.name]
+    dim = dim_of(dim, whole.rank)
+    name = low.emit("gather", [whole.name, index.name], dtype, shape, dim=dim)
+    return low.viewed(Value(name, whole.axes), made, range(len(made)))
 
 
 @lowers("aten::scatter")
@@ -51,7 +58,7 @@ def _scatter(low: Lowering, node, self_: Value, dim: int, index: Value, **of: An
     return low.emit_like(
         node,
         "scatter",
-        [self_.name, index.name],
+        [self_.name, _row_of(low, index).name],
         self_,
         dim=dim_of(dim, self_.rank),
         value=number(of["value"], low.dtypes[self_.name]),
@@ -60,7 +67,8 @@ def _scatter(low: Lowering, node, self_: Value, dim: int, index: Value, **of: An
 
 def _put(low: Lowering, node, op: str, self_: Value, dim: int, index: Value, src: Value) -> Value:
     low.check_apart(node, self_, dim)
-    whole, index, part = low.wholes(node, self_=self_, index=index, src=src)
+    whole, *rest = low.wholes(node, self_=self_, index=index, src=src)
+    index, part = (_row_of(low, each) for each in rest)
     if low.shapes[index.name] != low.shapes[part.name]:
         raise Unsupported(f"{op} with fewer indices than elements")
     return low.emit_like(
@@ -105,6 +113,7 @@ def _index_add(
 ) -> Value:
     low.check_apart(node, self_, dim)
     whole, index, part = low.wholes(node, self_=self_, index=index, source=source)
+    index = _row_of(low, index)
     if alpha != 1:
         part = low.scaled(node, part, alpha)
     op = node.target._schema.name.removeprefix("aten::")

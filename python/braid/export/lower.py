@@ -141,6 +141,11 @@ _TAKE_EMPTY = {"aten::cat", "aten::slice_scatter"}
 _OF_NUMBERS = {"aten::full", "aten::ones", "aten::scalar_tensor", "aten::zeros"}
 # Ops that make a number of a tensor of one element.
 _OF_ELEMENTS = {torch.ops.aten._local_scalar_dense.default, torch.ops.aten.item.default}
+# Ops along a dim that hand on a tensor without dims, or have its element as often as they have indices.
+_HAND_ON_ONE = {
+    "aten::flip", "aten::gather", "aten::index_select", "aten::roll", "aten::squeeze",
+    "aten::transpose", "aten::unfold",
+}  # fmt: skip
 # Ops that only hand on their operand, here.
 _IDENTITIES = {
     "aten::alias", "aten::clone", "aten::contiguous", "aten::detach", "aten::dropout",
@@ -317,6 +322,9 @@ class Lowering:
                 raise Unsupported(op.removeprefix("aten::"))
             if op not in _TAKE_EMPTY and any(map(_is_empty, arguments.values())):
                 raise Unsupported(f"{op.removeprefix('aten::')} of a tensor without elements")
+            given = arguments.get("self_")
+            if op in _HAND_ON_ONE and isinstance(given, Value) and given.rank == 0:
+                return Value(given.name, (None,) * node.meta["val"].ndim)
             return own(self, node, **arguments)
 
         return lower
@@ -778,10 +786,12 @@ class Lowering:
         return bool(self._apart) and isinstance(extent, str) and self._apart in extent
 
     def check_apart(self, node: torch.fx.Node, value: Value, dim: int) -> None:
-        """Refuses what would mix tokens of several sequences."""
+        """Refuses what would mix tokens of several sequences, and a tensor without the dim."""
+        op = node.target._schema.name.removeprefix("aten::")
+        if value.rank == 0:
+            raise Unsupported(f"{op} of a tensor without dims")
         axis = value.axes[dim_of(dim, value.rank)]
         if axis is not None and self.is_apart(self.shapes[value.name][axis]):
-            op = node.target._schema.name.removeprefix("aten::")
             raise Unsupported(f"{op} along the tokens, which belong to several sequences")
 
     def last_behind(self, node: torch.fx.Node, value: Value) -> Value:

@@ -485,7 +485,36 @@ class Ops(Checked):
             },
             x=torch.tensor(2.5),
         )  # fmt: skip
-        for function in (lambda x: x.softmax(0), lambda x: x.cumsum(0)):
+        at = torch.zeros((), dtype=torch.int64)
+        self.check(
+            {
+                "squeeze": lambda x, i: x.squeeze(0) * 2, "transpose": lambda x, i: x.transpose(0, -1) * 3,
+                "flip": lambda x, i: x.flip(0) + 1, "roll": lambda x, i: x.roll(2) + 2,
+                "logsumexp": lambda x, i: x.logsumexp(0), "gather": lambda x, i: x.gather(-1, i) + 3,
+                "gather_thrice": lambda x, i: x.gather(0, i.expand(3)),
+                "index_select": lambda x, i: x.index_select(0, i[None]) + 4,
+                "unfold": lambda x, i: x.unfold(0, 1, 1),
+            },
+            x=torch.tensor(2.5), i=at,
+        )  # fmt: skip
+        self.check(
+            {
+                "gather": lambda x, i: x.gather(0, i), "scatter": lambda x, i: x.scatter(0, i, 5.0),
+                "scatter_one": lambda x, i: x.scatter(0, i, x[2]),
+                "scatter_add": lambda x, i: x.scatter_add(0, i, x[2]),
+                "index_add": lambda x, i: x.index_add(0, i, x[:1]),
+                "index_copy": lambda x, i: x.index_copy(0, i, x[2:]),
+            },
+            x=torch.tensor([0.5, 200.0, 3.0]), i=at + 1,
+        )  # fmt: skip
+        for function in (
+            lambda x: x.softmax(0),
+            lambda x: x.cumsum(0),
+            lambda x: x.scatter(0, x.long() * 0, 2.0),
+            lambda x: x.index_add(0, x.long() * 0, x),
+            lambda x: x.index_copy(0, x.long() * 0, x),
+            lambda x: x.index_fill(0, x.long() * 0, 2.0),
+        ):
             with self.assertRaisesRegex(braid.CannotExport, "of a tensor without dims"):
                 self.check({"result": function}, x=torch.tensor(2.5))
 
