@@ -399,6 +399,8 @@ def _embedding(fold: Unfolding, node: Any, weight: Folded, indices: Folded, **gi
 
 @unfolds("linear")
 def _linear(fold: Unfolding, node: Any, input: Folded, weight: Folded, bias: Any = None) -> Folded:
+    if weight.rank == 1:
+        return _mm(fold, node, input, weight=weight)
     _single(input, -1)
     _single(weight, 0, 1)
     made = fold.again(input=input, weight=weight, bias=bias)

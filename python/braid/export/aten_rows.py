@@ -438,6 +438,12 @@ def _selected(low: Lowering, node, self_: Value, dim: int, index: Value, given) 
 def _linear(low: Lowering, node, input: Value, weight: Value, bias: Value | None = None) -> Value:
     dtype = low.dtypes[input.name]
     weight, bias = low.wholes(node, weight=weight, bias=bias)
+    if weight.rank == 1 or dtype not in FLOATS:  # a vector, or what no mm takes
+        columns = low.plain(Value(weight.name, weight.axes[::-1]))
+        made = _product(low, low.whole(node.args[0], input), columns)
+        if bias is None:
+            return made
+        return low.elementwise(node, op="add", self_=made, other=bias)
     input = low.last_behind(node.args[0], input)
     outs, ins = low.shapes[weight.name]
     turned = low.emit("transpose", [weight.name], dtype, [ins, outs], dim0=0, dim1=1)
@@ -631,9 +637,12 @@ def _scaled_mm(
 
 @lowers("aten::matmul")
 def _matmul(low: Lowering, node, self_: Value, other: Value) -> Value:
-    """A vector is a matrix of one row, or of one column."""
     low.check_apart(node, self_, -1)
-    left, right = low.wholes(node, self_=self_, other=other)
+    return _product(low, *low.wholes(node, self_=self_, other=other))
+
+
+def _product(low: Lowering, left: Value, right: Value) -> Value:
+    """A vector is a matrix of one row, or of one column."""
     dtype, gone = low.dtypes[left.name], set()
     a, b = low.shapes[left.name], low.shapes[right.name]
     if len(a) == 1:

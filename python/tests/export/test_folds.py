@@ -47,6 +47,7 @@ class Folds(Checked):
             "linear": lambda x, i, w: F.linear(x, w, w[0]),
             "of_8_bits": lambda x, i, w: torch._weight_int8pack_mm(x, (w * 9).to(torch.int8), w[0]),
             "by_a_vector": lambda x, i, w: x @ w[0],
+            "linear_by_a_vector": lambda x, i, w: F.linear(x, w[0]),
             "addmm": lambda x, i, w: torch.addmm(w[0], x, w, beta=0.5, alpha=2),
             "pointwise": lambda x, i, w: F.gelu(x) * torch.sigmoid(x[:, :1]) + w[0],
             "softmax": lambda x, i, w: x.softmax(-1).cumsum(1),

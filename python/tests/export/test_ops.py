@@ -193,6 +193,7 @@ class Ops(Checked):
                 "linear": lambda x, w, i: F.linear(x, w.t()),
                 "linear_of_a_copy": lambda x, w, i: F.linear(w, w.t().contiguous(), w.t()),
                 "linear_of_equal_rows": lambda x, w, i: F.linear(x, w[:1].expand(4, 4)),
+                "linear_of_a_vector": lambda x, w, i: F.linear(x, w[0]) + F.linear(x[0], w[:, 1]),
                 "linear_of_columns": lambda x, w, i: F.linear(x[0, :, None], w[:, :1], w[1]),
                 "linear_of_zeros": lambda x, w, i: F.linear(torch.zeros_like(x), w) + x,
                 "embedding": lambda x, w, i: F.embedding(i, w.t()),
@@ -473,6 +474,9 @@ class Ops(Checked):
                 "of_a_vector": lambda a, b: a @ b[:, 0] + a[0] @ b[:, 1],
                 "narrow": lambda a, b: a.int() @ (b.int() * 2**30),
                 "of_8_bits": lambda a, b: a.to(torch.int8) @ b.to(torch.int8),
+                "linear": lambda a, b: F.linear(a, b.T, b[0]),
+                "linear_of_rows": lambda a, b: F.linear(a[None].int(), b.T.int()),
+                "linear_of_a_vector": lambda a, b: F.linear(a[0], b.T, b[1]) + F.linear(a[1], b[:, 0]),
             },
             a=torch.randint(-(2**40), 2**40, (3, 4)), b=torch.randint(-99, 99, (4, 5)),
         )  # fmt: skip
