@@ -4,10 +4,13 @@ import math
 import warnings
 
 import torch
+from torch._decomp import decomposition_table
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from ..errors import CannotExport, Remark
 
 aten = torch.ops.aten
+_ADAPTIVE_POOL = decomposition_table[aten._adaptive_avg_pool2d.default]
 
 
 def _masked_scatter(self, mask, source):
@@ -159,6 +162,18 @@ def _diagonal_scatter(self, src, offset=0, dim1=0, dim2=1):
     return made.movedim((-2, -1), (dim1, dim2))
 
 
+def _adaptive_avg_pool2d(self, output_size):
+    """Of symbols PyTorch's own makes numbers: of one its mean alone is none, or all that it has."""
+    if not any(isinstance(extent, torch.SymInt) for extent in self.shape[-2:]):
+        return _ADAPTIVE_POOL(self, output_size)
+    for dim, count in zip((-2, -1), output_size):
+        if count == 1:
+            self = self.mean(dim, keepdim=True)
+        elif not statically_known_true(self.shape[dim] == count):
+            raise CannotExport(f"adaptive_avg_pool2d to {count} beside or along a symbol")
+    return self
+
+
 def _ldexp(self, other):
     return self * torch.pow(2.0, other)
 
@@ -174,6 +189,7 @@ def _signbit(self):
 
 
 COMPOSITIONS = {
+    aten._adaptive_avg_pool2d.default: _adaptive_avg_pool2d,
     aten.addbmm.default: _addbmm,
     aten.cummax.default: _extreme_so_far(True),
     aten.cummin.default: _extreme_so_far(False),

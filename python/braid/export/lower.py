@@ -238,7 +238,7 @@ class Lowering:
                     self._values[node] = handler(node)
             except Unsupported as problem:
                 text = f"{_module_of(node) or 'the model'}: {self._renamed(str(problem))}"
-                problems[f"{text}; {_source_of(node)}"] = None
+                problems[f"{text}; {source_of(node.meta.get('stack_trace') or '')}"] = None
         if problems:
             raise CannotExport(
                 f"{len(problems)} ops cannot be exported:\n  " + "\n  ".join(problems)
@@ -280,6 +280,8 @@ class Lowering:
 
     def _define(self, symbol: str, size: Any) -> None:
         expression = size.node.expr
+        if expression.is_number:
+            raise CannotExport(f"what PyTorch makes of an op of the model takes {symbol} for {size}")
         (free,) = expression.free_symbols
         self._symbols[free] = sympy.Symbol(symbol, integer=True, positive=True)
 
@@ -870,11 +872,9 @@ def _module_of(node: torch.fx.Node) -> str:
     return re.sub(r"@\d+$", "", path).removeprefix("model").removeprefix(".")
 
 
-def _source_of(node: torch.fx.Node) -> str:
+def source_of(trace: str) -> str:
     """The line of the model, not of torch or this package."""
-    frames = re.findall(
-        r'File "([^"]+)", line (\d+), in .*\n\s*(.*)', node.meta.get("stack_trace") or ""
-    )
+    frames = re.findall(r'File "([^"]+)", line (\d+), in .*\n\s*(.*)', trace)
     for file, line, text in reversed(frames):
         if "/site-packages/torch/" not in file and "/braid/export/" not in file:
             return f"{file}:{line}: {text}"

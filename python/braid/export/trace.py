@@ -27,7 +27,7 @@ from . import ops  # noqa: F401  the ops of torch.ops.braid
 from .compositions import COMPOSITIONS, FUNCTIONS
 from .experts import experts, replace_loops
 from .folds import unfold
-from .lower import is_known
+from .lower import is_known, source_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -319,7 +319,7 @@ def _decompositions() -> dict[Any, Any]:
     """PyTorch's own, of the ops that are not lowered as they are."""
     aten = torch.ops.aten
     more = (aten.upsample_nearest1d, aten.upsample_nearest2d, aten.upsample_linear1d)
-    more += (aten.upsample_bilinear2d, aten._adaptive_avg_pool2d, aten.adaptive_max_pool2d)
+    more += (aten.upsample_bilinear2d, aten.adaptive_max_pool2d)
     more += (aten.grid_sampler_2d, aten._native_batch_norm_legit, aten.addmv, aten.dist)
     every = {**torch.export.default_decompositions(), **get_decompositions(more), **COMPOSITIONS}
     return {
@@ -349,8 +349,10 @@ def _exported(
             name = first.removeprefix("model.").removeprefix("inputs_")
             raise CannotExport(f"changes {name} in place; expected buffers and inputs that stay")
         return program
-    except CannotExport as problem:
-        raise CannotExport(f"{type(model.model).__name__}: {problem}") from None
+    except CannotExport as problem:  # to what a composition says torch.fx adds where it stands
+        text, added, stack = str(problem).partition("\n\nWhile executing ")
+        place = f"; {source_of(stack)}" if added else ""
+        raise CannotExport(f"{type(model.model).__name__}: {text}{place}") from None
     except Exception as error:  # whatever the model's code does with what is no plain tensor
         first = str(error).strip().partition("\n")[0]
         text = f"torch.export: {type(error).__name__}: {first}{_where(error)}"

@@ -632,6 +632,24 @@ class Ops(Checked):
             limit=1e-5, absolute=1e-5, x=torch.randn(2, 3, 4, 5),
         )  # fmt: skip
 
+    def test_pools_to_a_size_along_a_symbol(self):
+        pool, most = F.adaptive_avg_pool2d, F.adaptive_max_pool2d
+        runs = [{"x": torch.randn(1, 3, n, 12)} for n in (8, 2, 5)]
+        rows = {"x": {2: torch.export.Dim("T", max=30)}}
+        functions = {
+            "rows": lambda x: pool(x, (1, None)),
+            "columns": lambda x: pool(x, (None, 1)),
+            "all": lambda x: pool(x, 1),
+            "without_a_batch": lambda x: pool(x[0], (1, 12)),
+        }
+        self.check_runs(functions, runs, rows, limit=1e-5, absolute=1e-6)
+        for text, function in (
+            (r"adaptive_avg_pool2d to 2 beside or along a symbol; [^\n]*py:\d+: [^\n]*", lambda x: pool(x, 2)),
+            ("of an op of the model takes T for 8", lambda x: most(x, (1, None))),
+        ):
+            with self.assertRaisesRegex(braid.CannotExport, rf"^[^\n]*{text}$"):
+                self.check_runs({"y": function}, runs, rows)
+
     def test_pools(self):
         low = float("-inf")
         self.check(
