@@ -237,7 +237,7 @@ def _softmax(fold: Unfolding, node: Any, self_: Folded, dim: int, **given: Any) 
     return Folded(fold.call(aten._to_copy.default, made, dtype=dtype), self_.groups)
 
 
-@unfolds("_safe_softmax", "topk", "sort")
+@unfolds("topk", "sort")
 @unfolds("slice", "split", "split_with_sizes", "chunk", "cat", "gather", "scatter")
 @unfolds("slice_scatter", "roll")
 def _along(fold: Unfolding, node: Any, **given: Any) -> Any:

@@ -154,8 +154,7 @@ def _count_less(low: Lowering, extents: list[Extent], correction: float | None) 
     return low.emit("clamp", [count], "f32", [], min=0.0)
 
 
-@lowers("aten::softmax", "aten::_softmax", "aten::_safe_softmax")
-@lowers("aten::log_softmax", "aten::_log_softmax")
+@lowers("aten::softmax", "aten::_softmax", "aten::log_softmax", "aten::_log_softmax")
 def _softmax(low: Lowering, node, self_: Value, dim: int, dtype=None, half_to_float=False) -> Value:
     op = "log_softmax" if "log" in node.target._schema.name else "softmax"
     self_, axis = _along(low, node, low.cast(self_, DTYPES[node.meta["val"].dtype]), dim)

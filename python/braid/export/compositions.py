@@ -22,14 +22,18 @@ def _masked_scatter(self, mask, source):
 
 
 def _scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
-    """Looks for all places among all indices along the dim, as `index_add` does in a graph."""
-    if index.ndim == 0 or any(
-        index.shape[d] != self.shape[d] for d in range(self.ndim) if d != dim % self.ndim
-    ):
-        raise CannotExport("scatter_reduce with fewer indices along other dims than the tensor has")
+    """Looks for all places among all indices along the dim, as `index_add` does in a graph. Of other dims
+    it takes as much as there are indices."""
+    if index.ndim == 0:
+        raise CannotExport("scatter_reduce of or by a tensor without dims")
+    part, rests = self, []
     for d in range(index.ndim):
-        src = src.narrow(d, 0, index.shape[d])
-    own, src, index = (each.movedim(dim, -1) for each in (self, src, index))
+        count = index.shape[d]
+        src = src.narrow(d, 0, count)
+        if d != dim % self.ndim and count != self.shape[d]:
+            rests.append((d, part.narrow(d, count, self.shape[d] - count)))
+            part = part.narrow(d, 0, count)
+    own, src, index = (each.movedim(dim, -1) for each in (part, src, index))
     hits = index[..., None] == torch.arange(own.shape[-1], device=own.device)
     wide = torch.float32 if own.dtype.is_floating_point else own.dtype
     src, old = src[..., None].to(wide), own.to(wide)
@@ -54,7 +58,10 @@ def _scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
         if include_self:
             made = torch.maximum(made, old) if most else torch.minimum(made, old)
     made = made if include_self else torch.where(hits.any(-2), made, old)
-    return made.to(self.dtype).movedim(-1, dim)
+    made = made.to(self.dtype).movedim(-1, dim)
+    for d, rest in reversed(rests):
+        made = torch.cat([made, rest], d)
+    return made
 
 
 def _kthvalue(self, k, dim=-1, keepdim=False):

@@ -163,6 +163,9 @@ class Ops(Checked):
                 "min_of_all": lambda x: x.min(),
                 "min_keepdim": lambda x: x.min(2, keepdim=True).values,
                 "maximum": lambda x: torch.max(x, x[:, :1]),
+                "safe_softmax": lambda x: torch.ops.aten._safe_softmax(
+                    x.masked_fill(x[..., :1] > 0, -math.inf), -1
+                ),
                 "log_softmax": lambda x: x.log_softmax(-1),
                 "log_softmax_of_columns": lambda x: x.log_softmax(1),
                 "logsumexp": lambda x: x.logsumexp(-1),
@@ -1001,6 +1004,11 @@ class Ops(Checked):
         }
         functions |= {
             "turned": lambda x, i, y, n: x.t().scatter_reduce(-2, i.t(), y.t(), "amax"),
+            "of_some_rows": lambda x, i, y, n: x.scatter_reduce(1, i[:2], y, "sum"),
+            "of_some_columns": lambda x, i, y, n: x.scatter_reduce(0, i % 4, y, "mean", include_self=False),
+            "of_a_corner": lambda x, i, y, n: x.expand(3, 4, 7).scatter_reduce(
+                -1, i[None, :3], y.expand(2, 4, 6), "amin"
+            ),
             "integers": lambda x, i, y, n: n.scatter_reduce(0, i[0], n[:5] * 3, "amin"),
             "sum_of_integers": lambda x, i, y, n: n.scatter_reduce(0, i[0], n[:5] * 3, "sum"),
             "narrow": lambda x, i, y, n: x.half().scatter_reduce(1, i, y.half(), "amax").float(),
@@ -1009,9 +1017,9 @@ class Ops(Checked):
         }
         self.check(functions, limit=1e-5, absolute=1e-6, x=torch.randn(4, 7), i=torch.randint(7, (4, 5)),
                    y=torch.randn(4, 6), n=torch.randint(-9, 9, (7,)))  # fmt: skip
-        with self.assertRaisesRegex(braid.CannotExport, "scatter_reduce with fewer indices along other"):
-            self.check({"y": lambda x, i: x.scatter_reduce(1, i, x, "sum")}, x=torch.randn(4, 7),
-                       i=torch.randint(7, (2, 5)))  # fmt: skip
+        with self.assertRaisesRegex(braid.CannotExport, r"scatter_reduce of or by .*; .*py:\d+: .*$"):
+            self.check({"y": lambda x, i: x.scatter_reduce(0, i, i * 0.5, "sum")}, x=torch.randn(7),
+                       i=torch.tensor(3))  # fmt: skip
 
     def test_indices_of_any_dims(self):
         def added(x, at, values):
