@@ -114,6 +114,13 @@ TEST(Updates, PartsOfTheSameTensorAreReadBeforeTheyAreReplaced) {
               ElementsAre("transpose", "copy", "index_copy"));
 }
 
+TEST(Updates, OfAPartThatIsNotTheFirstTheElementsAreReplacedInACopy) {
+  EXPECT_THAT(steps(lowered(node("c", "split", R"("cache")", R"("split_size": 8)") + "," +
+                                node("a", "index_copy", R"("c:1", "slots", "rows")"),
+                            R"("a")")),
+              ElementsAre("split", "index_copy"));
+}
+
 TEST(Updates, APlanThatUpdatesElsewhereIsRefused) {
   Program program =
       lowered(append("a", "cache", "rows") + "," + node("y", "neg", R"("rows")"), R"("y")");

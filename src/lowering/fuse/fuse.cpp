@@ -151,19 +151,21 @@ class Fuser {
     return {value, in_order};
   }
 
-  /// Whether an update needs the result in memory: the tensor whose elements it replaces, and what
+  /// Whether an update needs a result in memory: the tensor whose elements it replaces, and what
   /// replaces them where that is seen in the same tensor.
   bool an_update_needs_it(const Node& n) const {
-    const ValueId result = n.outputs[0];
-    return std::ranges::any_of(clusters_.users_of(result), [&](NodeId user) {
-      const Node& update = node(user);
-      if (update.op->op_class != OpClass::kUpdate) return false;
-      if (update.inputs[0] == result && (n.inputs.empty() || !seen(result).second)) return true;
-      return std::ranges::any_of(update.inputs, [&](ValueId input) {
-        return input == result && update.inputs[0] != result &&
-               seen(result).first == seen(update.inputs[0]).first;
+    return std::ranges::any_of(n.outputs, [&](ValueId result) {
+      return std::ranges::any_of(clusters_.users_of(result), [&](NodeId user) {
+        return node(user).op->op_class == OpClass::kUpdate && needs(node(user), n, result);
       });
     });
+  }
+
+  /// The same of one update and one result of the node.
+  bool needs(const Node& update, const Node& n, ValueId result) const {
+    if (update.inputs[0] == result) return n.inputs.empty() || !seen(result).second;
+    return std::ranges::find(update.inputs, result) != update.inputs.end() &&
+           seen(result).first == seen(update.inputs[0]).first;
   }
 
   bool only_matmuls_read(const Node& n) const {
