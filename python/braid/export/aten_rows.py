@@ -46,7 +46,6 @@ def _reduced(
     dims = [dim_of(d, self_.rank) for d in dims]
     for each in dims:
         low.check_apart(node, self_, each)
-        low.check_part(node, self_, each)
     if any(self_.axes[d] is None for d in dims):
         self_ = low.whole(node.all_input_nodes[0], self_)
     axes = [self_.axes[d] for d in dims]
@@ -77,8 +76,6 @@ def _along(low: Lowering, node, value: Value, dim: int) -> tuple[Value, int]:
     """The first operand, and its axis for a dim along which rows lie."""
     low.check_apart(node, value, dim)
     dim = dim_of(dim, value.rank)
-    if not node.target._schema.name.startswith("braid::"):  # a gather has all parts
-        low.check_part(node, value, dim)
     if value.axes[dim] is None:
         value = low.whole(node.all_input_nodes[0], value)
     return value, value.axes[dim]
@@ -119,7 +116,6 @@ def _var(low: Lowering, node, self_: Value, dim: Any = None, keepdim=False, **of
     axes = sorted(dim_of(d, self_.rank) for d in dims)
     for each in axes:
         low.check_apart(node, whole, each)
-        low.check_part(node, self_, each)
     shape = [1 if d in axes else n for d, n in enumerate(low.shapes[whole.name])]
     of_all = {"dim": axes, "keepdim": True}
     mean = low.emit("mean", [whole.name], "f32", shape, **of_all)
@@ -457,11 +453,7 @@ def _linear(low: Lowering, node, input: Value, weight: Value, bias: Value | None
         name = low.emit("add", [name, bias.name], dtype, [count, outs])
     shape = [low.extent(node.meta["val"].shape[dim]) for dim in [*lead, input.rank - 1]]
     axes = [lead.index(dim) if dim in lead else None for dim in range(input.rank - 1)]
-    result = low.viewed(Value(name, (0, 1)), shape, [*axes, len(lead)])
-    cut = low.cuts.get(weight.name)
-    if cut is not None and cut.dim == 0:
-        low.parts.add(result.name)
-    return result
+    return low.viewed(Value(name, (0, 1)), shape, [*axes, len(lead)])
 
 
 def _batched(low: Lowering, node, input: Value, turned: str, bias: Value | None) -> Value:

@@ -78,7 +78,8 @@ def _view(low: Lowering, node, self_: Value, dtype=None, **_: Any) -> Value:
         lead = [dim for dim in order if dim < same]
     kept = [dim for dim, extent in enumerate(after) if dim >= same and extent != 1]
     # Of several heads a rank has one: a part of all, which is whole from here on.
-    if low.is_part(self_.name) and same == len(before) - 1 == len(after) - 2 and after[same] == 1:
+    is_part = any(part.dim == len(before) - 1 for part in low.parts.of(source))
+    if is_part and same == len(before) - 1 == len(after) - 2 and after[same] == 1:
         kept.insert(0, same)
     shape = [low.shapes[self_.name][self_.axes[dim]] for dim in lead]
     made = [*lead, *kept]
@@ -390,7 +391,6 @@ def _diagonal(
     rows, columns = dim_of(dim1, whole.rank), dim_of(dim2, whole.rank)
     for dim in (rows, columns):
         low.check_apart(node, self_, dim)
-        low.check_part(node, self_, dim)
     order = [*(d for d in range(whole.rank) if d not in (rows, columns)), rows, columns]
     name = low.ordered(whole, order).name
     dtype, shape = low.dtypes[name], low.shapes[name]

@@ -19,7 +19,9 @@ import torch
 
 from ..errors import CannotExport
 from ..graph import Extent, Graph
+from .parts import Followed
 from .plan import Cut
+from .traced import Unsupported, arguments_of, dim_of
 
 FLOATS = ("f32", "f16", "bf16")
 INTEGERS = ("i64", "i32", "i8", "u8")
@@ -74,10 +76,6 @@ class Complex:
     imag: Value
 
 
-class Unsupported(Exception):
-    """What a handler cannot lower, for `CannotExport` to name."""
-
-
 # Stands for a tensor without elements, such as what a rotary embedding of all of a head leaves alone.
 EMPTY = ""
 
@@ -123,8 +121,6 @@ _OF_BOOLS = {
     "add": "bitwise_or", "maximum": "bitwise_or", "minimum": "bitwise_and", "mul": "bitwise_and",
 }  # fmt: skip
 _COMPARISONS = {"ge", "gt", "le", "lt"}
-# Ops behind which a dim that is split over the ranks still is.
-_KEEP_PARTS = {*_ELEMENTWISE.values(), "clamp", "div", "gelu", "softplus", "split", "to"}
 # Ops of which a second one with the same operands is left out: what models repeat for each layer.
 _PURE = {"cos", "mul", "permute", "sin", "to", "transpose", "view"}
 # Ops that have a mask beside what they choose from.
@@ -196,7 +192,6 @@ class Lowering:
         self._apart = apart
         self.dtypes: dict[str, str] = {each["name"]: each["dtype"] for each in graph.inputs}
         self.shapes: dict[str, list[Extent]] = {each["name"]: each["shape"] for each in graph.inputs}
-        self.parts: set[str] = set()  # of whose last dim each rank has a part
         self.cut: set[torch.fx.Node] = set()  # of whose results only the first ones are there
         self.places: set[str] = set()  # what says where in its sequence each token is
         signature = program.graph_signature
@@ -205,6 +200,13 @@ class Lowering:
             name: parameter(path)
             for name, path in (signature.inputs_to_parameters | signature.inputs_to_buffers).items()
         }
+        self.parts = Followed(
+            {
+                node: (cuts[name].dim, cuts[name].blocks)
+                for node, name in self._parameters.items()
+                if name in cuts
+            }
+        )
         self._buffers = buffers
         self._values: dict[torch.fx.Node, Any] = {}
         self._symbols: dict[sympy.Symbol, sympy.Symbol] = {}
@@ -226,7 +228,7 @@ class Lowering:
                     if self._inputs.get(node.name) == name:
                         self._define(symbol, node.meta["val"].shape[dim])
         (output,) = [node for node in graph.nodes if node.op == "output"]
-        needed = _needed(output)
+        needed, outputs = _needed(output), outputs_of(self.program)
         problems: dict[str, None] = {}
         for node in graph.nodes:
             if node not in needed or node is output:
@@ -235,7 +237,10 @@ class Lowering:
             try:
                 handler = self._handler(node)
                 if all(self._values[each] is not Unsupported for each in node.all_input_nodes):
+                    self.parts.visit(node)
                     self._values[node] = handler(node)
+                    if node in outputs:
+                        self.parts.check_output(node)
             except Unsupported as problem:
                 text = f"{_module_of(node) or 'the model'}: {self._renamed(str(problem))}"
                 problems[f"{text}; {source_of(node.meta.get('stack_trace') or '')}"] = None
@@ -243,7 +248,7 @@ class Lowering:
             raise CannotExport(
                 f"{len(problems)} ops cannot be exported:\n  " + "\n  ".join(problems)
             )
-        return [self._values[node] for node in outputs_of(self.program)]
+        return [self._values[node] for node in outputs]
 
     def finish(self, results: dict[str, Value]) -> None:
         """Makes values outputs of these names."""
@@ -481,20 +486,8 @@ class Lowering:
         self._names[stem] = number
         self.graph.node(op, inputs, name, **attrs)
         self._emitted[key] = name
-        if op in _KEEP_PARTS and any(self.is_part(each) for each in inputs):
-            self.parts.add(name)
         self.dtypes[name], self.shapes[name] = dtype, shape
         return name
-
-    def is_part(self, operand: Any) -> bool:
-        """Whether each rank has a part of its last dim."""
-        return isinstance(operand, str) and operand.partition(":")[0] in self.parts
-
-    def check_part(self, node: torch.fx.Node, value: Value, dim: int) -> None:
-        """Refuses what would need the parts of all ranks."""
-        if dim_of(dim, value.rank) == value.rank - 1 and self.is_part(value.name):
-            op = node.target._schema.name.removeprefix("aten::")
-            raise Unsupported(f"{op} along a dim of which the plan gives each rank a part")
 
     def emit_like(
         self, node: torch.fx.Node, op: str, inputs: Sequence[Any], value: Value, /, **attrs: Any
@@ -838,17 +831,6 @@ class Lowering:
         return text
 
 
-def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
-    """What a traced op is given, by the names in its schema, `self` as `self_`."""
-    result = {}
-    for i, argument in enumerate(node.target._schema.arguments):
-        given = node.kwargs.get(argument.name, argument.default_value)
-        if not argument.kwarg_only and i < len(node.args):
-            given = node.args[i]
-        result["self_" if argument.name == "self" else argument.name] = given
-    return result
-
-
 def outputs_of(program: torch.export.ExportedProgram) -> list[torch.fx.Node]:
     """The outputs that are tensors."""
     (output,) = [node for node in program.graph.nodes if node.op == "output"]
@@ -911,11 +893,6 @@ def broadcast(a: list[Extent], b: list[Extent]) -> list[Extent]:
     rank = max(len(a), len(b))
     a, b = [1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b
     return [y if x == 1 else x for x, y in zip(a, b)]
-
-
-def dim_of(dim: int, rank: int) -> int:
-    """A dim that counts from the front."""
-    return dim + rank if dim < 0 else dim
 
 
 def _identity(low: Lowering, node: torch.fx.Node, **arguments: Any) -> Any:

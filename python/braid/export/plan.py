@@ -75,12 +75,16 @@ class _Applied:
             for key, parameter in module.named_parameters(recurse=False):
                 self._owners.setdefault(parameter, []).append((module, key))
         problems = []
+        styles: dict[str, str] = {}
         for pattern, style in plan.items():
             for name in _matching(model, pattern):
-                try:
-                    self._apply(name, style)
-                except InvalidArgument as problem:
-                    problems.append(str(problem))
+                if styles.setdefault(name, style) != style:
+                    problems.append(f"{name}: has the styles {styles[name]} and {style}; expected one")
+        for name, style in styles.items():
+            try:
+                self._apply(name, style)
+            except InvalidArgument as problem:
+                problems.append(str(problem))
         if problems:
             raise InvalidArgument(
                 f"{type(model).__name__}: cannot be split over {ranks} ranks:\n  "

@@ -303,10 +303,51 @@ class Modules(unittest.TestCase):
         self.refused(rf"^2 ops cannot be exported:\n  attention.o: {line}.*\n  norms.1: {line}",
                      braid.CannotExport, module=_with_pools(), plan=None, tp=1)  # fmt: skip
 
+    def test_what_needs_the_parts_of_other_ranks_is_refused(self):
+        along = "along a dim of which the plan gives each rank a part"
+        cases = {
+            f"mean {along}": lambda m, x: m.down(m.up(x) - m.up(x).mean(-1, keepdim=True)),
+            f"flip {along}": lambda m, x: m.down(m.up(x).flip(-1)),
+            f"cat {along}": lambda m, x: torch.cat([m.up(x), x], -1).tanh(),
+            f"slice {along}": lambda m, x: m.down(F.pad(m.up(x)[..., :40], (0, 24))),
+            f"select {along}": lambda m, x: x * m.up(x)[..., 0, None],
+            f"layer_norm {along}": lambda m, x: m.down(F.layer_norm(m.up(x), m.up(x).shape[-1:])),
+            f"mul of places {along}": lambda m, x: m.down(
+                m.up(x) * torch.arange(m.up.weight.shape[0])
+            ),
+            f"matmul {along}": lambda m, x: m.up(x) @ m.up(x).mT,
+            "matmul of a part of a dim with all": lambda m, x: x @ (m.up(x).mT @ m.up(x)).tanh(),
+            "avg_pool1d of what the plan": lambda m, x: F.avg_pool1d(m.up(x), 2),
+            "tanh of a sum of which": lambda m, x: F.linear(m.up(x), m.down.weight).tanh(),
+            "add to a sum of which": lambda m, x: F.linear(m.up(x), m.down.weight) + x,
+            "with a bias": lambda m, x: F.linear(m.up(x), m.down.weight, m.down.bias),
+            "an output of which the plan": lambda m, x: m.up(x) * 2,
+            "an output that is a sum": lambda m, x: F.linear(m.up(x), m.down.weight),
+        }  # fmt: skip
+        for text, body in cases.items():
+            with self.subTest(text):
+                self.refused(rf"^1 ops cannot be exported:\n  the model: .*{text}.*test_modules.py:\d+",
+                             braid.CannotExport, module=_OfMlp(body), plan=MLP_PLAN)  # fmt: skip
+
+    def test_a_module_has_one_style(self):
+        self.refused("\n  mlp.up: has the styles colwise and rowwise; expected one$",
+                     plan={"mlp.*": "colwise", "mlp.up": "rowwise"})  # fmt: skip
+        plan = {"*.up": "colwise", **BLOCK_PLAN}
+        self.check(Block(), {"x": torch.randn(2, 5, 64)}, plan=plan, tp=2)
+
     def test_a_model_and_a_module_are_not_one_for_the_other(self):
         braid.export(Mlp(), self.out, inputs={"x": torch.randn(5, 64)})
         with self.assertRaisesRegex(braid.InvalidArgument, "expected braid_model 1"):
             braid.Model(self.out, "cpu")
+
+
+class _OfMlp(Mlp):
+    def __init__(self, body):
+        super().__init__()
+        self.body = body
+
+    def forward(self, x):
+        return self.body(self, x)
 
 
 class _Changing(nn.Module):
