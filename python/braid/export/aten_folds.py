@@ -38,7 +38,8 @@ def _with(given: dict[str, Any], operands: Iterable[Folded]) -> dict[str, Any]:
 
 @unfolds("_to_copy", "clone", "alias", "contiguous", "detach", "dropout", "full_like", "zeros_like")
 @unfolds("ones_like", "copy", "fill", "where", "masked_fill", "clamp", "maximum", "minimum", "pow")
-@unfolds("gelu", "softplus", "lift_fresh_copy", "type_as", "braid::all_reduce", ELEMENTWISE)
+@unfolds("gelu", "softplus", "lift_fresh_copy", "type_as", "braid::all_reduce")
+@unfolds("braid::share", ELEMENTWISE)
 def _pointwise(fold: Unfolding, node: Any, **given: Any) -> Folded:
     operands, groups = fold.aligned(*_operands(given))
     return Folded(fold.again(**_with(given, operands)), tuple(groups))

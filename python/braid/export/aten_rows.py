@@ -715,6 +715,11 @@ def _all_gather(low: Lowering, node, x: Value, ranks: int) -> Value:
     return low.waited("all_gather_into_tensor", x, shape, dim=axis)
 
 
+@lowers("braid::share")
+def _share(low: Lowering, node, x: Value, ranks: int) -> Value:
+    return low.elementwise(node, op="div", self_=x, other=ranks)
+
+
 @lowers("braid::shard")
 def _shard(low: Lowering, node, x: Value, ranks: int) -> Value:
     x, axis = _along(low, node, x, -1)

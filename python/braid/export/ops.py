@@ -49,6 +49,12 @@ def _shard(x: Tensor, ranks: int) -> Tensor:
     return x.new_empty((*x.shape[:-1], x.shape[-1] // ranks))
 
 
+@_op("share(Tensor x, int ranks) -> Tensor")
+def _share(x: Tensor, ranks: int) -> Tensor:
+    """What the ranks, each of which has all of x, add up to x."""
+    return torch.empty_like(x)
+
+
 @_op(
     "experts(Tensor x, Tensor choices, Tensor weights, Tensor gate_up, Tensor down, Tensor? gate_up_bias,"
     " Tensor? down_bias, str activation, bool interleaved, bool transposed) -> Tensor"

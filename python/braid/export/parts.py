@@ -59,12 +59,13 @@ def _rank(node: torch.fx.Node) -> int:
 
 
 def _name(node: torch.fx.Node) -> str:
+    """Of an op, not of Python's own functions, such as those of symbols."""
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return ""
     return node.target._schema.name.removeprefix("aten::")
 
 
 def _is_zeros(node: torch.fx.Node) -> bool:
-    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
-        return False
     is_full = _name(node) in ("full", "full_like", "new_full")
     return _name(node) in ("zeros", "zeros_like", "new_zeros") or (
         is_full and arguments_of(node)["fill_value"] == 0
@@ -133,6 +134,8 @@ class Followed:
                     raise Unsupported(f"{name} to a sum of which the plan gives each rank a part")
 
     def _parts_of(self, node: torch.fx.Node) -> Any:
+        if node.target is torch.ops.braid.share.default:
+            self._sums.add(node)
         if node.target is torch.ops.braid.shard.default:
             return frozenset({Part(_rank(node) - 1)})
         given = [each for each in node.all_input_nodes if self.of(each)]
@@ -176,8 +179,7 @@ def _pointwise(of: Followed, node: torch.fx.Node, given: dict[str, Any]) -> Part
     for part in result:
         for each in tensors:
             dim = part.dim - rank + _rank(each)
-            counts = each.op == "call_function" and _name(each) == "arange"
-            if counts and dim >= 0 and _shape(each)[dim] == extents[part.dim] != 1:
+            if _name(each) == "arange" and dim >= 0 and _shape(each)[dim] == extents[part.dim] != 1:
                 raise Unsupported(
                     f"{_name(node)} of places along a dim of which the plan gives each rank a part"
                 )
@@ -284,6 +286,13 @@ def _select(of: Followed, node: torch.fx.Node, given: dict[str, Any]) -> Parts:
     dim = dim_of(given["dim"], _rank(source))
     of.refuse_along(node, source, [dim])
     return _moved(of.of(source), lambda d: d - (d > dim))
+
+
+@_rule("view_as_complex", "view_as_real")
+def _pairs(of: Followed, node: torch.fx.Node, given: dict[str, Any]) -> Parts:
+    if _rank(node) < _rank(given["self_"]):
+        of.refuse_along(node, given["self_"], [-1])
+    return of.of(given["self_"])
 
 
 @_rule("select_scatter")
@@ -488,7 +497,8 @@ def _attention(of: Followed, node: torch.fx.Node, given: dict[str, Any]) -> Part
 
 @_rule("braid::experts", "braid::routing")
 def _experts(of: Followed, node: torch.fx.Node, given: dict[str, Any]) -> Parts:
-    """The plan has an all-reduce behind them."""
+    if node.target is torch.ops.braid.experts.default:
+        of.add_sum(node)
     return NONE
 
 

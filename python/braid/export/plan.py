@@ -118,7 +118,9 @@ class _Applied:
         elif style in ("moe_tp_experts", "all_reduce"):
             module.register_forward_hook(lambda *call: torch.ops.braid.all_reduce(call[-1]))
         elif style == "moe_identity_expert":  # the all-reduce behind all experts adds it up again
-            module.register_forward_pre_hook(lambda _, given: (given[0] / self.ranks, *given[1:]))
+            module.register_forward_pre_hook(
+                lambda _, given: (torch.ops.braid.share(given[0], self.ranks), *given[1:])
+            )
         else:
             raise InvalidArgument(f"{name}: has the style {style}, which is not known here")
 
