@@ -387,12 +387,64 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
           {"uninitialized"}};
 }
 
+/// A row of a product and a multiple of it pass through memory of the block; what comes of rows
+/// that nobody wrote is dropped at last, as in the epilogues of FlashAttention.
+KernelCase staged_rows() {
+  return {"staged_rows",
+          R"(
+extern "C" __global__ void k(const float* x, float* out, int n) {
+  __shared__ alignas(16) unsigned rows[16][8];
+  __shared__ float staged[16][8], twice[16][8];
+  const int lane = threadIdx.x;
+  for (int i = lane; i < n * 8; i += 32) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;"
+        : "=r"(rows[i / 8][i % 8]) : "f"(x[2 * i + 1]), "f"(x[2 * i]));
+  }
+  __syncwarp();
+  unsigned a[4];
+  const unsigned at = (unsigned)__cvta_generic_to_shared(&rows[lane % 16][lane / 16 * 4]);
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3]) : "r"(at));  // finds 1 // finds 2 // finds 3
+  float d[4] = {};
+  const unsigned ones = 0x3c003c00;
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, {%8, %8}, {%0, %1, %2, %3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(ones));
+  for (int e = 0; e < 4; ++e) staged[lane / 4 + e / 2 * 8][lane % 4 * 2 + e % 2] = d[e];
+  __syncwarp();
+  for (int i = lane; i < 128; i += 32) twice[i / 8][i % 8] = staged[i / 8][i % 8] * 2;
+  __syncwarp();
+  for (int i = lane; i < 128; i += 32) {
+    const float value = twice[i / 8][i % 8];
+    if (i / 8 < (BUG == 1 ? n + 1 : n)) out[i] = value;
+#if BUG == 2
+    if (i == n * 8 + 3 && value > 4) out[0] = 0;
+#elif BUG == 3
+    if (i == lane) out[0] = __shfl_down_sync(~0u, twice[15][i % 8], 1) + n;
+#endif
+  }
+}
+)",
+          {1},
+          {32},
+          {buffer(0), buffer(1), scalar(11)},
+          [] {
+            return Buffers{small_integers(256, 5), zeros(128)};
+          },
+          [](Buffers& b) {
+            for (std::size_t i = 0; i < 11 * 16; ++i) {
+              for (std::size_t c = 0; c < 8; ++c) b[1][i / 16 * 8 + c] += 2 * b[0][i];
+            }
+          },
+          {"uninitialized", "uninitialized", "uninitialized"}};
+}
+
 }  // namespace
 
 std::vector<KernelCase> library_kernels() {
-  return {block_radix_sort(), cooperative_grid(),  labeled_groups(),
-          barrier_stages(),   staged_tail(),       dropped_prefetch(),
-          guessed_sum(),      rows_of_a_product(), guarded_compare()};
+  return {block_radix_sort(), cooperative_grid(), labeled_groups(), barrier_stages(),
+          staged_tail(),      dropped_prefetch(), guessed_sum(),    rows_of_a_product(),
+          guarded_compare(),  staged_rows()};
 }
 
 }  // namespace braid::testing

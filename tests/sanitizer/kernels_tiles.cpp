@@ -16,7 +16,7 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
   __shared__ float tree[256];
   const int t = threadIdx.x;
 #if BUG == 4
-  if (2 * t < n) {
+  if (2 * t < n / 2) {
     tree[2 * t] = x[2 * t];
     tree[2 * t + 1] = x[2 * t + 1];
   }
@@ -34,7 +34,7 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
 #else
     if (t < d) {
 #endif
-      tree[offset * (2 * t + 2) - 1] += tree[offset * (2 * t + 1) - 1];  // finds 1 // finds 3 // finds 4
+      tree[offset * (2 * t + 2) - 1] += tree[offset * (2 * t + 1) - 1];  // finds 1 // finds 3
     }
     offset *= 2;
   }
@@ -46,7 +46,7 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
 #endif
     if (t < d) {
       const int i = offset * (2 * t + 1) - 1, j = offset * (2 * t + 2) - 1;
-      const float left = tree[i];  // finds 2
+      const float left = tree[i];  // finds 2 // finds 4
       tree[i] = tree[j];  // finds 2
       tree[j] += left;  // finds 2
     }

@@ -134,7 +134,8 @@ class Follower {
       if (holds_address(i)) {
         use_.always = true;
       } else {
-        store(i.line);
+        add_line(use_.stores, i.line);
+        if (i.is(Op::kSt)) add_line(use_.computed_by, i.line);
       }
     } else if (!has_results || i.entry->has_address() || unit == ptx::Unit::kSync) {
       use_.always = true;
@@ -200,10 +201,8 @@ class Follower {
   [[nodiscard]] bool decided_by_followed(const Instruction& i) const {
     return i.is(Op::kSelp) ? holds(i.operands[3]) : holds(i.operands[1]) && holds(i.operands[2]);
   }
-  void store(std::uint32_t line) {
-    if (std::ranges::find(use_.stores, line) == use_.stores.end()) {
-      use_.stores.push_back(line);
-    }
+  static void add_line(std::vector<std::uint32_t>& lines, std::uint32_t line) {
+    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
   }
 
   void choice(std::uint32_t line, std::uint32_t value) {

@@ -28,6 +28,7 @@ struct ReadUse {
   /// Some are what a compare-and-swap of the same word expects, which fails where they are wrong.
   bool guesses = false;
   std::vector<std::uint32_t> stores;  ///< otherwise they matter only if one of these lines stores
+  std::vector<std::uint32_t> computed_by;  ///< of these those where a lane stores what it has
   /// An instruction that may drop them (ptx::is_choice), by its line, and which of its two values
   /// they are.
   struct Choice {

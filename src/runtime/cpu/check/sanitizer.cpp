@@ -117,7 +117,7 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
   }
   AgentInfo& agent = agents_[warp.agent];
   if (undefined != 0) {
-    agent.undefined_loads[line] = undefined;
+    agent.undefined_loads[line] = {undefined, {warp.time, warp.unwritten_reads}};
   } else if (!writes && !agent.undefined_loads.empty()) {
     agent.undefined_loads.erase(line);
   }
@@ -125,7 +125,11 @@ std::string Sanitizer::access(WarpCheck& warp, const std::uint64_t* addresses, s
     *read.lanes |= lanes_that_read(read.start, read.end, code.bytes - code.unread);
   }
   if (writes && mask != 0) {
-    agent.stores[line].note(mask & ~pass_on(warp, addresses, mask, code.bytes, line), warp);
+    const bool may_pass = code.kind == AccessCode::kStore && !agent.undefined_loads.empty();
+    const std::uint32_t passed = may_pass ? pass_on(warp, addresses, mask, code.bytes, line) : 0;
+    Stored& stored = agent.stores[line];
+    stored.all.note(mask, warp);
+    stored.kept.note(mask & ~passed, warp);
   }
   if (writes && !atomic) ++progress_;
   return "";

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -392,9 +393,13 @@ class Sanitizer {
     std::uint32_t lanes = 0;  ///< lanes that have read racing bytes
     const ReadUse* use = nullptr;
   };
+  /// What is reported of a value that nobody wrote: of where it was read first.
+  struct Origin {
+    Known known;
+    Finding finding;
+  };
   /// A read of uninitialized bytes, which another warp of the block may write later.
   struct Unwritten {
-    Known known;
     Finding finding;
     struct Bytes {
       std::uint64_t start, end;
@@ -407,7 +412,10 @@ class Sanitizer {
     std::vector<Bytes> bytes;
     std::uint64_t origin = 0;  ///< address of the finding's offset 0
     bool counts = false;       ///< it counts whatever becomes of the values
+    /// They are what a store computed from a value that nobody wrote.
+    std::optional<Origin> computed_from;
   };
+  using Unwrittens = std::map<std::pair<std::uint32_t, Known>, Unwritten>;  ///< by reader
   /// A moment of a warp. Its time passes at barriers and the like; the other number tells reads
   /// between these apart.
   struct Moment {
@@ -438,7 +446,10 @@ class Sanitizer {
     std::uint32_t done_ = 0;
     std::array<Moment, 32> last_{};
   };
-  using Stored = LaneMoments;                 ///< stores of a line
+  /// Stores of a line: all, and those that did not pass on what nobody wrote.
+  struct Stored {
+    LaneMoments all, kept;
+  };
   using Chosen = std::array<LaneMoments, 2>;  ///< choices of each value of a `selp`
   /// How a write compares to unordered ones: different, the same value, or equal up to rounding.
   enum class Same : std::uint8_t { kNo, kValue, kRounded };
@@ -452,6 +463,11 @@ class Sanitizer {
     Cell& cell;
     std::uint64_t address;
     std::size_t bytes;
+  };
+
+  struct UndefinedLoad {
+    std::uint32_t lanes = 0;
+    Moment when;
   };
 
   struct AgentInfo;
@@ -484,14 +500,21 @@ class Sanitizer {
                                              std::string_view what, std::size_t bytes) const;
   const ReadUse* use_of(const AgentInfo& agent, std::uint32_t time, std::uint32_t line,
                         int matrix = kAllMatrices);
+  /// Whether it is so of a use of a value, and the lanes that have it there.
+  using Reached = std::function<bool(const ReadUse&, std::uint32_t)>;
+  bool follow(const AgentInfo& reader, const ReadUse& use, const Moment& then, std::uint32_t lanes,
+              const Reached& reached);
   [[nodiscard]] bool is_used(const AgentInfo& reader, const ReadUse& use, const Moment& then,
-                             std::uint32_t lanes);
+                             std::uint32_t lanes, LaneMoments Stored::*of_which);
   void await_lanes(const Lane& lane, Suspect& suspect, const Reader& reader, std::size_t bytes);
   void settle_values(std::uint32_t agent, const std::uint32_t* entered);
   void judge(std::uint32_t agent, const Suspect& suspect);
   void settle(std::uint32_t agent, const std::uint32_t* entered = nullptr);
   void note(const Lane& lane, const Region& region, const Access& before, Same same);
   [[nodiscard]] std::string undefined_store(const Cell& cell) const;
+  std::uint32_t computed_lanes(const AgentInfo& agent, std::uint32_t load,
+                               const UndefinedLoad& read, std::uint32_t store);
+  [[nodiscard]] Origin origin_of(const Unwrittens::value_type& read) const;
   std::uint32_t pass_on(const WarpCheck& warp, const std::uint64_t* addresses, std::uint32_t mask,
                         std::uint32_t bytes, std::uint32_t line);
   bool forget_bytes(std::uint64_t address, std::size_t bytes);
@@ -527,8 +550,8 @@ class Sanitizer {
     std::uint32_t start = 0;                            ///< its time at the start
     std::unordered_map<std::uint32_t, Stored> stores;   ///< by line
     std::unordered_map<std::uint32_t, Chosen> choices;  ///< likewise
-    /// Loads, by line, that read bytes which nobody wrote when they last ran, and in which lanes.
-    std::map<std::uint32_t, std::uint32_t> undefined_loads;
+    /// Loads, by line, that read bytes which nobody wrote when they last ran.
+    std::map<std::uint32_t, UndefinedLoad> undefined_loads;
     enum Role : std::uint8_t { kWarp, kCopies, kInits, kTwin };
     Role role = kWarp;       ///< other roles: its copies, its mbarrier.inits, or its stores as seen
                              ///< by copies
@@ -560,7 +583,9 @@ class Sanitizer {
   std::set<Known> known_;
   std::map<Known, Finding> notes_;
   std::map<std::pair<std::uint32_t, Known>, Suspect> suspects_;  ///< by reader
-  std::map<std::pair<std::uint32_t, Known>, Unwritten> unwritten_;
+  Unwrittens unwritten_;
+  /// By kernel and line of a store that passed on what it computed from such values.
+  std::map<std::pair<std::size_t, std::uint32_t>, Origin> computed_;
   /// Stretches that the current access reads: whose lanes are not known yet.
   struct Fresh {
     std::uint64_t start, end;

@@ -86,18 +86,15 @@ void Sanitizer::race(const Lane& lane, const Region& region, const Access& befor
   await_lanes(lane, added->second, *reads, bytes);
 }
 
-/// Whether one of `lanes` has stored at a place that depends on the values since it read them.
-bool Sanitizer::is_used(const AgentInfo& reader, const ReadUse& use, const Moment& then,
-                        std::uint32_t lanes) {
+/// Follows the values that `lanes` read then: what the reads reach, and through the choices that
+/// have taken them since. Whether they reach what is asked for.
+bool Sanitizer::follow(const AgentInfo& reader, const ReadUse& use, const Moment& then,
+                       std::uint32_t lanes, const Reached& reached) {
   std::map<std::uint32_t, std::uint32_t> followed;  // by line of a selp: lanes of its result
   const auto reaches = [&](const ReadUse& from, std::uint32_t of, const auto& next) -> bool {
     if (from.always) return true;
     of = from.reached(of);
-    const bool stored = std::ranges::any_of(from.stores, [&](std::uint32_t line) {
-      const auto found = reader.stores.find(line);
-      return found != reader.stores.end() && (found->second.since(then) & of) != 0;
-    });
-    if (stored) return true;
+    if (reached(from, of)) return true;
     return std::ranges::any_of(from.choices, [&](const ReadUse::Choice& choice) {
       const auto found = reader.choices.find(choice.line);
       if (found == reader.choices.end()) return false;
@@ -112,6 +109,17 @@ bool Sanitizer::is_used(const AgentInfo& reader, const ReadUse& use, const Momen
   return reaches(use, lanes, reaches);
 }
 
+/// Whether one of `lanes` has stored at a place that depends on the values since it read them.
+bool Sanitizer::is_used(const AgentInfo& reader, const ReadUse& use, const Moment& then,
+                        std::uint32_t lanes, LaneMoments Stored::*of_which) {
+  return follow(reader, use, then, lanes, [&](const ReadUse& from, std::uint32_t of) {
+    return std::ranges::any_of(from.stores, [&](std::uint32_t line) {
+      const auto found = reader.stores.find(line);
+      return found != reader.stores.end() && ((found->second.*of_which).since(then) & of) != 0;
+    });
+  });
+}
+
 void Sanitizer::chose(WarpCheck& warp, std::uint32_t first, std::uint32_t second,
                       std::uint32_t line) {
   const std::lock_guard lock(mutex_);
@@ -123,7 +131,8 @@ void Sanitizer::chose(WarpCheck& warp, std::uint32_t first, std::uint32_t second
 /// Decides a suspect whose reader is done with the value, or never will be.
 void Sanitizer::judge(std::uint32_t agent, const Suspect& suspect) {
   const AgentInfo& reader = agents_[agent];
-  if (!reader.ended || is_used(reader, *suspect.use, {suspect.time, 0}, suspect.lanes)) {
+  if (!reader.ended ||
+      is_used(reader, *suspect.use, {suspect.time, 0}, suspect.lanes, &Stored::all)) {
     return keep(suspect.known, suspect.finding);
   }
   const auto [note, is_new] = notes_.try_emplace(suspect.known, suspect.finding);
@@ -149,19 +158,20 @@ void Sanitizer::settle_values(std::uint32_t agent, const std::uint32_t* entered)
   while (read != unwritten_.end() && read->first.first == agent) {
     Unwritten& unwritten = read->second;
     const ReadUse* const use =
-        unwritten.counts ? nullptr : use_of(reader, reader.start, unwritten.known.line);
+        unwritten.counts ? nullptr : use_of(reader, reader.start, read->first.second.line);
     if (use != nullptr) {
       std::erase_if(unwritten.bytes, [&](const Unwritten::Bytes& bytes) {
         const auto later = [&](int block) { return entered[block] >= bytes.index; };
         const bool reached =
             use->in_block || entered == nullptr || std::ranges::any_of(use->blocks, later);
         const auto counts = [&](const ReadUse& of, std::uint32_t lanes) {
-          return of.always || (reached && is_used(reader, of, {bytes.time, bytes.index}, lanes));
+          return of.always ||
+                 (reached && is_used(reader, of, {bytes.time, bytes.index}, lanes, &Stored::kept));
         };
         if (use->matrices == 0) return !counts(*use, bytes.lanes);
         for (int matrix = 0; matrix < use->matrices; ++matrix) {
           const std::uint32_t lanes = use->receiving(bytes.lanes, matrix);
-          const ReadUse& of = *use_of(reader, reader.start, unwritten.known.line, matrix);
+          const ReadUse& of = *use_of(reader, reader.start, read->first.second.line, matrix);
           if (lanes != 0 && counts(of, lanes)) return false;
         }
         return true;
@@ -184,17 +194,46 @@ void Sanitizer::note(const Lane& lane, const Region& region, const Access& befor
                                  "the other side: " + place(before)));
 }
 
-/// A store in memory of the block of the very bytes that nobody wrote: they count as unwritten
-/// there, too. What is computed from them is found where they are read, as it is the cause. Returns
-/// the lanes that do no more.
+/// The lanes in which what the store computes depends on bytes that nobody wrote.
+std::uint32_t Sanitizer::computed_lanes(const AgentInfo& agent, std::uint32_t load,
+                                        const UndefinedLoad& read, std::uint32_t store) {
+  std::uint32_t lanes = 0;
+  const Reached reached = [&](const ReadUse& from, std::uint32_t of) {
+    if (std::ranges::find(from.computed_by, store) != from.computed_by.end()) lanes |= of;
+    return false;
+  };
+  const ReadUse* const use = use_of(agent, agent.start, load);
+  if (use == nullptr) return 0;
+  if (use->matrices == 0) return follow(agent, *use, read.when, read.lanes, reached) ? 0 : lanes;
+  for (int matrix = 0; matrix < use->matrices; ++matrix) {
+    const std::uint32_t receiving = use->receiving(read.lanes, matrix);
+    const ReadUse& of = *use_of(agent, agent.start, load, matrix);
+    if (receiving != 0 && follow(agent, of, read.when, receiving, reached)) return 0;
+  }
+  return lanes;
+}
+
+/// A store in memory of the block of bytes that nobody wrote, or of what is computed from them:
+/// they count as unwritten there, too. The very bytes are found where they are read next, as what
+/// is computed then has that cause; other values where they were read first. Returns the lanes that
+/// do no more.
 std::uint32_t Sanitizer::pass_on(const WarpCheck& warp, const std::uint64_t* addresses,
                                  std::uint32_t mask, std::uint32_t bytes, std::uint32_t line) {
   const AgentInfo& agent = agents_[warp.agent];
+  const std::uint16_t kernel = warp.launch->kernel_index;
   std::uint32_t lanes = 0;
   for (const auto& [load, read] : agent.undefined_loads) {
     const ReadUse* const use = use_of(agent, agent.start, load);
-    if (use == nullptr || use->reached(1) != 1) continue;
-    if (std::ranges::find(use->moved_by, line) != use->moved_by.end()) lanes |= read & mask;
+    if (use == nullptr) continue;
+    if (use->reached(1) == 1 && std::ranges::find(use->moved_by, line) != use->moved_by.end()) {
+      lanes |= read.lanes & mask;
+      continue;
+    }
+    const std::uint32_t computed = computed_lanes(agent, load, read, line) & mask;
+    const auto found = unwritten_.find({warp.agent, {"uninitialized", kernel, load, 0}});
+    if (computed == 0 || found == unwritten_.end()) continue;
+    lanes |= computed;
+    computed_.try_emplace({kernel, line}, origin_of(*found));
   }
   std::uint32_t passed = 0;
   for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
@@ -224,15 +263,18 @@ void Sanitizer::add_unwritten(const Lane& lane, const Stretch& at) {
   if (known_.contains(known)) return;
   const std::pair key(lane.warp.agent, known);
   auto found = unwritten_.find(key);
+  const auto origin = computed_.find({at.cell.write.kernel, at.cell.write.line});
+  const bool is_computed = origin != computed_.end() && at.cell.write.when.time != 0;
   if (found == unwritten_.end()) {
-    Unwritten read{known,
-                   describe(lane, "uninitialized",
+    Unwritten read{describe(lane, "uninitialized",
                             fmt::format("{} of bytes that nobody wrote", verb(lane.code.kind)),
                             &at.region, undefined_store(at.cell))};
+    if (is_computed) read.computed_from = origin->second;
     read.origin = at.address - static_cast<std::uint64_t>(read.finding.offset);
     read.counts = lane.code.kind != AccessCode::kLoad;
     found = unwritten_.emplace(key, std::move(read)).first;
   }
+  if (!is_computed) found->second.computed_from.reset();  // it reads some itself
   constexpr std::size_t kMostStretches = 256;
   Unwritten& read = found->second;
   if (read.bytes.size() == kMostStretches) {
@@ -266,6 +308,19 @@ void Sanitizer::is_written(const Access& read, std::uint64_t start, std::uint64_
   if (found->second.bytes.empty()) unwritten_.erase(found);
 }
 
+/// What is reported of the read.
+Sanitizer::Origin Sanitizer::origin_of(const Unwrittens::value_type& read) const {
+  const auto& [agent, known] = read.first;
+  const Unwritten& unwritten = read.second;
+  if (unwritten.computed_from) return *unwritten.computed_from;
+  Origin origin{known, unwritten.finding};
+  const Unwritten::Bytes& first = unwritten.bytes.front();
+  origin.finding.offset = static_cast<std::int64_t>(first.start - unwritten.origin);
+  origin.finding.thread =
+      position(agents_[agent].warp * 32ULL + first.lane, block_shapes_[known.kernel]);
+  return origin;
+}
+
 /// Warps of ended launches will not write what others have read.
 void Sanitizer::settle_unwritten(bool all) {
   for (auto read = unwritten_.begin(); read != unwritten_.end();) {
@@ -274,15 +329,8 @@ void Sanitizer::settle_unwritten(bool all) {
       ++read;
       continue;
     }
-    Unwritten& unwritten = read->second;
-    if (!known_.contains(unwritten.known)) {
-      const Unwritten::Bytes& first = unwritten.bytes.front();
-      Finding& finding = unwritten.finding;
-      finding.offset = static_cast<std::int64_t>(first.start - unwritten.origin);
-      finding.thread =
-          position(agent.warp * 32ULL + first.lane, block_shapes_[unwritten.known.kernel]);
-      keep(unwritten.known, std::move(finding));
-    }
+    Origin origin = origin_of(*read);
+    if (!known_.contains(origin.known)) keep(origin.known, std::move(origin.finding));
     read = unwritten_.erase(read);
   }
 }
@@ -302,6 +350,7 @@ void Sanitizer::forget() {
   notes_.clear();
   suspects_.clear();
   unwritten_.clear();
+  computed_.clear();
 }
 
 std::vector<Finding> Sanitizer::notes() {
