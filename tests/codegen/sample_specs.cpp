@@ -462,6 +462,17 @@ std::vector<SampleSpec> large_matmuls(const Target& target) {
     const ValueId up = b.op("mm", {x, b.input(DType::kBF16, square)});
     add("pair", b, {b.op("mul", {b.op("silu", {gate}), up})});
   }
+  {
+    Body b;
+    const ValueId x = b.input(DType::kBF16, square);
+    const ValueId both = b.input(DType::kBF16, {8192, 4096});
+    const auto product_with = [&](std::int64_t start) {
+      const ValueId part = b.op("slice", {both}, {{"start", start}, {"end", start + 4096}});
+      return b.op("mm", {x, b.transpose(part)});
+    };
+    const ValueId gate = product_with(0);
+    add("joined_pair", b, {b.op("mul", {b.op("silu", {gate}), product_with(4096)})});
+  }
   for (const DType dtype : {DType::kBF16, DType::kF8E4M3}) {
     const bool f8 = dtype == DType::kF8E4M3;
     if (f8 && target.sm < 89) continue;

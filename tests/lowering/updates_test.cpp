@@ -118,7 +118,7 @@ TEST(Updates, OfAPartThatIsNotTheFirstTheElementsAreReplacedInACopy) {
   EXPECT_THAT(steps(lowered(node("c", "split", R"("cache")", R"("split_size": 8)") + "," +
                                 node("a", "index_copy", R"("c:1", "slots", "rows")"),
                             R"("a")")),
-              ElementsAre("split", "index_copy"));
+              ElementsAre("split", "copy", "index_copy"));
 }
 
 TEST(Updates, APlanThatUpdatesElsewhereIsRefused) {

@@ -159,6 +159,30 @@ double stored_bytes(const Graph& body, ValueId value, const auto& extent) {
   return bytes / count(value);
 }
 
+/// Whether an input is more than numbers of rows, or of columns, which are few.
+bool is_matrix(const GraphInput& input) {
+  const std::span<const Dim> shape = input.type.shape;
+  return shape.size() > 1 && shape.back() != Dim(1) && shape[shape.size() - 2] != Dim(1);
+}
+std::int64_t matrices(const Graph& body) { return std::ranges::count_if(body.inputs(), is_matrix); }
+
+/// How many inputs the right operands are, of which several may be parts of one.
+std::int64_t weights_of(const Graph& body, const std::vector<const Node*>& matmuls) {
+  std::set<ValueId> seen;
+  std::int64_t found = 0;
+  const auto visit = [&](const auto& self, ValueId value) -> void {
+    if (!seen.insert(value).second) return;
+    const Value& of = body.value(value);
+    if (of.producer < 0) {
+      found += is_matrix(body.inputs()[static_cast<std::size_t>(of.result)]) ? 1 : 0;
+      return;
+    }
+    for (const ValueId input : body.node(of.producer).inputs) self(self, input);
+  };
+  for (const Node* matmul : matmuls) visit(visit, matmul->inputs[first_matrix(*matmul) + 1]);
+  return std::min<std::int64_t>(found, std::ssize(matmuls));
+}
+
 /// `value` gives a size's.
 Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& use,
                    const auto& value) {
@@ -167,13 +191,9 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
   const Node& mm = *matmuls[0];
   const std::size_t first = first_matrix(mm);
   const TensorType& left = body.type(mm.inputs[first]);
-  // Scales of rows or of columns are few.
-  const std::int64_t matrices = std::ranges::count_if(body.inputs(), [](const GraphInput& input) {
-    const std::span<const Dim> shape = input.type.shape;
-    return shape.size() > 1 && shape.back() != Dim(1) && shape[shape.size() - 2] != Dim(1);
-  });
   const std::int64_t scales = std::ssize(block_scales_of(body));
-  const std::int64_t met = matrices - 1 - std::ssize(matmuls) - scales;
+  const std::int64_t met =  // none where both operands are one
+      std::max<std::int64_t>(0, matrices(body) - 1 - weights_of(body, matmuls) - scales);
   const Shape& result = body.type(mm.outputs[0]).shape;
   const auto extent = [&](const Dim& dim) { return std::max<std::int64_t>(1, value(dim)); };
   // With few rows, not all groups have one.
@@ -194,7 +214,7 @@ Product product_of(const BodyFacts& facts, const Target& target, const GemmUse& 
     return is_copied && !is_moved_input(body, matmul.inputs[input]);
   };
   bool is_left_made = false;
-  if (use.gathers) {
+  if (use.gathers || row_selection(body, mm) != nullptr) {
     copies.push_back({.is_left = true, .bytes = element});
   } else {
     is_left_made = is_made(mm, first);

@@ -545,20 +545,14 @@ class Gemm {
   /// Where the left operand's rows are those of a matrix at indices: looks these up once, not in
   /// each step along K.
   void select_rows() {
-    const NodeId producer = body_.value(matmuls_[0]->inputs[first_]).producer;
-    if (producer < 0) return;
-    const Node& node = body_.node(producer);
-    if (node.op_name() != "index_select") return;
-    const Shape& table = body_.type(node.inputs[0]).shape;
-    if (table.size() != 2 || axis_of(node.attrs, "dim", 2) != 0 ||
-        !is_contiguous(body_, node.inputs[0], 1)) {
-      return;
-    }
+    const Node* const node = row_selection(body_, *matmuls_[0]);
+    if (node == nullptr) return;
     Mask mask;
     const Id row = in_all(index(m_, m_.block, 1, 0, mask));
-    const Shape& rows = body_.type(node.inputs[1]).shape;
-    const Id selected = emitter_.checked_index(node, table[0], {{row, rows}}, mask);
-    selected_ = {node.inputs[0], selected, std::move(mask)};
+    const Dim& count = body_.type(node->inputs[0]).shape[0];
+    const Shape& rows = body_.type(node->inputs[1]).shape;
+    const Id selected = emitter_.checked_index(*node, count, {{row, rows}}, mask);
+    selected_ = {node->inputs[0], selected, std::move(mask)};
   }
 
   /// The tile [rows, cols] of an operand's last two dims; transposed when its rows are contiguous.
@@ -743,6 +737,16 @@ bool is_contiguous(const Graph& body, ValueId value, std::size_t dim) {
     if (!of) return false;
     dim = *of;
   }
+}
+
+const Node* row_selection(const Graph& body, const Node& matmul) {
+  const NodeId producer = body.value(matmul.inputs[first_matrix(matmul)]).producer;
+  if (producer < 0) return nullptr;
+  const Node& node = body.node(producer);
+  if (node.op_name() != "index_select") return nullptr;
+  const std::size_t rank = body.type(node.inputs[0]).shape.size();
+  const bool is_of_rows = rank == 2 && axis_of(node.attrs, "dim", rank) == 0;
+  return is_of_rows && is_contiguous(body, node.inputs[0], 1) ? &node : nullptr;
 }
 
 void emit_gemm_tile(const Piece& piece, const GemmPlace& place) { Gemm(piece, place).emit(); }

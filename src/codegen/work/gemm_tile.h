@@ -111,4 +111,8 @@ struct Raster {
 /// Whether neighbours along dim `dim` of a value are adjacent in memory, as far as views tell.
 [[nodiscard]] bool is_contiguous(const Graph& body, ValueId value, std::size_t dim);
 
+/// The index_select that the left operand is, where it is of whole rows of a matrix, which lie side
+/// by side: they are copied from there, and looked up once for a tile. Else null.
+[[nodiscard]] const Node* row_selection(const Graph& body, const Node& matmul);
+
 }  // namespace braid
