@@ -26,6 +26,8 @@
 //   a wait_tensor of what no collective computes                -> the operand
 //   negative or unordered dims, a view's -1                     -> plain dims
 //   nodes that overwrite nothing and that no output needs       -> gone
+//   an update's index or elements that are the tensor itself    -> a copy of it, which a kernel can
+//                                                                  read while it replaces elements
 // Where the operand or the result is overwritten, and they are two memories, a copy stands there
 // instead of the operand; a collective over one rank into `out` is a copy_. Each result of a
 // collective that stays keeps a wait. A negative dim of operands that differ in rank has no plain
@@ -57,6 +59,8 @@ constexpr ReasonCode kUndoesTranspose{"canonicalize.undoes_transpose",
 constexpr ReasonCode kChunkOfGathered{"canonicalize.chunk_of_gathered",
                                       "this rank's chunk of '{value}' is what was gathered"};
 constexpr ReasonCode kCopied{"canonicalize.copied", "{reason}: a copy"};
+constexpr ReasonCode kReadsItself{"canonicalize.reads_itself",
+                                  "replaces elements of what it reads: from a copy"};
 constexpr ReasonCode kPlainDims{"canonicalize.plain_dims", "dims in their plain spelling"};
 
 class Canonicalizer {
@@ -85,6 +89,9 @@ class Canonicalizer {
       }
       if (copied_[id]) {
         copy_operands(node, operands_[id], rewrite);
+      } else if (reads_itself(node, operands_[id])) {
+        context_.applied(kPass, node.name, Reason(kReadsItself));
+        copy_reading_copies(node, operands_[id], rewrite);
       } else if (auto attrs = plain_attrs(node)) {
         context_.applied(kPass, node.name, Reason(kPlainDims));
         rewrite.copy(node, rewrite(operands_[id]), std::move(*attrs));
@@ -108,7 +115,8 @@ class Canonicalizer {
   bool changes_nothing(const std::vector<bool>& live) const {
     for (std::size_t id = 0; id < live.size(); ++id) {
       const Node& node = graph_.nodes()[id];
-      if (!live[id] || copied_[id] || operands_[id] != node.inputs || plain_attrs(node)) {
+      if (!live[id] || copied_[id] || operands_[id] != node.inputs || plain_attrs(node) ||
+          reads_itself(node, operands_[id])) {
         return false;
       }
     }
@@ -169,6 +177,35 @@ class Canonicalizer {
     context_.applied(kPass, node.name,
                      Reason(kOneRank, *node.attr<std::string>("group"),
                             stand ? "the operand itself" : "a copy of the operand"));
+  }
+
+  /// The value whose elements this one has, in the same order.
+  ValueId in_order(ValueId value) const {
+    for (const Node* node = producer(value); node != nullptr && node->op->view == View::kFlat;
+         node = producer(value)) {
+      value = operands(value)[0];
+    }
+    return value;
+  }
+  bool is_updated(const std::vector<ValueId>& operands, std::size_t i) const {
+    return i > 0 && in_order(operands[i]) == in_order(operands[0]);
+  }
+  bool reads_itself(const Node& node, const std::vector<ValueId>& operands) const {
+    if (node.op->op_class != OpClass::kUpdate) return false;
+    for (std::size_t i = 1; i < operands.size(); ++i) {
+      if (is_updated(operands, i)) return true;
+    }
+    return false;
+  }
+  void copy_reading_copies(const Node& node, const std::vector<ValueId>& operands,
+                           Rewriter& rewrite) {
+    std::vector<ValueId> inputs = rewrite(operands);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!is_updated(operands, i)) continue;
+      inputs[i] = rewrite.add(rewrite.fresh_name(node.name + "_copy"), "copy", {inputs[i]}, {});
+    }
+    auto attrs = plain_attrs(node);
+    rewrite.copy(node, std::move(inputs), attrs ? std::move(*attrs) : node.attrs);
   }
 
   /// Replaces the node by a copy of each operand.

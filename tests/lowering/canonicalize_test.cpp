@@ -367,6 +367,24 @@ TEST(Canonicalize, AWaitForWhatNoCollectiveComputesGoes) {
               ElementsAre("z = neg(x)", "c = all_reduce(z)", "s = wait_tensor(c)", "-> s"));
 }
 
+// A kernel replaces elements at any time, and has one input for what it reads twice.
+TEST(Canonicalize, AnUpdateReadsItsOwnTensorFromACopy) {
+  const auto scatter = [](const std::string& index, const std::string& source) {
+    return after(
+        kAlone, input("x", "4, 4") + R"(, {"name": "i", "dtype": "i64", "shape": [4, 4]})",
+        node("f", "view", R"("x")", R"("shape": [4, 4, 1])") + "," +
+            node("v", "view", R"("f")", R"("shape": [4, 4])") + "," +
+            node("t", "transpose", R"("x")", R"("dim0": 0, "dim1": 1)") + "," +
+            node("u", "scatter", '"' + index + R"(", "i", ")" + source + '"', R"("dim": 1)"),
+        R"("u")");
+  };
+  EXPECT_THAT(scatter("x", "x"),
+              ElementsAre("u_copy = copy(x)", "u = scatter(x, i, u_copy)", "-> u"));
+  EXPECT_THAT(scatter("x", "v"),
+              ElementsAre("u_copy = copy(x)", "u = scatter(x, i, u_copy)", "-> u"));
+  EXPECT_THAT(scatter("x", "t"), ElementsAre("t = transpose(x)", "u = scatter(x, i, t)", "-> u"));
+}
+
 TEST(Canonicalize, RandomGraphsKeepTheirValues) {
   for (int world : {1, 2, 4}) {
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
