@@ -485,7 +485,7 @@ TEST(SemanticsHints, ComputeNothing) {
 /// Four warps give registers back until they have `less`, of the other eight each thread takes up
 /// to `more`.
 std::string error_of_registers(const std::string& directives, int less, int more,
-                               const CpuOptions& options = {.threads = 2}) {
+                               const CpuOptions& options = {.threads = 2}, Dim3 block = {384}) {
   Bench bench = Bench::from_ptx(
       ".version 8.0\n.target sm_90a\n.address_size 64\n"
       ".visible .entry k()" +
@@ -504,7 +504,7 @@ std::string error_of_registers(const std::string& directives, int less, int more
           ";\n"
           "ret;\n}\n",
       options);
-  return cpu_test::error_of([&] { bench.run({1}, {384}, 0); });
+  return cpu_test::error_of([&] { bench.run({1}, block, 0); });
 }
 
 TEST(SemanticsRegisters, AreThoseOfTheBlock) {
@@ -522,6 +522,10 @@ TEST(SemanticsRegisters, AreThoseOfTheBlock) {
   EXPECT_THAT(error_of_registers(".maxnreg 128", 24, 184), HasSubstr("waits for registers"));
   EXPECT_THAT(error_of_registers(".maxntid 384 .minnctapersm 2", 24, 112),
               HasSubstr("waits for registers"));
+  // A thread may use 255, which are 256.
+  for (const char* declared : {"", ".maxnreg 255", ".maxnreg 256"}) {
+    EXPECT_EQ(error_of_registers(declared, 256, 256, {.threads = 2}, {256}), "") << declared;
+  }
 }
 
 TEST(SemanticsTrap, EndsTheKernel) {

@@ -203,14 +203,15 @@ class CpuFunction final : public Function {
     return code_->program().module().functions[function];
   }
 
-  /// Those of each thread at its start, where the kernel changes how many: as many as it may have,
-  /// in steps of 8.
+  /// Those of each thread at its start, where the kernel changes how many: as many as it may have.
+  /// They come in eights, so that a thread which may use 255 has 256.
   [[nodiscard]] std::uint32_t registers_per_thread(Dim3 block) const {
-    constexpr std::uint64_t kRegisters = 65536, kMost = 255;
+    constexpr std::uint64_t kRegisters = 65536, kMost = 256;
     const std::uint64_t threads = block.count() * std::max(1U, declared().min_blocks);
-    const std::uint64_t most = std::min(kRegisters / std::max<std::uint64_t>(1, threads), kMost);
-    const std::uint64_t declares = declared().max_registers;
-    return static_cast<std::uint32_t>((declares == 0 ? most : std::min(most, declares)) / 8 * 8);
+    const std::uint64_t most =
+        std::min(kRegisters / std::max<std::uint64_t>(1, threads) / 8 * 8, kMost);
+    const std::uint64_t declares = (declared().max_registers + 7) / 8 * 8;
+    return static_cast<std::uint32_t>(declares == 0 ? most : std::min(most, declares));
   }
 
   /// The launch's cluster, else the declared one.
