@@ -31,8 +31,10 @@ class MatrixReader {
         shared_(shared),
         bytes_(warp.total_shared) {}
 
-  /// Returns whether the block is there. `count`: of its rows, from the first on.
-  bool block(std::uint32_t mn, std::uint32_t part, Rows& rows, std::uint32_t count = 8) {
+  /// Returns whether the block is there. `count`: of its rows, from the first on. `used`: bytes of
+  /// a row that have elements.
+  bool block(std::uint32_t mn, std::uint32_t part, Rows& rows, std::uint32_t count = 8,
+             std::uint32_t used = 16) {
     for (std::uint32_t r = 0; r < count; ++r) {
       const std::uint32_t at = matrix_.row(mn, part, r);
       if (at + 16 > bytes_) {
@@ -41,18 +43,18 @@ class MatrixReader {
       }
       rows[r] = _mm_load_si128(reinterpret_cast<const __m128i*>(shared_ + at));
     }
-    if (checked_ || place_ != kNotCounted) tell(mn, part, count);
+    if (checked_ || place_ != kNotCounted) tell(mn, part, count, used);
     return true;
   }
   /// An address that is outside, or 0.
   [[nodiscard]] std::uint32_t outside() const { return outside_; }
 
  private:
-  void tell(std::uint32_t mn, std::uint32_t part, std::uint32_t count) {
+  void tell(std::uint32_t mn, std::uint32_t part, std::uint32_t count, std::uint32_t used) {
     std::array<std::uint64_t, 32> lanes{};
     for (std::uint32_t r = 0; r < count; ++r) {
       lanes[r] = reinterpret_cast<std::uint64_t>(shared_) + matrix_.row(mn, part, r);
-      if (checked_) warp_.runner->check_async_access(warp_, lanes[r], 16, kind_, line_);
+      if (checked_) warp_.runner->check_async_access(warp_, lanes[r], used, kind_, line_);
     }
     if (place_ == kNotCounted || count != 8) return;
     warp_.runner->counter().matrix_rows(lanes.data(), !std::exchange(counted_, true), place_);

@@ -305,7 +305,7 @@ class Multiplier {
     for (std::uint32_t mn = 0; mn * (exchanged ? per : 8) < count; ++mn) {
       for (std::uint32_t part = 0; part < parts; ++part) {
         MatrixReader::Rows rows;
-        if (!reader.block(mn, part, rows)) continue;
+        if (!reader.block(mn, part, rows, 8, packed ? 16 : 2 * std::min(bits, 8U))) continue;
         for (std::uint32_t r = 0; r < 8; ++r) {
           if (bits < 8 && !packed) rows[r] = widen(rows[r], bits);
           if (type == Element::kE2m1) rows[r] = _mm_slli_epi16(rows[r], 2);
