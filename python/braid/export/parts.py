@@ -76,6 +76,45 @@ def _moved(parts: Parts, to: Callable[[int], int]) -> Parts:
     return frozenset(part._replace(dim=to(part.dim)) for part in parts)
 
 
+class Places:
+    """Of which dims a tensor's elements depend on their place, as those of an arange do: as the rules
+    see it, which move dims alike. What a rule refuses is not followed further."""
+
+    def __init__(self):
+        self._of: dict[torch.fx.Node, Parts] = {}
+
+    def of(self, node: torch.fx.Node) -> Parts:
+        return self._of.get(node, NONE)
+
+    def visit(self, node: torch.fx.Node, rule: "_Rule | None") -> None:
+        if _name(node) == "arange":
+            self._of[node] = frozenset({Part(0)})
+        elif node.target is operator.getitem:
+            self._of[node] = self.of(node.args[0])
+        elif rule is not None and any(map(self.of, node.all_input_nodes)):
+            try:
+                found = rule(self, node, arguments_of(node))
+            except Unsupported:
+                return
+            self._of[node] = frozenset().union(*found) if isinstance(found, list) else found
+
+    def refuse_along(self, node: torch.fx.Node, operand: Any, dims: Iterable[int]) -> None:
+        if isinstance(operand, torch.fx.Node):
+            along = {dim_of(dim, _rank(operand)) for dim in dims}
+            if any(part.dim in along for part in self.of(operand)):
+                raise Unsupported("")
+
+    def refuse_places(self, *_: Any) -> None: ...
+
+    def is_sum(self, _: torch.fx.Node) -> bool:
+        return False
+
+    def add_sum(self, _: torch.fx.Node) -> None:
+        raise Unsupported("")
+
+    is_weight = is_sum
+
+
 class Followed:
     """Follows parts through a program. `cut` has the dim, and the blocks, of each placeholder that is a
     weight of which ranks have parts."""
@@ -85,6 +124,7 @@ class Followed:
         self._parts: dict[torch.fx.Node, Any] = {}  # of several results a list
         self._sums: set[torch.fx.Node] = set()  # of which each rank has a part
         self._weights: set[torch.fx.Node] = set()  # and what is a view of one
+        self._places = Places()
 
     def of(self, node: torch.fx.Node) -> Parts:
         found = self._parts.get(node, NONE)
@@ -110,6 +150,7 @@ class Followed:
         elif node.op == "call_function" and "problem" not in node.meta:
             self._follow_sum(node)
             self._parts[node] = self._parts_of(node)
+            self._places.visit(node, _rule_of(node))
 
     def refuse_along(self, node: torch.fx.Node, operand: Any, dims: Iterable[int]) -> None:
         if not isinstance(operand, torch.fx.Node):
@@ -117,6 +158,18 @@ class Followed:
         along = {dim_of(dim, _rank(operand)) for dim in dims}
         if any(part.dim in along for part in self.of(operand)):
             raise Unsupported(f"{_name(node)} along a dim of which the plan gives each rank a part")
+
+    def refuse_places(self, node: torch.fx.Node, operand: Any, parts: Parts, rank: int) -> None:
+        """Where the operand, broadcast to a rank, depends on the places along a dim that is cut: a rank
+        counts its own."""
+        if not isinstance(operand, torch.fx.Node):
+            return
+        dims = {part.dim for part in parts}
+        for place in self._places.of(operand):
+            if place.dim + rank - _rank(operand) in dims and _shape(operand)[place.dim] != 1:
+                raise Unsupported(
+                    f"{_name(node)} of places along a dim of which the plan gives each rank a part"
+                )
 
     def _follow_sum(self, node: torch.fx.Node) -> None:
         sums = [each for each in node.all_input_nodes if each in self._sums]
@@ -149,9 +202,7 @@ class Followed:
         name = _name(node)
         if name in _LIKE:
             return NONE
-        rule = _RULES.get(name)
-        if rule is None and torch.Tag.pointwise in node.target.tags:
-            rule = _pointwise
+        rule = _rule_of(node)
         if rule is None:
             raise Unsupported(f"{name} of what the plan gives each rank a part of")
         if len(given) == 1 and given[0] in self._weights and name in _VIEWS:
@@ -169,20 +220,24 @@ class Followed:
         return node in self._weights
 
 
+def _rule_of(node: torch.fx.Node) -> _Rule | None:
+    rule = _RULES.get(_name(node))
+    if rule is None and isinstance(node.target, torch._ops.OpOverload):
+        rule = _pointwise if torch.Tag.pointwise in node.target.tags else None
+    return rule
+
+
 @_rule("_to_copy", "clone", "alias", "copy", "type_as", "where", "masked_fill")
 def _pointwise(of: Followed, node: torch.fx.Node, given: dict[str, Any]) -> Parts:
-    rank, extents = _rank(node), _shape(node)
+    rank = _rank(node)
     tensors = [each for each in node.all_input_nodes if isinstance(each.meta.get("val"), torch.Tensor)]
     result = frozenset().union(
         *(_moved(of.of(each), lambda d, each=each: d + rank - _rank(each)) for each in tensors)
     )
-    for part in result:
-        for each in tensors:
-            dim = part.dim - rank + _rank(each)
-            if _name(each) == "arange" and dim >= 0 and _shape(each)[dim] == extents[part.dim] != 1:
-                raise Unsupported(
-                    f"{_name(node)} of places along a dim of which the plan gives each rank a part"
-                )
+    if len({part.dim for part in result}) < len(result):
+        raise Unsupported(f"{_name(node)} of parts that the plan gives each rank of different places")
+    for each in tensors:
+        of.refuse_places(node, each, result, rank)
     return result
 
 
@@ -453,6 +508,10 @@ def _mm(of: Followed, node: torch.fx.Node, given: dict[str, Any]) -> Parts:
     return _product(of, node, a, b, of.of(a), of.of(b), _rank(b))
 
 
+def _along_sum(parts: Parts, dim: int) -> set[Part]:
+    return {part._replace(dim=0) for part in parts if part.dim == dim}
+
+
 def _product(
     of: Followed,
     node: torch.fx.Node,
@@ -468,6 +527,8 @@ def _product(
     if sums == [True, True]:
         if not (of.is_weight(a) or of.is_weight(b)):
             raise Unsupported(f"{_name(node)} along a dim of which the plan gives each rank a part")
+        if _along_sum(left, depth_a) != _along_sum(right, depth_b):
+            raise Unsupported(f"{_name(node)} of parts that the plan gives each rank of different places")
         of.add_sum(node)
     elif any(sums):
         raise Unsupported(f"{_name(node)} of a part of a dim with all of it")
@@ -492,6 +553,8 @@ def _attention(of: Followed, node: torch.fx.Node, given: dict[str, Any]) -> Part
     """Of heads side by side."""
     for key in ("query", "key", "value"):
         of.refuse_along(node, given[key], [-2, -1])
+    rank = _rank(given["query"])
+    of.refuse_places(node, given.get("attn_mask"), of.of(given["query"]), rank)
     return of.of(given["query"]) | of.of(given["key"]) | of.of(given["value"])
 
 
@@ -506,6 +569,8 @@ def _experts(of: Followed, node: torch.fx.Node, given: dict[str, Any]) -> Parts:
 def _grouped_mm(of: Followed, node: torch.fx.Node, given: dict[str, Any]) -> Parts:
     x, weight = (list(given.values())[i] for i in (0, 1))
     if any(part.dim == 1 for part in of.of(weight)):
+        if _along_sum(of.of(x), 1) != _along_sum(of.of(weight), 1):
+            raise Unsupported(f"{_name(node)} of parts that the plan gives each rank of different places")
         of.add_sum(node)
     return frozenset(
         part._replace(dim=_rank(node) - 1) for part in of.of(weight) if part.dim == 2

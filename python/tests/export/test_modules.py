@@ -315,6 +315,13 @@ class Modules(unittest.TestCase):
             f"mul of places {along}": lambda m, x: m.down(
                 m.up(x) * torch.arange(m.up.weight.shape[0])
             ),
+            f"where of places {along}": lambda m, x: m.down(m.up(x).tril()),
+            f"add of places {along}": lambda m, x: m.down(
+                m.up(x) + (2.0 ** -(torch.arange(m.up.weight.shape[0]) + 1)).view(-1)
+            ),
+            "linear of parts that the plan gives each rank of different places": lambda m, x: m.down(
+                m.up(x).unflatten(-1, (-1, 4)).transpose(-1, -2).flatten(-2)
+            ),
             f"matmul {along}": lambda m, x: m.up(x) @ m.up(x).mT,
             "matmul of a part of a dim with all": lambda m, x: x @ (m.up(x).mT @ m.up(x)).tanh(),
             "avg_pool1d of what the plan": lambda m, x: F.avg_pool1d(m.up(x), 2),
@@ -326,7 +333,7 @@ class Modules(unittest.TestCase):
         }  # fmt: skip
         for text, body in cases.items():
             with self.subTest(text):
-                self.refused(rf"^1 ops cannot be exported:\n  the model: .*{text}.*test_modules.py:\d+",
+                self.refused(rf"^1 ops cannot be exported:\n  (the model|down): .*{text}.*test_modules.py:\d+",
                              braid.CannotExport, module=_OfMlp(body), plan=MLP_PLAN)  # fmt: skip
 
     def test_a_module_has_one_style(self):
