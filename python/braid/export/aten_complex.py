@@ -52,6 +52,17 @@ def _view_as_real(low: Lowering, node, self_: Complex) -> Value:
     return aten_shapes.stacked(low, node, [self_.real, self_.imag], [tensor, tensor], -1)
 
 
+@lowers_complex("aten::cat")
+def _cat(low: Lowering, node, tensors: list[Any], dim: int = 0) -> Complex:
+    if not all(isinstance(each, Complex) for each in tensors):
+        raise Unsupported("cat of complex and other numbers")
+    part = _part(node)
+    return Complex(
+        aten_shapes.cat(low, part, [each.real for each in tensors], dim),
+        aten_shapes.cat(low, part, [each.imag for each in tensors], dim),
+    )
+
+
 @lowers_complex("aten::mul")
 def _mul(low: Lowering, node, self_: Any, other: Any) -> Complex:
     if not isinstance(self_, Complex):

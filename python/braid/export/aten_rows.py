@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..graph import Extent
-from .aten_updates import expanded, from_the_front, indexed_dims
+from .aten_updates import expanded, flat_place, from_the_front, indexed_dims
 from .lower import (
     DTYPES,
     FLOATS,
@@ -364,16 +364,7 @@ def _index_places(low: Lowering, node, self_: Value, given: dict[int, Value]) ->
     axes = [*tail[:at], *axes, *tail[at:]]
     if any(map(low.is_product, (extents, shape))):
         return Value(_one_by_one(low, whole.name, names, shape, rest), tuple(axes))
-    place = names[0]
-    for name, extent in zip(names[1:], extents[1:]):
-        count = low.number_of(extent, "i64")
-        place = low.emit("add", [low.emit("mul", [place, count], "i64", shape), name], "i64", shape)
-        # What is out of range here must be there, too: it would be an element of another row.
-        inside = low.emit("ge", [name, 0], "bool", low.shapes[name])
-        below = low.emit("lt", [name, count], "bool", low.shapes[name])
-        inside = low.emit("logical_and", [inside, below], "bool", low.shapes[name])
-        place = low.emit("where", [inside, place, -1], "i64", shape)
-    place = low.viewed(Value(place, ()), [low.product(shape)], ()).name
+    place = flat_place(low, names, extents, shape, -1)
     table = low.viewed(whole, [low.product(extents), *rest], ()).name
     rows = [low.product(shape), *rest]
     found = low.emit("index_select", [table, place], low.dtypes[table], rows, dim=0)
@@ -681,7 +672,12 @@ def _sdpa(
         operands.append(mask if low.dtypes[mask.name] == "bool" else low.cast(mask, dtype))
     attrs: dict[str, Any] = {"is_causal": is_causal, "enable_gqa": enable_gqa}
     if scale is not None:
-        attrs["scale"] = float(scale)
+        attrs["scale"] = abs(float(scale)) or 1.0
+    if scale is not None and scale <= 0:  # which the op has not
+        query = operands[0]
+        sign = 0.0 if scale == 0 else -1.0
+        name = low.emit("mul", [query.name, sign], dtype, low.shapes[query.name])
+        operands[0] = Value(name, query.axes)
     return low.emit_like(
         node, "scaled_dot_product_attention", [v.name for v in operands], operands[0],
         **{name: given for name, given in attrs.items() if given},

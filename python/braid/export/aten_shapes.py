@@ -167,7 +167,7 @@ def _chunk(low: Lowering, node, self_: Value, chunks: int, dim: int = 0) -> list
 
 
 @lowers("aten::cat")
-def _cat(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
+def cat(low: Lowering, node, tensors: list[Value], dim: int = 0) -> Value:
     dim = dim_of(dim, node.meta["val"].ndim)
     kept = [i for i, value in enumerate(tensors) if value.name != EMPTY]
     tensors, sources = [tensors[i] for i in kept], [node.args[0][i] for i in kept]

@@ -17,6 +17,22 @@ def from_the_front(low: Lowering, node, index: Value, extent: Extent) -> Value:
     return Value(low.emit("where", [is_negative, front, index.name], dtype, shape), index.axes)
 
 
+def flat_place(
+    low: Lowering, names: list[str], extents: list[Extent], shape: list[Extent], outside: Any
+) -> str:
+    """Indices of the first dims, in i64 and of this shape, as one of all their elements. What is out of
+    range must be `outside`, too: it would be an element of another row."""
+    place = names[0]
+    for name, extent in zip(names[1:], extents[1:]):
+        count = low.number_of(extent, "i64")
+        place = low.emit("add", [low.emit("mul", [place, count], "i64", shape), name], "i64", shape)
+        inside = low.emit("ge", [name, 0], "bool", low.shapes[name])
+        below = low.emit("lt", [name, count], "bool", low.shapes[name])
+        inside = low.emit("logical_and", [inside, below], "bool", low.shapes[name])
+        place = low.emit("where", [inside, place, outside], "i64", shape)
+    return low.viewed(Value(place, ()), [low.product(shape)], ()).name
+
+
 def place_of(low: Lowering, node, index: Any, extent: Extent) -> str:
     """An index that is an element of a tensor, as a tensor of one, from the front."""
     place = from_the_front(low, node, low.scalar(index), extent)
@@ -127,6 +143,9 @@ def _scatter_add(low: Lowering, node, self_: Value, dim: int, index: Value, src:
     return _put(low, node, "scatter_add", self_, dim, index, src)
 
 
+_MOST_INDICES = 2  # of the op; more are one, of the elements of all their dims
+
+
 @lowers("aten::index_put")
 def _index_put(
     low: Lowering, node, self_: Value, indices: list[Any], values: Value, accumulate: bool = False
@@ -158,7 +177,22 @@ def _index_put(
         names = [expanded(low, name, [1]) for name in names]
         part = expanded(low, part, [1, *rest])
     attrs = {"accumulate": True} if accumulate else {}
-    return low.emit_like(node, "index_put", [turned.name, *names, part], turned, **attrs)
+    if len(names) <= _MOST_INDICES:
+        return low.emit_like(node, "index_put", [turned.name, *names, part], turned, **attrs)
+    extents, shape = low.shapes[turned.name][: len(dims)], shape or [1]
+    if low.is_product(extents):
+        raise Unsupported(f"index_put in {' * '.join(map(str, extents))} places")
+    names = [
+        from_the_front(low, given["indices"][dim], low.cast(Value(name, ()), "i64"), extent).name
+        for dim, name, extent in zip(dims, names, extents)
+    ]
+    count = low.product(extents)
+    place = flat_place(low, names, extents, shape, low.number_of(count, "i64"))
+    rows = low.viewed(turned, [count, *rest], ()).name
+    part = low.viewed(Value(part, ()), [low.product(shape), *rest], ()).name
+    dtype = low.dtypes[rows]
+    made = low.emit("index_put", [rows, place, part], dtype, low.shapes[rows], **attrs)
+    return low.viewed(Value(made, ()), low.shapes[turned.name], turned.axes)
 
 
 @lowers("aten::index_fill")

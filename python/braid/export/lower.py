@@ -321,7 +321,7 @@ class Lowering:
             self.enter(_module_of(node))
             arguments = self._arguments(node)
             own = handler
-            if any(isinstance(each, Complex) for each in arguments.values()):
+            if any(map(_has_complex, arguments.values())):
                 own = _HANDLERS_OF_COMPLEX.get(op)
                 if own is None:
                     raise Unsupported(f"{op.removeprefix('aten::')} of complex numbers")
@@ -861,6 +861,12 @@ def source_of(trace: str) -> str:
         if "/site-packages/torch/" not in file and "/braid/export/" not in file:
             return f"{file}:{line}: {text}"
     return "no source line is known"
+
+
+def _has_complex(argument: Any) -> bool:
+    if isinstance(argument, (list, tuple)):
+        return any(isinstance(each, Complex) for each in argument)
+    return isinstance(argument, Complex)
 
 
 def _is_empty(given: Any) -> bool:

@@ -415,6 +415,8 @@ class Ops(Checked):
                 "one_batch": lambda q, k, v: attention(q, k[0], v[:1]),
                 "one_query": lambda q, k, v: attention(q[:1, :1, :1], k, v),
                 "of_matrices": lambda q, k, v: attention(q[0, 0], k[0, 0], v[0, 0]),
+                "scaled_by_nothing": lambda q, k, v: attention(q, k, v, scale=0.0),
+                "scaled_below": lambda q, k, v: attention(q, k, v, is_causal=True, scale=-0.3),
             },
             runs, {name: {0: b, 2: t} for name in "qkv"}, 1e-5, 1e-6,
         )  # fmt: skip
@@ -692,6 +694,7 @@ class Ops(Checked):
                 "product": lambda x, a: torch.view_as_real(both(x) * both(x.flip(0)).transpose(0, 1).mT),
                 "sum": lambda x, a: torch.view_as_real(both(x)[:1] + both(x)),
                 "difference": lambda x, a: torch.view_as_real(both(x) - both(x).conj()),
+                "cat": lambda x, a: torch.view_as_real(torch.cat([both(x), both(x)[:, :1]], 1)),
                 "real": lambda x, a: torch.real(both(x) * 2.0),
                 "abs": lambda x, a: both(x).abs(),
                 "imag": lambda x, a: torch.imag(both(x)[None].squeeze(0)),
@@ -951,6 +954,9 @@ class Ops(Checked):
                     x, i[0][:, None], i[0][None, :2], values=y[0, :2]
                 ),
                 "put_adds": lambda x, y, i: put(x, i[1], values=y[:4], accumulate=True),
+                "put_at_three": lambda x, y, i: put(
+                    x.view(2, 3, 6), i[1] % 2 - 1, i[0][:, None] % 3, i[0] - 6, values=y[:4, :4], accumulate=True
+                ),
                 "scatter": lambda x, y, i: x.scatter(1, i, y[:2, :4]),
                 "scatter_a_number": lambda x, y, i: x.scatter(-1, i, 2.5),
                 "scatter_add": lambda x, y, i: x.scatter_add(0, i, y[:2, :4]),
@@ -974,6 +980,19 @@ class Ops(Checked):
             y=torch.randn(6, 6),
             i=torch.tensor([[0, 3, 5, 1], [2, 2, 4, 2]]),
         )
+
+    def test_updates_by_what_they_update(self):
+        self.check(
+            {
+                "scatter": lambda x, i: (x * 2).scatter(1, i, x * 2),
+                "scatter_of_an_input": lambda x, i: x.scatter(1, i, x),
+                "of_a_mask": lambda x, i: (x > 0).scatter(1, i, x > 0),
+                "by_indices": lambda x, i: i.scatter(1, i, i.flip(1)),
+                "index_copy": lambda x, i: x.index_copy(1, i[0], x),
+                "scatter_add": lambda x, i: x.scatter_add(1, i, x.view(-1).view(3, 999)),
+            },
+            x=torch.randn(3, 999), i=torch.stack([torch.randperm(999) for _ in range(3)]),
+        )  # fmt: skip
 
     def test_masks_that_take_the_next_element(self):
         def run(b, t):
