@@ -16,6 +16,7 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import sympy
 import torch
+from torch.utils._sympy.functions import FloorDiv
 
 from ..errors import CannotExport
 from ..graph import Extent, Graph
@@ -460,7 +461,7 @@ class Lowering:
         expression = size.node.expr.subs(self._symbols)
         if expression.free_symbols - set(self._symbols.values()):
             raise Unsupported("an extent or index, which is data")
-        return self._affine(expression)
+        return self._affine(_divided(expression))
 
     def is_data(self, size: Any) -> bool:
         """Whether it depends on the elements of tensors."""
@@ -861,6 +862,16 @@ def source_of(trace: str) -> str:
         if "/site-packages/torch/" not in file and "/braid/export/" not in file:
             return f"{file}:{line}: {text}"
     return "no source line is known"
+
+
+def _divided(extent: sympy.Expr) -> sympy.Expr:
+    """With the quotients that divide, such as (B**2)//B."""
+
+    def quotient(whole: sympy.Expr) -> sympy.Expr:
+        exact = sympy.cancel(whole.args[0] / whole.args[1])
+        return exact if exact.is_integer else whole
+
+    return extent.replace(lambda part: isinstance(part, FloorDiv), quotient)
 
 
 def _has_complex(argument: Any) -> bool:

@@ -103,6 +103,7 @@ class Folds(Checked):
             "turned": lambda x, i, w: (w @ rows(x).t()).view(8, *i.shape),
             "pairs": lambda x, i, w: (rows(x) @ rows(x).t()).tanh().sum(),
             "einsum": lambda x, i, w: torch.einsum("btc,btd->cd", x, x),
+            "einsum_of_pairs": lambda x, i, w: torch.einsum("btc,suc->bstu", x, x),
             "einsum_of_rows": lambda x, i, w: torch.einsum("btc,sc->bts", x, x[0]),
         }, limit=1e-4, absolute=1e-4)  # fmt: skip
 
