@@ -276,7 +276,12 @@ void Engine::resume_block(std::unique_lock<std::mutex>& lock) {
           give_up(suspended_.size() - 1, "polls, and another kernel failed: " + failure_);
         }
       } else if (stuck(*suspended_.back().runner)) {
-        give_up(0, "deadlock: every block polls what no one will write");
+        // Of those that poll memory the sanitizer has a finding.
+        const auto warps = suspended_.front().runner->live_checks();
+        const bool polls =
+            std::ranges::any_of(warps, [](const WarpCheck* w) { return w->polled != 0; });
+        give_up(0, polls ? "deadlock: every block polls what no one will write"
+                         : deadlock(suspended_.front()));
       }
       return;
     }
