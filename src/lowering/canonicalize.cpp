@@ -204,8 +204,7 @@ class Canonicalizer {
       if (!is_updated(operands, i)) continue;
       inputs[i] = rewrite.add(rewrite.fresh_name(node.name + "_copy"), "copy", {inputs[i]}, {});
     }
-    auto attrs = plain_attrs(node);
-    rewrite.copy(node, std::move(inputs), attrs ? std::move(*attrs) : node.attrs);
+    rewrite.copy(node, std::move(inputs), plain_attrs(node).value_or(node.attrs));
   }
 
   /// Replaces the node by a copy of each operand.

@@ -371,6 +371,7 @@ class Gemm {
       if (first > 0) n_.start = b_.plus(place_.col, b_.integer(first));
       emitter_.open_scope();
       std::vector<Id> results;
+      results.reserve(static_cast<std::size_t>(right_tiles()));
       for (int i = 0; i < right_tiles(); ++i) {
         results.push_back(b_.load_sums(sums(i, step), first, n_.block));
       }
